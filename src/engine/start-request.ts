@@ -44,6 +44,11 @@ export interface StartRequest {
   readonly event?: Pick<PendingEvent, 'eventId' | 'event' | 'input' | 'untyped' | 'tags' | 'receipt'> | undefined
   /** The partition in which it is stored, unless it has a key, which then tells the partition. */
   readonly partition: number
+  /**
+   * What defaults, key and tags are evaluated with, from the beginning each time. Left out: the turn, so that two tries
+   * of one start may come to different keys.
+   */
+  readonly drawn?: (() => Turn) | undefined
   /** The part of an ancestor's `$request` whose secrets views must also redact here. */
   readonly inherited?: JsonObject | null
   /** For a webhook: `$request`, and the bytes of its body. */
@@ -64,6 +69,7 @@ export function initialRecordOf(
   turn: Turn & { readonly tagLimits: TagLimits },
 ): { readonly recordOf: (id: ContextId) => ContextRecord; readonly key: string | null } | Refused {
   const { flux, trigger } = request
+  const drawn = request.drawn?.() ?? turn
   const at = request.event ? '/orStart' : ''
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
   if (startState === undefined) {
@@ -73,7 +79,7 @@ export function initialRecordOf(
     ])
   }
   const { value: input, errors } = validate(flux.input, request.input, {
-    now: turn.now,
+    now: drawn.now,
     unknown: flux.allowExtraProperties ? ('keep' as const) : request.unknown,
     reserved: request.unknown,
     fill: true,
@@ -83,14 +89,18 @@ export function initialRecordOf(
   // Where the key that is in use is told, other inputs may be invalid.
   if (errors.length > 0 && request.existing !== 'use') return refuse(errors)
   const own = getOwn(input, '$trackerId')
-  const trackerId = waitTextOf(own ?? null) ?? turn.uuid()
+  const trackerId = waitTextOf(own ?? null) ?? drawn.uuid()
   const names: { [name: string]: Json | undefined } = {
     $request: request.request?.shown,
     $fluxName: flux.fluxName,
     $trackerId: trackerId,
     $triggerFluxEvent: trigger ?? undefined,
   }
-  const scope: Scope = { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }
+  const scope: Scope = {
+    turn: drawn,
+    budget: new WorkBudget(),
+    get: (name) => getOwn(input, name) ?? getOwn(names, name),
+  }
   const keyed = startKeyOf(request, scope)
   if (errors.length > 0) return { ...refuse(errors), ...keyed }
   if ('failure' in keyed) return keyed

@@ -60,6 +60,7 @@ export class Starts {
       existing,
       event,
       answerRows,
+      drawn,
     }: RootRequest,
     { watcher, rows, first, partition = this.#parts.ids.nextPartition() }: StartOptions,
     onEnd?: () => void,
@@ -82,7 +83,7 @@ export class Starts {
           settle(result)
         }
       const start = {
-        request: { ...whole, key, existing, event, answerRows },
+        request: { ...whole, key, existing, event, answerRows, drawn },
         watcher,
         rows,
         first,

@@ -112,6 +112,53 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     })
     expect(receipt.moved.map(({ contextId }) => contextId).sort((a, b) => a - b)).toEqual(ids)
     expect(await new MemoryStore(memory).countRows({ space: 'broadcasts' })).toBe(0)
+    // Of what counts for the bound of keys its receipt is left, and the row of what it started.
+    expect(await new MemoryStore(memory).countRows({ space: 'items' })).toBe(2)
+  })
+
+  test.each([{}, { eventId: 'e' }])('leaves room for keys when it is done: %j', async (more) => {
+    const bench = await open({ idempotency: { max: 20 } })
+    await startAll(bench, 600)
+    const answer = await bench.sendEvent({ event: 'tick', ...more })
+    await endOfAccepted(answer)
+    await bench.advance(1000)
+    const start = () => bench.run('Count', {}, { idempotencyKey: 'k' })
+    // The number of rows is that of a second ago.
+    await start().catch(() => {})
+    await bench.advance(1000)
+    expect(await start()).toBeGreaterThan(0)
+    expect(await receiptOf(bench, answer.eventId)).toMatchObject({
+      done: true,
+      progress: { matched: 600, done: 600, moved: 600, started: 1, ignored: 0 },
+    })
+  })
+
+  test('moves nobody twice where the server that began it was held up until it was done', async () => {
+    let [isHeldUp, isSilent] = [false, false]
+    const hold = held<void>()
+    const one = await open({
+      wrap: (store) =>
+        withVerbs(store, {
+          async commit(request) {
+            if (isSilent && request.writes.length === 0) throw unavailable('away')
+            if (isHeldUp && request.writes.length > 0) await hold.promise
+            return store.commit(request)
+          },
+        }),
+    })
+    const ids = await startAll(one, 20)
+    const two = await open()
+    isHeldUp = true
+    const { eventId } = await one.sendEvent({ event: 'tick' })
+    isSilent = true
+    await clock.advance(9 * BEAT_MS)
+    await isDone(two, eventId)
+    await expect.poll(() => countsOf(two, ids)).toEqual(ids.map(() => 1))
+    hold.release()
+    await one.advance(1000)
+    await one.engine.close({ grace: 0 })
+    servers.shift()
+    expect(await countsOf(two, ids)).toEqual(ids.map(() => 1))
   })
 
   test('is answered when it is done up to the bound, in process, and within the time that its sender waits', async () => {

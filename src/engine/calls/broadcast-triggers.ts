@@ -56,6 +56,7 @@ async function start(
     tags,
     trigger: event,
     key: trigger.key ?? undefined,
+    drawn: items?.drawnFor(flux),
   }
   for (let tries = 1; ; tries += 1) {
     try {
@@ -67,9 +68,24 @@ async function start(
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
       if (told.has(holder)) return null
-      const given = await move(parts, holder, sent, { byTags: false })
+      const given = await giveToHolder(parts, { flux, holder }, sent)
       const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_TRIES) return given
     }
   }
+}
+
+/** Unless it is what the event itself has started before. */
+async function giveToHolder(
+  parts: ReceiverParts,
+  { flux, holder }: { readonly flux: CompiledFlux; readonly holder: ContextId },
+  sent: BroadcastEvent,
+): Promise<Found> {
+  try {
+    const started = await parts.items?.startedAs(flux, holder)
+    if (started) return started
+  } catch (error) {
+    return ignored(parts.refusals, { contextId: holder, fluxName: flux.fluxName, state: null }, error)
+  }
+  return move(parts, holder, sent, { byTags: false })
 }

@@ -5,6 +5,7 @@ import { BroadcastPlace } from '../calls/broadcast-place.ts'
 import { BroadcastLost, isHeldElsewhere, readReign } from './broadcast-reign.ts'
 import { BroadcastRows, readStored } from './broadcast-rows.ts'
 import { BroadcastRun, type RunParts } from './broadcast-run.ts'
+import { dropMoves } from './drop-moves.ts'
 import type { Idempotency } from './idempotency.ts'
 import { readKept } from './kept-answer.ts'
 
@@ -59,7 +60,7 @@ export class BroadcastCarrier {
   async begin(run: BroadcastRun, place: BroadcastPlace): Promise<void> {
     const { log } = this.#parts
     try {
-      await this.track(run, run.carryOut())
+      await this.track(run, this.#carryOut(run))
     } catch (error) {
       if (error instanceof BroadcastLost || (error instanceof FluxError && isInDoubt(error)))
         log.debug('a broadcast is left to whoever carries it on', { error })
@@ -67,6 +68,13 @@ export class BroadcastCarrier {
     } finally {
       place.release()
     }
+  }
+
+  async #carryOut(run: BroadcastRun): Promise<EventAnswer> {
+    const answer = await run.carryOut()
+    // Else a server that had it, and was held up, may still send it: the rows keep it from moving anybody again.
+    if (run.isNew) await dropMoves(this.#parts, run)
+    return answer
   }
 
   /** Until it is settled, it is known to be under way here. */

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { EventAnswer } from '../../api/send-event.ts'
+import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
@@ -10,6 +11,7 @@ import { outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { RowTaken, standOf, type RowsOf } from '../message.ts'
+import { drawnFrom, type Drawn } from './drawn-turn.ts'
 
 type Stand = EventAnswer['transitions'][number]
 
@@ -26,17 +28,25 @@ type Item = (
 /** Rows read at once. */
 const ITEMS_AT_ONCE = 1000
 
+export interface ItemsFacts {
+  readonly store: Store
+  readonly rows: { readonly key: string; readonly expiresAt: number }
+  readonly drawn: Drawn | undefined
+}
+
 export class BroadcastItems {
   readonly #store: Store
   readonly #rowKey: string
   readonly #expiresAt: number
+  readonly #drawn: Drawn | undefined
   readonly #earlier = new Map<string, Item>()
   readonly #startedIds = new Set<ContextId>()
 
-  constructor(facts: { store: Store; rowKey: string; expiresAt: number }) {
+  constructor(facts: ItemsFacts) {
     this.#store = facts.store
-    this.#rowKey = facts.rowKey
-    this.#expiresAt = facts.expiresAt
+    this.#rowKey = facts.rows.key
+    this.#expiresAt = facts.rows.expiresAt
+    this.#drawn = facts.drawn
   }
 
   /** The partition in which contexts are started: that of the key, so that the guards of starts meet. */
@@ -63,6 +73,26 @@ export class BroadcastItems {
 
   hasStarted(flux: CompiledFlux): boolean {
     return this.#earlier.has(this.#startedKey(flux))
+  }
+
+  /**
+   * What the start of that service is evaluated with. Whoever carries the broadcast on comes to the same key, and so to
+   * the partition in which the guard of an earlier start is.
+   */
+  drawnFor({ package: folder, fluxName }: CompiledFlux): (() => Turn) | undefined {
+    return this.#drawn && drawnFrom(this.#drawn, JSON.stringify([folder, fluxName]))
+  }
+
+  /** That context, if an earlier try started it, of whose commit nobody heard; else null. @throws FluxError `unavailable` */
+  async startedAs(flux: CompiledFlux, id: ContextId): Promise<Item | null> {
+    const { partitions } = this.#store
+    const row = await this.#store.readRow({
+      partition: id % partitions,
+      space: 'items',
+      key: this.#startedKey(flux),
+    })
+    const item = row && itemOf(row.value)
+    return item?.answer === 'executions' && item.stand.contextId === id ? item : null
   }
 
   readonly moved: RowsOf = (applied, record, flux) => {
@@ -158,16 +188,19 @@ export async function itemsOfContexts(
   return items
 }
 
+/** Of the rows of all that were moved; those of starts come behind. */
+export const movedPrefix = (rowKey: string): string => `${rowKey}:`
+
 /** Behind all contexts. */
-const startedPrefix = (rowKey: string): string => `${rowKey}:s`
+export const startedPrefix = (rowKey: string): string => `${rowKey}:s`
 
 /** Digits of an id in a key, so that keys sort by it. */
 const ID_DIGITS = 16
 
-const movedKey = (rowKey: string, id: ContextId): string => `${rowKey}:${String(id).padStart(ID_DIGITS, '0')}`
+const movedKey = (rowKey: string, id: ContextId): string => movedPrefix(rowKey) + String(id).padStart(ID_DIGITS, '0')
 
 const doneRows = (store: Store, rowKey: string, behind: ContextId): AsyncGenerator<StoredRow> =>
-  rowsOf(store, `${rowKey}:`, { key: movedKey(rowKey, behind), partition: store.partitions })
+  rowsOf(store, movedPrefix(rowKey), { key: movedKey(rowKey, behind), partition: store.partitions })
 
 /** What became of what an event left pending, by the keys of the rows. */
 export async function outcomesOf(store: Store, rowKey: string): Promise<ReadonlyMap<string, PendingOutcome>> {

@@ -8,6 +8,7 @@ import type { Store } from '../../ports/store.ts'
 import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
 import type { SentToAll } from '../pending/end-of-broadcast.ts'
 import { NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
+import type { Drawn } from './drawn-turn.ts'
 
 export type KeptEvent = BroadcastEvent & SentToAll
 
@@ -20,6 +21,8 @@ export interface StoredBroadcast {
   readonly above: number | null
   /** Epoch milliseconds, of all its rows. */
   readonly expiresAt: number
+  /** Of the keys of the contexts that it starts. Earlier versions wrote none. */
+  readonly drawn?: Drawn
 }
 
 /** What it came to so far. */

@@ -44,7 +44,7 @@ export class BroadcastRun {
   readonly #items: BroadcastItems
   readonly reign: BroadcastReign
   readonly patience: Patience
-  readonly #isNew: boolean
+  readonly isNew: boolean
   #answer: string
   #tally = new BroadcastTally({ whole: true })
   /** Those who are to be sent it, in order. */
@@ -62,8 +62,8 @@ export class BroadcastRun {
     this.#rows = rows
     this.#stored = stored
     this.#answer = answer
-    this.#isNew = reign === null
-    this.#items = new BroadcastItems({ store: parts.store, rowKey: rows.key, expiresAt: rows.expiresAt })
+    this.isNew = reign === null
+    this.#items = new BroadcastItems({ store: parts.store, rows, drawn: stored.drawn })
     this.reign = new BroadcastReign(parts, rows, reign)
     this.patience = new Patience(parts.clock)
   }
@@ -92,7 +92,7 @@ export class BroadcastRun {
   /** Whether nothing was done for it so far. */
   get isUntouched(): boolean {
     const { moved, started, pending } = this.#tally.counts
-    return this.#isNew && moved + started + pending === 0
+    return this.isNew && moved + started + pending === 0
   }
 
   /** The answer that says that it is accepted. */
@@ -133,11 +133,11 @@ export class BroadcastRun {
       this.#summary = summaryAtFirst(known.length)
       return
     }
-    const summary = this.#isNew || !this.isAccepted ? null : await readSummary(store, this.#rows)
+    const summary = this.isNew || !this.isAccepted ? null : await readSummary(store, this.#rows)
     const after = summary?.cursor ?? 0
     const waiting = await findReceivers(store, sent, { upTo, after, place })
     // Only now: a context that the event itself started before a crash may be among them, and its row is there.
-    const earlier = this.#isNew ? [] : await this.#items.load(after)
+    const earlier = this.isNew ? [] : await this.#items.load(after)
     this.#ids = waiting.filter((id) => !this.#items.hasReached(id))
     const done = earlier.flatMap((item) => receiverOf(item) ?? [])
     this.#before = done.length + (summary?.dealt ?? 0)
@@ -161,8 +161,8 @@ export class BroadcastRun {
     this.reign.keep((error) => this.#parts.log.debug('the lease of a broadcast could not be renewed', { error }))
     while (this.#at < this.#ids.length && !this.reign.stops) {
       await this.#stage()
-      const isLast = this.#at >= this.#ids.length
-      if (!isLast || this.isAccepted) await this.#surely(() => this.reign.commit([this.#progress()]))
+      if (this.#at < this.#ids.length || this.isAccepted)
+        await this.#surely(() => this.reign.commit([this.#progress()]))
     }
     if (!this.reign.stops) await this.#startTriggered()
     return this.#finish()
@@ -183,7 +183,8 @@ export class BroadcastRun {
   async #wave(ids: readonly ContextId[]): Promise<void> {
     for (let left = ids; ;) {
       const made = await moveAll({ ...this.#parts, items: this.#items }, left, this.#stored.sent)
-      const found = this.#isNew ? made : await withEarlierMoves(this.#parts.store, this.key, { ids: left, found: made })
+      const isFirst = this.isNew && left === ids
+      const found = isFirst ? made : await withEarlierMoves(this.#parts.store, this.key, { ids: left, found: made })
       if (!this.isAccepted) return this.#tally.add(found)
       this.#tally.add(found.filter((one) => !isOutOfReach(one)))
       left = left.filter((_, place) => isOutOfReach(found[place] ?? null))
@@ -200,14 +201,13 @@ export class BroadcastRun {
     for (;;) {
       const found = await startTriggered(receivers, services, sent, this.#tally)
       if (!this.isAccepted || !found.some(isOutOfReach))
-        return this.#tally.add(this.#isNew ? found : await withEarlierStarts(this.#items, services, found))
+        return this.#tally.add(this.isNew ? found : await withEarlierStarts(this.#items, services, found))
       await this.patience.waitForStore()
     }
   }
 
   async #finish(): Promise<EventAnswer> {
-    const { held, refusals } = this.#parts
-    const { sent } = this.#stored
+    const [{ held, refusals }, { sent }] = [this.#parts, this.#stored]
     // Its sender gets the whole answer if it still waits for it.
     const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.patience.close())
     const answer = answerToAll(this.#tally, sent, refusals)

@@ -1,5 +1,6 @@
 // engine/idempotency: broadcasts that are stored: those under a key, and those that are accepted before they are sent to
 // all. One that a crash has cut off is carried on by whoever repeats it, or by a server that starts.
+import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import { markAccepted } from '../../api/accepted.ts'
 import { markReplayed } from '../../api/replayed.ts'
@@ -209,14 +210,15 @@ export class KeptBroadcasts {
       sent,
       kept = this.#parts.kept,
       ...facts
-    }: Omit<StoredBroadcast, 'expiresAt'> & {
+    }: Omit<StoredBroadcast, 'expiresAt' | 'drawn'> & {
       readonly at: number
       readonly answer: string
       readonly kept?: number
     },
   ): BroadcastRun {
     const { store } = this.#parts
-    const stored = { ...facts, sent: { ...sent, receipt: key }, expiresAt: at + kept }
+    const drawn = { seed: randomUUID(), now: at }
+    const stored = { ...facts, sent: { ...sent, receipt: key }, expiresAt: at + kept, drawn }
     return new BroadcastRun(this.#parts, {
       rows: new BroadcastRows({ key, store, ...stored }),
       stored,

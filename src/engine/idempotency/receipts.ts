@@ -19,11 +19,16 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
   if (!row) return null
   const kept = readKept(row.value)
   const answer = kept.answer && SEND_EVENT.answer.parse(kept.answer)
-  const summary = await readSummary(store, row)
-  const isDone = summary ? summary.isDone : answer !== null && !kept.isAccepted
-  const { told: counted, progress } = isDone
-    ? { told: summary?.told ?? toldBy(answer, kept), progress: progressOf(summary, summary?.told) }
-    : await soFar(store, key, summary)
+  const first = await readSummary(store, row)
+  const isOver = first ? first.isDone : answer !== null && !kept.isAccepted
+  const current = isOver ? null : await soFar(store, key, first)
+  // Rows behind the first are deleted once it is done.
+  const summary = current ? await readSummary(store, row) : first
+  const isDone = isOver || summary?.isDone === true
+  const { told: counted, progress } =
+    current && !isDone
+      ? current
+      : { told: summary?.told ?? toldBy(answer, kept), progress: progressOf(summary, summary?.told) }
   const told = await certain(store, key, counted)
   const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, told, now)
   return {

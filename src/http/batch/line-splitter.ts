@@ -28,6 +28,7 @@ export class LineSplitter {
   #isFirst = true
   #ends = 0
   #isWhole = false
+  #isBrokenOff = false
 
   constructor({ limit, charge }: SplitterOptions) {
     this.#limit = limit
@@ -53,10 +54,10 @@ export class LineSplitter {
     this.#isWhole = true
   }
 
-  /** Nothing more comes, and what isn't whole is no line. */
+  /** Nothing more comes. Lines that came whole are given still; what isn't whole is no line. */
   breakOff(): void {
-    this.#drop()
-    this.#skips = true
+    this.#isBrokenOff = true
+    if (this.#chunks.length === 0) this.#drop()
   }
 
   /** Holds nothing any more. */
@@ -83,6 +84,7 @@ export class LineSplitter {
       const line = end === -1 ? this.#keep(part) : this.#finish(part)
       if (line !== null) return line
     }
+    if (this.#isBrokenOff) this.#drop()
     return this.#isWhole && this.#length > 0 ? this.#finish(Buffer.alloc(0)) : null
   }
 

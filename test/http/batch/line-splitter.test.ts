@@ -63,6 +63,16 @@ test('lines are the same however the bytes are cut', () => {
   )
 })
 
+test('of lines that were broken off those that came whole are given, and nothing of the rest is held', () => {
+  const splitter = new LineSplitter({ limit: LIMIT, charge: () => {} })
+  splitter.feed(Buffer.from('{"a'))
+  expect(splitter.next()).toBeNull()
+  for (const text of ['":1}\n', '{"b":2}\n{"c', '":3']) splitter.feed(Buffer.from(text))
+  splitter.breakOff()
+  expect([splitter.next()?.toString(), splitter.next()?.toString()]).toEqual(['{"a":1}', '{"b":2}'])
+  expect([splitter.next(), splitter.held]).toEqual([null, 0])
+})
+
 describe('memory', () => {
   test('a line without an end is refused once, and then nothing of it is held', () => {
     const chunk = Buffer.alloc(65_536, 'x')
@@ -111,5 +121,10 @@ describe('memory', () => {
     splitter.feed(Buffer.from('xxx\n{}\n'))
     expect(splitter.next()?.toString()).toBe('{}')
     expect(splitter.next()).toBeNull()
+    // What isn't whole is given up at once where nothing is to be read.
+    splitter.feed(Buffer.from('xxx'))
+    expect([splitter.next(), splitter.held > 0]).toEqual([null, true])
+    splitter.breakOff()
+    expect(splitter.held).toBe(0)
   })
 })

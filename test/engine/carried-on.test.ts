@@ -1,0 +1,176 @@
+// Broadcasts that were cut off, at the next start: all of them are carried on, no more at once than may be, and what an
+// earlier server counted is not counted again.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { unavailable } from '../../src/model/failure.ts'
+import type { CommitRequest } from '../../src/ports/store.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
+import { held } from '../support/held.ts'
+import { MemoryStore } from '../simulation/memory-store.ts'
+import { Memory } from '../simulation/memory.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { withVerbs } from '../support/stores.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const FILES: Files = {
+  'p/Count.flux': {
+    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+    states: [
+      { name: 'begin', waiting: true, transitions: [{ to: 'w', event: 'go' }] },
+      {
+        name: 'w',
+        waiting: true,
+        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
+        transitions: [{ to: 'w', event: 'tick' }],
+      },
+    ],
+  },
+}
+const BEAT_MS = 1000
+/** Rows of broadcasts that are read at once, and some more. */
+const MANY_BROADCASTS = 130
+/** Contexts after which it is stored how far a broadcast is. */
+const STAGE = 1000
+const feed = {
+  notify() {},
+  onNotified() {},
+  notifyReady() {},
+  onReady() {},
+  watch() {},
+  onWatched() {},
+  close: () => Promise.resolve(),
+}
+
+let memory: Memory
+let clock: SimulatedClock
+let servers: Bench[]
+beforeEach(() => {
+  clock = new SimulatedClock(Date.UTC(2026, 0, 1))
+  memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions: 1 })
+  servers = []
+})
+afterEach(() => Promise.all(servers.map((bench) => bench.close())))
+
+/** A server that makes the commits which `mayCommit` lets it make. */
+async function openServer(
+  mayCommit: (request: CommitRequest) => boolean | Promise<boolean> = () => true,
+  options: BenchOptions = {},
+): Promise<Bench> {
+  const store = new MemoryStore(memory)
+  const bench = await openBench(FILES, {
+    clock,
+    store: withVerbs(store, {
+      async commit(request) {
+        if (!(await mayCommit(request))) throw unavailable('away')
+        return store.commit(request)
+      },
+    }),
+    ...options,
+  })
+  servers.push(bench)
+  return bench
+}
+
+/** That a broadcast is accepted. */
+const accepts = ({ rows = [] }: CommitRequest) =>
+  rows.some(({ space, expects, value }) => space === 'broadcasts' && expects === null && value !== null)
+const underWay = () => new MemoryStore(memory).countRows({ space: 'broadcasts' })
+
+/** Stops a server whose store is away: it leaves what it has under way as it is. */
+async function die(bench: Bench): Promise<void> {
+  servers.splice(servers.indexOf(bench), 1)
+  await bench.engine.close({ grace: 0 })
+}
+
+const waiting = async (bench: Bench): Promise<number> => {
+  const contextId = await bench.run('Count')
+  await bench.sendEvent({ contextId, event: 'go' })
+  return contextId
+}
+const countOf = async (bench: Bench, contextId: number) => outputs(await bench.getContext({ contextId }))['n']
+
+test('however many were cut off, the next start carries all of them on', async () => {
+  const one = await openServer(accepts)
+  for (let nr = 0; nr < MANY_BROADCASTS; nr += 1) await one.sendEvent({ event: 'nobody', respondAsync: true })
+  await die(one)
+  expect(await underWay()).toBe(MANY_BROADCASTS)
+  // No other server may come: it looks once.
+  await openServer()
+  await expect.poll(underWay, { timeout: 20_000 }).toBe(0)
+})
+
+test('no more are carried on at once than may be under way', async () => {
+  let isAway = false
+  const one = await openServer((request) => !isAway || accepts(request))
+  const contextId = await waiting(one)
+  isAway = true
+  for (let nr = 0; nr < 4; nr += 1) await one.sendEvent({ event: 'tick', respondAsync: true })
+  await die(one)
+  const hold = held<boolean>()
+  const two = await openServer(({ writes }) => (writes.length > 0 ? hold.promise : true), { bounds: { broadcasts: 2 } })
+  const carried = () => two.logged.filter(({ message }) => message.includes('is carried on')).length
+  await expect.poll(carried).toBe(2)
+  await two.advance(0)
+  expect([carried(), await underWay()]).toEqual([2, 4])
+  // Others find no room.
+  hold.release(true)
+  await expect.poll(underWay).toBe(0)
+  expect([carried(), await countOf(two, contextId)]).toEqual([4, 4])
+})
+
+test('whom an earlier server moved is counted once, where others with lower ids have come to wait since', async () => {
+  const others = { beat: BEAT_MS, feed }
+  let [isAway, reached]: [boolean, number] = [false, 0]
+  const one = await openServer(
+    ({ writes: [write], ...request }) =>
+      !isAway || (write ? write.context.id === reached : accepts({ ...request, writes: [] })),
+    { others },
+  )
+  const late = await Promise.all(Array.from({ length: STAGE + 5 }, () => one.run('Count')))
+  const early = [await waiting(one), await waiting(one), await waiting(one)]
+  const ids = [...late, ...early]
+  ;[isAway, reached] = [true, Math.max(...early)]
+  const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
+  await expect.poll(() => memory.kept.get(reached)?.context.version ?? 0).toBe(3)
+  servers.splice(servers.indexOf(one), 1)
+  await one.engine.close({ grace: 0 })
+
+  let summaries = 0
+  const two = await openServer(
+    ({ rows = [] }) => {
+      const isStage = rows.some(({ space, key, value }) => space === 'items' && key.endsWith('$') && value !== null)
+      summaries += isStage || summaries > 0 ? 1 : 0
+      return summaries < 2
+    },
+    { others },
+  )
+  for (const contextId of late) await two.sendEvent({ contextId, event: 'go' })
+  await clock.advance(9 * BEAT_MS)
+  await expect.poll(() => summaries, { timeout: 20_000 }).toBeGreaterThan(1)
+  servers.splice(servers.indexOf(two), 1)
+  await two.engine.close({ grace: 0 })
+
+  const three = await openServer(undefined, { others })
+  await clock.advance(9 * BEAT_MS)
+  await expect.poll(async () => (await three.getEvent({ eventId })).done, { timeout: 20_000 }).toBe(true)
+  const { counts, progress } = await three.getEvent({ eventId })
+  expect([counts.moved, progress]).toMatchObject([ids.length, { matched: ids.length, done: ids.length }])
+  expect(await Promise.all(ids.map((id) => countOf(three, id)))).toEqual(ids.map(() => 1))
+})
+
+test('nobody gets it who came after it', async () => {
+  let isAway = false
+  const one = await openServer((request) => !isAway || accepts(request))
+  const contextId = await waiting(one)
+  isAway = true
+  const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
+  await die(one)
+  const hold = held<boolean>()
+  const two = await openServer(({ rows = [] }) =>
+    rows.some(({ space }) => space === 'broadcasts') ? hold.promise : true,
+  )
+  const later = await waiting(two)
+  hold.release(true)
+  await expect.poll(async () => (await two.getEvent({ eventId })).done).toBe(true)
+  expect([await countOf(two, contextId), await countOf(two, later)]).toEqual([1, 0])
+})

@@ -1,0 +1,153 @@
+// Offers of held events to contexts of other partitions, while the clock stands still: a claim under which nobody takes
+// the event is given up at once, and whoever passed over it meanwhile is looked at again. What could not be looked at is
+// looked at soon.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { LookUps } from '../../../src/engine/pending/look-ups.ts'
+import { keysOfEvent } from '../../../src/engine/record/index-keys.ts'
+import { unavailable } from '../../../src/model/failure.ts'
+import { partitionOf } from '../../../src/model/rows.ts'
+import type { CommitRequest, Store } from '../../../src/ports/store.ts'
+import type { Bench } from '../../support/engine.ts'
+import { held, nextTurn } from '../../support/held.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { emptyStore, withVerbs } from '../../support/stores.ts'
+import { inMemory, seenBy, type World } from './world.ts'
+
+const PARTITIONS = 3
+const paid = { event: 'paid', input: { by: 1 }, ttl: 86_400 }
+
+/** The commit by which an event is claimed. */
+const claims = ({ rows = [] }: CommitRequest) =>
+  rows.some(({ space, value }) => space === 'held' && value !== null && !value.includes('"claim":null'))
+/** The commit in which a context takes an event. */
+const takes = ({ writes, rows = [] }: CommitRequest) =>
+  writes.length > 0 && rows.some(({ space }) => space === 'lookups')
+
+let world: World
+let bench: Bench
+/** Before and after the next commit of that kind. */
+let onClaimed: (() => Promise<unknown>) | null
+let onTaking: (() => Promise<unknown>) | null
+beforeEach(async () => {
+  ;[onClaimed, onTaking] = [null, null]
+  world = await inMemory(PARTITIONS)
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      async commit(request) {
+        const taking = takes(request) ? onTaking : null
+        if (taking) onTaking = null
+        await taking?.()
+        const outcome = await store.commit(request)
+        const claimed = claims(request) ? onClaimed : null
+        if (claimed) onClaimed = null
+        await claimed?.()
+        return outcome
+      },
+    })
+  bench = await world.open({ wrap })
+})
+afterEach(() => world.close())
+
+const go = (contextId: number) => bench.sendEvent({ contextId, event: 'go' })
+const end = (contextId: number) => bench.terminate({ contextId })
+const settle = async () => {
+  for (let turns = 0; turns < 200; turns += 1) await nextTurn()
+}
+
+/** Two contexts of other partitions than that in which the event is held. */
+async function openOffer(): Promise<readonly [number, number]> {
+  const ids = []
+  for (let nr = 0; nr < 2 * PARTITIONS; nr += 1) ids.push(await bench.run('Order'))
+  const { eventId } = await bench.sendEvent(paid)
+  const home = partitionOf(eventId, PARTITIONS)
+  const [first = 0, second = 0] = ids.filter((id) => id % PARTITIONS !== home)
+  return [first, second]
+}
+
+/** Why the first context does not take it. */
+const reasons: [string, (first: number) => void][] = [
+  ['does not wait any more', (first) => (onClaimed = () => end(first))],
+  ['can not be committed', () => (onTaking = () => Promise.reject(unavailable('away')))],
+]
+
+describe.each(reasons)('an event that was claimed for a context which %s', (_, prevent) => {
+  test('is taken by the next that comes to wait', async () => {
+    const [first, second] = await openOffer()
+    prevent(first)
+    await go(first)
+    await settle()
+    expect([onClaimed, onTaking]).toEqual([null, null])
+    await go(second)
+    await expect.poll(() => seenBy(bench, second)).toEqual([1])
+    expect(await seenBy(bench, first)).toEqual([])
+  })
+
+  test('is taken by one that passed over it meanwhile', async () => {
+    const [first, second] = await openOffer()
+    prevent(first)
+    const prevented = onClaimed
+    // The second one comes, and finds it claimed.
+    onClaimed = async () => {
+      await go(second)
+      await settle()
+      expect(await seenBy(bench, second)).toEqual([])
+      await prevented?.()
+    }
+    await go(first)
+    await expect.poll(() => seenBy(bench, second)).toEqual([1])
+    expect(await seenBy(bench, first)).toEqual([])
+  })
+})
+
+test('an event that was taken, though the store did not answer, is not offered again', async () => {
+  const [first, second] = await openOffer()
+  const store = held<void>()
+  onTaking = () => Promise.resolve(store.release())
+  await go(first)
+  await store.promise
+  await expect.poll(() => seenBy(bench, first)).toEqual([1])
+  await go(second)
+  await settle()
+  expect([await seenBy(bench, second), await bench.listPending({})]).toEqual([[], []])
+})
+
+describe('a context that is not looked at', () => {
+  const quiet = () => {}
+  const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+  const open = (more: Partial<Store>) => {
+    const missed: number[] = []
+    const looks = { count: 0 }
+    const load: Store['load'] = async () => {
+      looks.count += 1
+      return null
+    }
+    const store = emptyStore({ load, ...more })
+    const clock = new SimulatedClock()
+    const offers = { offer: () => Promise.resolve({ kind: 'passed' as const }) }
+    const lookUps = new LookUps({ store, clock, log, offers, onMissed: () => missed.push(looks.count) })
+    return { lookUps, missed, looks }
+  }
+
+  test('since the store is away, is told of', async () => {
+    const { lookUps, missed } = open({ load: () => Promise.reject(unavailable('away')) })
+    await lookUps.run(1)
+    expect(missed).toHaveLength(1)
+    const other = open({ listRows: () => Promise.reject(unavailable('away')) })
+    other.lookUps.request(1, keysOfEvent('paid', []))
+    await other.lookUps.idle()
+    expect(other.missed).toHaveLength(1)
+  })
+
+  test('since there are too many, is told of, and all others are looked at', async () => {
+    const { lookUps, missed, looks } = open({})
+    const room = 10_000 + 32
+    for (let id = 1; id <= room + 3; id += 1) lookUps.request(id, null)
+    expect(missed).toHaveLength(3)
+    // One that waits already takes no other place.
+    lookUps.request(room, null)
+    expect(missed).toHaveLength(3)
+    await lookUps.run(room)
+    await lookUps.idle()
+    expect(looks.count).toBeGreaterThanOrEqual(room)
+  })
+})
