@@ -35,7 +35,7 @@ export const receiptAnswer = component(
         ignored: count,
       })
       .exactOptional()
-      .meta({ description: 'Of an event for all. It was stopped if it is done and `done` is less than `matched`' }),
+      .meta({ description: 'Of an event that was answered with 202. It was stopped if it is done and `done` is less than `matched`' }),
   }),
   { xml: { name: 'receipt' } },
 )

@@ -114,6 +114,19 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     expect(await new MemoryStore(memory).countRows({ space: 'broadcasts' })).toBe(0)
   })
 
+  test('alone has progress in its receipt, and is told of one context in the singular', async () => {
+    const bench = await open()
+    await startAll(bench, 1)
+    await bench.sendEvent({ event: 'tick', eventId: 'answered' })
+    await bench.sendEvent({ event: 'tick', eventId: 'waited', respondAsync: true, respondWithin: 60 })
+    const accepted = await bench.sendEvent({ event: 'tick', eventId: 'accepted', respondAsync: true })
+    await endOfAccepted(accepted)
+    expect(accepted.message).toContain("'tick' goes to 1 context;")
+    const told = await Promise.all(['answered', 'waited', 'accepted'].map((eventId) => receiptOf(bench, eventId)))
+    expect(told.map(({ progress }) => progress?.matched)).toEqual([undefined, undefined, 1])
+    expect((await bench.sendEvent({ event: 'nobody', respondAsync: true })).message).toContain('goes to 0 contexts;')
+  })
+
   test('is answered when it is done up to the bound, in process, and within the time that its sender waits', async () => {
     const bench = await open()
     const ids = await startAll(bench, 5)
