@@ -61,6 +61,8 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   let gate: Promise<unknown>
   /** Whether the next commit that ends a broadcast gets no answer. */
   let losesEnd: boolean
+  /** What is done before the commit that holds an event, once. */
+  let beforeHolding: (() => Promise<unknown>) | null
 
   const open = async (options: BenchOptions = {}) => {
     const store = new MemoryStore(memory)
@@ -71,6 +73,11 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
           left -= 1
           if (left < 0) throw unavailable('away')
           if (request.writes.length > 0) await gate
+          if (request.rows?.some(({ space, value }) => space === 'held' && value !== null)) {
+            const first = beforeHolding
+            beforeHolding = null
+            await first?.()
+          }
           const outcome = await store.commit(request)
           const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
           if (!losesEnd || !ends) return outcome
@@ -88,7 +95,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   beforeEach(() => {
     clock = new SimulatedClock(Date.UTC(2026, 0, 1))
     memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-    ;[servers, left, gate, losesEnd] = [[], Infinity, Promise.resolve(), false]
+    ;[servers, left, gate, losesEnd, beforeHolding] = [[], Infinity, Promise.resolve(), false, null]
   })
   afterEach(async () => {
     left = Infinity
@@ -297,6 +304,24 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     await stopped
     expect(await receiptOf(two, eventId)).toMatchObject({ pending: [], counts: { pending: 0 } })
     expect(await two.listPending({})).toEqual([])
+  })
+
+  test('that is to be stopped just when it ends is held for nobody', async () => {
+    const [one, two] = [await open(), await open()]
+    const store = new MemoryStore(memory)
+    let stopped: Promise<unknown> = Promise.resolve()
+    const wish = async () => {
+      stopped = two.stopEvent({ eventId: 'e' })
+      await expect
+        .poll(() => store.listRows({ space: 'broadcasts', prefix: '', limit: 1 }))
+        .toMatchObject([{ value: expect.stringContaining('"stops":true') }])
+    }
+    beforeHolding = wish
+    await endOfAccepted(await one.sendEvent({ event: 'nobody', eventId: 'e', respondAsync: true, ttl: 3600 }))
+    await clock.advance(1000)
+    expect([beforeHolding, await stopped]).toMatchObject([null, { done: true, pending: [], counts: { pending: 0 } }])
+    expect(await two.listPending({})).toEqual([])
+    for (const space of ['held', 'lookups', 'broadcasts'] as const) expect(await store.countRows({ space })).toBe(0)
   })
 
   test('that reached nobody is held, and its receipt tells so', async () => {
