@@ -49,9 +49,9 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 export function eventRequest(request: EventRequest, limits: TagLimits) {
   const checked = check(SEND_EVENT, request)
   const { contextId, key, fluxName, package: owner } = addressOf(checked)
-  const { event, input: data, untyped = false, waits = false, tags, eventId, idempotencyKey, receipt } = checked
-  const { ttl, orStart, respondAsync = false, respondWithin = 0 } = checked
-  const given = eventId ?? idempotencyKey ?? null
+  const { event, input: data, untyped = false, waits = false, tags, idempotencyKey, receipt } = checked
+  const { eventId, ttl, orStart, respondAsync = false, respondWithin = 0 } = checked
+  const given = eventId ?? checked.cloudEventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
   const { input, isLarge } = inputOf(data)

@@ -7,6 +7,7 @@ import type { PendingEvent } from '../../model/pending.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
 import type { MessageOptions, MessageOutcome } from '../message.ts'
 import { holderIn } from '../start-key.ts'
+import { refusalOfInputs } from '../start-request.ts'
 import { holderOfKey } from './address.ts'
 import { admitted, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
 import type { eventRequest } from './requests.ts'
@@ -35,6 +36,7 @@ export async function sendOrStart(
   for (let tries = 1; ; tries += 1) {
     const isLast = tries === MAX_TRIES
     const id = await holderOfKey(env, given.address, 'invoke')
+    if (id !== null && tries === 1) requireInputs(env, given)
     const outcome = id === null ? null : await postIfThere(post, id)
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
     try {
@@ -43,6 +45,18 @@ export async function sendOrStart(
       if (isLast || holderIn(error) === null) throw error
     }
   }
+}
+
+/**
+ * Inputs that are wrong are told whether or not there is a context already, so that who sends them learns it at once.
+ * Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
+ */
+function requireInputs(env: CallEnv, { address, start: { input }, event: { untyped } }: StartOfEvent): void {
+  const { fluxName = '', package: owner } = address
+  const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
+  const request = flux && ({ flux, input, untyped, unknown: 'refuse' } as const)
+  const failure = request && refusalOfInputs(request, { now: env.now(), pointer: '/orStart/input' })
+  if (failure) throw new FluxError(failure)
 }
 
 /** Null: the context was deleted after it was found. */
