@@ -226,18 +226,19 @@ test('an event may be accepted before it is sent to all', async () => {
   expect((await live.call('GET', location)).json).toMatchObject({ eventId: '/shop async 1', progress: {} })
 })
 
+const whole = (id: number) => ({ ...PLAIN, id: 'named', data: { by: 'x' }, fluxcontextid: String(id) })
+const binary = async ({ data, ...attributes }: { readonly [name: string]: unknown }, query = '') => {
+  const headers = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, String(value)])
+  return send(JSON.stringify(data), { 'content-type': 'application/json', ...Object.fromEntries(headers) }, query)
+}
+const structured = (event: object, query = '') => send(JSON.stringify(event), STRUCTURED, query)
+const inBatch = async (event: object) => {
+  const { json } = await batch([event])
+  const [{ problem, status }] = json as [{ problem: object; status: number }]
+  return { json: problem, status }
+}
+
 describe('what is wrong is told in the names that the sender wrote', () => {
-  const whole = (id: number) => ({ ...PLAIN, id: 'named', data: { by: 'x' }, fluxcontextid: String(id) })
-  const binary = async ({ data, ...attributes }: { readonly [name: string]: unknown }, query = '') => {
-    const headers = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, String(value)])
-    return send(JSON.stringify(data), { 'content-type': 'application/json', ...Object.fromEntries(headers) }, query)
-  }
-  const structured = (event: object, query = '') => send(JSON.stringify(event), STRUCTURED, query)
-  const inBatch = async (event: object) => {
-    const { json } = await batch([event])
-    const [{ problem, status }] = json as [{ problem: object; status: number }]
-    return { json: problem, status }
-  }
   const modes = [
     ['binary', binary],
     ['structured', structured],
