@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { endOfAccepted } from '../../src/api/accepted.ts'
 import { isReplayed } from '../../src/api/replayed.ts'
+import { ANONYMOUS } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
@@ -27,6 +28,12 @@ const FILES: Files = {
   'p/Started.flux': {
     triggers: ['tick'],
     states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'never' }] }],
+  },
+}
+const SECRET: Files = {
+  'p/Secret.flux': {
+    secured: true,
+    states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }],
   },
 }
 const BEAT_MS = 1000
@@ -66,29 +73,32 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
 
   const open = async (options: BenchOptions = {}) => {
     const store = new MemoryStore(memory)
-    const bench = await openBench(FILES, {
-      clock,
-      store: withVerbs(store, {
-        async commit(request: CommitRequest) {
-          left -= 1
-          if (left < 0) throw unavailable('away')
-          if (request.writes.length > 0) await gate
-          if (request.rows?.some(({ space, value }) => space === 'held' && value !== null)) {
-            const first = beforeHolding
-            beforeHolding = null
-            await first?.()
-          }
-          const outcome = await store.commit(request)
-          const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
-          if (!losesEnd || !ends) return outcome
-          losesEnd = false
-          throw inDoubt('the answer was lost')
-        },
-      }),
-      others: { beat: BEAT_MS, feed },
-      bounds: { answeredBroadcast: 5 },
-      ...options,
-    })
+    const bench = await openBench(
+      { ...FILES, ...SECRET },
+      {
+        clock,
+        store: withVerbs(store, {
+          async commit(request: CommitRequest) {
+            left -= 1
+            if (left < 0) throw unavailable('away')
+            if (request.writes.length > 0) await gate
+            if (request.rows?.some(({ space, value }) => space === 'held' && value !== null)) {
+              const first = beforeHolding
+              beforeHolding = null
+              await first?.()
+            }
+            const outcome = await store.commit(request)
+            const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
+            if (!losesEnd || !ends) return outcome
+            losesEnd = false
+            throw inDoubt('the answer was lost')
+          },
+        }),
+        others: { beat: BEAT_MS, feed },
+        bounds: { answeredBroadcast: 5 },
+        ...options,
+      },
+    )
     servers.push(bench)
     return bench
   }
@@ -149,6 +159,22 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     expect([isReplayed(again), endOfAccepted(again), again]).toEqual([true, null, waited])
     const async = await bench.engine.local().sendEvent({ event: 'nobody', respondAsync: true })
     expect(endOfAccepted(async)).not.toBeNull()
+  })
+
+  test('counts no context that its sender may not move', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 5)
+    await Promise.all(Array.from({ length: 7 }, () => bench.run('Secret')))
+    const [stranger, known] = [bench.engine.api(ANONYMOUS), bench.engine.api({ name: 'ann', roles: ['invoke'] })]
+    const answer = await stranger.sendEvent({ event: 'tick', eventId: 'e', respondAsync: true })
+    await endOfAccepted(answer)
+    expect(answer.message).toContain('to 5 contexts')
+    const { counts, progress } = await stranger.getEvent({ eventId: 'e' })
+    expect([counts.moved, progress]).toEqual([5, { matched: 5, done: 5, moved: 5, started: 1, ignored: 0 }])
+    // Nor does their number decide how it is answered.
+    const small = await stranger.sendEvent({ event: 'tick' })
+    expect([endOfAccepted(small), small.transitions.length]).toEqual([null, ids.length])
+    expect((await known.sendEvent({ event: 'tick' })).message).toContain('to 12 contexts')
   })
 
   test('that is repeated gets the first answer, while it is under way and afterwards', async () => {
