@@ -28,7 +28,7 @@ export const addressInBody = (described: string) => {
 export type SentAddress = { readonly [field in keyof Address]: Address[field] | null }
 
 /** Without fields that are null. */
-export const addressOf = ({ contextId, key, fluxName, package: owner }: SentAddress): Address => ({
+export const addressNamed = ({ contextId, key, fluxName, package: owner }: SentAddress): Address => ({
   contextId: contextId ?? undefined,
   key: key ?? undefined,
   fluxName: fluxName ?? undefined,
@@ -56,7 +56,7 @@ export const checkAddressOfEvent = (
   }: SentAddress & { readonly orStart?: ServiceName | null | undefined; readonly ttl?: unknown },
   issues: Parameters<Check>[1],
 ): void => {
-  const fields = addressOf(sent)
+  const fields = addressNamed(sent)
   if (!orStart) return checkAddressIfAny(fields, issues)
   const { key, fluxName = orStart.fluxName ?? undefined } = fields
   if (key === undefined) add(issues, 'key', 'must be given with orStart')

@@ -168,7 +168,7 @@ function recordOf(
     answer: null,
     paused: undefined,
     response: null,
-    pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,
+    pending: event ? [{ ...event, receivedAt: now, expiresAt: null, isScoped: true }] : NO_PENDING,
     args: null,
     states: {},
   }
