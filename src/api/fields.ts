@@ -81,19 +81,26 @@ export const input = () =>
 /** A field that may be left out; null means the same. */
 export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
 
-/** Visible ASCII, with spaces between: that of a CloudEvent is its `source` and its `id`. */
+/** Visible ASCII, as in the header `Idempotency-Key`. */
+const SENT_KEY = /^[!-~]{1,255}$/
+/** With spaces between: that of a CloudEvent is its `source` and its `id`. */
 const EVENT_ID = /^[!-~](?:[ -~]{0,253}[!-~])?$/
 
-/** @param description what the id is of */
-export const eventKey = (description: string) =>
+const visible = (pattern: RegExp, description: string) =>
   z
-    .custom<string>((value) => typeof value === 'string' && EVENT_ID.test(value), {
+    .custom<string>((value) => typeof value === 'string' && pattern.test(value), {
       error: 'must be 1 to 255 visible ASCII characters',
     })
     .meta({ type: 'string', minLength: 1, maxLength: 255, description })
 
+/** A key, or the id of an event, that a sender chooses. @param description what it is of */
+export const sentKey = (description: string) => visible(SENT_KEY, description)
+
+/** The id by which an event is known; that of a CloudEvent has spaces. @param description what it is of */
+export const knownEventId = (description: string) => visible(EVENT_ID, description)
+
 /** In process alone: HTTP has the header `Idempotency-Key`. */
-export const idempotencyKey = orNull(eventKey('Key under which the call is carried out once'))
+export const idempotencyKey = orNull(sentKey('Key under which the call is carried out once'))
 
 /** Of calls that take it: the names of headers of their answers. */
 export const REPLAYED_HEADER = {

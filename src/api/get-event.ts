@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
-import { contextId, eventKey, name, text, time } from './fields.ts'
+import { contextId, knownEventId, name, text, time } from './fields.ts'
 import { ignoredEntry, pendingEntry } from './send-event.ts'
 
 const count = z.number().int().nonnegative()
@@ -35,7 +35,10 @@ export const receiptAnswer = component(
         ignored: count,
       })
       .exactOptional()
-      .meta({ description: 'Of an event for all. It was stopped if it is done and `done` is less than `matched`' }),
+      .meta({
+        description:
+          'Of an event that was answered with 202. It was stopped if it is done and `done` is less than `matched`',
+      }),
   }),
   { xml: { name: 'receipt' } },
 )
@@ -65,7 +68,7 @@ export interface NamedEvent {
 
 /** Fields that name an event. What there must be of them, `checkEventName` tells. */
 export const eventName = {
-  eventId: eventKey('Id of the event; or else source and id of the CloudEvent that it was').optional(),
+  eventId: knownEventId('Id of the event; or else source and id of the CloudEvent that it was').optional(),
   source: name('The source of the CloudEvent').optional(),
   id: name('The id of the CloudEvent').optional(),
   scope: name(

@@ -1,7 +1,7 @@
 // api: sends an event to one context, or to all that wait for it.
 import { z } from 'zod'
 import { suggestion } from '../model/nearest.ts'
-import { address, checkAddressOfEvent } from './address.ts'
+import { address, addressInBody, checkAddressOfEvent } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import {
@@ -9,14 +9,15 @@ import {
   bodyTags,
   contextId,
   countField,
-  eventKey,
   flag,
   idempotencyKey,
   input,
+  knownEventId,
   name,
   orNull,
   REPLAYED_HEADER,
   RESPONSE,
+  sentKey,
   text,
   time,
   untyped,
@@ -103,12 +104,12 @@ export const SEND_EVENT = describeCall({
   takesKey: true,
   query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
   body: {
-    ...address('Id of the context that the event is for, here or in the query'),
+    ...addressInBody('Id of the context that the event is for, here or in the query'),
     event,
     input: input(),
     tags: bodyTags(),
     eventId: orNull(
-      eventKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
+      sentKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
     ),
     ttl: orNull(ttl),
     orStart: orNull(orStart),
@@ -118,6 +119,7 @@ export const SEND_EVENT = describeCall({
     untyped,
     idempotencyKey,
     waits,
+    cloudEventId: orNull(knownEventId('In place of eventId: the source and the id of a CloudEvent, joined by a space')),
     respondAsync: flag(
       'An event for all is answered, with empty lists, when it is accepted, and then sent to them; its receipt tells how far it is',
     ).optional(),

@@ -1,6 +1,6 @@
 // api: withdraws an event that is kept until a context waits for it.
 import { describeCall, type RequestOf } from './call.ts'
-import { eventKey } from './fields.ts'
+import { knownEventId } from './fields.ts'
 import { messageAnswer } from './terminate.ts'
 
 export const WITHDRAW = describeCall({
@@ -10,7 +10,7 @@ export const WITHDRAW = describeCall({
   route: '/flux-api/events/pending',
   role: 'invoke',
   problems: [404, 409, 429],
-  query: { eventId: eventKey('Id of the event') },
+  query: { eventId: knownEventId('Id of the event') },
   strict: true,
   answer: messageAnswer,
   answerExample: { message: "withdrew the event 'order-17-paid'" },

@@ -5,6 +5,7 @@ import {
   NO_PENDING,
   outcomeRowKey,
   pendingRowKey,
+  scopeIn,
   type PendingEvent,
   type PendingRow,
 } from '../model/pending.ts'
@@ -30,7 +31,7 @@ export function pendingRowsOf(contexts: ReadonlyMap<ContextId, Changed>, env: Ro
     const { before, record, settled } = context
     if (settled === NONE_SETTLED && record.pending === (before?.pending ?? NO_PENDING)) continue
     rows ??= new Map()
-    // Senders of different scopes may give their events the same id: each row is written once.
+    // A sender may use an id again, once the first use of it is forgotten: each row is written once.
     for (const row of [...listRows(context, env), ...outcomeRows(context, env)])
       rows.set(`${row.space}:${row.key}`, row)
   }
@@ -58,9 +59,11 @@ function rowsByKey(
 ): Map<string, RowWrite> {
   const rows = new Map<string, RowWrite>()
   const partition = contextId % partitions
-  for (const { eventId, event, tags, receivedAt, expiresAt } of pending) {
+  for (const { eventId, event, tags, receivedAt, expiresAt, receipt, isScoped } of pending) {
     const listed: PendingRow = { eventId, event, contextId, package: owner, fluxName, tags, receivedAt, expiresAt }
-    const [key, copy] = [pendingRowKey(listed), copyRowKey(eventId, contextId)]
+    // As they were written: by earlier versions, without its sender.
+    const scope = isScoped ? scopeIn(receipt) : null
+    const [key, copy] = [pendingRowKey(listed, scope), copyRowKey(eventId, contextId, scope)]
     rows.set(`pending:${key}`, { partition, space: 'pending', key, value: JSON.stringify(listed), expiresAt })
     const earlier = rows.get(`copies:${copy}`)
     const both = earlier === undefined ? expiresAt : later(earlier.expiresAt, expiresAt)

@@ -78,14 +78,7 @@ export function initialRecordOf(
       { pointer: '/startState', detail: `'${flux.fluxName}' has no state '${request.startState}'${meant}` },
     ])
   }
-  const { value: input, errors } = validate(flux.input, request.input, {
-    now: drawn.now,
-    unknown: flux.allowExtraProperties ? ('keep' as const) : request.unknown,
-    reserved: request.unknown,
-    fill: true,
-    text: request.untyped,
-    pointer: `${at}/input`,
-  })
+  const { value: input, errors } = inputsOf(request, { now: drawn.now, pointer: `${at}/input` })
   // Where the key that is in use is told, other inputs may be invalid.
   if (errors.length > 0 && request.existing !== 'use') return refuse(errors)
   const own = getOwn(input, '$trackerId')
@@ -109,6 +102,30 @@ export function initialRecordOf(
   if ('failure' in tags) return { ...tags, key }
   const facts = { startState, input, trackerId, key, tags: tags.tags, now: turn.now }
   return { key, recordOf: (id) => recordOf(id, request, facts) }
+}
+
+/** The inputs of the service, with its defaults, and what is wrong with those that are given. */
+function inputsOf(
+  { flux, input, unknown, untyped }: Pick<StartRequest, 'flux' | 'input' | 'unknown' | 'untyped'>,
+  { now, pointer }: { readonly now: number; readonly pointer: string },
+) {
+  return validate(flux.input, input, {
+    now,
+    unknown: flux.allowExtraProperties ? ('keep' as const) : unknown,
+    reserved: unknown,
+    fill: true,
+    text: untyped,
+    pointer,
+  })
+}
+
+/** Why a start would be refused for what it is given, where there is none since another context is there; null: it wouldn't. */
+export function refusalOfInputs(
+  request: Pick<StartRequest, 'flux' | 'input' | 'unknown' | 'untyped'>,
+  at: { readonly now: number; readonly pointer: string },
+): Failure | null {
+  const { errors } = inputsOf(request, at)
+  return errors.length > 0 ? refuse(errors).failure : null
 }
 
 interface StartFacts {
@@ -164,7 +181,7 @@ function recordOf(
     answer: null,
     paused: undefined,
     response: null,
-    pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,
+    pending: event ? [{ ...event, receivedAt: now, expiresAt: null, isScoped: true }] : NO_PENDING,
     args: null,
     states: {},
   }

@@ -16,8 +16,10 @@ export interface PendingEvent {
   readonly receivedAt: number
   /** Epoch milliseconds; null: when the context ends. */
   readonly expiresAt: number | null
-  /** Key of the row of its receipt; null: it has none. */
+  /** Key of the row of its receipt, which tells its sender, too; null: it has none, and its id is ours. */
   readonly receipt: string | null
+  /** Whether the keys of its rows tell its sender. Events that were kept by earlier versions lack it. */
+  readonly isScoped?: true
 }
 
 /** Of a context that keeps none: shared, so that it costs nothing. */
@@ -33,20 +35,43 @@ export interface PendingRow extends Pick<PendingEvent, 'eventId' | 'event' | 'ta
 /** Digits of the time of arrival in a key, so that keys sort by it. */
 const ARRIVAL_CHARACTERS = 15
 
-/** Key in the spaces `pending` and `held`: rows sort by arrival. */
-export const pendingRowKey = ({
-  receivedAt,
-  eventId,
-  contextId,
-}: Pick<PendingRow, 'receivedAt' | 'eventId' | 'contextId'>): string =>
-  `${String(receivedAt).padStart(ARRIVAL_CHARACTERS, '0')}:${eventId}:${contextId ?? '-'}`
+/** Characters of the key of a receipt that tell apart events of the same id, of different senders. */
+const SCOPE_CHARACTERS = 16
+
+/** What tells its sender in keys; null: its id alone tells it. */
+export const scopeIn = (receipt: string | null): string | null => receipt?.slice(0, SCOPE_CHARACTERS) ?? null
+
+const withScope = (key: string, scope: string | null): string => (scope === null ? key : `${key}:${scope}`)
+
+/** Key in the spaces `pending` and `held`: rows sort by arrival. `scope`: as `scopeIn`. */
+export const pendingRowKey = (
+  { receivedAt, eventId, contextId }: Pick<PendingRow, 'receivedAt' | 'eventId' | 'contextId'>,
+  scope: string | null,
+): string => withScope(`${String(receivedAt).padStart(ARRIVAL_CHARACTERS, '0')}:${eventId}:${contextId ?? '-'}`, scope)
 
 /** What the keys of the copies of an event begin with. */
 export const copiesPrefix = (eventId: string): string => `${createHash('sha256').update(eventId).digest('hex')}:`
 
-/** Key in the space `copies`; the value is the key of the pending row. */
-export const copyRowKey = (eventId: string, contextId: ContextId | null): string =>
-  `${copiesPrefix(eventId)}${contextId ?? '-'}`
+/** Key in the space `copies`, of one that a context keeps; the value is the key of the pending row. */
+export const copyRowKey = (eventId: string, contextId: ContextId, scope: string | null): string =>
+  withScope(`${copiesPrefix(eventId)}${contextId}`, scope)
+
+/** Of one that is held for nobody: the key of its row, which tells its sender, follows. */
+export const heldCopyKey = (eventId: string, heldKey: string): string => `${copiesPrefix(eventId)}-:${heldKey}`
+
+/** What a key in the space `copies` tells. */
+export type Copy =
+  | { readonly heldKey: string; readonly scope: string | null }
+  /** `scope` undefined: an earlier version wrote it, of whichever senders. */
+  | { readonly contextId: ContextId; readonly scope: string | undefined }
+
+export function copyIn(key: string): Copy {
+  const [, place = '', ...rest] = key.split(':')
+  if (place !== '-') return { contextId: Number(place), scope: rest[0] }
+  // The id of the event may have colons.
+  const [end = '', last] = [rest.at(-1), rest.at(-2)]
+  return { heldKey: rest.join(':'), scope: last === '-' && end.length === SCOPE_CHARACTERS ? end : null }
+}
 
 /** What became of an event that was pending. Written for its receipt, in the commit in which it ceased to be pending. */
 export type PendingOutcome =

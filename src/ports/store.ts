@@ -118,6 +118,15 @@ export interface ListQuery extends PageRequest {
   readonly characters?: number | undefined
 }
 
+export interface WaitingQuery extends PageRequest {
+  /** Keys of which each context has at least one. */
+  readonly any: readonly string[]
+  /** Keys that none of them has. */
+  readonly without?: readonly string[] | undefined
+  /** No higher id. */
+  readonly upTo: ContextId
+}
+
 /** A context whose step no server runs, with the owner of the step when it was found. */
 export interface AbandonedLease {
   readonly id: ContextId
@@ -179,8 +188,8 @@ export interface Store {
    * requests. Contexts may be purged during the query: only an empty result means that there are no more.
    */
   list(request: ListQuery): Promise<StoredContext[]>
-  /** Ids of contexts that have at least one of the keys, ascending, each once, up to and including `upTo`. */
-  waitingFor(request: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]>
+  /** Ids of contexts that match, ascending, each once. */
+  waitingFor(request: WaitingQuery): Promise<ContextId[]>
   /**
    * Claims contexts that are due or notified, up to `limit` of each partition, the earliest first. Each is hidden from
    * further claims for `hideFor` milliseconds or until it is written, so an unsuccessful claim is repeated. `next`:

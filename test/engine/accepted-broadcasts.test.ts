@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { endOfAccepted } from '../../src/api/accepted.ts'
 import { isReplayed } from '../../src/api/replayed.ts'
+import { ANONYMOUS } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
@@ -27,6 +28,12 @@ const FILES: Files = {
   'p/Started.flux': {
     triggers: ['tick'],
     states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'never' }] }],
+  },
+}
+const SECRET: Files = {
+  'p/Secret.flux': {
+    secured: true,
+    states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }],
   },
 }
 const BEAT_MS = 1000
@@ -61,34 +68,44 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   let gate: Promise<unknown>
   /** Whether the next commit that ends a broadcast gets no answer. */
   let losesEnd: boolean
+  /** What is done before the commit that holds an event, once. */
+  let beforeHolding: (() => Promise<unknown>) | null
 
   const open = async (options: BenchOptions = {}) => {
     const store = new MemoryStore(memory)
-    const bench = await openBench(FILES, {
-      clock,
-      store: withVerbs(store, {
-        async commit(request: CommitRequest) {
-          left -= 1
-          if (left < 0) throw unavailable('away')
-          if (request.writes.length > 0) await gate
-          const outcome = await store.commit(request)
-          const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
-          if (!losesEnd || !ends) return outcome
-          losesEnd = false
-          throw inDoubt('the answer was lost')
-        },
-      }),
-      others: { beat: BEAT_MS, feed },
-      bounds: { answeredBroadcast: 5 },
-      ...options,
-    })
+    const bench = await openBench(
+      { ...FILES, ...SECRET },
+      {
+        clock,
+        store: withVerbs(store, {
+          async commit(request: CommitRequest) {
+            left -= 1
+            if (left < 0) throw unavailable('away')
+            if (request.writes.length > 0) await gate
+            if (request.rows?.some(({ space, value }) => space === 'held' && value !== null)) {
+              const first = beforeHolding
+              beforeHolding = null
+              await first?.()
+            }
+            const outcome = await store.commit(request)
+            const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
+            if (!losesEnd || !ends) return outcome
+            losesEnd = false
+            throw inDoubt('the answer was lost')
+          },
+        }),
+        others: { beat: BEAT_MS, feed },
+        bounds: { answeredBroadcast: 5 },
+        ...options,
+      },
+    )
     servers.push(bench)
     return bench
   }
   beforeEach(() => {
     clock = new SimulatedClock(Date.UTC(2026, 0, 1))
     memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-    ;[servers, left, gate, losesEnd] = [[], Infinity, Promise.resolve(), false]
+    ;[servers, left, gate, losesEnd, beforeHolding] = [[], Infinity, Promise.resolve(), false, null]
   })
   afterEach(async () => {
     left = Infinity
@@ -161,6 +178,19 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     expect(await countsOf(two, ids)).toEqual(ids.map(() => 1))
   })
 
+  test('alone has progress in its receipt, and is told of one context in the singular', async () => {
+    const bench = await open()
+    await startAll(bench, 1)
+    await bench.sendEvent({ event: 'tick', eventId: 'answered' })
+    await bench.sendEvent({ event: 'tick', eventId: 'waited', respondAsync: true, respondWithin: 60 })
+    const accepted = await bench.sendEvent({ event: 'tick', eventId: 'accepted', respondAsync: true })
+    await endOfAccepted(accepted)
+    expect(accepted.message).toContain("'tick' goes to 1 context;")
+    const told = await Promise.all(['answered', 'waited', 'accepted'].map((eventId) => receiptOf(bench, eventId)))
+    expect(told.map(({ progress }) => progress?.matched)).toEqual([undefined, undefined, 1])
+    expect((await bench.sendEvent({ event: 'nobody', respondAsync: true })).message).toContain('goes to 0 contexts;')
+  })
+
   test('is answered when it is done up to the bound, in process, and within the time that its sender waits', async () => {
     const bench = await open()
     const ids = await startAll(bench, 5)
@@ -176,6 +206,22 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     expect([isReplayed(again), endOfAccepted(again), again]).toEqual([true, null, waited])
     const async = await bench.engine.local().sendEvent({ event: 'nobody', respondAsync: true })
     expect(endOfAccepted(async)).not.toBeNull()
+  })
+
+  test('counts no context that its sender may not move', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 5)
+    await Promise.all(Array.from({ length: 7 }, () => bench.run('Secret')))
+    const [stranger, known] = [bench.engine.api(ANONYMOUS), bench.engine.api({ name: 'ann', roles: ['invoke'] })]
+    const answer = await stranger.sendEvent({ event: 'tick', eventId: 'e', respondAsync: true })
+    await endOfAccepted(answer)
+    expect(answer.message).toContain('to 5 contexts')
+    const { counts, progress } = await stranger.getEvent({ eventId: 'e' })
+    expect([counts.moved, progress]).toEqual([5, { matched: 5, done: 5, moved: 5, started: 1, ignored: 0 }])
+    // Nor does their number decide how it is answered.
+    const small = await stranger.sendEvent({ event: 'tick' })
+    expect([endOfAccepted(small), small.transitions.length]).toEqual([null, ids.length])
+    expect((await known.sendEvent({ event: 'tick' })).message).toContain('to 12 contexts')
   })
 
   test('that is repeated gets the first answer, while it is under way and afterwards', async () => {
@@ -331,6 +377,24 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     await stopped
     expect(await receiptOf(two, eventId)).toMatchObject({ pending: [], counts: { pending: 0 } })
     expect(await two.listPending({})).toEqual([])
+  })
+
+  test('that is to be stopped just when it ends is held for nobody', async () => {
+    const [one, two] = [await open(), await open()]
+    const store = new MemoryStore(memory)
+    let stopped: Promise<unknown> = Promise.resolve()
+    const wish = async () => {
+      stopped = two.stopEvent({ eventId: 'e' })
+      await expect
+        .poll(() => store.listRows({ space: 'broadcasts', prefix: '', limit: 1 }))
+        .toMatchObject([{ value: expect.stringContaining('"stops":true') }])
+    }
+    beforeHolding = wish
+    await endOfAccepted(await one.sendEvent({ event: 'nobody', eventId: 'e', respondAsync: true, ttl: 3600 }))
+    await clock.advance(1000)
+    expect([beforeHolding, await stopped]).toMatchObject([null, { done: true, pending: [], counts: { pending: 0 } }])
+    expect(await two.listPending({})).toEqual([])
+    for (const space of ['held', 'lookups', 'broadcasts'] as const) expect(await store.countRows({ space })).toBe(0)
   })
 
   test('that reached nobody is held, and its receipt tells so', async () => {

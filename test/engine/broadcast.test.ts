@@ -32,7 +32,7 @@ test('others are served after each thousand that it finds, though nothing is wri
         highestId: () => Promise.resolve(ids.length),
         waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)),
       }),
-      catalog: { triggeredBy: () => [] },
+      catalog: { all: () => [], triggeredBy: () => [] },
       log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
       refusals: { log: () => Promise.resolve() },
       bound: null,

@@ -521,6 +521,28 @@ test.each([
   expect(await bench.listPending({ contextId })).toEqual([])
 })
 
+test('rows of earlier versions do not tell the sender: the context knows what is whose', async () => {
+  const bench = await openBench(FILES, {
+    wrap: (store) =>
+      withVerbs(store, {
+        async listRows(query) {
+          const rows = await store.listRows(query)
+          const old = rows.map((row) => ({ ...row, key: row.key.split(':').slice(0, 2).join(':') }))
+          return query.space === 'copies' ? old : rows
+        },
+      }),
+  })
+  closing.push(() => bench.close())
+  const contextId = await bench.run('Plain')
+  const [ann, bob] = ['ann', 'bob'].map((name) => bench.engine.api({ name, roles: ['invoke'] }))
+  for (const sender of [ann, bob])
+    await sender?.sendEvent({ contextId, event: 'tick', input: { n: 1 }, eventId: 'same', ttl: 60 })
+  await bob?.withdraw({ eventId: 'same' })
+  expect(await ann?.getEvent({ eventId: 'same' })).toMatchObject({ pending: [{ contextId }], withdrawn: [] })
+  await bench.withdraw({ eventId: 'same' })
+  expect(await bench.listPending({ contextId })).toEqual([])
+})
+
 test('rows list what is pending, and nothing is left of them when it is taken or ends', async () => {
   let shared: Store | null = null
   const bench = await openBench(FILES, {

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import { copyRowKey, outcomeRowKey, pendingRowKey } from '../../src/model/pending.ts'
+import { pendingRowsOf } from '../../src/engine/pending-rows.ts'
+import { NONE_SETTLED } from '../../src/engine/tracked-context.ts'
+import { copyRowKey, NO_PENDING, outcomeRowKey, pendingRowKey } from '../../src/model/pending.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
 import { endWithoutTurn } from '../../src/engine/pending-events.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
@@ -69,17 +71,17 @@ test('keeping one changes its own part and the head, and lists it', () => {
   const { writes, rows, results } = hand.turn(id, [tick(1)])
   expect(results).toEqual([{ kind: 'kept', expiresAt: NOW_MS + 3_600_000 }])
   expect(writes[0]?.changed.toSorted()).toEqual(['head', 'pending'])
-  const key = pendingRowKey({ receivedAt: NOW_MS, eventId: 'e1', contextId: id })
+  const key = pendingRowKey({ receivedAt: NOW_MS, eventId: 'e1', contextId: id }, 'r1')
   expect(rows).toMatchObject([
     { space: 'pending', key, expiresAt: NOW_MS + 3_600_000 },
-    { space: 'copies', key: copyRowKey('e1', id), value: key },
+    { space: 'copies', key: copyRowKey('e1', id, 'r1'), value: key },
   ])
   expect(JSON.parse(rows[0]?.value ?? '')).toMatchObject({ eventId: 'e1', contextId: id, fluxName: 'Test' })
   const taken = hand.turn(id, [event('go')])
   expect(Object.keys(taken.writes[0]?.context.parts ?? {})).not.toContain('pending')
   expect(taken.rows.map((row) => [row.space, row.key, row.value === null])).toEqual([
     ['pending', key, true],
-    ['copies', copyRowKey('e1', id), true],
+    ['copies', copyRowKey('e1', id, 'r1'), true],
     ['items', outcomeRowKey('r1', id), false],
   ])
 })
@@ -100,7 +102,9 @@ test('senders of different scopes may give their events the same id', () => {
   const one = hand.turn(id, [tick(2)], { now: NOW_MS + 60_000 })
   // One copy is over: the other is still found.
   expect(one.context.record.pending.map(({ receipt }) => receipt)).toEqual(['r1', 'r2'])
-  expect(one.rows.filter(({ space, value }) => space === 'copies' && value === null)).toEqual([])
+  expect(one.rows.filter(({ space, value }) => space === 'copies' && value === null)).toMatchObject([
+    { key: copyRowKey('e1', id, 'other') },
+  ])
   const { rows } = hand.turn(id, [event('go')])
   expect(rows.filter(({ space }) => space === 'items').map(({ key }) => key)).toEqual([
     outcomeRowKey('r1', id),
@@ -108,10 +112,37 @@ test('senders of different scopes may give their events the same id', () => {
   ])
 })
 
+test('withdrawing what one sender sent leaves what another sent under the same id', () => {
+  const hand = new Hand()
+  const { id } = hand.start(plain).context.record
+  hand.turn(id, [tick(1), tick(1, { arrival: { eventId: 'e1', tags: [], receipt: 'other', keep: 60_000 } })])
+  const withdraw: Input = { type: 'WITHDRAW', eventId: 'e1', receipt: 'other', caller: SYSTEM }
+  const { results, rows, context } = hand.turn(id, [withdraw, withdraw])
+  expect(results).toEqual([{ kind: 'withdrawn' }, { kind: 'noop' }])
+  expect(context.record.pending.map(({ receipt }) => receipt)).toEqual(['r1'])
+  expect(rows.filter(({ value }) => value === null).map(({ space, key }) => [space, key])).toEqual([
+    ['pending', pendingRowKey({ receivedAt: NOW_MS, eventId: 'e1', contextId: id }, 'other')],
+    ['copies', copyRowKey('e1', id, 'other')],
+  ])
+})
+
+test('rows of earlier versions, whose keys do not tell the sender, go when the event goes', () => {
+  const hand = new Hand()
+  const { id } = hand.start(plain).context.record
+  const { record } = hand.turn(id, [tick(1)]).context
+  const before = { ...record, pending: record.pending.map(({ isScoped: _, ...event }) => event) }
+  const changed = { before, record: { ...record, pending: NO_PENDING }, settled: NONE_SETTLED }
+  const rows = pendingRowsOf(new Map([[id, changed]]), { partitions: 1, receiptsMs: 1 })
+  expect(rows.map(({ key, value }) => [key, value])).toEqual([
+    [pendingRowKey({ receivedAt: NOW_MS, eventId: 'e1', contextId: id }, null), null],
+    [copyRowKey('e1', id, null), null],
+  ])
+})
+
 test('withdrawing removes all copies, and is nothing where there are none', () => {
   const hand = new Hand()
   const { id } = hand.start(plain).context.record
-  const withdraw: Input = { type: 'WITHDRAW', eventId: 'e1', caller: SYSTEM }
+  const withdraw: Input = { type: 'WITHDRAW', eventId: 'e1', receipt: null, caller: SYSTEM }
   hand.turn(id, [tick(1), tick(2), tick(1, { arrival: { eventId: 'e1', tags: [], receipt: null, keep: 'end' } })])
   const { results, rows, context } = hand.turn(id, [withdraw, withdraw])
   expect(results).toEqual([{ kind: 'withdrawn' }, { kind: 'noop' }])

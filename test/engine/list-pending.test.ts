@@ -9,7 +9,7 @@ const tags = Array.from({ length: 64 }, (_, n) => `${n}-`.padEnd(250, 'x'))
 const rows = Array.from({ length: 3000 }, (_, n) => {
   const row = { eventId: 'e', contextId: n + 1, receivedAt: n, event: n % 1000 === 999 ? 'rare' : 'go', tags }
   const value = JSON.stringify({ ...row, package: 'p', fluxName: 'Any', expiresAt: null })
-  return { partition: 0, key: pendingRowKey(row), value, expiresAt: null }
+  return { partition: 0, key: pendingRowKey(row, null), value, expiresAt: null }
 })
 
 let bench: Bench

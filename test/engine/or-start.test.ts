@@ -104,6 +104,18 @@ describe.each([
     expect(again?.contextId).not.toBe(contextId)
   })
 
+  test('wrong inputs of a start are refused also where there is a context already, and change nothing', async () => {
+    const [{ contextId } = { contextId: 0 }] = (await bench.sendEvent(add(1))).executions
+    for (const wrong of [{}, { of: 'Ada', more: 1 }])
+      await expect(other.sendEvent(add(2, { orStart: { input: wrong }, eventId: 'e' }))).rejects.toMatchObject(
+        refusal('invalid', {
+          errors: [expect.objectContaining({ pointer: expect.stringMatching('^/orStart/input/') })],
+        }),
+      )
+    expect(await seenBy(contextId)).toBe('1,')
+    expect(await other.sendEvent(add(2, { eventId: 'e' }))).toMatchObject({ transitions: [{ contextId }] })
+  })
+
   test('one that can not take it yet keeps it until it ends, whoever started it', async () => {
     const later = { fluxName: 'Later', package: 'p', event: 'add', orStart: { input: { of: 'x' } } }
     const answer = await bench.sendEvent({ ...later, key: 'k', input: { n: 1 }, eventId: 'one' })

@@ -78,16 +78,16 @@ describe('a server', () => {
       headers.get('idempotency-replayed'),
     ]
     expect(factsOf(await send())).toEqual([200, null, null])
-    const accepted = await send('foo, Respond-Async; a=b', '', 'e 1')
+    const accepted = await send('foo, Respond-Async; a=b', '', 'e/1')
     expect([factsOf(accepted), accepted.headers.get('location')]).toEqual([
       [202, 'respond-async', null],
-      '/flux-api/event?eventId=e%201',
+      '/flux-api/event?eventId=e%2F1',
     ])
-    expect(accepted.json).toEqual({ message: expect.any(String), eventId: 'e 1' })
-    const again = await send(undefined, '', 'e 1')
+    expect(accepted.json).toEqual({ message: expect.any(String), eventId: 'e/1' })
+    const again = await send(undefined, '', 'e/1')
     expect([factsOf(again), again.headers.get('location'), again.json]).toEqual([
       [202, null, 'true'],
-      '/flux-api/event?eventId=e%201',
+      '/flux-api/event?eventId=e%2F1',
       accepted.json,
     ])
     expect(factsOf(await send('respond-async, wait=10'))).toEqual([200, 'wait', null])

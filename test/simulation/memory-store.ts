@@ -2,7 +2,7 @@
 import type { ContextId } from '../../src/model/context.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import { charactersOf } from '../../src/model/texts.ts'
-import type { ListQuery, PageRequest, Store, StoredContext } from '../../src/ports/store.ts'
+import type { ListQuery, Store, StoredContext, WaitingQuery } from '../../src/ports/store.ts'
 import { AheadIds } from '../../src/store/redis/ahead-ids.ts'
 import type { Memory } from './memory.ts'
 
@@ -80,13 +80,10 @@ export class MemoryStore implements Store {
     return cut < 0 ? found : found.slice(0, cut + 1)
   }
 
-  async waitingFor({
-    any,
-    upTo,
-    ...page
-  }: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
+  async waitingFor({ any, without = [], upTo, ...page }: WaitingQuery): Promise<ContextId[]> {
+    const has = (words: readonly string[], keys: readonly string[]) => words.some((word) => keys.includes(word))
     return this.#open
-      .matching(({ id, indexKeys }) => id <= upTo && any.some((word) => indexKeys.includes(word)), page)
+      .matching(({ id, indexKeys }) => id <= upTo && has(any, indexKeys) && !has(without, indexKeys), page)
       .map(({ id }) => id)
   }
 

@@ -254,6 +254,25 @@ export function queryPromises(test: ScenarioTest): void {
       }
     })
 
+    test('leaves out who has one of other words, over many pages', async ({ store }) => {
+      const ids = await create(
+        store,
+        ...Array.from({ length: 90 }, (_, index) => ({
+          indexKeys: [index % 2 === 0 ? 'w' : 'v', ...(index >= 10 && index < 80 ? ['out'] : []), `only ${index}`],
+        })),
+      )
+      const upTo = ids[88] ?? 0
+      const matches = ids.filter((_, index) => index < 89 && (index < 10 || index >= 80) && index !== 3 && index !== 82)
+      const without = ['out', 'nobody', 'only 3', 'only 82']
+      for (const after of [0, ids[4] ?? 0, ids[40] ?? 0, upTo])
+        for (const skip of [0, 3, 12])
+          for (const limit of [0, 1, 7, 100])
+            expect(await store.waitingFor({ any: ['w', 'v'], without, upTo, limit, after, skip })).toEqual(
+              matches.filter((id) => id > after).slice(skip, skip + limit),
+            )
+      expect(await store.waitingFor({ any: ['w'], without: ['w'], upTo, limit: 9 })).toEqual([])
+    })
+
     test('forgets who no longer waits', async ({ store }) => {
       const [a = 0, b = 0] = await create(store, { indexKeys: ['w'] }, { indexKeys: ['w'] })
       await update(store, a, { indexKeys: [] })

@@ -89,10 +89,10 @@ describe('the inverted index', () => {
     keyIndex.remove(2, two ?? [])
     const other = keyIndex.replace(3, [], ['a'])
     const again = keyIndex.replace(4, [], words)
-    expect(keyIndex.any(['a'], 9, { limit: 9 })).toEqual([3, 4])
+    expect(keyIndex.any({ any: ['a'], upTo: 9, limit: 9 }, 9).ids).toEqual([3, 4])
     keyIndex.remove(3, other)
-    expect(keyIndex.any(['a'], 9, { limit: 9 })).toEqual([4])
-    expect(keyIndex.any(['b'], 9, { limit: 9 })).toEqual([4])
+    expect(keyIndex.any({ any: ['a'], upTo: 9, limit: 9 }, 9).ids).toEqual([4])
+    expect(keyIndex.any({ any: ['b'], upTo: 9, limit: 9 }, 9).ids).toEqual([4])
     keyIndex.remove(4, again)
     expect(keyIndex.size).toBe(0)
   })
@@ -129,7 +129,7 @@ describe('the inverted index', () => {
               (own) => words.every((each) => own.includes(each)) && !without.some((each) => own.includes(each)),
             ).slice(skip, skip + limit),
           )
-          expect(keyIndex.any(words, upTo, { limit, skip, after })).toEqual(
+          expect(keyIndex.any({ any: words, upTo, limit, skip, after }, Infinity).ids).toEqual(
             matching((own) => words.some((each) => own.includes(each)))
               .filter((id) => id <= upTo)
               .slice(skip, skip + limit),

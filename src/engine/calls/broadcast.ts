@@ -5,10 +5,10 @@ import type { EventAnswer } from '../../api/send-event.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { Store } from '../../ports/store.ts'
 import { keysOfEarly, keysOfEvent } from '../record/index-keys.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
 import { BroadcastTally } from './broadcast-tally.ts'
+import { hiddenFrom } from './hidden.ts'
 import { startTriggered } from './broadcast-triggers.ts'
 import { move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
@@ -16,7 +16,7 @@ import { move, type BroadcastEvent, type Found, type ReceiverParts } from './bro
 const MAX_WAVE_CONTEXTS = 1000
 
 export interface BroadcastParts extends Omit<ReceiverParts, 'items'> {
-  readonly catalog: Pick<Catalog, 'triggeredBy'>
+  readonly catalog: Pick<Catalog, 'triggeredBy' | 'all'>
   /** Of large broadcasts; null: it isn't refused. */
   readonly bound: CountBound | null
 }
@@ -49,7 +49,7 @@ export async function broadcast(
   const place = new BroadcastPlace(parts.bound)
   try {
     const upTo = await store.highestId()
-    const ids = await findReceivers(store, sent, { upTo, place })
+    const ids = await findReceivers(parts, sent, { upTo, place })
     if (accepting && ids.length > accepting.above) return await accepting.accept({ upTo, ids }, place)
     const receivers = { ...parts, items: null }
     const tally = new BroadcastTally({ whole: true })
@@ -90,19 +90,21 @@ export function answerToAll(
 }
 
 /**
- * The contexts that wait for the event. All are read before any is moved: a child that the event itself starts may have
+ * The contexts that wait for the event, and that its sender may move: of others it must not learn how many they are. All
+ * are read before any is moved: a child that the event itself starts may have
  * a lower id than contexts of other partitions that are read later.
  * @throws FluxError `overloaded` when they are many, and there is no place for that
  */
 export async function findReceivers(
-  store: Store,
-  { event, tags }: Pick<BroadcastEvent, 'event' | 'tags'>,
+  { store, catalog }: Pick<BroadcastParts, 'store' | 'catalog'>,
+  { event, tags, caller }: Pick<BroadcastEvent, 'event' | 'tags' | 'caller'>,
   { place, upTo, after = 0 }: { readonly place: BroadcastPlace; readonly upTo: ContextId; readonly after?: ContextId },
 ): Promise<ContextId[]> {
   const any = [...keysOfEvent(event, tags), ...keysOfEarly(event, tags)]
+  const without = hiddenFrom({ catalog, caller }, 'invoke')
   const found: ContextId[] = []
   for (;;) {
-    const ids = await store.waitingFor({ any, upTo, after: found.at(-1) ?? after, limit: MAX_WAVE_CONTEXTS })
+    const ids = await store.waitingFor({ any, without, upTo, after: found.at(-1) ?? after, limit: MAX_WAVE_CONTEXTS })
     for (const id of ids) found.push(id)
     place.take(found.length)
     if (ids.length < MAX_WAVE_CONTEXTS) return found

@@ -1,17 +1,17 @@
 // engine/calls: `listPage` returns a page of the contexts that the caller may see, and limits how many are in memory at
 // once.
-import { denial } from '../../model/caller.ts'
 import type { ContextPage, Fits, ListRequest } from '../../api/list-contexts.ts'
 import type { ContextView } from '../../api/get-context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { decodeRecord } from '../record/decode.ts'
-import { SECURED, keyOfOpen, keysOfList } from '../record/index-keys.ts'
+import { keysOfList } from '../record/index-keys.ts'
 import { movesOf } from '../record/move-log.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { contextView } from '../record/views.ts'
 import type { CallEnv } from './call-env.ts'
+import { hiddenFrom } from './hidden.ts'
 import { listRequest } from './requests.ts'
 
 /** Limits of one read from the store: contexts, and approximate characters. */
@@ -28,7 +28,7 @@ const PAGE_CHARACTERS = 2 * 1024 * 1024
 export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): Promise<ContextPage> {
   const request = listRequest(given, env.tagLimits)
   const { limit } = request
-  const [all, without] = [keysOfList(request), hiddenFrom(env)]
+  const [all, without] = [keysOfList(request), hiddenFrom(env, 'read')]
   const contexts: ContextView[] = []
   let [{ after, skip }, size] = [request, 0]
   for (;;) {
@@ -56,16 +56,6 @@ export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): P
     skip = 0
     await breathe(read)
   }
-}
-
-/**
- * Index keys of the contexts that the caller may not see: their service was secured when they were started, or is
- * secured now.
- */
-function hiddenFrom({ catalog, caller }: CallEnv): string[] {
-  if (denial(caller, 'read') === null) return []
-  const secured = catalog.all().filter((flux) => flux.secured)
-  return [SECURED, ...secured.map(keyOfOpen)]
 }
 
 /**

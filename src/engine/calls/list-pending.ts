@@ -5,7 +5,7 @@ import { check } from '../../api/check.ts'
 import { LIST_PENDING, type PendingPage, type PendingRequest, type PendingView } from '../../api/list-pending.ts'
 import { denial } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
-import { pendingRowKey } from '../../model/pending.ts'
+import { pendingRowKey, scopeIn } from '../../model/pending.ts'
 import { compareRows, type StoredRow } from '../../model/rows.ts'
 import { listedHeldOf, type ListedHeld } from '../pending/held-event.ts'
 import { decodeHead, pendingOf } from '../record/decode.ts'
@@ -99,9 +99,9 @@ async function keptBy({ store }: CallEnv, id: ContextId): Promise<Listed[]> {
   if (!stored) return []
   const { package: owner, fluxName } = decodeHead(stored)
   const kept = pendingOf(stored.parts).map((event): Listed => {
-    const { eventId, event: name, tags, receivedAt, expiresAt } = event
+    const { eventId, event: name, tags, receivedAt, expiresAt, receipt } = event
     const row = { eventId, event: name, contextId: id, package: owner, fluxName, tags, receivedAt, expiresAt }
-    const key = pendingRowKey(row)
+    const key = pendingRowKey(row, scopeIn(receipt))
     return { key, partition: id % store.partitions, row, characters: key.length }
   })
   return kept.sort(compareRows)

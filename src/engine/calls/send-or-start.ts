@@ -7,7 +7,7 @@ import type { PendingEvent } from '../../model/pending.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
 import type { MessageOptions, MessageOutcome } from '../message.ts'
 import { holderIn } from '../start-key.ts'
-import type { RootRequest } from '../start-request.ts'
+import { refusalOfInputs, type RootRequest } from '../start-request.ts'
 import { holderOfKey } from './address.ts'
 import { admitted, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
 import type { eventRequest } from './requests.ts'
@@ -38,6 +38,7 @@ export async function sendOrStart(
   for (let tries = 1; ; tries += 1) {
     const isLast = tries === MAX_TRIES
     const id = await holderOfKey(env, given.address, 'invoke')
+    if (id !== null && tries === 1) requireInputs(env, given)
     const outcome = id === null ? null : await postIfThere(post, id)
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
     try {
@@ -47,6 +48,21 @@ export async function sendOrStart(
     }
   }
 }
+
+/**
+ * Inputs that are wrong are told whether or not there is a context already, so that who sends them learns it at once.
+ * Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
+ */
+function requireInputs(env: CallEnv, { address, start: { input }, event: { untyped }, webhook }: StartOfEvent): void {
+  const { fluxName = '', package: owner } = address
+  const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
+  const request = flux && ({ flux, input, untyped, unknown: unknownInputs(webhook) } as const)
+  const failure = request && refusalOfInputs(request, { now: env.now(), pointer: '/orStart/input' })
+  if (failure) throw new FluxError(failure)
+}
+
+/** A webhook gives a service what it declares; a client is told what the service lacks. */
+const unknownInputs = (webhook: StartOfEvent['webhook']) => (webhook ? ('ignore' as const) : ('refuse' as const))
 
 /** Null: the context was deleted after it was found. */
 async function postIfThere(
@@ -78,7 +94,7 @@ function start(
     flux,
     input,
     untyped,
-    unknown: webhook ? 'ignore' : 'refuse',
+    unknown: unknownInputs(webhook),
     tags,
     trigger: null,
     request: webhook,

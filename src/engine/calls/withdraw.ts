@@ -1,16 +1,16 @@
 // engine/calls: `withdraw` takes back an event that is pending: from each context that keeps it, and where it is held for
-// nobody yet.
+// nobody yet. Several senders may have used the same id: what is the caller's own goes first, and alone.
 import { check } from '../../api/check.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import type { MessageAnswer } from '../../api/terminate.ts'
 import { WITHDRAW, type WithdrawRequest } from '../../api/withdraw.ts'
 import { denial } from '../../model/caller.ts'
 import { conflict, FluxError, notFound, type Failure } from '../../model/failure.ts'
-import { copiesPrefix } from '../../model/pending.ts'
+import { copiesPrefix, copyIn, scopeIn } from '../../model/pending.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import { findKept } from '../idempotency/kept-row.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
-import { heldKeyIn, isOfToken, type HeldEvent } from '../pending/held-event.ts'
+import { isOfToken, type HeldEvent } from '../pending/held-event.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
 import type { CallEnv } from './call-env.ts'
 
@@ -23,34 +23,55 @@ type Withdrawn = boolean | Failure
 /** See `FluxApi`. */
 export async function withdrawEvent(env: CallEnv, request: WithdrawRequest): Promise<MessageAnswer> {
   const { eventId } = check(WITHDRAW, request)
+  const own = rowKeyOf({ ...env, of: SEND_EVENT, key: eventId })
   const place = new BroadcastPlace(env.isStep ? null : env.broadcasts)
-  const results: Withdrawn[] = []
   try {
-    const prefix = copiesPrefix(eventId)
-    for (let after: StoredRow | undefined, rows; rows === undefined || rows.length === WAVE; after = rows.at(-1)) {
-      rows = await env.store.listRows({ space: 'copies', prefix, after, limit: WAVE })
-      place.take(results.length + rows.length)
-      results.push(...(await Promise.all(rows.map((row) => withdrawCopy(env, eventId, row)))))
-    }
+    const ofOwn = await withdrawAll(env, { eventId, receipt: own }, place)
+    if (ofOwn.includes(true)) return { message: `withdrew the event '${eventId}'` }
+    // One of its own that is over is what the caller means, and not that of another.
+    const isOver = (await findKept(env.store, own)) !== null
+    const results = isOver ? ofOwn : await withdrawAll(env, { eventId, receipt: null }, place)
+    if (results.includes(true)) return { message: `withdrew the event '${eventId}'` }
+    const denied = results.find((result) => typeof result !== 'boolean')
+    if (denied) throw new FluxError(denied)
+    throw isOver || results.length > 0
+      ? conflict(`nothing of the event '${eventId}' is pending any more`)
+      : notFound(`no event '${eventId}' is pending`)
   } finally {
     place.release()
   }
-  if (results.includes(true)) return { message: `withdrew the event '${eventId}'` }
-  const denied = results.find((result) => typeof result !== 'boolean')
-  if (denied) throw new FluxError(denied)
-  const isKnown = results.length > 0 || (await findKept(env.store, rowKeyOf({ ...env, of: SEND_EVENT, key: eventId })))
-  throw isKnown ? conflict(`nothing of the event '${eventId}' is pending any more`) : unknown(eventId)
 }
 
-const unknown = (eventId: string) => notFound(`no event '${eventId}' is pending`)
+/** What is to be withdrawn. `receipt`: only what was sent under it; null: whoever sent it. */
+interface Wanted {
+  readonly eventId: string
+  readonly receipt: string | null
+}
 
-async function withdrawCopy(env: CallEnv, eventId: string, { partition, key }: StoredRow): Promise<Withdrawn> {
+async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace): Promise<Withdrawn[]> {
+  const results: Withdrawn[] = []
+  const prefix = copiesPrefix(wanted.eventId)
+  for (let after: StoredRow | undefined, rows; rows === undefined || rows.length === WAVE; after = rows.at(-1)) {
+    rows = await env.store.listRows({ space: 'copies', prefix, after, limit: WAVE })
+    const some = rows.filter((row) => mayBe(row, wanted))
+    place.take(results.length + some.length)
+    results.push(...(await Promise.all(some.map((row) => withdrawCopy(env, wanted, row)))))
+  }
+  return results
+}
+
+/** Rows of earlier versions do not tell the sender where a context keeps the event: the context does. */
+function mayBe({ key }: StoredRow, { receipt }: Wanted): boolean {
+  const { scope } = copyIn(key)
+  return receipt === null || scope === undefined || scope === scopeIn(receipt)
+}
+
+async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
   const { caller, held, mailboxes } = env
-  const heldKey = heldKeyIn(key)
+  const copy = copyIn(key)
   try {
-    if (heldKey !== null) return await held.withdraw(partition, heldKey, (event) => requireSight(env, event))
-    const contextId = Number(key.slice(copiesPrefix(eventId).length))
-    const { moved, failure } = await mailboxes.post(contextId, { type: 'WITHDRAW', eventId, caller })
+    if ('heldKey' in copy) return await held.withdraw(partition, copy.heldKey, (event) => requireSight(env, event))
+    const { moved, failure } = await mailboxes.post(copy.contextId, { type: 'WITHDRAW', ...wanted, caller })
     return failure === null || failure.kind === 'conflict' ? moved : failure
   } catch (error) {
     if (!(error instanceof FluxError)) throw error

@@ -6,7 +6,7 @@ import type { RowWrite } from '../../model/rows.ts'
 import { newest, type BroadcastTally } from '../calls/broadcast-tally.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
-import { BroadcastLost, type BroadcastReign } from './broadcast-reign.ts'
+import { BroadcastLost, BroadcastStops, type BroadcastReign } from './broadcast-reign.ts'
 import { answerText, type BroadcastRows, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
 import { readKept } from './kept-answer.ts'
 
@@ -44,7 +44,8 @@ export class BroadcastEnd {
   async write(answer: EventAnswer): Promise<void> {
     const { held, reign, rows, sent, before } = this.#facts
     // One that was stopped is held for nobody.
-    const ending = reign.stops ? { ...sent, ttl: null } : sent
+    const { stops } = reign
+    const ending = stops ? { ...sent, ttl: null } : sent
     const { at: receivedAt } = readKept(before)
     const write = (told: EventAnswer, more: readonly RowWrite[]) => this.#commit(told, more)
     try {
@@ -52,6 +53,8 @@ export class BroadcastEnd {
     } catch (error) {
       await this.#writeUnheld(error)
     }
+    // The commit itself met the wish to stop it.
+    if (this.#told === null && reign.stops && !stops) await this.write(answer)
   }
 
   /** It was accepted, and can't be held: its receipt tells why. @throws the error, if it is none of these */
@@ -64,15 +67,15 @@ export class BroadcastEnd {
     await this.#commit(tally.answer(sent), [])
   }
 
-  /** False: another server has ended it. */
+  /** `more`: those that hold it. False: another server has ended it, or it is to be stopped, and was not held. */
   async #commit(told: EventAnswer, more: readonly RowWrite[]): Promise<boolean> {
     try {
-      await this.#facts.reign.commit([...this.#rowsOf(told), ...more], { ends: true })
+      await this.#facts.reign.commit([...this.#rowsOf(told), ...more], { ends: true, unlessStopped: more.length > 0 })
       this.#told = told
       return true
     } catch (error) {
-      if (!(error instanceof BroadcastLost)) throw error
-      this.#lost = error
+      if (error instanceof BroadcastLost) this.#lost = error
+      else if (!(error instanceof BroadcastStops)) throw error
       return false
     }
   }

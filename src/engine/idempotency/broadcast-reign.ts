@@ -40,6 +40,11 @@ export class BroadcastLost extends Error {
   }
 }
 
+/** Somebody has asked to stop it, so what was to be written only unless that is so was not written. */
+export class BroadcastStops extends Error {
+  override readonly name = 'BroadcastStops'
+}
+
 export function readReign(text: string): ReignRow {
   const row: ReignRow = JSON.parse(text)
   return row
@@ -76,10 +81,10 @@ export class BroadcastReign {
 
   /**
    * Makes the rows true, one commit after the other, and says that it goes on, or with `ends` that it is over.
-   * @throws BroadcastLost when another server has it; FluxError `unavailable`
+   * @throws BroadcastLost when another server has it; FluxError `unavailable`; BroadcastStops with `unlessStopped`
    */
-  commit(rows: readonly RowWrite[], { ends = false } = {}): Promise<void> {
-    const made = this.#turn.then(() => this.#commit(rows, ends))
+  commit(rows: readonly RowWrite[], { ends = false, unlessStopped = false } = {}): Promise<void> {
+    const made = this.#turn.then(() => this.#commit(rows, { ends, unlessStopped }))
     this.#turn = made.catch(() => {})
     return made
   }
@@ -109,8 +114,12 @@ export class BroadcastReign {
     await store.commit({ writes: [], rows: [this.#rows.reign(text, this.#latest)] })
   }
 
-  async #commit(rows: readonly RowWrite[], ends: boolean): Promise<void> {
+  async #commit(
+    rows: readonly RowWrite[],
+    { ends, unlessStopped }: { readonly ends: boolean; readonly unlessStopped: boolean },
+  ): Promise<void> {
     for (;;) {
+      if (unlessStopped && this.#stops) throw new BroadcastStops('somebody has asked to stop the broadcast')
       const next = ends ? null : JSON.stringify(this.#row())
       const outcome = await this.#try([this.#rows.reign(next, this.#latest), ...rows], ends)
       if (outcome.ok) {

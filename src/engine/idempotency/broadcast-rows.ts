@@ -113,7 +113,7 @@ export const summaryAtFirst = (matched: number): Summary => ({
 
 /** The answer that says that an event is accepted. */
 export const acceptanceOf = ({ event, eventId }: KeptEvent, matched: number): EventAnswer => ({
-  message: `'${event}' goes to ${matched} contexts; its receipt tells how far it is`,
+  message: `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`,
   transitions: [],
   executions: [],
   ignored: [],

@@ -135,7 +135,7 @@ export class BroadcastRun {
     }
     const summary = this.isNew || !this.isAccepted ? null : await readSummary(store, this.#rows)
     const after = summary?.cursor ?? 0
-    const waiting = await findReceivers(store, sent, { upTo, after, place })
+    const waiting = await findReceivers(this.#parts, sent, { upTo, after, place })
     // Only now: a context that the event itself started before a crash may be among them, and its row is there.
     const earlier = this.isNew ? [] : await this.#items.load(after)
     this.#ids = waiting.filter((id) => !this.#items.hasReached(id))

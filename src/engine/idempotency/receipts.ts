@@ -44,7 +44,8 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
     withdrawn: newest(withdrawn),
     counts,
     done: isDone,
-    ...progress,
+    // Who was answered when it was done knows it from the answer.
+    ...(kept.isAccepted ? progress : {}),
   }
 }
 

@@ -48,7 +48,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'TAG':
       return tag(record, input, env)
     case 'WITHDRAW':
-      return withdraw(record, input.eventId, env.now)
+      return withdraw(record, input, env.now)
   }
 }
 

@@ -41,7 +41,8 @@ export type Input =
       readonly arrival?: Arrival
     }
   /** Removes an event that came early: all copies of it that the context keeps. */
-  | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly caller: Caller }
+  /** `receipt`: only what was sent under it; null: whoever sent it. */
+  | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly receipt: string | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
   /** `owner`: boot id that the step was leased to when it started; omitted for the end of a child. */
   | {

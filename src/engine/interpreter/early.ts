@@ -26,7 +26,8 @@ export function keepOrRefuse(
   if (keep === 'end' && !isNamed(flux, name)) return { kind: 'refused', failure: notNamed(flux, name) }
   const { eventId, tags, receipt } = arrival
   const expiresAt = keep === 'end' ? null : now + keep
-  const event = { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt }
+  const isScoped = true as const
+  const event = { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt, isScoped }
   const kept = unexpired(record.pending, now)
   const failure = overBound(record, kept, event)
   return failure
@@ -88,8 +89,15 @@ export function without(record: ContextRecord, gone: readonly PendingEvent[], no
   return { ...record, pending: left.length === 0 ? NO_PENDING : left }
 }
 
-export function withdraw(record: ContextRecord, eventId: string, now: number): Decision {
-  const events = unexpired(record.pending, now).filter((event) => event.eventId === eventId)
+/** `receipt`: of the events of that sender; null: whoever sent them. */
+export function withdraw(
+  record: ContextRecord,
+  { eventId, receipt }: { readonly eventId: string; readonly receipt: string | null },
+  now: number,
+): Decision {
+  const events = unexpired(record.pending, now).filter(
+    (event) => event.eventId === eventId && (receipt === null || event.receipt === receipt),
+  )
   if (events.length === 0) return { kind: 'noop' }
   return { kind: 'withdrawn', record: { ...without(record, events, now), updatedAt: now }, events }
 }

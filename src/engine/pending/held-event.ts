@@ -7,7 +7,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { denial, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
-import { copyRowKey, pendingRowKey, type PendingEvent, type PendingRow } from '../../model/pending.ts'
+import { heldCopyKey, pendingRowKey, scopeIn, type PendingEvent, type PendingRow } from '../../model/pending.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 
 export interface HeldEvent extends PendingEvent {
@@ -42,27 +42,16 @@ export function listedHeldOf(value: string): ListedHeld {
   return listed
 }
 
-/** Characters of the key of a receipt that tell apart events of the same id, of different senders. */
-const RECEIPT_CHARACTERS = 16
-
 /** Where it is decided who takes it: with the answer that is kept under its key, if it has one. */
 export const homeOf = ({ eventId, receipt }: PendingEvent, partitions: number): number =>
   partitionOf(receipt ?? eventId, partitions)
 
 /** In the space `held`, and at the end of its keys in `lookups`. Sorts by arrival. */
-export function heldKeyOf({ receivedAt, eventId, receipt }: PendingEvent): string {
-  const key = pendingRowKey({ receivedAt, eventId, contextId: null })
-  return receipt === null ? key : `${key}:${receipt.slice(0, RECEIPT_CHARACTERS)}`
-}
+export const heldKeyOf = ({ receivedAt, eventId, receipt }: PendingEvent): string =>
+  pendingRowKey({ receivedAt, eventId, contextId: null }, scopeIn(receipt))
 
 /** Of an event whose sender gave it an id, another of that id may be held at the same time. */
-const copyKeyOf = (event: PendingEvent): string => `${copyRowKey(event.eventId, null)}:${heldKeyOf(event)}`
-
-/** The key of the held event that a row of the space `copies` is of; null: it is of one that a context keeps. */
-export function heldKeyIn(copyKey: string): string | null {
-  const rest = copyKey.slice(copyKey.indexOf(':') + 1)
-  return rest.startsWith('-:') ? rest.slice('-:'.length) : null
-}
+const copyKeyOf = (event: PendingEvent): string => heldCopyKey(event.eventId, heldKeyOf(event))
 
 /** Whether its sender may use secured services. */
 export const isOfToken = ({ roles }: Pick<HeldEvent, 'roles'>): boolean => denial({ roles }, 'invoke') === null

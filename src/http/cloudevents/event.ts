@@ -1,6 +1,6 @@
 // http: what a CloudEvent (CloudEvents 1.0.2) says, as the fields of the event call.
 import { eventIdOf } from '../../model/cloud-event.ts'
-import { malformed, unsupportedType } from '../../model/failure.ts'
+import { FluxError, malformed, unsupportedType } from '../../model/failure.ts'
 import { isObject } from '../../model/json/value.ts'
 import type { CallFields } from '../request/call-fields.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
@@ -14,20 +14,22 @@ const EXTENSIONS = { fluxkey: 'key', fluxname: 'fluxName', fluxpackage: 'package
 
 const BASE64 = /^[A-Za-z\d+/]*={0,2}$/
 
+/** The body of an event call, and the id under which the event is known. */
+export interface EventBody extends ReadBody {
+  readonly value: CallFields
+  readonly eventId: string
+}
+
 /**
- * The body of an event call.
  * @param attributes by name, as sent
  * @throws FluxError `malformed` for attributes that are missing or wrong
  */
-export function fieldsOfEvent(attributes: { readonly [name: string]: unknown }, data: unknown): CallFields {
+export function bodyOfEvent(attributes: { readonly [name: string]: unknown }, data: ReadBody): EventBody {
   const given = { ...attributes }
   for (const name of REQUIRED) textOf(given, name)
   if (given['specversion'] !== '1.0') throw malformed("the attribute specversion must be '1.0'")
-  const fields: CallFields = {
-    event: given['type'],
-    eventId: eventIdOf(textOf(given, 'source'), textOf(given, 'id')),
-  }
-  if (data !== undefined) fields['input'] = data
+  const fields: CallFields = { event: given['type'] }
+  if (data.value !== undefined) fields['input'] = data.value
   for (const [name, field] of Object.entries(EXTENSIONS)) if (isThere(given[name])) fields[field] = textOf(given, name)
   if (isThere(given['fluxtags']))
     fields['tags'] = textOf(given, 'fluxtags')
@@ -36,19 +38,19 @@ export function fieldsOfEvent(attributes: { readonly [name: string]: unknown }, 
       .filter((tag) => tag !== '')
   if (isThere(given['fluxcontextid'])) fields['contextId'] = numberOf(given, 'fluxcontextid')
   if (isThere(given['fluxttl'])) fields['ttl'] = numberOf(given, 'fluxttl')
-  return fields
+  const eventId = eventIdOf(textOf(given, 'source'), textOf(given, 'id'))
+  return { value: fields, untyped: data.untyped, eventId }
 }
 
 /** @throws FluxError for what can't be read */
 export type Decode = (bytes: Buffer, format: Codec) => ReadBody | Promise<ReadBody>
 
 /** The JSON format: attributes and data in one object. @throws FluxError */
-export async function fieldsOfStructured(event: unknown, decode: Decode): Promise<ReadBody> {
+export async function bodyOfStructured(event: unknown, decode: Decode): Promise<EventBody> {
   if (!isObject(event)) throw malformed('a CloudEvent must be an object')
   const { data, data_base64: packed, ...attributes } = event
   if (packed !== undefined && data !== undefined) throw malformed('a CloudEvent has data or data_base64, and not both')
-  const { value, untyped } = await dataOf({ data, packed, type: attributes['datacontenttype'] }, decode)
-  return { value: fieldsOfEvent(attributes, value), untyped }
+  return bodyOfEvent(attributes, await dataOf({ data, packed, type: attributes['datacontenttype'] }, decode))
 }
 
 /** As it is sent: as JSON, or as a text that holds bytes, or XML. */
@@ -76,7 +78,9 @@ const isThere = (value: unknown): boolean => value !== undefined && value !== nu
 function textOf(attributes: { readonly [name: string]: unknown }, name: string): string {
   const value = attributes[name]
   if (typeof value === 'string' && value !== '') return value
-  throw malformed(`the attribute ${name} ${isThere(value) ? 'must be a text that is not empty' : 'is missing'}`)
+  const detail = isThere(value) ? 'must be a text that is not empty' : 'is missing'
+  const errors = [{ pointer: `/${name}`, detail }]
+  throw new FluxError({ kind: 'malformed', detail: `the attribute ${name} ${detail}`, errors })
 }
 
 function numberOf(attributes: { readonly [name: string]: unknown }, name: string): unknown {

@@ -20,12 +20,13 @@ import { refusedLineOf, type LineRequest } from '../batch/line-stream.ts'
 import { JSON_FORMAT } from '../formats/codecs.ts'
 import { negotiate } from '../formats/negotiate.ts'
 import { NOSNIFF } from '../problem.ts'
-import { formatOfBody, parseBody, type BodyLimits, type ReadBody } from '../request/body.ts'
-import type { FieldsByName } from '../request/call-fields.ts'
+import { formatOfBody, parseBody, type BodyLimits } from '../request/body.ts'
+import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 import { percentDecode } from '../request/text.ts'
-import { fieldsOfEvent, fieldsOfStructured, type Decode } from './event.ts'
+import { bodyOfEvent, bodyOfStructured, type Decode, type EventBody } from './event.ts'
+import { toldAsSent } from './told-as-sent.ts'
 
 export interface CloudEventParts extends BodyLimits {
   readonly inFlight: ByteBudget
@@ -43,6 +44,7 @@ const AT_ONCE = 256
 const PREFIX = 'application/cloudevents'
 const HEADERS = { 'content-type': JSON_FORMAT.answerType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 const NOTHING: FieldsByName = new Map()
+const NO_FIELDS: ReadonlySet<string> = new Set()
 const READER = requestReader(SEND_EVENT)
 
 /** How the request has CloudEvents; null: it has none. @throws FluxError `unsupportedType` for another format of them */
@@ -94,9 +96,12 @@ export async function answerCloudEvents(
     } else {
       const fields = READER.begin(c)
       const body = await read((bytes) => (mode === 'binary' ? binary(c, bytes, decode) : structured(c, bytes, decode)))
+      const inQuery = new Set(Object.keys(fields).filter((name) => body.value[name] === undefined))
       Object.assign(fields, preferEvent(c))
-      const request = READER.finish(fields, body)
-      const sent = await calls.sendEvent(request)
+      const { request, sent } = await inItsNames(inQuery, async () => {
+        const checked = requestOf(fields, body)
+        return { request: checked, sent: await calls.sendEvent(checked) }
+      })
       const settled = settledEvent(c, sent, { calls, hold, isForAll: isForAll(request) })
       const { answer: told, status: given = 200, headers }: SettledAnswer = (await settled) ?? { answer: sent }
       ;[answer, status] = [told, given]
@@ -111,19 +116,32 @@ export async function answerCloudEvents(
   }
 }
 
-async function structured(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<ReadBody> {
+/** @throws FluxError */
+const requestOf = (fields: CallFields, body: EventBody) =>
+  READER.finish(Object.assign(fields, { cloudEventId: body.eventId }), body)
+
+/** What is refused is told in the names that the sender knows. */
+async function inItsNames<T>(inQuery: ReadonlySet<string>, send: () => Promise<T>): Promise<T> {
+  try {
+    return await send()
+  } catch (error) {
+    throw toldAsSent(error, inQuery)
+  }
+}
+
+async function structured(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<EventBody> {
   const { value } = await decode(bytes, formatOfBody(c))
-  return fieldsOfStructured(value, decode)
+  return bodyOfStructured(value, decode)
 }
 
 /** Attributes are headers, and the body is the data. */
-async function binary(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<ReadBody> {
+async function binary(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<EventBody> {
   const attributes: { [name: string]: string } = {}
   for (const [name, value] of c.req.raw.headers)
     if (name.startsWith('ce-')) attributes[name.slice('ce-'.length)] = attributeOf(name, value)
-  if (bytes.length === 0) return { value: fieldsOfEvent(attributes, undefined), untyped: false }
+  if (bytes.length === 0) return bodyOfEvent(attributes, { value: undefined, untyped: false })
   const { value, untyped } = await decode(bytes, formatOfBody(c))
-  return { value: fieldsOfEvent(attributes, value ?? undefined), untyped }
+  return bodyOfEvent(attributes, { value: value ?? undefined, untyped })
 }
 
 /** CloudEvents, HTTP binding, 3.1.3.2. */
@@ -153,6 +171,9 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
     new Promise<void>((resolve) => {
       wake = resolve
     })
+  const refuse = (n: number, error: unknown) => {
+    answers[n] = refusedLineOf(n, failureOf(toldAsSent(error, NO_FIELDS)))
+  }
   const run = async (n: number, { run: send }: LineRequest) => {
     try {
       const answer = await send()
@@ -160,20 +181,19 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
       // Those behind it wait for that.
       if (n < events.length - 1) await endOfAccepted(answer)
     } catch (error) {
-      answers[n] = refusedLineOf(n, failureOf(error))
+      refuse(n, error)
     }
   }
   for (const [n, event] of events.entries()) {
     try {
       caller.quota?.take(1)
-      const body = await fieldsOfStructured(event, decode)
-      const fields = { waits: true }
-      const request = READER.finish(fields, body)
+      const fields: CallFields = { waits: true }
+      const request = requestOf(fields, await bodyOfStructured(event, decode))
       const line = eventLine(calls, { request, fields, bytes: Infinity })
       while (lanes.isFull) await room()
       lanes.add({ concern: line.concern, keepsPlace: line.keepsPlace, run: () => run(n, line) })
     } catch (error) {
-      answers[n] = refusedLineOf(n, failureOf(error))
+      refuse(n, error)
     }
   }
   while (!lanes.isIdle) await room()

@@ -3,10 +3,11 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { ListQuery, StoredContext } from '../../ports/store.ts'
+import type { ListQuery, StoredContext, WaitingQuery } from '../../ports/store.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { Disk } from './disk.ts'
 import type { GroupCommit } from './group-commit.ts'
+import type { KeyMatches } from './index/key-index.ts'
 import type { Memory } from './index/memory.ts'
 import { decodeStored } from './records/stored-context.ts'
 import type { WriteGroup } from './write-group.ts'
@@ -56,15 +57,21 @@ export class ContextReader {
   async list(query: ListQuery): Promise<StoredContext[]> {
     const { memory, commits } = this.#parts
     for (;;) {
-      const ids = await this.#find(query)
+      const ids = await this.#find((more) => memory.list({ ...query, ...more }, MAX_HOPS))
       const waited = await commits.settled((group) => ids.some((id) => group.touches(id)))
-      const onPage = waited ? await this.#find(query) : ids
+      const onPage = waited ? await this.#find((more) => memory.list({ ...query, ...more }, MAX_HOPS)) : ids
       const before = memory.size
       const contexts = this.#readAll(onPage, query.characters ?? Infinity)
       // An unreadable record is left out of the index when it is found, so the page is searched again to fill its
       // place.
       if (memory.size === before) return contexts
     }
+  }
+
+  /** As `Store.waitingFor`. */
+  waitingFor(query: WaitingQuery): Promise<ContextId[]> {
+    const { memory } = this.#parts
+    return this.#find((more) => memory.waitingFor({ ...query, ...more }, MAX_HOPS))
   }
 
   /** As `Store.log`. */
@@ -100,15 +107,14 @@ export class ContextReader {
   }
 
   /** Searches in several turns of the event loop, because skipping a million contexts takes long. */
-  async #find(query: ListQuery): Promise<ContextId[]> {
-    const { memory } = this.#parts
-    const { ids, rest } = memory.list(query, MAX_HOPS)
+  async #find(search: (more: KeyMatches['rest']) => KeyMatches): Promise<ContextId[]> {
+    const { ids, rest } = search(null)
     const found = [...ids]
     for (let more = rest; more !== null;) {
       await new Promise((resolve) => {
         setImmediate(resolve)
       })
-      const next = memory.list({ ...query, ...more }, MAX_HOPS)
+      const next = search(more)
       found.push(...next.ids)
       more = next.rest
     }

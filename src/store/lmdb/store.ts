@@ -12,10 +12,10 @@ import type {
   CommitRequest,
   AbandonedLease,
   ListQuery,
-  PageRequest,
   RowQuery,
   Store,
   StoredContext,
+  WaitingQuery,
 } from '../../ports/store.ts'
 import { ContextReader } from './context-reader.ts'
 import { type Disk, openDisk } from './disk.ts'
@@ -154,12 +154,8 @@ class LmdbStore implements Store {
     return this.#reader.list(query)
   }
 
-  async waitingFor({
-    any,
-    upTo,
-    ...page
-  }: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
-    return this.#memory.waitingFor(any, upTo, page)
+  waitingFor(query: WaitingQuery): Promise<ContextId[]> {
+    return this.#reader.waitingFor(query)
   }
 
   async claimDue(request: {

@@ -3,7 +3,7 @@
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { ListQuery, PageRequest, StoredContext } from '../../ports/store.ts'
+import type { ListQuery, StoredContext, WaitingQuery } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { merged, type Source } from './merge.ts'
 import { idsOf, listOf, texts, type Reply } from './scripts.ts'
@@ -18,6 +18,8 @@ const HOPS = 2_000
 /** Ids read by one script for all keys of a query for any of several keys, and the least number for each key. */
 const ANY_IDS = 2_000
 const LEAST = 16
+/** What it costs to look whether an id has an excluded key, in ids that are read. */
+const EXCLUDED_COST = 4
 /** Matches per partition up to which skipping them in the index is not worth the effort. */
 const FEW = 50
 /** Most contexts, and bytes, read by one script. */
@@ -151,24 +153,22 @@ export class Queries {
   }
 
   /** As `Store.waitingFor`. */
-  async waitingFor({
-    any,
-    upTo,
-    after = 0,
-    skip = 0,
-    limit,
-  }: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
+  async waitingFor({ any, without = [], upTo, after = 0, skip = 0, limit }: WaitingQuery): Promise<ContextId[]> {
     if (limit <= 0 || any.length === 0) return []
-    const keys = keysOf(any)
-    const piece = Math.max(LEAST, Math.min(PIECE, skip + limit, Math.floor(ANY_IDS / keys.length)))
+    const [keys, excluded] = [keysOf(any), keysOf(without)]
+    const looked = keys.length + EXCLUDED_COST * excluded.length
+    const piece = Math.max(LEAST, Math.min(PIECE, skip + limit, Math.floor(ANY_IDS / looked)))
+    const values = [piece, excluded.length, ...excluded, ...keys]
     const sources = this.#sources((partition) => {
-      let last: ContextId | undefined = after
+      let from: string = String(after)
       return async () => {
-        if (last === undefined) return []
-        const found = texts(await this.#client.run('waiting', partition, [last, upTo, piece, ...keys]))
-        const ids = idsOf(found)
-        last = found.length === piece ? ids.at(-1) : undefined
-        return ids
+        while (from !== '') {
+          const [last = '', ...found] = texts(await this.#client.run('waiting', partition, [from, upTo, ...values]))
+          from = last
+          const ids = idsOf(found)
+          if (ids.length > 0) return ids
+        }
+        return []
       }
     })
     return merged(sources, { skip, limit })

@@ -12,10 +12,10 @@ import type {
   CommitRequest,
   AbandonedLease,
   ListQuery,
-  PageRequest,
   RowQuery,
   Store,
   StoredContext,
+  WaitingQuery,
 } from '../../ports/store.ts'
 import { PartitionClaims } from './claims.ts'
 import { CommitSender } from './commit-sender.ts'
@@ -178,7 +178,7 @@ export class RedisStore implements Store {
     return this.#queries.list(query)
   }
 
-  waitingFor(query: { any: readonly string[]; upTo: ContextId } & PageRequest): Promise<ContextId[]> {
+  waitingFor(query: WaitingQuery): Promise<ContextId[]> {
     return this.#queries.waitingFor(query)
   }
 

@@ -167,6 +167,29 @@ describe.each([
     expect([await listed(), await seenBy(bench, id)]).toEqual([[], []])
   })
 
+  test('is withdrawn by its sender alone, where others used the same id; else by whoever asks', async () => {
+    const [id = 0] = await start(1)
+    const [ann, bob] = ['ann', 'bob'].map((name) => bench.engine.api({ name, roles: ['invoke'] }))
+    if (!ann || !bob) throw new Error('there are two senders')
+    for (const [by, sender] of [ann, bob].entries()) {
+      await sender.sendEvent(paid(by, { eventId: 'same' }))
+      await sender.sendEvent(paid(by, { eventId: 'kept', contextId: id }))
+    }
+    expect((await listed()).toSorted()).toEqual(['kept', 'kept', 'same', 'same'])
+    for (const eventId of ['same', 'kept']) {
+      const pending = [{ contextId: eventId === 'same' ? null : id }]
+      await bob.withdraw({ eventId })
+      expect(await bob.getEvent({ eventId })).toMatchObject({ pending: [], counts: { withdrawn: 1 } })
+      expect(await ann.getEvent({ eventId })).toMatchObject({ pending, counts: { withdrawn: 0 } })
+      await expect(bob.withdraw({ eventId })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
+      expect(await listed()).toContain(eventId)
+      // An operator, who has sent nothing under that id.
+      await bench.withdraw({ eventId })
+      expect(await ann.getEvent({ eventId })).toMatchObject({ pending: [], counts: { withdrawn: 1 } })
+    }
+    expect(await listed()).toEqual([])
+  })
+
   test('is either withdrawn or taken', async () => {
     const ids = await start(12)
     for (const [by, id] of ids.entries()) {

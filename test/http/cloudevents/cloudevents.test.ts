@@ -225,3 +225,83 @@ test('an event may be accepted before it is sent to all', async () => {
   expect(location).toBe('/flux-api/event?eventId=%2Fshop%20async%201')
   expect((await live.call('GET', location)).json).toMatchObject({ eventId: '/shop async 1', progress: {} })
 })
+
+const whole = (id: number) => ({ ...PLAIN, id: 'named', data: { by: 'x' }, fluxcontextid: String(id) })
+const binary = async ({ data, ...attributes }: { readonly [name: string]: unknown }, query = '') => {
+  const headers = Object.entries(attributes).map(([name, value]) => [`ce-${name}`, String(value)])
+  return send(JSON.stringify(data), { 'content-type': 'application/json', ...Object.fromEntries(headers) }, query)
+}
+const structured = (event: object, query = '') => send(JSON.stringify(event), STRUCTURED, query)
+const inBatch = async (event: object) => {
+  const { json } = await batch([event])
+  const [{ problem, status }] = json as [{ problem: object; status: number }]
+  return { json: problem, status }
+}
+
+describe('what is wrong is told in the names that the sender wrote', () => {
+  const modes = [
+    ['binary', binary],
+    ['structured', structured],
+    ['batch', inBatch],
+  ] as const
+  const wrong: [number, string, object, RegExp][] = [
+    [422, '/fluxttl', { fluxttl: '0' }, /^invalid input: \/fluxttl must/],
+    [400, '/fluxttl', { fluxttl: 'soon' }, /^fluxttl must be a number$/],
+    [400, '/fluxcontextid', { fluxcontextid: 'one' }, /^fluxcontextid must be/],
+    [400, '/fluxcontextid', { fluxkey: 'k', fluxname: 'Waiter' }, /^fluxcontextid must not be given beside fluxkey$/],
+    [400, '/fluxname', { fluxcontextid: undefined, fluxkey: 'k' }, /^fluxname must be given with fluxkey$/],
+    [
+      400,
+      '/fluxkey',
+      { fluxcontextid: undefined, fluxpackage: 'q' },
+      /^fluxkey must be given with fluxname and fluxpackage$/,
+    ],
+    [422, '/fluxkey', { fluxcontextid: undefined, fluxkey: 'k'.repeat(257), fluxname: 'Waiter' }, /./],
+    [422, '/fluxtags', { fluxtags: `a,${'b'.repeat(257)}` }, /^invalid input: \/fluxtags must/],
+    [422, '/data', { data: [] }, /./],
+    [422, '/data/by', { data: {} }, /^invalid input: \/data\/by is required/],
+    [400, '/type', { type: '$else' }, /^type must not begin with \$$/],
+    [400, '/source', { source: '' }, /^the attribute source/],
+  ]
+
+  test.each(modes)('%s', async (mode, sendIt) => {
+    const id = await start()
+    for (const [status, pointer, more, detail] of wrong) {
+      const event = JSON.parse(JSON.stringify({ ...whole(id), ...more }))
+      expect(await sendIt(event), `${mode} ${pointer}`).toMatchObject({
+        status,
+        json: { detail: expect.stringMatching(detail), errors: [expect.objectContaining({ pointer })] },
+      })
+    }
+  })
+
+  test('a parameter of the query keeps its name', async () => {
+    const { fluxcontextid: _, ...rest } = whole(1)
+    for (const sendIt of [binary, structured]) {
+      expect(await sendIt(rest, '?contextId=0')).toMatchObject({ json: { errors: [{ pointer: '/contextId' }] } })
+      const both = {
+        json: { errors: [{ pointer: '/fluxcontextid' }], detail: expect.stringMatching(/^fluxcontextid /) },
+      }
+      expect(await sendIt(whole(1), '?contextId=2')).toMatchObject(both)
+    }
+  })
+})
+
+test('spaces are for the ids of CloudEvents: other senders use visible characters', async () => {
+  const id = await start()
+  const one = { ...PLAIN, id: 'with space', fluxcontextid: String(id), data: { by: 'x' } }
+  expect(await send(JSON.stringify(one), STRUCTURED)).toEqual(moved(id, '/shop with space'))
+  expect((await live.call('GET', path({ eventId: '/shop with space' }))).status).toBe(200)
+  for (const eventId of ['/shop with space', 'a b']) {
+    const body = { event: 'hold', contextId: id, input: { by: 'x' }, eventId }
+    const { status, json } = await live.call('POST', '/flux-api/event', { body })
+    expect([status, json]).toEqual([
+      400,
+      expect.objectContaining({ errors: [expect.objectContaining({ pointer: '/eventId' })] }),
+    ])
+    const lines = { body: JSON.stringify(body), type: 'application/x-ndjson' }
+    expect((await live.call('POST', '/flux-api/events', lines)).text).toContain('"status":400')
+  }
+  const hidden = { event: 'hold', contextId: id, input: { by: 'x' }, cloudEventId: 'a b' }
+  expect((await live.call('POST', '/flux-api/event', { body: hidden })).status).toBe(400)
+})

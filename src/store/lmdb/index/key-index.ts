@@ -1,6 +1,6 @@
 // store/lmdb: the inverted index, from a key to the contexts that have it.
 import type { ContextId } from '../../../model/context.ts'
-import type { ListQuery, PageRequest } from '../../../ports/store.ts'
+import type { ListQuery, WaitingQuery } from '../../../ports/store.ts'
 import { type Cursor, IdSet } from './id-set.ts'
 import { Posting } from './posting.ts'
 
@@ -58,11 +58,18 @@ export class KeyIndex {
     return matches.take({ limit, skip, hops })
   }
 
-  /** Who has any of the keys, ascending, up to and including `upTo`. */
-  any(keys: readonly string[], upTo: ContextId, { limit, after = 0, skip = 0 }: PageRequest): ContextId[] {
-    const [first, ...others] = this.#sets(keys).map((ids) => ids.above(after))
-    if (first === undefined) return []
-    return page(others.length === 0 ? first : new Union([first, ...others]), limit, skip, upTo)
+  /**
+   * A part of those who have any of the keys and none of the others, ascending, up to and including `upTo`: of the next
+   * `hops` candidates. `rest`: where to go on; null: there are no more.
+   */
+  any({ any, without = [], upTo, limit, after = 0, skip = 0 }: WaitingQuery, hops: number): KeyMatches {
+    const [first, ...others] = this.#sets(any).map((ids) => ids.above(after))
+    if (first === undefined) return { ids: [], rest: null }
+    const walk = others.length === 0 ? first : new Union([first, ...others])
+    const excluded = this.#sets(without).map((ids) => ids.above(after))
+    return excluded.length === 0
+      ? { ids: page(walk, limit, skip, upTo), rest: null }
+      : pageWithout(walk, excluded, { limit, skip, upTo, hops })
   }
 
   /** Who has the key, ascending. */
@@ -130,6 +137,28 @@ function page(walk: Walk, limit: number, skip: number, upTo = Infinity): Context
     walk.next()
   }
   return ids
+}
+
+/** The same, of the ids that no excluded cursor has, and for so many candidates only. */
+function pageWithout(
+  walk: Walk,
+  excluded: readonly Cursor[],
+  { limit, skip, upTo, hops }: { readonly [name in 'limit' | 'skip' | 'upTo' | 'hops']: number },
+): KeyMatches {
+  const ids: ContextId[] = []
+  let [left, looked] = [skip, 0]
+  for (let { id } = walk; id !== undefined && id <= upTo && ids.length < limit; id = walk.id) {
+    if (looked++ >= hops) return { ids, rest: { after: id - 1, skip: left, limit: limit - ids.length } }
+    const at = id
+    const isExcluded = excluded.some((cursor) => {
+      cursor.seek(at)
+      return cursor.id === at
+    })
+    if (!isExcluded && left > 0) left -= 1
+    else if (!isExcluded) ids.push(id)
+    walk.next()
+  }
+  return { ids, rest: null }
 }
 
 /** The ids that all cursors share and none of the excluded has. */

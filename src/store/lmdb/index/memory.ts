@@ -1,6 +1,6 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
-import type { AbandonedLease, ListQuery, PageRequest } from '../../../ports/store.ts'
+import type { AbandonedLease, ListQuery, WaitingQuery } from '../../../ports/store.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header, LargePart, Rows } from '../records/header.ts'
 import type { RowCounts, RowGroup } from '../row-group.ts'
@@ -98,8 +98,8 @@ export class Memory {
     return this.#indexKeys.all(query, hops)
   }
 
-  waitingFor(keys: readonly string[], upTo: ContextId, page: PageRequest): ContextId[] {
-    return this.#indexKeys.any(keys, upTo, page)
+  waitingFor(query: WaitingQuery, hops: number): KeyMatches {
+    return this.#indexKeys.any(query, hops)
   }
 
   /** Who has the index key, ascending. */
