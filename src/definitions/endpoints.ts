@@ -109,7 +109,7 @@ function descriptionsOf({ package: owner, fluxName, source, webhooks }: Compiled
       : [],
   )
   const sources = Array.isArray(source['webhooks']) ? source['webhooks'] : []
-  return webhooks.map(({ pointer, urlPath, httpMethods }) => {
+  return webhooks.map(({ pointer, urlPath, httpMethods, verify }) => {
     const file = sources[Number(pointer.slice(pointer.lastIndexOf('/') + 1))]
     const segments = urlPath
       .slice(1)
@@ -124,6 +124,7 @@ function descriptionsOf({ package: owner, fluxName, source, webhooks }: Compiled
       urlPath,
       httpMethods,
       name: isObject(file) ? textOf(getOwn(file, 'name')) : null,
+      scheme: verify?.scheme ?? null,
       comment: textOf(source['comment']),
       segments,
       inputs,

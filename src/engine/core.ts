@@ -8,6 +8,8 @@ import { SYSTEM } from '../model/caller.ts'
 import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
+import type { WebhookApi } from '../model/webhook.ts'
+import { callPartsOf } from './call-parts.ts'
 import type { Access, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { facade } from './calls/facade.ts'
@@ -39,6 +41,8 @@ import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
 import { waitsOf } from './waits/waits-of.ts'
 import type { Waits } from './waits/waits.ts'
+import { Deliveries } from './webhooks/deliveries.ts'
+import { webhooks } from './webhooks/webhooks.ts'
 
 /** The parts of one engine. */
 export class EngineCore {
@@ -70,6 +74,9 @@ export class EngineCore {
   readonly keptBroadcasts: KeptBroadcasts
   /** Events held for whoever comes to wait for them. */
   readonly held: HeldEvents
+  readonly deliveries: Deliveries
+  readonly webhooks: WebhookApi
+  #callParts: CallParts | null = null
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -125,6 +132,8 @@ export class EngineCore {
       bound: this.broadcasts,
       held: this.held,
     })
+    this.deliveries = new Deliveries({ store, catalog, clock, log, max: given.webhooks.deliveries })
+    this.webhooks = webhooks({ ...given, ...this, feed: others?.feed ?? null })
   }
 
   /** What a turn depends on in addition to the context and its messages. */
@@ -152,27 +161,8 @@ export class EngineCore {
 
   /** The calls, bound to a caller and its permissions. */
   api(access: Access): FluxApi {
-    const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts, held } = this
-    const { store, catalog, log, tagLimits, clock } = this.given
-    const parts: CallParts = {
-      now: () => clock.now(),
-      store,
-      catalog,
-      mailboxes,
-      hints,
-      log,
-      refusals,
-      idempotency,
-      keptBroadcasts,
-      tagLimits,
-      startedAt,
-      waits,
-      shown,
-      broadcasts,
-      held,
-      answeredBroadcast: this.given.bounds.answeredBroadcast,
-    }
-    return facade(parts, access)
+    this.#callParts ??= callPartsOf(this)
+    return facade(this.#callParts, access)
   }
 }
 

@@ -10,6 +10,7 @@ import { Mailboxes } from '../../src/engine/mailboxes.ts'
 import { Pins } from '../../src/engine/pins.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { RefusalLog } from '../../src/engine/refusal-log.ts'
+import { Deliveries } from '../../src/engine/webhooks/deliveries.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -118,13 +119,14 @@ test('the last look at a silent store takes no longer than a moment', async () =
     clock,
     feed,
     refusals: new RefusalLog({ log: quiet, clock }),
+    deliveries: new Deliveries({ store, catalog, clock, log: quiet, max: 1000 }),
   })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
   const answer = api.receive({
     endpoint: found.endpoint,
     request: { method: 'GET' },
-    deliveryId: 'd',
+    deliveryId: '019b76da-a800-7000-8000-000000000000',
     time: 0,
     idempotencyKey: null,
     replayOf: null,

@@ -13,6 +13,7 @@ import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import type { Deliveries } from './deliveries.ts'
 import { answerOf } from './webhook-answer.ts'
 import type { WebhookWaits } from './webhook-waits.ts'
 
@@ -25,6 +26,7 @@ export interface ReceiveParts {
   /** Notifications of other servers that continue contexts; null: there are no other servers. */
   readonly feed: CommitFeed | null
   readonly waits: WebhookWaits
+  readonly deliveries: Deliveries
 }
 
 /** See `WebhookApi`. Not an async function, which would keep the request in memory while it waits. */
@@ -48,7 +50,7 @@ function serviceOf(
 }
 
 function start(parts: ReceiveParts, flux: CompiledFlux, call: WebhookCall): Promise<WorkflowAnswer> {
-  const { clock, mailboxes } = parts
+  const { clock, mailboxes, deliveries } = parts
   const { request, rawBody, textsOf, timeout, onStarted } = call
   const { promise: answered, resolve: settle } = deferred<WorkflowAnswer>()
   const look = (record: ContextRecord) => {
@@ -62,7 +64,7 @@ function start(parts: ReceiveParts, flux: CompiledFlux, call: WebhookCall): Prom
   const started = mailboxes
     .start(
       { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown },
-      { watcher: look, isCall: true },
+      { watcher: look, isCall: true, rows: (_, record) => deliveries.rowsOf(call, record) },
     )
     .then(({ record: { id, version } }) => {
       onStarted()

@@ -1,7 +1,6 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is told of their deliveries.
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { RefusalLog } from '../refusal-log.ts'
-import { newEventId } from '../calls/event-id.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 import { WebhookWaits } from './webhook-waits.ts'
 
@@ -10,7 +9,7 @@ export interface WebhooksParts extends Omit<ReceiveParts, 'waits'> {
 }
 
 export function webhooks(parts: WebhooksParts): WebhookApi {
-  const { catalog, clock, refusals } = parts
+  const { catalog, deliveries, refusals } = parts
   const waits = new WebhookWaits(parts)
   return {
     giveUp: () => waits.endAll(),
@@ -18,11 +17,13 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
     find: (method, segments) => catalog.endpoints().find(method, segments),
     all: () => catalog.endpoints().all,
 
-    arrival: () => ({ deliveryId: newEventId(), time: clock.now() }),
+    arrival: () => deliveries.arrival(),
 
-    settled({ endpoint: { fluxName }, outcome, status, method, path, contextId, reason }) {
+    settled(delivery) {
+      deliveries.settled(delivery)
+      const { endpoint, outcome, status, method, path, contextId, reason } = delivery
       if (status < 400 || status >= 500) return
-      const facts = { contextId, fluxName, state: null, reason, method, path }
+      const facts = { contextId, fluxName: endpoint.fluxName, state: null, reason, method, path }
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 

@@ -11,7 +11,10 @@ import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
+import { LIST_DELIVERIES } from '../../api/list-deliveries.ts'
 import { LIST_PENDING } from '../../api/list-pending.ts'
+import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
+import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { STOP_EVENT } from '../../api/stop-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
@@ -110,8 +113,17 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
+  addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
+  addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addList(app, parts)
-  addPending(app, parts)
+  addPaged(app, parts, LIST_PENDING, async (calls, request) => {
+    const { events: items, next } = await calls.listPendingPage(request)
+    return { items, next }
+  })
+  addPaged(app, parts, LIST_DELIVERIES, async (calls, request) => {
+    const { deliveries: items, next } = await calls.listDeliveriesPage(request)
+    return { items, next }
+  })
   addBatch(app, parts)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
@@ -191,15 +203,24 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
   })
 }
 
-function addPending(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
-  const [reader, root] = [requestReader(LIST_PENDING), rootOf(LIST_PENDING.answer)]
-  app.get(LIST_PENDING.route, async (c) => {
-    const calls = api(callerOf(c, LIST_PENDING.role))
+/** A list that is made as a whole: its pages are small. */
+function addPaged<R extends z.ZodType<Filters>, A extends z.ZodType>(
+  app: Hono<Env>,
+  { api, callerOf, answers }: Parts,
+  call: Call<R, A>,
+  run: (
+    calls: FluxApi,
+    request: z.output<R>,
+  ) => Promise<{ readonly items: readonly object[]; readonly next: string | null }>,
+): void {
+  const [reader, root] = [requestReader(call), rootOf(call.answer)]
+  app.get(call.route, async (c) => {
+    const calls = api(callerOf(c, call.role))
     const format = accepted(c)
     const request = reader.finish(reader.begin(c), null)
-    const { events, next } = await calls.listPendingPage(request)
-    const link = next === null ? {} : { link: `<${nextPage(LIST_PENDING.route, request, next)}>; rel="next"` }
-    return answers.send(c, events, format.pieces(events, root), { headers: { ...headersOf(c, format), ...link } })
+    const { items, next } = await run(calls, request)
+    const link = next === null ? {} : { link: `<${nextPage(call.route, request, next)}>; rel="next"` }
+    return answers.send(c, items, format.pieces(items, root), { headers: { ...headersOf(c, format), ...link } })
   })
 }
 
@@ -227,15 +248,14 @@ function accepted(c: Context<Env>): Codec {
   return format
 }
 
+/** Fields of a list. */
+type Filters = { readonly tag?: readonly string[] | undefined; readonly [name: string]: unknown }
+
 /**
  * The URL of the next page: the same filters and limit, after that place. It is relative, so that it also works behind a
  * proxy.
  */
-function nextPage(
-  route: string,
-  { tag, ...filters }: { readonly tag?: readonly string[] | undefined; readonly [name: string]: unknown },
-  after: ContextId | string,
-): string {
+function nextPage(route: string, { tag, ...filters }: Filters, after: ContextId | string): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries({ ...filters, page: undefined, after }))
     if (value !== undefined) query.set(name, String(value))

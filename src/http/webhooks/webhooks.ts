@@ -4,7 +4,7 @@ import type { Context, Hono } from 'hono'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, malformed, type Failure } from '../../model/failure.ts'
 import { isSecretName } from '../../model/secret-names.ts'
-import type { Delivery, Endpoint, FoundEndpoint, WebhookAnswer, WebhookApi } from '../../model/webhook.ts'
+import type { Delivery, Endpoint, FoundEndpoint, WebhookAnswer, WebhookApi, WebhookReply } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import { pathShown, shownPath } from '../socket/access-log.ts'
 import type { BodyAdmission } from '../request/body.ts'
@@ -12,10 +12,10 @@ import { answerFormat, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 import type { Answers } from '../answers/answers.ts'
 import { isDisguised, rawPathOf, WEBHOOKS } from '../request/paths.ts'
-import { statusOf } from '../problem.ts'
 import { bodyOf, responseOf, type ResponseBody } from './response.ts'
 import { UnsafeResponse } from './response-fields.ts'
-import { readWebhookRequest, type WebhookLimits } from './request.ts'
+import { readWebhookRequest, type WebhookLimits, type WebhookRequest } from './request.ts'
+import { settlementOf } from './settlement.ts'
 
 export interface WebhookOptions extends WebhookLimits, BodyAdmission {
   readonly webhooks: WebhookApi
@@ -37,7 +37,7 @@ export function addWebhooks(
   app: Hono<Env>,
   { webhooks, webhookTimeout, waiting, log, inFlight, answers, ...limits }: WebhookOptions,
 ): void {
-  const receive = async (c: Context<Env>, seen: (endpoint: Endpoint) => Arrival): Promise<Response> => {
+  const receive = async (c: Context<Env>, delivered: Delivered): Promise<Response> => {
     const found = findEndpoint(webhooks, c)
     if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
     if ('allow' in found)
@@ -47,7 +47,9 @@ export function addWebhooks(
         allow: found.allow,
       })
     const { endpoint, parameters } = found
-    const { deliveryId, time } = seen(endpoint)
+    if (hasSecret(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
+    const arrival = { endpoint, ...webhooks.arrival() }
+    delivered.arrival = arrival
     const timeout = endpoint.timeout ?? webhookTimeout
     const format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
     const endWaiting = waiting.take(WAITING_BYTES)
@@ -55,56 +57,62 @@ export function addWebhooks(
     try {
       // Passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
       // memory.
-      const { answer } = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize }).then(
-        (call) =>
-          webhooks
-            .receive({
-              ...call,
-              endpoint,
-              deliveryId,
-              time,
-              timeout,
-              idempotencyKey: null,
-              replayOf: null,
-              onStarted: hold.release,
-            })
-            .catch(asBadRequest),
+      const reply = await readWebhookRequest(c, { path: parameters, timeout, limits, charge: hold.resize }).then(
+        (call) => {
+          delivered.read = call
+          const onStarted = () => {
+            delivered.read = null
+            hold.release()
+          }
+          return webhooks
+            .receive({ ...call, ...arrival, timeout, idempotencyKey: null, replayOf: null, onStarted })
+            .catch(asBadRequest)
+        },
       )
-      return await respond(c, answer, { format, log, answers })
+      const response = await respond(c, reply.answer, { format, log, answers })
+      settle(c, webhooks, delivered, reply)
+      return response
     } finally {
       hold.release()
       endWaiting()
     }
   }
   app.all(`${WEBHOOKS}/*`, async (c) => {
-    let arrival: Arrival | null = null
+    const delivered: Delivered = { arrival: null, read: null }
     try {
-      return await receive(c, (endpoint) => {
-        if (hasSecret(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
-        return (arrival = { endpoint, ...webhooks.arrival() })
-      })
+      return await receive(c, delivered)
     } catch (error) {
-      if (error instanceof FluxError && arrival !== null)
-        webhooks.settled(refusalOf(c, arrival, error.failure, webhooks.arrival().time))
+      if (error instanceof FluxError) settle(c, webhooks, delivered, error.failure)
       throw error
     }
   })
 }
 
-type Arrival = Pick<Delivery, 'deliveryId' | 'endpoint' | 'time'>
+/** A request to an endpoint, as far as it has come. */
+interface Delivered {
+  arrival: Pick<Delivery, 'deliveryId' | 'endpoint' | 'time'> | null
+  /** null: it is not read yet, or its context is stored, with all of it. */
+  read: WebhookRequest | null
+}
 
-const refusalOf = (c: Context<Env>, arrival: Arrival, failure: Failure, now: number): Delivery => ({
-  ...arrival,
-  method: c.req.method,
-  path: pathShown(c),
-  outcome: 'refused',
-  status: statusOf(failure),
-  duration: now - arrival.time,
-  contextId: null,
-  replayOf: null,
-  reason: failure.detail,
-  request: null,
-})
+function settle(
+  c: Context<Env>,
+  webhooks: WebhookApi,
+  { arrival, read }: Delivered,
+  result: WebhookReply | Failure,
+): void {
+  if (arrival === null) return
+  webhooks.settled({
+    ...arrival,
+    ...settlementOf(result),
+    method: c.req.method,
+    path: pathShown(c),
+    duration: webhooks.arrival().time - arrival.time,
+    replayOf: null,
+    request: read?.request ?? null,
+    rawBody: read?.rawBody ?? null,
+  })
+}
 
 /** Whether the path has a parameter whose name indicates a secret. */
 const hasSecret = ({ urlPath }: Endpoint): boolean =>
