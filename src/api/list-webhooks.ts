@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DELIVERY_OUTCOMES } from '../model/webhook.ts'
 import { WEBHOOK_SCHEME_NAMES } from '../model/webhook-schemes/scheme.ts'
-import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
+import { describeCall, type AnswerOf } from './call.ts'
 import { component } from './component.ts'
 import { contextId, text, time } from './fields.ts'
 
@@ -101,5 +101,6 @@ export const LIST_WEBHOOKS = describeCall({
   ],
 })
 
-export type ListWebhooksRequest = RequestOf<typeof LIST_WEBHOOKS>
+/** It has no fields. */
+export type ListWebhooksRequest = object
 export type WebhookView = AnswerOf<typeof LIST_WEBHOOKS>[number]

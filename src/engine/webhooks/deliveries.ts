@@ -19,11 +19,15 @@ import {
 } from './delivery-rows.ts'
 import { DeliveryTally, factsOf } from './delivery-tally.ts'
 import { DeliveryTrim } from './delivery-trim.ts'
-import { DeliveryWriter, type DeliveryWriterParts } from './delivery-writer.ts'
+import { DeliveryWriter } from './delivery-writer.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 
-export interface DeliveriesParts extends Omit<DeliveryWriterParts, 'store'> {
+export interface DeliveriesParts {
   readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
   readonly catalog: Catalog
   /** Deliveries kept of each endpoint; 0: none. */
   readonly max: number
@@ -50,15 +54,23 @@ export class Deliveries {
   readonly #ofEndpoint = new WeakMap<EndpointName, DeliveryTally>()
   readonly #started = new Map<string, StartedDelivery>()
   readonly #trimAfter: number
+  /** Endpoints that may have too many, by what their keys begin with. */
+  readonly #untrimmed = new Set<string>()
   /** Of the last id. */
   #lastMs = 0
   #number = 0
 
   constructor(parts: DeliveriesParts) {
-    const { store, log, max } = parts
+    const { store, clock, log, max } = parts
     this.#parts = parts
-    this.#writer = new DeliveryWriter(parts)
     this.#trim = new DeliveryTrim({ store, log, max })
+    // Not before: what is noted when a delivery is answered would write a removed row again.
+    const onWritten = () => {
+      if (this.#untrimmed.size === 0) return
+      this.#trim.ask([...this.#untrimmed])
+      this.#untrimmed.clear()
+    }
+    this.#writer = new DeliveryWriter({ store, clock, log, onWritten })
     this.#trimAfter = Math.max(1, Math.floor(max / 10))
   }
 
@@ -115,8 +127,8 @@ export class Deliveries {
     if (started && isOfStart(outcome)) {
       const facts = { ...factsOf(delivery), contextId: started.contextId }
       tally.count(facts)
-      this.#writer.add([factsRow(started.place, { ...facts, isStart: true }, started.inline)])
-      return this.#written(tally)
+      this.#note(tally)
+      return this.#writer.add([factsRow(started.place, { ...facts, isStart: true }, started.inline)])
     }
     const facts = factsOf(delivery)
     tally.count(facts)
@@ -128,8 +140,8 @@ export class Deliveries {
       key: deliveryKeyOf(tally.prefix, deliveryId),
     }
     const text = JSON.stringify(keptRequestOf(request, rawBody ?? new Uint8Array()))
+    this.#note(tally)
     this.#writer.add(rowsAt(place, { ...facts, isStart: false }, text))
-    this.#written(tally)
   }
 
   /** What is known in memory of that endpoint. */
@@ -149,11 +161,11 @@ export class Deliveries {
     if (oldest !== undefined) this.#started.delete(oldest)
   }
 
-  #written(tally: DeliveryTally): void {
+  #note(tally: DeliveryTally): void {
     tally.untrimmed += 1
     if (tally.untrimmed < this.#trimAfter) return
     tally.untrimmed = 0
-    this.#trim.ask([tally.prefix])
+    this.#untrimmed.add(tally.prefix)
   }
 }
 

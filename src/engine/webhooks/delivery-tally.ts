@@ -55,7 +55,7 @@ export class DeliveryTally {
 
   /** Newest first. */
   refused(): DeliveryFacts[] {
-    return [...this.#refused.slice(this.#oldest), ...this.#refused.slice(0, this.#oldest)].reverse()
+    return [...this.#refused.slice(this.#oldest), ...this.#refused.slice(0, this.#oldest)].toReversed()
   }
 }
 

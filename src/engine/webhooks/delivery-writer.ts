@@ -10,6 +10,8 @@ export interface DeliveryWriterParts {
   readonly store: Pick<Store, 'commit'>
   readonly clock: Clock
   readonly log: Log
+  /** Called when all that waited is written. */
+  readonly onWritten: () => void
 }
 
 /** Milliseconds that rows wait for others, and after which they are tried again. */
@@ -67,11 +69,15 @@ export class DeliveryWriter {
     if (this.#closed || this.#cancelTimer !== null || this.#writing !== null) return
     this.#cancelTimer = this.#parts.clock.after(delay, () => {
       this.#cancelTimer = null
-      this.#writing = this.#write().then((delayed) => {
-        this.#writing = null
-        if (this.#waiting.size > 0) this.#schedule(delayed ? AGAIN_MS : GATHER_MS)
-      })
+      this.#writing = this.#run()
     })
+  }
+
+  async #run(): Promise<void> {
+    const isAway = await this.#write()
+    this.#writing = null
+    if (!isAway) this.#parts.onWritten()
+    if (this.#waiting.size > 0) this.#schedule(isAway ? AGAIN_MS : GATHER_MS)
   }
 
   /** True: the store is not there, and what it didn't take waits. */
