@@ -48,10 +48,9 @@ const webhook = component(
     package: text,
     fluxName: text,
     name: text.nullable(),
-    scheme: z
-      .enum(WEBHOOK_SCHEME_NAMES)
-      .nullable()
-      .meta({ description: 'How requests are verified; null: not at all' }),
+    scheme: text.nullable().meta({
+      description: `How requests are verified: ${WEBHOOK_SCHEME_NAMES.join(', ')}; null: not at all`,
+    }),
     counts,
     last: lastDelivery.nullable(),
   }),
