@@ -71,11 +71,12 @@ test('reading takes the role read, sending again the role invoke', async () => {
   expect((await live.call('GET', again, { token: invoke })).status).toBe(405)
 })
 
+const refused = async (method: string, path: string) => {
+  const { status, text } = await live.call(method, path, { token: invoke })
+  return `${status} ${text}`
+}
+
 test('unknown parameters and outcomes are refused, with the nearest name', async () => {
-  const refused = async (method: string, path: string) => {
-    const { status, text } = await live.call(method, path, { token: invoke })
-    return `${status} ${text}`
-  }
   expect(await refused('GET', '/flux-api/webhooks?urlPath=/hook')).toMatch(/^400 /)
   expect(await refused('GET', `${LIST}?urlpath=/hook`)).toMatch(/^400 .*urlPath/)
   expect(await refused('GET', `${LIST}?outcome=acepted`)).toMatch(/^400 .*accepted/)

@@ -33,8 +33,8 @@ export interface DeliveriesParts {
   readonly max: number
 }
 
-/** Of those that started a context, and whose answer is awaited: more than may wait. */
-const MAX_STARTED = 100_000
+/** Of those that started a context, and whose answer is awaited; of more, it is not noted how they were answered. */
+const MAX_STARTED = 20_000
 
 /** A delivery whose context is stored: what its row needs when it is answered. */
 interface StartedDelivery {
@@ -124,7 +124,8 @@ export class Deliveries {
     const tally = this.tallyOf(delivery.endpoint)
     const started = this.#started.get(deliveryId)
     if (started) this.#started.delete(deliveryId)
-    if (started && isOfStart(outcome)) {
+    // Once its context is stored, nobody holds the request.
+    if (started && (isOfStart(outcome) || request === null)) {
       const facts = { ...factsOf(delivery), contextId: started.contextId }
       tally.count(facts)
       this.#note(tally)
