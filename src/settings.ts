@@ -66,6 +66,8 @@ export interface Settings {
   readonly maxWaits: number
   /** Events with a ttl that may be held at once until somebody waits for them. */
   readonly maxPending: number
+  /** Deliveries kept of each endpoint of a webhook; 0: none. */
+  readonly deliveries: number
   /** Tags of one context. */
   readonly maxTags: number
   /** Bytes of one tag. */

@@ -34,6 +34,7 @@ test('have defaults', () => {
     maxBroadcasts: 16,
     maxWaits: 20_000,
     maxPending: 100_000,
+    deliveries: 1000,
     broadcastAsync: 10_000,
     minFree: 67_108_864,
     allowedHosts: [],

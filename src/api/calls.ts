@@ -6,7 +6,10 @@ import { GET_DEFINITION } from './get-definition.ts'
 import { GET_EVENT } from './get-event.ts'
 import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
+import { LIST_DELIVERIES } from './list-deliveries.ts'
 import { LIST_PENDING } from './list-pending.ts'
+import { LIST_WEBHOOKS } from './list-webhooks.ts'
+import { REPLAY_DELIVERY } from './replay-delivery.ts'
 import { SEND_EVENT } from './send-event.ts'
 import { STOP_EVENT } from './stop-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
@@ -30,4 +33,7 @@ export const CALLS: readonly Call[] = [
   PUT_TAGS,
   REMOVE_TAGS,
   GET_DEFINITION,
+  LIST_WEBHOOKS,
+  LIST_DELIVERIES,
+  REPLAY_DELIVERY,
 ]

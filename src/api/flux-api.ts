@@ -6,7 +6,10 @@ import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
+import type { DeliveriesRequest, DeliveryPage, DeliveryView } from './list-deliveries.ts'
 import type { PendingPage, PendingRequest, PendingView } from './list-pending.ts'
+import type { ListWebhooksRequest, WebhookView } from './list-webhooks.ts'
+import type { ReplayAnswer, ReplayRequest } from './replay-delivery.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
 import type { StopEventRequest } from './stop-event.ts'
 import type { TagRequest } from './tags.ts'
@@ -56,4 +59,16 @@ export interface FluxApi {
   addTags(request: TagRequest): Promise<MessageAnswer>
   removeTags(request: TagRequest): Promise<MessageAnswer>
   getDefinition(request: DefinitionRequest): Promise<JsonObject>
+  /** The endpoints of webhooks, with the counts of this server's deliveries. */
+  listWebhooks(request?: ListWebhooksRequest): Promise<WebhookView[]>
+  /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */
+  listDeliveries(request?: DeliveriesRequest): Promise<DeliveryView[]>
+  /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of them. */
+  listDeliveriesPage(request?: DeliveriesRequest): Promise<DeliveryPage>
+  /**
+   * Sends a delivery again, without verification, and although it is a repeat. Resolves when its sender would have got
+   * the answer.
+   * @throws FluxError `notFound`; `conflict` when its request, or a part of it, is not kept
+   */
+  replayDelivery(request: ReplayRequest): Promise<ReplayAnswer>
 }

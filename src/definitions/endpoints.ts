@@ -124,10 +124,10 @@ function descriptionsOf({ package: owner, fluxName, source, webhooks }: Compiled
       urlPath,
       httpMethods,
       name: isObject(file) ? textOf(getOwn(file, 'name')) : null,
+      scheme: verify?.scheme ?? null,
       comment: textOf(source['comment']),
       segments,
       inputs,
-      scheme: verify?.scheme ?? null,
       filters: when !== null,
       answers: send === null ? answer : 'sent',
     }

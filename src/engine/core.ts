@@ -8,7 +8,9 @@ import { SYSTEM } from '../model/caller.ts'
 import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
-import type { Access, CallEnv } from './calls/call-env.ts'
+import type { WebhookApi } from '../model/webhook.ts'
+import { callPartsOf } from './call-parts.ts'
+import type { Access, CallEnv, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { facade } from './calls/facade.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
@@ -39,6 +41,8 @@ import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
 import { waitsOf } from './waits/waits-of.ts'
 import type { Waits } from './waits/waits.ts'
+import { Deliveries } from './webhooks/deliveries.ts'
+import { webhooks } from './webhooks/webhooks.ts'
 
 /** The parts of one engine. */
 export class EngineCore {
@@ -70,6 +74,9 @@ export class EngineCore {
   readonly keptBroadcasts: KeptBroadcasts
   /** Events held for whoever comes to wait for them. */
   readonly held: HeldEvents
+  readonly deliveries: Deliveries
+  readonly webhooks: WebhookApi
+  #callParts: CallParts | null = null
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -125,6 +132,15 @@ export class EngineCore {
       bound: this.broadcasts,
       held: this.held,
     })
+    this.deliveries = new Deliveries({ store, catalog, clock, log, max: given.webhooks.deliveries })
+    this.webhooks = webhooks({
+      ...given,
+      ...this,
+      feed: others?.feed ?? null,
+      beat,
+      keptMs: given.idempotency.keptOfWebhooks,
+      envOf: (access) => this.callEnv(access),
+    })
   }
 
   /** What a turn depends on in addition to the context and its messages. */
@@ -155,11 +171,8 @@ export class EngineCore {
 
   /** What a call of that caller uses. */
   callEnv(access: Access): CallEnv {
-    const { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts, held } = this
-    const { store, catalog, log, tagLimits, clock, bounds } = this.given
-    const own = { mailboxes, hints, refusals, startedAt, waits, shown, broadcasts, idempotency, keptBroadcasts, held }
-    const { answeredBroadcast } = bounds
-    return { ...access, ...own, now: () => clock.now(), store, catalog, log, tagLimits, answeredBroadcast }
+    this.#callParts ??= callPartsOf(this)
+    return { ...this.#callParts, ...access }
   }
 }
 

@@ -1,6 +1,7 @@
 // engine: what it is made of that comes from outside: the ports, and the limits of the settings.
 import type { Catalog } from '../definitions/catalog.ts'
 import type { TagLimits } from '../model/tags.ts'
+import type { SettlementOf } from '../model/webhook.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
@@ -45,6 +46,8 @@ export interface EngineParts {
     /** Contexts of an event for all over HTTP that is answered when it was sent to all; one for more is accepted first. */
     readonly answeredBroadcast: number
   }
+  /** How many deliveries are kept of each endpoint; what HTTP makes of a reply, also where nobody calls over HTTP. */
+  readonly webhooks: { readonly deliveries: number; readonly settlementOf: SettlementOf }
   /** Called with the boot id of this server, and again when it gets another. */
   readonly onOwner?: ((owner: string) => void) | undefined
 }

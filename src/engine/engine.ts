@@ -2,7 +2,6 @@
 import type { FluxApi } from '../api/flux-api.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
-import { webhooks } from './webhooks/webhooks.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'
@@ -30,9 +29,8 @@ export interface Engine {
 
 /** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts): Engine {
-  const { store, catalog, clock, log, alarm, retention, others, memory } = parts
+  const { store, clock, log, alarm, retention, memory } = parts
   const core = new EngineCore(parts)
-  const { mailboxes, commits, refusals } = core
   const purges = new Retention({ store, clock, log, retention })
   const apis = new WeakMap<Caller, FluxApi>()
   return {
@@ -59,19 +57,7 @@ export function createEngine(parts: EngineParts): Engine {
         isStep: false,
         accepts: false,
       }),
-    webhooks: webhooks({
-      catalog,
-      mailboxes,
-      commits,
-      store,
-      clock,
-      feed: others?.feed ?? null,
-      beat: others?.beat ?? null,
-      refusals,
-      envOf: (access) => core.callEnv(access),
-      idempotency: core.idempotency,
-      keptMs: parts.idempotency.keptOfWebhooks,
-    }),
+    webhooks: core.webhooks,
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.giveUp()
@@ -83,6 +69,7 @@ export function createEngine(parts: EngineParts): Engine {
       purges.start()
       core.keptBroadcasts.start()
       core.held.start()
+      core.deliveries.start()
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
@@ -100,6 +87,7 @@ async function close(
     heartbeat,
     mailboxes,
     waits,
+    deliveries,
   }: EngineCore,
   purges: Retention,
   grace: number,
@@ -116,6 +104,7 @@ async function close(
   await mailboxes.idle()
   // The takeover of a released step is not counted.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))
+  await deliveries.close()
   claims.close()
   runner.close()
   await store.close()

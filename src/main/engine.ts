@@ -1,5 +1,6 @@
 // main: creates an engine on the store that the settings name.
 import { createEngine, type Engine, type EngineParts } from '../engine/engine.ts'
+import { settlementOf } from '../http/webhooks/settlement.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
@@ -49,6 +50,7 @@ export async function openEngine(
     slots,
     tagLimits,
     bounds,
+    webhooks: { deliveries: settings.deliveries, settlementOf },
   })
   return { engine, storage, notes: parts.store.notes }
 }

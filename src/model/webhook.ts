@@ -1,5 +1,6 @@
 // model: webhooks, as the HTTP layer finds and calls them, and their answers.
 import type { ContextId, Status } from './context.ts'
+import type { Failure } from './failure.ts'
 import type { Json, JsonObject } from './json/value.ts'
 import type { WebhookSchemeName, WebhookVerify } from './webhook-schemes/scheme.ts'
 
@@ -20,6 +21,8 @@ export interface EndpointDescription extends Pick<Endpoint, 'package' | 'fluxNam
   readonly httpMethods: readonly string[]
   /** Name of the webhook in the file. */
   readonly name: string | null
+  /** How its requests are verified; null: anyone may call. */
+  readonly scheme: WebhookSchemeName | null
   /** Comment of the service in the file. */
   readonly comment: string | null
   /** Segments of the path, decoded. */
@@ -28,8 +31,6 @@ export interface EndpointDescription extends Pick<Endpoint, 'package' | 'fluxNam
   )[]
   /** Inputs of the service. */
   readonly inputs: readonly InputDescription[]
-  /** By which senders prove who they are; null: anyone may call. */
-  readonly scheme: WebhookSchemeName | null
   /** Whether it has a condition that requests must meet. */
   readonly filters: boolean
   /** When it answers: with what the workflow answers, when the context is stored, or when an event is sent. */
@@ -109,11 +110,19 @@ export interface Delivery {
   /** Why it was not accepted, or what is noteworthy; null: nothing. Shown, so without secrets. */
   readonly reason: string | null
   /**
-   * `$request` with its secrets, which are hidden before it is kept. null: it did not pass verification, or, if there is a
-   * `contextId`, it was stored with that context, and is not held in memory while its caller waits.
+   * `$request` with its secrets, which are hidden before it is kept; null: it did not pass verification, or can't be
+   * read. It may be null, too, once a context is stored for it: the commit of the start has kept it.
    */
   readonly request: JsonObject | null
+  /** The unparsed body of `request`; null: as `request`. */
+  readonly rawBody: Uint8Array | null
 }
+
+/** How a request was answered. */
+export type Settlement = Pick<Delivery, 'outcome' | 'status' | 'contextId' | 'reason'>
+
+/** What HTTP makes of a reply, or of a failure. */
+export type SettlementOf = (result: WebhookReply | Failure) => Settlement
 
 /** The answer of a workflow to the caller of its webhook. */
 export type WorkflowAnswer = { readonly contextId: ContextId } /** A line wrote an output from `$response`. */ & (

@@ -102,6 +102,12 @@ export const schema = z.object({
     meaning:
       'URL by which clients reach the server, before /api; for webhooks of the scheme twilio, which signs the URL',
   }),
+  deliveries: setting(
+    'ACTORFLUX_DELIVERIES',
+    '1000',
+    'deliveries kept of each endpoint of a webhook, the newest, for 30 days at most; 0: none',
+    integer(0, 1_000_000),
+  ),
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', memorySize),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
   maxValues: setting('ACTORFLUX_MAX_VALUES', '100000', 'values and names in a body', integer(1, 10_000_000)),

@@ -117,6 +117,7 @@ describe('a call that is right', () => {
               fluxName: 'F',
               event: 'e',
               eventId: 'i',
+              deliveryId: 'd',
               stateName: 'a',
               tag: [],
             }),

@@ -82,6 +82,10 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     addTags: note('addTags', { message: 'added' }),
     removeTags: note('removeTags', { message: 'removed' }),
     getDefinition: note('getDefinition', { states: [] }),
+    listWebhooks: note('listWebhooks', []),
+    listDeliveries: note('listDeliveries', []),
+    listDeliveriesPage: note('listDeliveriesPage', { deliveries: [], next: null }),
+    replayDelivery: note('replayDelivery', { deliveryId: 'd', status: 202, contextId: 7 }),
     ...overrides,
   }
   return { api, calls }

@@ -1,4 +1,5 @@
 // One server of the simulation: the real engine, on a clock, an alarm, a store and a runner that the scheduler drives.
+import { settlementOf } from '../../src/http/webhooks/settlement.ts'
 import { localAlarm } from '../../src/alarms/local.ts'
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
@@ -99,6 +100,7 @@ export class SimulatedServer implements Actor {
       idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000 },
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
+      webhooks: { deliveries: 1000, settlementOf },
       bounds: { commits: 1_000_000, broadcasts: 1000, waits: 20_000, pending: 100_000, answeredBroadcast: 10_000 },
       runner,
       alarm: isAlone ? localAlarm({ clock, log }) : this.bell,

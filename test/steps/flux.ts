@@ -31,4 +31,8 @@ export const flux: StepFlux = {
   addTags: refuse,
   removeTags: refuse,
   getDefinition: refuse,
+  listWebhooks: refuse,
+  listDeliveries: refuse,
+  listDeliveriesPage: refuse,
+  replayDelivery: refuse,
 }

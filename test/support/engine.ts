@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { settlementOf } from '../../src/http/webhooks/settlement.ts'
 import { createDispatcher } from '../../src/steps/dispatcher.ts'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { Slots } from '../../src/steps/slots.ts'
@@ -67,6 +68,8 @@ export interface BenchOptions {
   readonly slots?: Slots
   readonly memory?: Partial<MemoryLimits>
   readonly bounds?: Partial<EngineParts['bounds']>
+  /** Of each endpoint. */
+  readonly deliveries?: number
   readonly wrap?: (store: Store) => Store
   /** In place of an embedded one of its own. */
   readonly store?: Store
@@ -109,6 +112,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
     others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },
+    webhooks: { deliveries: options.deliveries ?? 1000, settlementOf },
     bounds: {
       commits: 1_000_000,
       broadcasts: 1000,

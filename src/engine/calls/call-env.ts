@@ -12,6 +12,7 @@ import { bytesOf } from '../../model/json/weight.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
+import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
@@ -23,6 +24,7 @@ import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
+import type { Deliveries } from '../webhooks/deliveries.ts'
 import type { EventHints } from './event-hint.ts'
 import type { ShownContexts } from './shown-contexts.ts'
 
@@ -49,6 +51,11 @@ export interface CallParts {
   readonly held: HeldEvents
   /** Contexts up to which an event for all is answered when it was sent to all. */
   readonly answeredBroadcast: number
+  readonly webhooks: WebhookApi
+  readonly deliveries: Deliveries
+  readonly settlementOf: SettlementOf
+  /** Deliveries that are sent again, at once. */
+  readonly replays: CountBound
 }
 
 /** The caller, and the package it calls from. */

@@ -7,10 +7,15 @@ const ID_BYTES = 16
 const pool = new Uint8Array(256 * ID_BYTES)
 let used = pool.length
 
-export function newEventId(): string {
+export const newEventId = (): string => v7({ random: randomBytes() })
+
+/** An id of that millisecond. Of equal milliseconds, ids sort by the number, which has 32 bits. */
+export const newIdAt = (msecs: number, seq: number): string => v7({ random: randomBytes(), msecs, seq })
+
+function randomBytes(): Uint8Array {
   if (used === pool.length) {
     crypto.getRandomValues(pool)
     used = 0
   }
-  return v7({ random: pool.subarray(used, (used += ID_BYTES)) })
+  return pool.subarray(used, (used += ID_BYTES))
 }

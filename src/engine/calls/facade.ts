@@ -8,7 +8,10 @@ import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
 import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
+import { listDeliveriesPage } from './list-deliveries.ts'
 import { listPendingPage } from './list-pending.ts'
+import { listWebhooks } from './list-webhooks.ts'
+import { replayDelivery } from './replay-delivery.ts'
 import { sendEvent } from './send-event.ts'
 import { stopEvent } from './stop-event.ts'
 import { terminate } from './terminate.ts'
@@ -34,5 +37,9 @@ export function facade(env: CallEnv): FluxApi {
     addTags: (request) => changeTags(env, request, 'add'),
     removeTags: (request) => changeTags(env, request, 'remove'),
     getDefinition: (request) => getDefinition(env, request),
+    listWebhooks: (request) => listWebhooks(env, request),
+    listDeliveries: async (request) => (await listDeliveriesPage(env, request)).deliveries,
+    listDeliveriesPage: (request) => listDeliveriesPage(env, request),
+    replayDelivery: (request) => replayDelivery(env, request),
   }
 }

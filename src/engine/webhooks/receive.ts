@@ -11,6 +11,8 @@ import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import type { RowsOf } from '../message.ts'
+import type { Deliveries } from './deliveries.ts'
 import type { Settled } from './first-answers.ts'
 import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import type { Once } from './once.ts'
@@ -30,6 +32,7 @@ export interface ReceiveParts extends SendParts {
   /** Notifications of other servers that continue contexts; null: there are no other servers. */
   readonly feed: CommitFeed | null
   readonly waits: WebhookWaits
+  readonly deliveries: Deliveries
   readonly once: Once
   /** Milliseconds for which the key of a header is kept. */
   readonly keptMs: number
@@ -110,7 +113,7 @@ function startAndWait(parts: ReceiveParts, judged: Judged): Promise<Committed> {
 
 /** Resolves with what is stored of the new context. */
 function start(
-  { mailboxes }: ReceiveParts,
+  { mailboxes, deliveries }: ReceiveParts,
   { flux, webhook, call, keeping }: Judged,
   watcher?: (record: ContextRecord) => void,
 ): Promise<Pick<ContextRecord, 'id' | 'version' | 'status' | 'paused'>> {
@@ -118,10 +121,11 @@ function start(
   const input = webhookInputOf(flux, textsOf)
   const shown = { shown: request, raw: rawBody }
   const { answerRows, options } = startUnder(keeping, webhook.answer === 'accepted')
+  const rows: RowsOf = (...start) => [...(options.rows?.(...start) ?? []), ...deliveries.rowsOf(call, start[1])]
   return mailboxes
     .start(
       { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown, answerRows },
-      { ...options, watcher, isCall: true },
+      { ...options, rows, watcher, isCall: true },
     )
     .then(({ record: { id, version, status, paused } }) => {
       onStarted()

@@ -1,7 +1,6 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is told of their deliveries.
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { RefusalLog } from '../refusal-log.ts'
-import { newEventId } from '../calls/event-id.ts'
 import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 import { WebhookWaits } from './webhook-waits.ts'
@@ -11,7 +10,7 @@ export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pic
 }
 
 export function webhooks(parts: WebhooksParts): WebhookApi {
-  const { catalog, clock, refusals } = parts
+  const { catalog, clock, deliveries, refusals } = parts
   const waits = new WebhookWaits(parts)
   const once = new Once({ ...parts, waits })
   return {
@@ -20,7 +19,7 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
     find: (method, segments) => catalog.endpoints().find(method, segments),
     all: () => catalog.endpoints().all,
 
-    arrival: () => ({ deliveryId: newEventId(), time: clock.now() }),
+    arrival: () => deliveries.arrival(),
 
     now: () => clock.now(),
 
@@ -29,9 +28,11 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', 'unmatched', () => facts)
     },
 
-    settled({ endpoint: { fluxName }, outcome, status, method, path, contextId, reason }) {
+    settled(delivery) {
+      deliveries.settled(delivery)
+      const { endpoint, outcome, status, method, path, contextId, reason } = delivery
       if (status >= 500 || (outcome !== 'refused' && outcome !== 'invalid')) return
-      const facts = { contextId, fluxName, state: null, reason, method, path }
+      const facts = { contextId, fluxName: endpoint.fluxName, state: null, reason, method, path }
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 

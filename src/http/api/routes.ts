@@ -10,8 +10,8 @@ import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
 import { GET_STATE } from '../../api/get-state.ts'
-import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
-import { LIST_PENDING } from '../../api/list-pending.ts'
+import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
+import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { STOP_EVENT } from '../../api/stop-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
@@ -20,24 +20,23 @@ import { isReplayed } from '../../api/replayed.ts'
 import { WAIT_FOR } from '../../api/wait-for.ts'
 import { WITHDRAW } from '../../api/withdraw.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { addBatch, type BatchOptions } from '../batch/routes.ts'
 import { answerCloudEvents, modeOf } from '../cloudevents/routes.ts'
-import { NOSNIFF } from '../problem.ts'
 import type { Answers } from '../answers/answers.ts'
-import { PageWriter } from '../answers/page.ts'
 import { xmlSchema } from '../docs/xsd.ts'
-import { answerFormat, FORMATS, type Codec } from '../formats/codecs.ts'
+import type { Codec } from '../formats/codecs.ts'
 import { readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { FieldsByName } from '../request/call-fields.ts'
-import { authorizationOf, headerOf, type Env } from '../request/incoming.ts'
+import { authorizationOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
+import { acceptedFormat, callHeaders } from './answer-format.ts'
 import { idempotencyKeyOf } from './idempotency-key.ts'
 import { hangUpSignal } from '../request/hang-up.ts'
 import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from './prefer.ts'
+import { addLists } from './lists.ts'
 import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
@@ -56,9 +55,6 @@ export interface FluxApiParts extends FluxApiOptions {
 }
 
 const NOTHING: FieldsByName = new Map()
-
-/** Contexts change, and may be confidential, so answers are not stored by caches. */
-const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 
 const REPLAYED = { 'idempotency-replayed': 'true' }
 const NO_HEADERS = {}
@@ -110,8 +106,9 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
-  addList(app, parts)
-  addPending(app, parts)
+  addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
+  addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
+  addLists(app, parts)
   addBatch(app, parts)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
@@ -147,13 +144,13 @@ function addCall<R extends z.ZodType, A extends object>(
   const reader = requestReader(call)
   const root = rootOf(call.answer)
   const send = (c: Context<Env>, format: Codec, { answer, status = 200, headers }: SettledAnswer) =>
-    answers.send(c, answer, format.pieces(answer, root), { status, headers: { ...headersOf(c, format), ...headers } })
+    answers.send(c, answer, format.pieces(answer, root), { status, headers: { ...callHeaders(c, format), ...headers } })
   app.on(call.method, call.route, async (c) => {
     const caller = callerOf(c, call.role)
     const calls = api(caller)
     const other = otherwise?.(c, caller, calls)
     if (other) return other
-    const format = accepted(c)
+    const format = acceptedFormat(c)
     const fields = reader.begin(c)
     if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
     if (prefer) Object.assign(fields, prefer(c))
@@ -170,75 +167,4 @@ function addCall<R extends z.ZodType, A extends object>(
       hold?.release()
     }
   })
-}
-
-/** The list is written while it is read, and ends where it becomes large. */
-function addList(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
-  const reader = requestReader(LIST_CONTEXTS)
-  app.get(LIST_CONTEXTS.route, async (c) => {
-    const calls = api(callerOf(c, LIST_CONTEXTS.role))
-    const format = accepted(c)
-    const request = reader.finish(reader.begin(c), null)
-    const page = new PageWriter(answers, format, rootOf(LIST_CONTEXTS.answer))
-    try {
-      const next = await fill(page, calls, request)
-      const link = next === null ? {} : { link: `<${nextPage(LIST_CONTEXTS.route, request, next)}>; rel="next"` }
-      return page.respond(c, { ...headersOf(c, format), ...link })
-    } catch (error) {
-      page.drop()
-      throw error
-    }
-  })
-}
-
-function addPending(app: Hono<Env>, { api, callerOf, answers }: Parts): void {
-  const [reader, root] = [requestReader(LIST_PENDING), rootOf(LIST_PENDING.answer)]
-  app.get(LIST_PENDING.route, async (c) => {
-    const calls = api(callerOf(c, LIST_PENDING.role))
-    const format = accepted(c)
-    const request = reader.finish(reader.begin(c), null)
-    const { events, next } = await calls.listPendingPage(request)
-    const link = next === null ? {} : { link: `<${nextPage(LIST_PENDING.route, request, next)}>; rel="next"` }
-    return answers.send(c, events, format.pieces(events, root), { headers: { ...headersOf(c, format), ...link } })
-  })
-}
-
-const headersOf = (c: Context<Env>, format: Codec) => ({
-  'content-type': format.answerType,
-  ...NOT_KEPT,
-  ...quotaHeaders(c),
-})
-
-/** Fills the page; resolves with the id after which the list continues, null at its end. */
-async function fill(page: PageWriter, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
-  const { contexts, next } = await api.listPage(request, (context) => page.add(context))
-  for (const context of contexts.slice(page.count))
-    if (!(await page.add(context))) return contexts[page.count - 1]?.id ?? null
-  return next
-}
-
-function accepted(c: Context<Env>): Codec {
-  const format = answerFormat(headerOf(c, 'accept'))
-  if (format === null)
-    throw new FluxError({
-      kind: 'notAcceptable',
-      detail: `answers are ${FORMATS.map(({ type }) => type).join(' or ')}`,
-    })
-  return format
-}
-
-/**
- * The URL of the next page: the same filters and limit, after that place. It is relative, so that it also works behind a
- * proxy.
- */
-function nextPage(
-  route: string,
-  { tag, ...filters }: { readonly tag?: readonly string[] | undefined; readonly [name: string]: unknown },
-  after: ContextId | string,
-): string {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...filters, page: undefined, after }))
-    if (value !== undefined) query.set(name, String(value))
-  for (const each of tag ?? []) query.append('tag', each)
-  return `${route}?${query}`
 }

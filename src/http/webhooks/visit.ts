@@ -1,12 +1,18 @@
 // http: what is known of one request to an endpoint, and what became of it: its delivery.
-import { FluxError, type Failure } from '../../model/failure.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { HandshakeAnswer } from '../../model/webhook-schemes/scheme.ts'
-import type { Delivery, DeliveryOutcome, WebhookReply } from '../../model/webhook.ts'
+import type { Delivery, Settlement, WebhookReply } from '../../model/webhook.ts'
 import { JSON_FORMAT, type Codec } from '../formats/codecs.ts'
-import { statusOf } from '../problem.ts'
+import { settlementOf } from './settlement.ts'
 
-const INTERNAL_ERROR = 500
+/** Not the sender's. */
+const FAULT: Settlement = {
+  outcome: 'failed',
+  status: 500,
+  contextId: null,
+  reason: 'a fault of the server: see its log',
+}
 
 /** What an endpoint answers. `handshake`: to a provider that tests it. */
 export type DoorReply = WebhookReply | { readonly handshake: HandshakeAnswer }
@@ -17,6 +23,8 @@ export class Visit {
   reply: DoorReply | null = null
   /** `$request`, as long as no context has it; null: the request is not verified. */
   request: JsonObject | null = null
+  /** Its unparsed body. */
+  rawBody: Uint8Array | null = null
 
   get deliveryId(): string {
     return this.#about.deliveryId
@@ -36,79 +44,25 @@ export class Visit {
     this.#about = about
   }
 
-  /** `failure`: why nothing was answered; null: it is a fault of the server. `now`: epoch milliseconds. */
+  /** @param now epoch milliseconds */
   delivery(result: { readonly status: number } | { readonly error: unknown }, now: number): Delivery {
-    const failure = 'error' in result && result.error instanceof FluxError ? result.error.failure : null
-    const failed = failure === null ? INTERNAL_ERROR : statusOf(failure)
+    const settlement = this.#settlement('error' in result ? result.error : null)
     return {
       ...this.#about,
-      outcome: this.#outcome('error' in result, failure),
-      status: 'status' in result ? result.status : failed,
+      ...settlement,
+      status: 'status' in result ? result.status : settlement.status,
       duration: Math.max(0, now - this.#about.time),
-      contextId: this.#contextId(failure),
       replayOf: null,
-      reason: this.#reason('error' in result, failure),
       request: this.request,
+      rawBody: this.rawBody,
     }
   }
 
-  #outcome(isRefused: boolean, failure: Failure | null): DeliveryOutcome {
+  #settlement(error: unknown): Settlement {
     const { reply } = this
-    if (reply === null) return isRefused && failure === null ? 'failed' : outcomeOfRefusal(failure)
-    if ('handshake' in reply) return 'handshake'
-    if (reply.replayed) return 'duplicate'
-    const { answer } = reply
-    switch (answer.kind) {
-      case 'filtered':
-        return 'filtered'
-      case 'running':
-        return 'duplicate'
-      case 'failed':
-        return 'failed'
-      case 'late':
-        return 'timeout'
-      case 'sent':
-        return answer.contextIds.length > 0 ? 'accepted' : 'ignored'
-      default:
-        // What the workflow gave can't be sent.
-        return isRefused ? 'failed' : 'accepted'
-    }
-  }
-
-  /** Of several that an event reached, none is the one. */
-  #contextId(failure: Failure | null): Delivery['contextId'] {
-    const { reply } = this
-    if (reply !== null && 'answer' in reply) {
-      const { answer } = reply
-      if ('contextId' in answer) return answer.contextId
-      return answer.kind === 'sent' && answer.contextIds.length === 1 ? (answer.contextIds[0] ?? null) : null
-    }
-    return failure !== null && 'contextId' in failure ? (failure.contextId ?? null) : null
-  }
-
-  /** The sender of a forged request must not read it in the list of deliveries either: the log has the reason. */
-  #reason(isRefused: boolean, failure: Failure | null): string | null {
-    const { reply } = this
-    if (reply !== null && 'answer' in reply) {
-      if (reply.answer.kind === 'failed') return reply.answer.reason
-      if (reply.remark !== null) return reply.remark
-    }
-    if (failure?.kind === 'signatureInvalid') return null
-    return failure?.detail ?? (isRefused ? 'a fault of the server: see its log' : null)
-  }
-}
-
-function outcomeOfRefusal(failure: Failure | null): DeliveryOutcome {
-  switch (failure?.kind) {
-    case 'signatureInvalid':
-      return 'signature-invalid'
-    case 'malformed':
-    case 'invalid':
-    case 'unsupportedType':
-    case 'tooLarge':
-    case 'headersTooLarge':
-      return 'invalid'
-    default:
-      return 'refused'
+    if (reply === null) return error instanceof FluxError ? settlementOf(error.failure) : FAULT
+    return 'handshake' in reply
+      ? { outcome: 'handshake', status: reply.handshake.status, contextId: null, reason: null }
+      : settlementOf(reply)
   }
 }

@@ -116,7 +116,7 @@ function passed(
   const { deliveryId, time } = visit
   const onStarted = () => {
     hold.release()
-    visit.request = null
+    visit.request = visit.rawBody = null
   }
   return parsed(c, rawBody, { ...about, limits, visit }).then((call): DoorReply | Promise<DoorReply> => {
     const handshake = handshakeOf(endpoint, call.request['body'] ?? null)
@@ -137,9 +137,11 @@ async function parsed(
   try {
     const call = await readWebhookRequest(c, rawBody, options)
     visit.request = call.request
+    visit.rawBody = rawBody
     return call
   } catch (error) {
     visit.request = unreadRequest(c, rawBody, options)
+    visit.rawBody = rawBody
     throw error
   }
 }

@@ -101,6 +101,10 @@ const apiOf = (run: number): FluxApi => ({
   addTags: (request) => ask(run, 'addTags', request),
   removeTags: (request) => ask(run, 'removeTags', request),
   getDefinition: (request) => ask(run, 'getDefinition', request),
+  listWebhooks: (request = {}) => ask(run, 'listWebhooks', request),
+  listDeliveries: (request = {}) => ask(run, 'listDeliveries', request),
+  listDeliveriesPage: (request = {}) => ask(run, 'listDeliveriesPage', request),
+  replayDelivery: (request) => ask(run, 'replayDelivery', request),
 })
 
 function logOf(run: number): Log {

@@ -1,0 +1,50 @@
+// engine: what the calls use of the engine.
+import { CountBound } from '../model/count-bound.ts'
+import type { CallParts } from './calls/call-env.ts'
+import type { EngineParts } from './engine-parts.ts'
+
+/** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
+const MAX_REPLAYS = 100
+
+/** What the engine itself is made of. */
+type Own = Pick<
+  CallParts,
+  | 'mailboxes'
+  | 'hints'
+  | 'refusals'
+  | 'startedAt'
+  | 'waits'
+  | 'shown'
+  | 'broadcasts'
+  | 'idempotency'
+  | 'keptBroadcasts'
+  | 'held'
+  | 'webhooks'
+  | 'deliveries'
+>
+
+export function callPartsOf({ given, ...core }: Own & { readonly given: EngineParts }): CallParts {
+  const { store, catalog, log, tagLimits, clock, bounds, webhooks } = given
+  return {
+    now: () => clock.now(),
+    store,
+    catalog,
+    mailboxes: core.mailboxes,
+    hints: core.hints,
+    log,
+    refusals: core.refusals,
+    idempotency: core.idempotency,
+    keptBroadcasts: core.keptBroadcasts,
+    tagLimits,
+    startedAt: core.startedAt,
+    waits: core.waits,
+    shown: core.shown,
+    broadcasts: core.broadcasts,
+    held: core.held,
+    answeredBroadcast: bounds.answeredBroadcast,
+    webhooks: core.webhooks,
+    deliveries: core.deliveries,
+    settlementOf: webhooks.settlementOf,
+    replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
+  }
+}

@@ -1,0 +1,140 @@
+// engine/calls: `listDeliveriesPage` returns a page of the deliveries to endpoints of loaded services, newest first: the
+// stored ones of all servers, and those that this server has refused. A request looks at a bounded number of them.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { check } from '../../api/check.ts'
+import {
+  LIST_DELIVERIES,
+  type DeliveriesRequest,
+  type DeliveryPage,
+  type DeliveryView,
+} from '../../api/list-deliveries.ts'
+import type { DeliveryOutcome } from '../../model/webhook.ts'
+import {
+  requestKeyOf,
+  storedDeliveryOf,
+  storedRequestOf,
+  type DeliveryFacts,
+  type StoredDelivery,
+} from '../webhooks/delivery-rows.ts'
+import type { KeptRequest } from '../webhooks/delivery-request.ts'
+import { NewestFirst } from '../webhooks/newest-first.ts'
+import type { CallEnv } from './call-env.ts'
+import { isVisible, viewOfFacts } from './list-webhooks.ts'
+
+/** Deliveries that one request looks at, and after how many others are served. */
+const MAX_LOOKED = 10_000
+const STRIDE = 128
+/** Characters of requests after which a page ends. */
+const PAGE_CHARACTERS = 2 * 1024 * 1024
+
+/** A delivery of the list, in memory or stored. */
+interface Listed {
+  readonly prefix: string
+  readonly facts: DeliveryFacts
+  readonly stored: { readonly partition: number; readonly characters: number; readonly delivery: StoredDelivery } | null
+}
+
+interface Asked {
+  readonly limit: number
+  readonly outcome: DeliveryOutcome | undefined
+  /** Matches to pass over. */
+  skip: number
+}
+
+/** See `FluxApi`. */
+export async function listDeliveriesPage(env: CallEnv, given: DeliveriesRequest = {}): Promise<DeliveryPage> {
+  const { urlPath, outcome, limit, page, after } = check(LIST_DELIVERIES, given)
+  const colon = after?.indexOf(':') ?? 0
+  const skip = after === undefined ? page * limit : Number(after.slice(0, colon))
+  const paths = new Map<string, string>()
+  const refused: Listed[] = []
+  const behind = after?.slice(colon + 1) ?? null
+  for (const endpoint of env.webhooks.all()) {
+    if ((urlPath !== undefined && endpoint.urlPath !== urlPath) || !isVisible(env, endpoint)) continue
+    const tally = env.deliveries.tallyOf(endpoint)
+    if (paths.has(tally.prefix)) continue
+    paths.set(tally.prefix, endpoint.urlPath)
+    for (const facts of tally.refused())
+      if (behind === null || facts.deliveryId < behind) refused.push({ prefix: tally.prefix, facts, stored: null })
+  }
+  // The newest is the last.
+  refused.sort((one, other) => (one.facts.deliveryId < other.facts.deliveryId ? -1 : 1))
+  const rows = new NewestFirst(env.store, [...paths.keys()], behind)
+  return pageOf(env, { limit, outcome, skip }, { all: new Merged(env, rows, refused), paths })
+}
+
+/** Stored and refused ones, newest first. */
+class Merged {
+  readonly #env: CallEnv
+  readonly #rows: NewestFirst
+  readonly #refused: Listed[]
+  #ahead: Listed | null | undefined
+
+  constructor(env: CallEnv, rows: NewestFirst, refused: Listed[]) {
+    this.#env = env
+    this.#rows = rows
+    this.#refused = refused
+  }
+
+  async next(): Promise<Listed | null> {
+    this.#ahead = this.#ahead === undefined ? await this.#stored() : this.#ahead
+    const [stored, refused] = [this.#ahead, this.#refused.at(-1)]
+    if (refused && (stored === null || refused.facts.deliveryId > stored.facts.deliveryId))
+      return this.#refused.pop() ?? null
+    this.#ahead = stored === null ? null : undefined
+    return stored
+  }
+
+  async #stored(): Promise<Listed | null> {
+    for (;;) {
+      const row = await this.#rows.next()
+      if (row === null) return null
+      const { prefix, partition, key, value } = row
+      try {
+        const delivery = storedDeliveryOf(row)
+        return { prefix, facts: delivery, stored: { partition, characters: value.length, delivery } }
+      } catch (error) {
+        this.#env.log.error("a delivery of a webhook is left out of a list: it can't be read", { key, error })
+      }
+    }
+  }
+}
+
+async function pageOf(
+  env: CallEnv,
+  asked: Asked,
+  { all, paths }: { readonly all: Merged; readonly paths: ReadonlyMap<string, string> },
+): Promise<DeliveryPage> {
+  const deliveries: DeliveryView[] = []
+  let [characters, last] = [0, '']
+  for (let looked = 0; ; looked += 1) {
+    if (looked >= MAX_LOOKED) return { deliveries, next: `${asked.skip}:${last}` }
+    // What the store has in memory it gives without a pause.
+    if (looked % STRIDE === STRIDE - 1) await nextTurn()
+    const one = await all.next()
+    if (one === null) return { deliveries, next: null }
+    if (asked.outcome === undefined || one.facts.outcome === asked.outcome) {
+      if (asked.skip > 0) asked.skip -= 1
+      else {
+        if (deliveries.length === asked.limit || characters > PAGE_CHARACTERS) return { deliveries, next: `0:${last}` }
+        const { request, size } = await requestOf(env, one)
+        const { deliveryId, ...facts } = viewOfFacts(one.facts)
+        const urlPath = paths.get(one.prefix) ?? ''
+        deliveries.push({ deliveryId, urlPath, ...facts, request: request?.request ?? null })
+        characters += size
+      }
+    }
+    last = one.facts.deliveryId
+  }
+}
+
+async function requestOf(
+  { store }: CallEnv,
+  { facts, stored }: Listed,
+): Promise<{ readonly request: KeptRequest | null; readonly size: number }> {
+  if (stored === null) return { request: null, size: 0 }
+  const { partition, characters, delivery } = stored
+  if (delivery.request) return { request: delivery.request, size: characters }
+  const row = await store.readRow({ partition, space: 'deliveries', key: requestKeyOf(facts.deliveryId) })
+  return { request: row && storedRequestOf(row), size: characters + (row?.value.length ?? 0) }
+}

@@ -1,0 +1,92 @@
+// Rows of deliveries that are written a moment later: together, again when the store was away, and not without bound.
+import { describe, expect, test } from 'vitest'
+import { DeliveryWriter } from '../../src/engine/webhooks/delivery-writer.ts'
+import { unavailable } from '../../src/model/failure.ts'
+import type { RowWrite } from '../../src/model/rows.ts'
+import type { CommitRequest } from '../../src/ports/store.ts'
+import { memoryLog } from '../http/support.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+
+const row = (key: string, value = 'v', partition = 0): RowWrite => ({
+  partition,
+  space: 'deliveries',
+  key,
+  value,
+  expiresAt: 1,
+})
+
+function open() {
+  const clock = new SimulatedClock()
+  const { log, lines } = memoryLog()
+  const commits: (readonly RowWrite[])[] = []
+  const state = { isAway: false, written: 0 }
+  const store = {
+    commit: async ({ rows = [] }: CommitRequest) => {
+      if (state.isAway) throw unavailable('away')
+      commits.push(rows)
+      return { ok: true } as const
+    },
+  }
+  const onWritten = () => {
+    state.written += 1
+  }
+  return { clock, lines, commits, state, writer: new DeliveryWriter({ store, clock, log, onWritten }) }
+}
+
+describe('rows', () => {
+  test('of a partition are one commit, in which the last one of a key counts', async () => {
+    const { clock, commits, state, writer } = open()
+    writer.add([row('a', 'first'), row('b')])
+    writer.add([row('c', 'v', 1)])
+    writer.add([row('a', 'second')])
+    await clock.advance(99)
+    expect(commits).toEqual([])
+    await clock.advance(1)
+    expect(commits).toEqual([[row('a', 'second'), row('b')], [row('c', 'v', 1)]])
+    await clock.advance(1)
+    expect(state.written).toBe(1)
+    expect(clock.pending).toEqual([])
+  })
+
+  test('many are several commits', async () => {
+    const { clock, commits, writer } = open()
+    for (let n = 0; n < 300; n += 1) writer.add([row(`k${n}`)])
+    await clock.advance(100)
+    await writer.close()
+    expect(commits.map(({ length }) => length)).toEqual([128, 128, 44])
+  })
+
+  test('wait while the store is away, and what came meanwhile wins', async () => {
+    const { clock, commits, state, writer } = open()
+    state.isAway = true
+    writer.add([row('a', 'old'), row('b')])
+    await clock.advance(100)
+    writer.add([row('a', 'new')])
+    state.isAway = false
+    await clock.advance(1_000)
+    await writer.close()
+    expect(commits).toHaveLength(1)
+    expect(commits[0]).toEqual(expect.arrayContaining([row('a', 'new'), row('b')]))
+  })
+
+  test('beyond a bound are left out, which is logged once', async () => {
+    const { clock, commits, lines, writer } = open()
+    for (let n = 0; n < 10_100; n += 1) writer.add([row(`k${n}`)])
+    await clock.advance(100)
+    await writer.close()
+    expect(commits.flat()).toHaveLength(10_000)
+    expect(lines).toEqual([{ level: 'warn', message: expect.stringContaining('are not kept'), fields: { rows: 100 } }])
+  })
+
+  test('are written when the server stops; those that the store does not take are told of', async () => {
+    const { commits, writer } = open()
+    writer.add([row('a')])
+    await writer.close()
+    expect(commits).toEqual([[row('a')]])
+    const other = open()
+    other.state.isAway = true
+    other.writer.add([row('a')])
+    await other.writer.close()
+    expect(other.lines).toMatchObject([{ level: 'warn', fields: { rows: 1 } }])
+  })
+})

@@ -1,0 +1,449 @@
+// Deliveries of webhooks, from the request to the lists, on both stores: what is kept of them, in what order, without
+// secrets, how many, and what is sent when one is sent again.
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import type { Hono } from 'hono'
+import type { DeliveryView } from '../../src/api/list-deliveries.ts'
+import type { WebhookView } from '../../src/api/list-webhooks.ts'
+import type { Env } from '../../src/http/request/incoming.ts'
+import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
+import { explore } from '../../src/store/redis/connection.ts'
+import { openRedisStore } from '../../src/store/redis/store.ts'
+import { openLmdbStore } from '../../src/store/lmdb/store.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { testApp } from './support.ts'
+
+const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
+const hook = (urlPath: string, more: object = {}) => ({
+  webhooks: [{ urlPath, httpMethods: ['POST', 'GET'], ...more }],
+})
+
+const FILES: Files = {
+  'p/fns.mjs': 'export const raw = (_, { rawBody }) => ({ bytes: rawBody.toString("base64") })\n',
+  'p/Echo.flux': {
+    ...hook('/echo/{id}', { name: 'Echo', timeout: 5 }),
+    input: [{ name: 'id' }, { name: 'X-Own' }, { name: 'n', type: 'integer', array: true }],
+    output: [{ name: 'seen', type: 'any' }],
+    states: [
+      {
+        name: 'act',
+        action: {
+          type: 'invokeCode',
+          className: 'fns',
+          methodName: 'raw',
+          inputs: [],
+          outputs: [
+            set(
+              '{ id: id, own: $request.headers["x-own"], n: n, body: $request.body, bytes: bytes, key: $request.headers["x-api-key"] }',
+              'seen',
+            ),
+          ],
+        },
+      },
+    ],
+  },
+  'p/Wait.flux': {
+    ...hook('/wait'),
+    states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }],
+  },
+  'p/Fail.flux': {
+    ...hook('/fail'),
+    states: [
+      {
+        name: 'fail',
+        action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException', inputs: [], outputs: [] },
+      },
+    ],
+  },
+  'p/Slow.flux': {
+    ...hook('/slow', { timeout: 2 }),
+    states: [{ name: 'act', action: { type: 'invokeFlux', name: 'Wait', inputs: [], outputs: [] } }],
+  },
+  'p/Typed.flux': {
+    ...hook('/typed'),
+    input: [{ name: 'n', type: 'integer', required: true }],
+    states: [{ name: 'end' }],
+  },
+}
+
+const LIST = '/flux-api/webhooks/deliveries'
+
+/** The number in the body. */
+const shown = ({ request }: DeliveryView): string => {
+  const body: unknown = request?.['body']
+  return typeof body === 'object' && body !== null && 'n' in body ? String(body.n) : 'refused'
+}
+const quiet = (): void => {}
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+
+interface Served {
+  readonly bench: Bench
+  readonly app: Hono<Env>
+}
+
+/** Opens the store of the world again, as another server does, or the same one later. */
+type Opener = (clock: SimulatedClock) => Promise<Store>
+
+async function embedded(): Promise<{ open: Opener; remove: () => Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'actorflux-deliveries-'))
+  return {
+    open: (clock) => openLmdbStore({ folder, log, clock }),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+async function onRedis(): Promise<{ open: Opener; remove: () => Promise<void> }> {
+  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
+  return {
+    open: () => openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log }),
+    remove: async () => {},
+  }
+}
+
+describe.each([
+  ['embedded', embedded],
+  ['Redis', onRedis],
+])('on %s', (name, world) => {
+  let clock: SimulatedClock
+  let open: Opener
+  let remove: () => Promise<void>
+  let store: Store
+  let served: Served
+  const closing: Bench[] = []
+
+  async function serve(options: BenchOptions = {}): Promise<Served> {
+    store = await open(clock)
+    const bench = await openBench(FILES, { clock, store, ...options })
+    closing.push(bench)
+    return { bench, app: testApp(bench, { webhooks: bench.engine.webhooks, clock }).app }
+  }
+
+  async function again(options: BenchOptions = {}): Promise<void> {
+    await closing.pop()?.close()
+    served = await serve(options)
+  }
+
+  beforeEach(async () => {
+    clock = new SimulatedClock(Date.now())
+    ;({ open, remove } = await world())
+    served = await serve()
+  })
+  afterEach(async () => {
+    for (const bench of closing.splice(0)) await bench.close()
+    await remove()
+  })
+
+  const JSON_TYPE = { 'content-type': 'application/json' }
+  const deliver = async (path: string, body: unknown = {}, headers: Record<string, string> = JSON_TYPE) =>
+    served.app.request(`/api${path}`, {
+      method: 'POST',
+      headers,
+      body:
+        typeof body === 'string' || body instanceof Uint8Array
+          ? new Uint8Array(Buffer.from(body))
+          : JSON.stringify(body),
+    })
+
+  /** Those that are there once everything is written. */
+  async function listed(query = ''): Promise<DeliveryView[]> {
+    await served.bench.advance(200)
+    const response = await served.app.request(LIST + query)
+    expect(response.status).toBe(200)
+    const list: DeliveryView[] = JSON.parse(await response.text())
+    return list
+  }
+
+  async function replay(deliveryId: string): Promise<{ status: number; answer: Record<string, unknown> }> {
+    const response = await served.app.request(`${LIST}/replay?deliveryId=${deliveryId}`, { method: 'POST' })
+    return { status: response.status, answer: JSON.parse(await response.text()) }
+  }
+
+  const endpointOf = (path: string): Endpoint => {
+    const found = served.bench.engine.webhooks.find('POST', [path])
+    if (!found || !('endpoint' in found)) throw new Error('it is not there')
+    return found.endpoint
+  }
+
+  const settle = (delivery: Partial<Delivery>, path = 'wait') =>
+    served.bench.engine.webhooks.settled({
+      ...served.bench.engine.webhooks.arrival(),
+      endpoint: endpointOf(path),
+      method: 'POST',
+      path: '/api/wait',
+      outcome: 'signature-invalid',
+      status: 401,
+      duration: 1,
+      contextId: null,
+      replayOf: null,
+      reason: 'no signature fits',
+      request: null,
+      rawBody: null,
+      ...delivery,
+    })
+
+  test('what starts a context is listed with its outcome, status, duration and context', async () => {
+    expect((await deliver('/wait', { a: 1 })).status).toBe(202)
+    expect((await deliver('/fail')).status).toBe(500)
+    const slow = deliver('/slow')
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    expect(await listed('?urlPath=/slow')).toMatchObject([{ outcome: 'accepted', status: null, duration: null }])
+    await served.bench.advance(2_000)
+    expect((await slow).status).toBe(504)
+    expect((await deliver('/typed?n=x')).status).toBe(400)
+    const list = await listed()
+    expect(list).toMatchObject([
+      { urlPath: '/typed', outcome: 'invalid', status: 400, contextId: null, reason: expect.stringContaining('n') },
+      { urlPath: '/slow', outcome: 'timeout', status: 504, contextId: expect.any(Number) },
+      { urlPath: '/fail', outcome: 'failed', status: 500, contextId: expect.any(Number) },
+      { urlPath: '/wait', outcome: 'accepted', status: 202, method: 'POST', replayOf: null, reason: null },
+    ])
+    const { contextId, time, request, duration } = list[3] ?? {}
+    expect(request).toMatchObject({ method: 'POST', uri: '/api/wait', body: { a: 1 } })
+    expect(time).toBeGreaterThan(0)
+    expect(duration).toBe(0)
+    expect(await served.bench.getContext({ contextId: contextId ?? 0 })).toMatchObject({ fluxName: 'Wait' })
+    expect(list[1]?.duration).toBeGreaterThanOrEqual(2_000)
+    expect((await listed('?outcome=failed')).map(({ urlPath }) => urlPath)).toEqual(['/fail'])
+    expect(await listed('?urlPath=/nothing')).toEqual([])
+  })
+
+  test('the row is in the commit of the start: it is there when nothing else was written', async () => {
+    expect((await deliver('/wait')).status).toBe(202)
+    const [row] = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
+    expect(JSON.parse(row?.value ?? '')).toMatchObject({ outcome: 'accepted', status: null, isStart: true })
+  })
+
+  test('they are there after a restart, also those that were not written yet, and other servers see them', async () => {
+    await deliver('/wait', { n: 1 })
+    await deliver('/typed', { n: 2 })
+    await again()
+    expect(await listed()).toMatchObject([
+      { urlPath: '/typed', outcome: 'invalid', status: 400 },
+      { urlPath: '/wait', outcome: 'accepted', status: 202 },
+    ])
+    const [first] = await served.bench.listWebhooks()
+    expect(first).toMatchObject({ urlPath: '/echo/{id}', last: null })
+    expect((await served.bench.listWebhooks()).find(({ urlPath }) => urlPath === '/wait')).toMatchObject({
+      counts: { accepted: 0 },
+      last: { outcome: 'accepted', status: 202 },
+    })
+    if (name === 'embedded') return
+    const other = await serve()
+    await deliver('/wait')
+    await served.bench.advance(200)
+    expect(await other.bench.listDeliveries()).toHaveLength(3)
+  })
+
+  test('the newest come first, page by page, and those that were refused are among them', async () => {
+    const order: string[] = []
+    for (let n = 0; n < 12; n += 1) {
+      if (n % 3 === 2) settle({})
+      else await deliver('/wait', { n })
+      order.unshift(n % 3 === 2 ? 'refused' : String(n))
+    }
+    const all = await listed()
+    expect(all.map(shown)).toEqual(order)
+    const pages: string[][] = []
+    for (let next: string | null = `${LIST}?limit=5&urlPath=/wait`; next !== null;) {
+      const response: Response = await served.app.request(next)
+      const page: DeliveryView[] = JSON.parse(await response.text())
+      pages.push(page.map(shown))
+      next = /<(.+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1] ?? null
+      // What comes meanwhile shifts nothing.
+      settle({})
+    }
+    expect(pages.map(({ length }) => length)).toEqual([5, 5, 2])
+    expect(pages.flat()).toEqual(order)
+    expect((await listed('?limit=5&page=1&outcome=accepted')).map(shown)).toEqual(['4', '3', '1', '0'].slice(-3))
+  })
+
+  test('refused ones are counted, and the last hundred are kept in memory, where they push out nothing', async () => {
+    await deliver('/wait', { n: 1 })
+    for (let n = 0; n < 250; n += 1) settle({ reason: `number ${n}` })
+    const list = await listed('?limit=1000')
+    expect(list).toHaveLength(101)
+    expect(list[0]).toMatchObject({ outcome: 'signature-invalid', status: 401, reason: 'number 249', request: null })
+    expect(list[99]).toMatchObject({ reason: 'number 150' })
+    expect(list[100]).toMatchObject({ outcome: 'accepted' })
+    const view = (await served.bench.listWebhooks()).find(({ urlPath }) => urlPath === '/wait')
+    expect(view).toMatchObject({
+      counts: { accepted: 1, 'signature-invalid': 250 },
+      last: { reason: 'number 249' },
+    } satisfies { [name in keyof WebhookView]?: unknown })
+    expect(await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })).toHaveLength(1)
+    const refused = await replay(list[0]?.deliveryId ?? '')
+    expect(refused.status).toBe(409)
+    await again()
+    expect(await listed()).toHaveLength(1)
+  })
+
+  test('of each endpoint the newest so many are kept', async () => {
+    await again({ deliveries: 5 })
+    for (let n = 0; n < 20; n += 1) await deliver('/wait', { n, long: n % 2 === 0 ? 'x'.repeat(3000) : '' })
+    await deliver('/typed')
+    await expect.poll(async () => (await listed('?urlPath=/wait')).length).toBeLessThanOrEqual(6)
+    expect(await listed('?urlPath=/typed')).toHaveLength(1)
+    const kept = await listed('?urlPath=/wait')
+    expect(kept.length).toBeGreaterThanOrEqual(5)
+    expect(kept[0]?.request).toMatchObject({ body: { n: 19 } })
+    // Rows of requests go with them.
+    expect((await store.listRows({ space: 'deliveries', prefix: 'request:', limit: 100 })).length).toBeLessThanOrEqual(
+      3,
+    )
+    await again({ deliveries: 2 })
+    await expect.poll(async () => (await listed('?urlPath=/wait')).length).toBe(2)
+    await again({ deliveries: 0 })
+    expect((await deliver('/fail')).status).toBe(500)
+    settle({})
+    expect(await listed('?urlPath=/fail')).toEqual([])
+    expect((await served.bench.listWebhooks()).find(({ urlPath }) => urlPath === '/fail')).toMatchObject({
+      counts: { failed: 1 },
+    })
+  })
+
+  test('secrets of the request are in none of the rows', async () => {
+    const secrets = {
+      'x-api-key': 'SECRETHEADER1234567',
+      authorization: 'Bearer SECRETBEARER1234567',
+      cookie: 'sid=SECRETCOOKIE1234567',
+      'stripe-signature': 't=1,v1=SECRETSIGNATURE12345',
+    }
+    const headers = { ...JSON_TYPE, ...secrets }
+    await deliver('/wait?access_token=SECRETPARAMETER12345', { open: 'yes' }, headers)
+    await deliver('/typed?access_token=SECRETPARAMETER12345', { open: 'x'.repeat(3000) }, headers)
+    const [typed, wait] = await listed()
+    expect(wait?.request).toMatchObject({
+      uri: '/api/wait?access_token=[redacted]',
+      parameters: { access_token: '[redacted]' },
+      cookies: [{ name: 'sid', value: '[redacted]' }],
+      body: { open: 'yes' },
+    })
+    expect(JSON.stringify([typed, wait])).not.toContain('SECRET')
+    const rows = await store.listRows({ space: 'deliveries', prefix: '', limit: 100 })
+    expect(rows).toHaveLength(3)
+    expect(JSON.stringify(rows)).not.toContain('SECRET')
+  })
+
+  test('of a long body the beginning is kept', async () => {
+    const long = { text: 'ä'.repeat(60_000) }
+    await deliver('/wait', long)
+    await deliver('/wait', Buffer.alloc(100_000, 7), { 'content-type': 'application/octet-stream' })
+    const [binary, json] = await listed()
+    const body = String(json?.request?.['body'])
+    expect(json?.request).toMatchObject({ bodyTruncated: true })
+    expect(JSON.stringify(long).startsWith(body)).toBe(true)
+    expect(Buffer.byteLength(body)).toBeGreaterThan(65_000)
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(65_536)
+    expect(binary?.request).toMatchObject({ bodyTruncated: true, encoded: true })
+    expect(String(binary?.request?.['body'])).toHaveLength(65_536)
+  })
+
+  const seenBy = async (contextId: unknown) => outputs(await served.bench.getContext({ contextId: Number(contextId) }))
+
+  test('one is sent again, with all of its request while its context is there', async () => {
+    const headers = { ...JSON_TYPE, 'X-Own': 'own', 'x-api-key': 'SECRETHEADER1234567' }
+    expect((await deliver('/echo/a%20b?n=1&n=2', '{ "a":  1 }', headers)).status).toBe(200)
+    const [first] = await listed()
+    const { status, answer } = await replay(first?.deliveryId ?? '')
+    expect({ status, answer }).toEqual({
+      status: 200,
+      answer: { deliveryId: expect.any(String), status: 200, contextId: expect.any(Number) },
+    })
+    expect(answer['contextId']).not.toBe(first?.contextId)
+    const [, before] = [await seenBy(answer['contextId']), await seenBy(first?.contextId)]
+    expect(await seenBy(answer['contextId'])).toEqual(before)
+    expect(before).toMatchObject({
+      seen: { id: 'a b', n: [1, 2], body: { a: 1 }, bytes: Buffer.from('{ "a":  1 }').toString('base64') },
+    })
+    const [second] = await listed()
+    expect(second).toMatchObject({
+      deliveryId: answer['deliveryId'],
+      replayOf: first?.deliveryId,
+      contextId: answer['contextId'],
+      outcome: 'accepted',
+      status: 200,
+    })
+    // Once more, of what was sent again.
+    expect((await replay(second?.deliveryId ?? '')).answer).toMatchObject({ status: 200 })
+  })
+
+  test('when its context is gone, what was kept is sent: without the secrets', async () => {
+    const headers = { ...JSON_TYPE, 'x-api-key': 'SECRETHEADER1234567' }
+    const bodies = ['{ "a":  1 }', '{"a":1}', '']
+    for (const body of bodies) await deliver('/echo/x', body, headers)
+    await deliver('/echo/x', Buffer.from([0, 255, 128]), { 'content-type': 'image/png' })
+    await deliver('/echo/x', Buffer.from([0xe4]), { 'content-type': 'text/plain; charset=latin1' })
+    await deliver('/echo/x', { long: 'x'.repeat(70_000) }, headers)
+    const list = (await listed()).toReversed()
+    await served.bench.advance(8 * 86_400_000)
+    await expect
+      .poll(async () => {
+        await served.bench.advance(120_000)
+        return (await served.bench.listContexts({ status: 'COMPLETED' })).length
+      })
+      .toBe(0)
+    const bytes: unknown[] = []
+    for (const { deliveryId } of list.slice(0, 5)) {
+      const { answer } = await replay(deliveryId)
+      const { seen } = await seenBy(answer['contextId'])
+      bytes.push(JSON.parse(JSON.stringify(seen)).bytes)
+    }
+    expect(bytes).toEqual(
+      [...bodies, Buffer.from([0, 255, 128]), Buffer.from([0xe4])].map((body) => Buffer.from(body).toString('base64')),
+    )
+    const { status, answer } = await replay(list[5]?.deliveryId ?? '')
+    expect(status).toBe(409)
+    expect(answer).toMatchObject({ type: 'urn:actorflux:problem:conflict', detail: expect.stringContaining('longer') })
+  })
+
+  test('one that started nothing is sent again as it was kept; its status is what its sender would have got', async () => {
+    await deliver('/typed', { n: 1 })
+    const [invalid] = await listed()
+    expect(await replay(invalid?.deliveryId ?? '')).toMatchObject({
+      status: 200,
+      answer: { status: 400, contextId: null },
+    })
+    expect(await listed()).toMatchObject([{ outcome: 'invalid', replayOf: invalid?.deliveryId }, { replayOf: null }])
+    await deliver('/fail')
+    const [failed] = await listed()
+    expect(await replay(failed?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 500 } })
+    const request = {
+      method: 'POST',
+      uri: '/api/wait',
+      headers: [],
+      cookies: [],
+      parameters: {},
+      body: { a: 1 },
+      encoded: false,
+      contentType: 'application/json',
+      config: { timeout: 1 },
+    }
+    settle({ outcome: 'filtered', status: 204, request, rawBody: Buffer.from('{"a":1}'), reason: null })
+    const [filtered] = await listed()
+    expect(filtered).toMatchObject({ outcome: 'filtered', status: 204, request: { body: { a: 1 } } })
+    expect(await replay(filtered?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 202 } })
+    settle({ outcome: 'handshake', status: 200, request, rawBody: Buffer.from('{"a":1}'), reason: null })
+    const [handshake] = await listed()
+    expect(await replay(handshake?.deliveryId ?? '')).toMatchObject({ status: 409 })
+  })
+
+  test('an unknown one is not found', async () => {
+    for (const id of ['019b76da-a800-7000-8000-00005f2c1e6d', 'nonsense'])
+      expect(await replay(id)).toMatchObject({ status: 404, answer: { type: 'urn:actorflux:problem:not-found' } })
+  })
+
+  test('what can not be written now is written later, and the callers do not wait for it', async () => {
+    const order = await listed()
+    expect(order).toEqual([])
+    await deliver('/typed')
+    // Nothing was written yet.
+    expect(await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })).toEqual([])
+    expect(await served.bench.listDeliveries()).toEqual([])
+    expect(await listed()).toHaveLength(1)
+  })
+})
