@@ -21,6 +21,7 @@ import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
+import { endRowsOf } from './ends/end-event.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
 import { pendingRowsOf } from './pending-rows.ts'
 import { startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
@@ -111,10 +112,11 @@ export class UnitOfWork {
     return takeNext(context, this.#env.now, (input) => this.apply(context, input))
   }
 
-  /** The rows of events that contexts keep or have kept, for the commit of the writes. */
+  /** The rows of events that contexts keep or have kept, and of webhooks that they owe. For the commit of the writes. */
   rows(): readonly RowWrite[] {
-    const { partitions } = this.#atHand
-    return pendingRowsOf(this.contexts, { partitions, receiptsMs: this.#receiptsMs })
+    const env = { partitions: this.#atHand.partitions, receiptsMs: this.#receiptsMs, turn: this.#env }
+    const [pending, owed] = [pendingRowsOf(this.contexts, env), endRowsOf(this.contexts, env)]
+    return owed.length === 0 ? pending : [...pending, ...owed]
   }
 
   /** Creates a context. @throws Lacking */
@@ -244,6 +246,5 @@ export class UnitOfWork {
   }
 }
 
-const NEXT = { kind: 'next' } as const
-const WITHDRAWN = { kind: 'withdrawn' } as const
+const [NEXT, WITHDRAWN] = [{ kind: 'next' } as const, { kind: 'withdrawn' } as const]
 const NO_TEXTS = {}

@@ -96,6 +96,7 @@ export class SimulatedServer implements Actor {
       log,
       slots: new Slots({ code: stepConcurrency, isolated: ISOLATED, maxWaiting }),
       dispatcher: createDispatcher({ runner, clock }),
+      webhookSender: { send: () => Promise.resolve({ ok: true }) },
       idempotency: { kept: 86_400_000, max: 1_000_000 },
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },

@@ -7,7 +7,6 @@ const ENTRY_KEYS = ['verify', 'dedupe', 'when', 'send', 'answer']
 
 export function checkServed(source: JsonObject | null, report: Report): void {
   if (source === null) return
-  if ((getOwn(source, 'onEnd') ?? null) !== null) refuse(report, '/onEnd')
   const webhooks = getOwn(source, 'webhooks')
   for (const [index, entry] of (Array.isArray(webhooks) ? webhooks : []).entries()) {
     if (!isObject(entry)) continue

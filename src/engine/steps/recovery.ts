@@ -15,6 +15,8 @@ import type { Commits } from '../commit.ts'
 import type { Decision } from '../interpreter/decision.ts'
 import { decide } from '../interpreter/decide.ts'
 import { blockOf, lossOf } from './leases.ts'
+import type { EndWebhooks } from '../ends/end-webhooks.ts'
+import { endRowsWithoutTurn } from '../ends/end-event.ts'
 import { endWithoutTurn } from '../pending-events.ts'
 import { weightOf, type ContextLoader } from '../context-loader.ts'
 import type { Mailboxes } from '../mailboxes.ts'
@@ -36,6 +38,7 @@ export interface RecoveryParts {
   readonly admission: Admission
   readonly steps: Steps
   readonly timers: Timers
+  readonly ends: Pick<EndWebhooks, 'onOwed'>
   readonly env: () => TurnEnv
 }
 
@@ -155,16 +158,19 @@ export class Recovery {
     return { stored, record, flux: await loader.flux(stored, record), isInMemory: false }
   }
 
-  /** Where the context ends, it keeps no events. */
+  /** Where the context ends, it keeps no events, and may owe a webhook. */
   #ended(
-    { stored: { parts }, record: before }: Found,
+    { stored: { parts }, record: before, flux }: Found,
     decision: Next,
-    { now, receiptsMs }: TurnEnv,
+    turn: TurnEnv,
   ): { readonly decision: Next; readonly rows?: readonly RowWrite[] } {
     if (!isFinished(decision.record.status)) return { decision }
     const { partitions } = this.#parts.store
-    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, { partitions, receiptsMs, now })
-    return { decision: { ...decision, record }, rows }
+    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, { ...turn, partitions })
+    return {
+      decision: { ...decision, record },
+      rows: [...rows, ...endRowsWithoutTurn({ parts, record, flux }, { partitions, turn })],
+    }
   }
 
   #writeOf({ stored, record: before, flux }: Found, { record }: Next): Write {
@@ -196,9 +202,10 @@ export class Recovery {
   }
 
   #end(before: ContextRecord, record: ContextRecord, flux: CompiledFlux): void {
-    const { log, steps, timers } = this.#parts
+    const { log, steps, timers, ends } = this.#parts
     logFailures(log, { before, record, flux, failures: [] })
     steps.abort(record.id)
+    if (flux.onEnd) ends.onOwed(flux)
     if (record.parent) timers.notifyParent(record.parent.id)
   }
 }
