@@ -69,12 +69,13 @@ export interface EndsWorld {
   owed(): Promise<number>
 }
 
+/** The store, which servers leave open when they close. */
+const shared = (store: Store): Store => withVerbs(store, { close: () => Promise.resolve() })
+
 /** A store that several servers share, and that is closed at the end of the test. */
 export async function openWorld(kind: StoreKind, files: Files): Promise<EndsWorld> {
   const clock = new SimulatedClock()
   const first: { store?: Store; folder?: string } = {}
-  // Only what is shared has to be closed: `close` of a server leaves it open.
-  const shared = (store: Store) => withVerbs(store, { close: () => Promise.resolve() })
   const benches: Bench[] = []
   if (kind === 'Redis') {
     const address = await explore(inject('redisUrl'))

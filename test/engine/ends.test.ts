@@ -1,5 +1,6 @@
 // What a context owes when it has ended: each way to end, and what is told of it.
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
@@ -217,47 +218,83 @@ describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
   })
 })
 
-describe('a context that is ended without its data', () => {
+describe('a context that is ended without a turn, since its data may end servers', () => {
+  const deaf = { name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf', timeout: 600 } }
   const DEAF: Files = {
     'p/Fn.ts': 'export function deaf() { return new Promise(() => {}) }',
     'p/Deaf.flux': {
       onEnd: ON_END,
+      tags: ['blue'],
       input: [{ name: 'text' }],
       output: [{ name: 'kept', defaultValue: 'x' }],
-      states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf', timeout: 600 } }],
+      states: [deaf],
     },
     'p/Over.flux': {
       onEnd: { ...ON_END, url: 'https://x.example/${text.length}' },
       input: [{ name: 'text' }],
-      states: [{ name: 's', action: { type: 'invokeCode', className: 'Fn', methodName: 'deaf', timeout: 600 } }],
+      states: [deaf],
     },
   }
+  const POISON = '{"text":'
 
-  /** A server after the other dies, until the context ends. */
-  async function killed(fluxName: string, text: string) {
+  /** Its step has ended so many servers that the next one ends it, and the turn that would end it ends another. */
+  async function killed(fluxName: string, { isPoisoned }: { readonly isPoisoned: boolean }) {
     const receiver = new Receiver()
-    const secrets = { HOOK: KEY }
-    const dead = (store: Store) =>
+    const endings: (readonly string[])[] = []
+    const deadly = (store: Store) =>
       withVerbs(store, {
-        commit: (request) =>
-          request.writes.some(({ context, previous }) => context.owner?.startsWith('nobody') === true && previous > 0)
-            ? Promise.reject(new Error('dead'))
-            : store.commit(request),
+        commit(request) {
+          const isRelease = request.writes.some(
+            ({ context, previous }) => context.owner?.startsWith('nobody') === true && previous > 0,
+          )
+          const end = request.writes.find(({ context }) => context.endedAt !== null)
+          if (end) endings.push(end.changed)
+          // A turn changes more than the head.
+          return isRelease || (end && end.changed.length > 1)
+            ? Promise.reject(unavailable('dead'))
+            : store.commit(request)
+        },
+        async load(request) {
+          const stored = await store.load(request)
+          return stored && isPoisoned ? { ...stored, parts: { ...stored.parts, input: POISON } } : stored
+        },
       })
-    const options = { secrets, webhookSender: receiver, wrap: dead }
-    let bench = await openBench(DEAF, options)
-    const contextId = await bench.run(fluxName, { text })
-    // The last one must not parse the data: it is damaged.
-    for (let nr = 0; nr < 8; nr += 1) bench = await bench.restart()
+    let bench = await openBench(DEAF, { secrets: { HOOK: KEY }, webhookSender: receiver, wrap: deadly })
+    const contextId = await bench.run(fluxName, { text: 'short' })
+    for (let nr = 0; nr < 8; nr += 1) {
+      await vi.waitFor(() => expect(bench.clock.pending.length).toBeGreaterThan(0))
+      bench = await bench.restart()
+    }
     onTestFinished(() => bench.close())
+    await vi.waitFor(() => expect(endings.at(-1)).toEqual(['head']))
     return { bench, receiver, contextId }
   }
 
   test('owes one all the same, with its outputs when it is small', async () => {
-    const { receiver, contextId } = await killed('Deaf', 'short')
+    const { receiver, contextId } = await killed('Deaf', { isPoisoned: false })
     await receiver.has(1)
+    const error = { type: 'LeaseLost' }
     expect(receiver.events).toMatchObject([
-      { type: 'context.failed', data: { contextId, output: { kept: 'x' }, error: { type: 'LeaseLost' } } },
+      { type: 'context.failed', data: { contextId, tags: ['blue'], output: { kept: 'x' }, error } },
     ])
+  })
+
+  test('owes one with what its head has, when its data cannot be read', async () => {
+    const { receiver, contextId } = await killed('Deaf', { isPoisoned: true })
+    await receiver.has(1)
+    const error = { type: 'LeaseLost' }
+    expect(receiver.events).toMatchObject([
+      { type: 'context.failed', data: { contextId, tags: ['blue'], output: null, error } },
+    ])
+  })
+
+  test('is sent nowhere when its URL is made of inputs that cannot be read', async () => {
+    const { bench, receiver, contextId } = await killed('Over', { isPoisoned: true })
+    await vi.waitFor(() =>
+      expect(bench.logged.filter(({ message }) => message.startsWith('a webhook'))).toMatchObject([
+        { fields: { contextId, reason: expect.stringContaining('the inputs of the context were not read') } },
+      ]),
+    )
+    expect(receiver.came).toEqual([])
   })
 })

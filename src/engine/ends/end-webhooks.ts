@@ -21,8 +21,8 @@ const LOOK_AGAIN_MS = 5_000
 export class EndWebhooks {
   readonly #parts: EndWebhooksParts
   readonly #attempts: EndAttempts
-  /** Contexts whose webhooks are being sent, by lane. */
-  readonly #sending = new Map<string, Set<ContextId>>()
+  /** Contexts whose webhooks are being sent, by lane, with what aborts the attempt. */
+  readonly #sending = new Map<string, Map<ContextId, AbortController>>()
   #count = 0
   /** Lanes to look at, in the order of their turns. */
   readonly #lanes = new Set<string>()
@@ -30,7 +30,6 @@ export class EndWebhooks {
   #isLooking = false
   #isRunning = false
   #alarm: { readonly at: number; readonly callOff: () => void } | null = null
-  readonly #life = new AbortController()
   #onIdle: (() => void) | null = null
 
   constructor(parts: EndWebhooksParts) {
@@ -68,7 +67,7 @@ export class EndWebhooks {
     const over = new AbortController()
     if (grace > 0) await Promise.race([idle, pauseUntil(this.#parts.clock, grace, over.signal)])
     over.abort()
-    this.#life.abort()
+    for (const sending of this.#sending.values()) for (const attempt of sending.values()) attempt.abort()
     await idle
   }
 
@@ -143,10 +142,11 @@ export class EndWebhooks {
 
   async #send(row: DueWebhook): Promise<void> {
     const { lane, contextId } = row
-    const sending = this.#sending.get(lane) ?? new Set()
-    this.#sending.set(lane, sending.add(contextId))
+    const sending = this.#sending.get(lane) ?? new Map<ContextId, AbortController>()
+    const attempt = new AbortController()
+    this.#sending.set(lane, sending.set(contextId, attempt))
     this.#count += 1
-    await this.#attempts.run(row, this.#life.signal)
+    await this.#attempts.run(row, attempt.signal)
     sending.delete(contextId)
     if (sending.size === 0) this.#sending.delete(lane)
     this.#count -= 1
