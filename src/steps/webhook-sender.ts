@@ -7,7 +7,7 @@ import { sendWebhook } from './builtin/send-webhook.ts'
 
 /** `allowPrivate`: whether receivers may have addresses that are not public. */
 export function webhookSender({ allowPrivate }: { readonly allowPrivate: boolean }): WebhookSender {
-  const post = sendWebhook({ request: httpRequest({ allowPrivate }), now: Date.now })
+  const post = sendWebhook({ request: httpRequest({ allowPrivate, readsBody: false }), now: Date.now })
   return {
     async send({ url, id, secret, body, signal }) {
       const headers = { 'content-type': 'application/json' }

@@ -200,6 +200,30 @@ describe.each(STORES)('on the %s store', (kind) => {
     expect(receiver.came).toHaveLength(1)
   })
 
+  test('a damaged row holds up no other, and is told of once', async () => {
+    const world = await openWorld(kind, FILES)
+    const receiver = new Receiver()
+    receiver.answer = failing
+    const first = await world.open(receiver)
+    await first.run('Done')
+    await receiver.has(1)
+    await vi.waitFor(async () => expect(await dueIn(world)).toBeGreaterThan(0))
+    await first.engine.close({ grace: 0 })
+    const [row] = await world.store.listRows({ space: 'ends', prefix: 'due:', limit: 1 })
+    const lane = row?.key.split(':')[1]
+    const damaged = { partition: 0, space: 'ends', key: `due:${lane}:000000000000001:3`, value: '{"att' } as const
+    await world.store.commit({ writes: [], rows: [{ ...damaged, expiresAt: null }] })
+    receiver.answer = () => ({ ok: true })
+    const bench = await world.open(receiver)
+    await bench.run('Done')
+    await receiver.has(2)
+    await haveLeft(world, 1)
+    await bench.advance(10 * SECOND_MS)
+    await receiver.has(3)
+    await haveLeft(world, 0)
+    expect(bench.logged.filter(({ message }) => message.includes('its row is damaged'))).toHaveLength(1)
+  })
+
   test('large ones are sent few at a time, and come whole', async () => {
     const world = await openWorld(kind, FILES)
     const receiver = new Receiver()

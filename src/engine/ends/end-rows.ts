@@ -63,11 +63,15 @@ const dueText = ({ attempts, characters }: DueWebhook): string => JSON.stringify
 
 const webhookKey = (contextId: ContextId): string => `webhook:${contextId}`
 
-/** @throws SyntaxError when it is damaged */
-export function readDue({ partition, key, value }: StoredRow): DueWebhook {
+/** null: it is damaged. */
+export function readDue({ partition, key, value }: StoredRow): DueWebhook | null {
   const [, lane = '', due, contextId] = key.split(':')
-  const { attempts, characters }: Pick<DueWebhook, 'attempts' | 'characters'> = JSON.parse(value)
-  return { partition, lane, due: Number(due), contextId: Number(contextId), attempts, characters }
+  try {
+    const { attempts, characters }: Pick<DueWebhook, 'attempts' | 'characters'> = JSON.parse(value)
+    return { partition, lane, due: Number(due), contextId: Number(contextId), attempts, characters }
+  } catch {
+    return null
+  }
 }
 
 /** Whether the row is still there as it was. */

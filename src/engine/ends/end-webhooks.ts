@@ -2,6 +2,7 @@
 // rings for the earliest. Each service has a lane of its own, so that none waits for the receivers of another.
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { ContextId } from '../../model/context.ts'
+import type { StoredRow } from '../../model/rows.ts'
 import { EndAttempts, type EndAttemptsParts } from './end-attempts.ts'
 import { pauseUntil } from './end-claim.ts'
 import { behindLane, DUE_PREFIX, laneIn, laneOf, lanePrefix, readDue, type DueWebhook } from './end-rows.ts'
@@ -129,7 +130,8 @@ export class EndWebhooks {
     const now = clock.now()
     for (const stored of rows) {
       const row = readDue(stored)
-      if (this.#sending.get(lane)?.has(row.contextId) === true) continue
+      if (row === null) await this.#discard(stored)
+      if (row === null || this.#sending.get(lane)?.has(row.contextId) === true) continue
       if (row.due > now) return this.#wakeAt(row.due)
       if (this.#count >= MAX_SENDING.all) {
         this.#lanes.add(lane)
@@ -138,6 +140,14 @@ export class EndWebhooks {
       if ((this.#sending.get(lane)?.size ?? 0) >= MAX_SENDING.lane || !this.#isRunning) return
       void this.#send(row)
     }
+  }
+
+  /** A row that can't be read would come first for ever. */
+  async #discard({ partition, key, value }: StoredRow): Promise<void> {
+    const { store, log } = this.#parts
+    log.error('a webhook at the end of a context is lost: its row is damaged', { key, value })
+    const row = { partition, space: 'ends', key, expects: value, value: null, expiresAt: null } as const
+    await store.commit({ writes: [], rows: [row] })
   }
 
   async #send(row: DueWebhook): Promise<void> {
