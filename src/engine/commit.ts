@@ -32,7 +32,7 @@ export interface CommitsParts {
   readonly onStep: (step: Step, slot: Slot, context: TrackedContext) => void
   /** The step of that context is ready. */
   readonly onReady: (context: TrackedContext) => void
-  readonly onEnd: (id: ContextId) => void
+  readonly onEnd: (id: ContextId, flux: CompiledFlux) => void
   /** Another server runs a step of that context that is no longer needed. */
   readonly onOthersStep: (id: ContextId) => void
   /** A relative of that context has ended. */
@@ -157,7 +157,7 @@ export class Commits {
       if (!context) continue
       cache.put(context, parts, incarnation)
       const { step, slot, record, flux } = context
-      if (isFinished(record.status)) this.#follow(id, () => onEnd(id))
+      if (isFinished(record.status)) this.#follow(id, () => onEnd(id, flux))
       else if (step && slot) this.#follow(id, () => onStep(step, slot, context))
       else if (record.lease?.owner === UNOWNED) this.#follow(id, () => onReady(context))
       if (endsStepElsewhere(context, owner())) this.#follow(id, () => onOthersStep(id))

@@ -24,6 +24,8 @@ import { LEASE_BEATS } from './idempotency/broadcast-reign.ts'
 import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
+import { endWebhooksOf } from './ends/ends-of.ts'
+import type { EndWebhooks } from './ends/end-webhooks.ts'
 import { HeldEvents } from './pending/held-events.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './record/position.ts'
@@ -36,7 +38,7 @@ import { Claims } from './steps/claims.ts'
 import { ReadyHints } from './steps/ready-hints.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
-import { storeIdOf } from './store-id.ts'
+import { storeIdOf, type StoreId } from './store-id.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
 import { waitsOf } from './waits/waits-of.ts'
@@ -77,6 +79,8 @@ export class EngineCore {
   readonly deliveries: Deliveries
   readonly webhooks: WebhookApi
   #callParts: CallParts | null = null
+  readonly ends: EndWebhooks
+  readonly storeId: StoreId
 
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
@@ -92,45 +96,31 @@ export class EngineCore {
     this.commits = commitsOf(this)
     this.mailboxes = mailboxesOf(this)
     this.redelivery = redeliveryOf(this)
-    const { mailboxes, redelivery, loader } = this
-    this.timers = new Timers({ store, mailboxes, redelivery, alarm, clock, log })
+    this.timers = new Timers({ ...this, store, alarm, clock, log })
     this.refusals = new RefusalLog({ log, clock })
     this.hints = new EventHints({ catalog, store, clock })
+    this.storeId = storeIdOf(store)
+    this.ends = endWebhooksOf(given, this.storeId)
     this.steps = stepsOf(this)
     this.shown = new ShownContexts({ store, catalog, log, waits: this.waits, startedAt: this.startedAt })
-    this.cancels = new Cancels({ loader, steps: this.steps, log })
+    this.cancels = new Cancels({ loader: this.loader, steps: this.steps, log })
     others?.feed.onNotified((id) => void this.cancels.check(id))
     this.recovery = new Recovery({ ...this, store, log })
     this.claims = claimsOf(this)
-    this.heartbeat = new Heartbeat({
-      store,
-      clock,
-      log,
-      mailboxes,
-      redelivery,
-      every: others?.beat ?? null,
-      steps: this.steps,
-      cancels: this.cancels,
-      claims: this.claims,
-      identity: this.identity,
-    })
     const beat = others?.beat ?? null
+    this.heartbeat = new Heartbeat({ ...this, store, clock, log, every: beat })
     this.idempotency = new Idempotency({ store, clock, lease: (beat ?? 0) * LEASE_BEATS, ...given.idempotency })
-    const [{ refusals, idempotency, identity }, { kept }] = [this, given.idempotency]
-    this.held = new HeldEvents({ store, clock, log, mailboxes, kept, max: given.bounds.pending })
+    const { kept } = given.idempotency
+    this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
     this.keptBroadcasts = new KeptBroadcasts({
+      ...this,
       store,
       catalog,
-      mailboxes,
       clock,
       log,
-      refusals,
-      idempotency,
-      identity,
       kept,
       beat,
       bound: this.broadcasts,
-      held: this.held,
     })
     this.deliveries = new Deliveries({ store, catalog, clock, log, max: given.webhooks.deliveries })
     this.webhooks = webhooks({
@@ -186,7 +176,10 @@ function commitsOf(core: EngineCore): Commits {
     owner: () => core.identity.owner,
     onStep: (step, slot, { flux, record }) => core.steps.start(step, flux, slot, record),
     onReady: ({ record, flux }) => core.ready(record, flux),
-    onEnd: (id) => core.steps.abort(id),
+    onEnd(id, flux) {
+      core.steps.abort(id)
+      if (flux.onEnd) core.ends.onOwed(flux)
+    },
     onOthersStep: core.notifyOthers,
     onParent: (id) => core.timers.notifyParent(id),
     onAnswer: core.notifyOthers,
@@ -220,14 +213,17 @@ function redeliveryOf(core: EngineCore): Redelivery {
     isClaimed: (id) => core.claims.has(id),
     onReady: core.ready,
     ended: core.life.signal,
-    onEnd: core.notifyOthers,
+    onEnd(id) {
+      core.notifyOthers(id)
+      core.ends.look()
+    },
   })
 }
 
 function stepsOf(core: EngineCore): Steps {
-  const { runner, dispatcher, slots, clock, log, store, secrets } = core.given
+  const { runner, dispatcher, slots, clock, log, secrets } = core.given
   return new Steps({
-    storeId: storeIdOf(store),
+    storeId: core.storeId,
     secrets,
     dispatcher,
     runner,

@@ -10,6 +10,7 @@ import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
 import type { StepSlots } from '../ports/step-slots.ts'
 import type { Store } from '../ports/store.ts'
+import type { WebhookSender } from '../ports/webhook-sender.ts'
 import type { MemoryLimits } from './context-loader.ts'
 
 export interface EngineParts {
@@ -17,8 +18,10 @@ export interface EngineParts {
   readonly catalog: Catalog
   readonly runner: StepRunner
   readonly dispatcher: StepDispatcher
-  /** Hidden in what steps return or throw; absent: there are none. */
-  readonly secrets?: Pick<ServiceSecrets, 'hider'> | undefined
+  /** Hidden in what steps return or throw, and what signs webhooks; absent: there are none. */
+  readonly secrets?: ServiceSecrets | undefined
+  /** Sends the webhooks that contexts owe when they have ended. */
+  readonly webhookSender: WebhookSender
   /** How many steps run here at once. */
   readonly slots: StepSlots
   readonly alarm: AlarmClock

@@ -18,11 +18,11 @@ export interface Engine {
   readonly webhooks: WebhookApi
   /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
   endWaits(): void
-  /** Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, and purges. */
+  /** Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges. */
   start(): Promise<void>
   /**
-   * Stops takeovers, gives running steps at most `grace` milliseconds (default 10,000) to finish, aborts the rest (they
-   * run again later), and closes the store.
+   * Stops takeovers, gives running steps, and webhooks that are being sent, at most `grace` milliseconds (default
+   * 10,000) to finish, aborts the rest (they run again, or are sent again, later), and closes the store.
    */
   close(options?: { grace?: number }): Promise<void>
 }
@@ -70,6 +70,7 @@ export function createEngine(parts: EngineParts): Engine {
       core.keptBroadcasts.start()
       core.held.start()
       core.deliveries.start()
+      core.ends.start()
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
@@ -80,6 +81,7 @@ async function close(
     given: { store, runner, alarm, others },
     keptBroadcasts,
     held,
+    ends,
     life,
     recovery,
     claims,
@@ -96,7 +98,7 @@ async function close(
   const [left, offered] = [keptBroadcasts.close(), held.stop()]
   claims.stop()
   waits.giveUp()
-  await steps.stop(grace)
+  await Promise.all([steps.stop(grace), ends.stop(grace)])
   waits.close()
   life.abort()
   await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])

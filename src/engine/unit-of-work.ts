@@ -21,6 +21,7 @@ import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
+import { endRowsOf } from './ends/end-event.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
 import { pendingRowsOf } from './pending-rows.ts'
 import { withAnswerRows } from './webhooks/answer-rows.ts'
@@ -112,10 +113,11 @@ export class UnitOfWork {
     return takeNext(context, this.#env.now, (input) => this.apply(context, input))
   }
 
-  /** The rows of events that contexts keep or have kept, and of first answers, for the commit of the writes. */
+  /** The rows of early events, first answers and owed webhooks, for the commit of the writes. */
   rows(): readonly RowWrite[] {
-    const env = { partitions: this.#atHand.partitions, receiptsMs: this.#receiptsMs }
-    return withAnswerRows(pendingRowsOf(this.contexts, env), this.contexts, env.partitions)
+    const env = { partitions: this.#atHand.partitions, receiptsMs: this.#receiptsMs, turn: this.#env }
+    const [pending, owed] = [pendingRowsOf(this.contexts, env), endRowsOf(this.contexts, env)]
+    return withAnswerRows(owed.length === 0 ? pending : [...pending, ...owed], this.contexts, env.partitions)
   }
 
   /** Creates a context. @throws Lacking */
@@ -245,6 +247,5 @@ export class UnitOfWork {
   }
 }
 
-const NEXT = { kind: 'next' } as const
-const WITHDRAWN = { kind: 'withdrawn' } as const
+const [NEXT, WITHDRAWN] = [{ kind: 'next' } as const, { kind: 'withdrawn' } as const]
 const NO_TEXTS = {}

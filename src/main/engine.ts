@@ -6,6 +6,7 @@ import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
 import { Slots } from '../steps/slots.ts'
+import { webhookSender } from '../steps/webhook-sender.ts'
 import { openStorage } from './storage.ts'
 
 export interface OpenedEngine {
@@ -47,6 +48,7 @@ export async function openEngine(
     retention,
     idempotency: { kept, max, keptOfWebhooks: settings.webhookIdempotency },
     dispatcher,
+    webhookSender: webhookSender({ allowPrivate: settings.allowPrivate }),
     slots,
     tagLimits,
     bounds,

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
@@ -14,15 +15,15 @@ interface Delivery {
 }
 
 /** Answers with these statuses, one after the other, and then with 204. */
-async function receiver(answers: readonly { status: number; headers?: { [name: string]: string } }[]) {
+async function receiver(answers: readonly { status: number; headers?: { [name: string]: string }; body?: string }[]) {
   const deliveries: Delivery[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      const { status, headers } = answers[deliveries.length] ?? { status: 204 }
+      const { status, headers, body } = answers[deliveries.length] ?? { status: 204 }
       deliveries.push({ method: request.method ?? '', headers: request.headers, body: Buffer.concat(chunks) })
-      response.writeHead(status, headers).end()
+      response.writeHead(status, headers).end(body)
     })
   })
   await new Promise<void>((resolve) => {
@@ -181,4 +182,45 @@ test('the id stays the same over a restart', async () => {
   await again.until(contextId, done)
   expect(deliveries).toHaveLength(2)
   expect(deliveries[1]?.headers['webhook-id']).toBe(deliveries[0]?.headers['webhook-id'])
+})
+
+test('a public key cannot sign, alone or beside others, which is said at once and repeats no secret', async () => {
+  const { url, deliveries } = await receiver([])
+  const bench = await open(['url', 'secrets', 'body'], { retry: { maxAttempts: 1 } })
+  const publicKey = `whpk_${Buffer.alloc(32, 7).toString('base64')}`
+  for (const secrets of [publicKey, [SECRET, publicKey]]) {
+    const view = await bench.until(await bench.run('Send', { url, secrets, body: {} }), done)
+    const message = "a secret of Webhooks.send can't be used: a public key can check signatures, and make none"
+    expect(outputs(view)['error']).toMatchObject({ message })
+  }
+  for (const secrets of ['whsec_%%', 'whsk_AAAA', 7]) {
+    const view = await bench.until(await bench.run('Send', { url, secrets, body: {} }), done)
+    expect(outputs(view)['error']).toMatchObject({
+      message: expect.stringMatching(/^a secret of Webhooks\.send can't be used: (must be|after "whsk_")/),
+    })
+    expect(JSON.stringify(outputs(view)['error'])).not.toMatch(/%%|AAAA/)
+  }
+  expect(deliveries).toEqual([])
+})
+
+test('a private key signs, for receivers that have the public one', async () => {
+  const { url, deliveries } = await receiver([])
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const [{ x = '' }, { d = '' }] = [publicKey.export({ format: 'jwk' }), privateKey.export({ format: 'jwk' })]
+  const secret = `whsk_${Buffer.from(d, 'base64url').toString('base64')}`
+  const bench = await open(['url', 'secret', 'body'])
+  await bench.until(await bench.run('Send', { url, secret, body: {} }), done)
+  const [delivery] = deliveries
+  const verifying = `whpk_${Buffer.from(x, 'base64url').toString('base64')}`
+  expect(delivery && proof(delivery, verifying)).toMatchObject({ valid: true })
+})
+
+test('a content type of its own replaces the other, and the answer may be anything', async () => {
+  const body = 'x'.repeat(3 * 1024 * 1024)
+  const { url, deliveries } = await receiver([{ status: 200, headers: { 'content-encoding': 'gzip' }, body }])
+  const bench = await open(['url', 'secret', 'body', 'headers'])
+  const headers = { 'Content-Type': 'application/cloudevents+json' }
+  const view = await bench.until(await bench.run('Send', { url, secret: SECRET, body: { n: 1 }, headers }), done)
+  expect(outputs(view)['sent']).toMatchObject({ status: 200 })
+  expect(deliveries.map((delivery) => delivery.headers['content-type'])).toEqual(['application/cloudevents+json'])
 })

@@ -5,10 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { verify } from '../../src/steps/builtin/standard-webhooks.ts'
 import { folderOf, END } from '../definitions/catalog-files.ts'
+import { held } from '../support/held.ts'
 import { openLive, type Live } from './live.ts'
 
 const VALUE = 'v4lue-of-a-secret'
+const SIGNING = Buffer.from('what webhooks are signed with').toString('base64')
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const out = { from: ['$result'], to: ['out'] }
 
@@ -47,10 +50,20 @@ const SERVICES = {
   'p/Long.flux': call('long', given),
   'p/Log.flux': call('log', given),
   'p/Changed.flux': call('changed', given, { retry: { maxAttempts: 2, delay: 6 } }),
+  'p/Send.flux': {
+    ...call('', [
+      { from: ['url'], to: ['url'] },
+      { from: ['$secrets', 'HOOK'], to: ['secret'] },
+      set('{ n: 1 }', 'body'),
+    ]),
+    onEnd: { url: '${url}/ended', secret: '$secrets.HOOK' },
+  },
   'p/Request.flux': call('', [{ from: ['url'], to: ['url'] }, set('`Bearer ${$secrets.KEY}`', 'headers', 'X-Proof')]),
 }
 const request = SERVICES['p/Request.flux'].states[0]?.action
 if (request) Object.assign(request, { className: 'Http', methodName: 'request' })
+const send = SERVICES['p/Send.flux'].states[0]?.action
+if (send) Object.assign(send, { className: 'Webhooks', methodName: 'send' })
 
 let live: Live
 let folder: string
@@ -63,6 +76,7 @@ async function open(store: (typeof STORES)[number], more: { readonly [variable: 
   const namespace = `secrets-${process.pid}-${Date.now()}`
   const env = {
     ACTORFLUX_SECRET_KEY: VALUE,
+    ACTORFLUX_SECRET_HOOK: `whsec_${SIGNING}`,
     ACTORFLUX_ALLOW_PRIVATE_ADDRESSES: 'true',
     ACTORFLUX_DATA: join(folder, 'data'),
     ...more,
@@ -145,6 +159,47 @@ describe.each(STORES)('a secret, on the %s store', (store) => {
     const { text: encoded } = await ended('Request', { url: `${url}/` })
     expect(encoded).toContain('[redacted]')
     expect(encoded).not.toContain(Buffer.from(VALUE).toString('base64').slice(0, 12))
+  })
+
+  test('signs webhooks, of a step and of the end of the context, and is nowhere else', async () => {
+    const came: { readonly path: string; readonly rawBody: Buffer; readonly headers: IncomingHttpHeaders }[] = []
+    const both = held<void>()
+    const server = createServer((incoming, answer) => {
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+      incoming.on('end', () => {
+        came.push({ path: incoming.url ?? '', rawBody: Buffer.concat(chunks), headers: incoming.headers })
+        // It says what it knows, and does not accept what comes first: so it is told why it comes again.
+        answer.writeHead(came.length === 2 ? 500 : 200, { 'content-type': 'text/plain' }).end(`whsec_${SIGNING}`)
+        if (came.length === 2) both.release()
+      })
+    })
+    await new Promise<void>((ready) => {
+      server.listen(0, '127.0.0.1', ready)
+    })
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { namespace } = await open(store)
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { text } = await ended('Send', { url })
+    await both.promise
+    expect(came.map(({ path }) => path)).toEqual(['/', '/ended'])
+    for (const { headers, rawBody } of came) {
+      const list = Object.entries(headers).map(([name, value]) => ({ name, value: String(value) }))
+      expect(verify({ headers: list, secrets: SIGNING }, { rawBody })).toMatchObject({ valid: true })
+    }
+    await expect.poll(() => JSON.stringify(live.lines)).toContain('the receiver answered 500')
+    const definition = await live.call('GET', '/flux-api/definition?package=p&fluxName=Send')
+    const data = await stored(store, namespace)
+    for (const shown of [text, definition.text, JSON.stringify(live.lines), data]) {
+      expect(shown).not.toContain(SIGNING)
+      expect(shown).not.toContain(SIGNING.slice(0, 16))
+    }
+    // The webhook is still owed: what is stored of it names the secret.
+    expect(data).toContain('context.completed')
+    expect(data).toContain('"secret":"HOOK"')
   })
 })
 

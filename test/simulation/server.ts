@@ -98,6 +98,7 @@ export class SimulatedServer implements Actor {
       slots: new Slots({ code: stepConcurrency, isolated: ISOLATED, maxWaiting }),
       dispatcher: createDispatcher({ runner, clock }),
       idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000 },
+      webhookSender: { send: () => Promise.resolve({ ok: true }) },
       retention: RETENTION_MS,
       tagLimits: { count: 64, bytes: 256 },
       webhooks: { deliveries: 1000, settlementOf },

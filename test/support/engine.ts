@@ -17,6 +17,10 @@ import type { Store } from '../../src/ports/store.ts'
 import type { MemoryLimits } from '../../src/engine/context-loader.ts'
 import { createEngine, type Engine, type EngineParts } from '../../src/engine/engine.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
+import { SecretHider } from '../../src/model/secret-hider.ts'
+import type { ServiceSecrets } from '../../src/ports/secrets.ts'
+import type { WebhookSender } from '../../src/ports/webhook-sender.ts'
+import { webhookSender } from '../../src/steps/webhook-sender.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 
 /** Files of one folder of packages: path to content; what isn't text becomes JSON. */
@@ -76,7 +80,17 @@ export interface BenchOptions {
   readonly others?: EngineParts['others']
   /** Whether services may send requests to this machine. */
   readonly allowPrivate?: boolean
+  /** In place of the one that sends requests. */
+  readonly webhookSender?: WebhookSender
+  /** Values of `$secrets`, by name. A test may change them. */
+  readonly secrets?: { [name: string]: string }
 }
+
+const secretsOf = (values: { readonly [name: string]: string }): ServiceSecrets => ({
+  get: (name) => values[name] ?? null,
+  fault: (name) => ({ reason: `there is no secret ${name}`, isTwofold: false }),
+  hider: () => SecretHider.of(Object.values(values)),
+})
 
 export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'actorflux-')))
@@ -94,6 +108,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     error: tell('error'),
   }
   const runner = stepRunner({ log, allowPrivate: options.allowPrivate ?? false })
+  const secrets = secretsOf(options.secrets ?? {})
   const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
   const faults = report.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
@@ -108,7 +123,9 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     alarm: localAlarm({ clock, log }),
     retention: options.retention ?? 7 * 86_400_000,
     idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000, ...options.idempotency },
-    dispatcher: createDispatcher({ runner, clock }),
+    dispatcher: createDispatcher({ runner, clock, secrets }),
+    secrets,
+    webhookSender: options.webhookSender ?? webhookSender({ allowPrivate: options.allowPrivate ?? false }),
     slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
     others: options.others ?? null,
     tagLimits: { count: 64, bytes: 256 },

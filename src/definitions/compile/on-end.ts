@@ -1,6 +1,6 @@
 // definitions: compiles `onEnd`: the webhook that is called when a context of the service has ended.
 import type { Json } from '../../model/json/value.ts'
-import { standardScheme } from '../../model/webhook-schemes/standard.ts'
+import { signingSecretFault } from '../../model/webhook-schemes/standard.ts'
 import type { OnEnd } from '../flux.ts'
 import type { Visible } from '../lint/visible.ts'
 import type { Report } from '../report.ts'
@@ -14,7 +14,8 @@ export function compileOnEnd(source: Json | undefined, visible: Visible, report:
   const onEnd = takeStrictly(OnEndSchema, source, '/onEnd', report)
   if (onEnd === null) return null
   if (onEnd.secret == null) report.fault('/onEnd/secret', 'there is no secret')
-  const secret = onEnd.secret == null ? null : compileReference(onEnd.secret, '/onEnd/secret', report, signingFault)
+  const secret =
+    onEnd.secret == null ? null : compileReference(onEnd.secret, '/onEnd/secret', report, signingSecretFault)
   if (!onEnd.url.includes('${') && !isHttpUrl(onEnd.url))
     report.fault('/onEnd/url', 'must be a URL, https://…, or a template over the inputs that gives one')
   const url = compileText(onEnd.url, visible, '/onEnd/url', report)
@@ -22,10 +23,3 @@ export function compileOnEnd(source: Json | undefined, visible: Visible, report:
 }
 
 const isHttpUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
-
-/** Only a shared or a private key can sign. */
-function signingFault(value: string): string | null {
-  if (value.startsWith('whpk_')) return 'a public key can check signatures, and make none'
-  if (value.startsWith('whsk_')) return null
-  return standardScheme.secretFault(value)
-}

@@ -6,6 +6,7 @@ import type { Lines } from '../../definitions/compile/line.ts'
 import type { ActionError, RetryHint } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { marksOf, storeReferences } from '../../model/secret-arguments.ts'
+import { pauseAfter } from '../retry-pause.ts'
 import { choose } from './choose.ts'
 import { errorOf } from './exception.ts'
 import { stateData, type TurnState } from './turn-state.ts'
@@ -13,8 +14,6 @@ import { WorkingState, type ReducerEnv } from './working-state.ts'
 
 /** Steps of work that a move costs in addition to its lines and to one step for each visited state. */
 const STEPS_A_MOVE = 500
-/** The longest pause before another attempt: 100 years. */
-const MAX_PAUSE_MS = 100 * 365 * 86_400_000
 
 const TIMED_OUT: ActionError = {
   message: 'the service that was invoked did not end in time',
@@ -145,9 +144,7 @@ export class Reducers {
   /** Schedules another attempt of a step, not before the failed one says. */
   retry(state: TurnState, retry: Retry, hint?: RetryHint): TurnState {
     const { now, random } = this.#env.turn
-    const delay = delayOf(retry, state.attempt)
-    const varied = retry.jitter === undefined ? delay : delay * (1 + retry.jitter * (2 * random() - 1))
-    const pause = Math.ceil(Math.min(MAX_PAUSE_MS, Math.max(varied, hint?.afterMs ?? 0)))
+    const pause = pauseAfter(retry, state.attempt, { hint, random })
     return { ...state, due: now + pause, attempt: state.attempt + 1 }
   }
 
@@ -166,13 +163,6 @@ export class Reducers {
   #open(state: TurnState): WorkingState {
     return new WorkingState(this.#flux, state, this.#env)
   }
-}
-
-/** The pause after that attempt, in milliseconds. */
-function delayOf({ delay, factor, maxDelay, schedule }: Retry, attempt: number): number {
-  if (schedule) return schedule[attempt - 1] ?? schedule.at(-1) ?? 0
-  // The power may overflow to infinity, and 0 times infinity is NaN.
-  return delay === 0 ? 0 : Math.min(maxDelay, delay * factor ** (attempt - 1))
 }
 
 function enterState(next: WorkingState, index: number): void {

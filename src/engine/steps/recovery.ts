@@ -15,6 +15,8 @@ import type { Commits } from '../commit.ts'
 import type { Decision } from '../interpreter/decision.ts'
 import { decide } from '../interpreter/decide.ts'
 import { blockOf, lossOf } from './leases.ts'
+import type { EndWebhooks } from '../ends/end-webhooks.ts'
+import { endRowsWithoutTurn } from '../ends/end-event.ts'
 import { endWithoutTurn } from '../pending-events.ts'
 import { weightOf, type ContextLoader } from '../context-loader.ts'
 import type { Mailboxes } from '../mailboxes.ts'
@@ -37,6 +39,7 @@ export interface RecoveryParts {
   readonly admission: Admission
   readonly steps: Steps
   readonly timers: Timers
+  readonly ends: Pick<EndWebhooks, 'onOwed'>
   readonly env: () => TurnEnv
 }
 
@@ -156,17 +159,18 @@ export class Recovery {
     return { stored, record, flux: await loader.flux(stored, record), isInMemory: false }
   }
 
-  /** Where the context ends, it keeps no events, and has its answer. */
+  /** Where the context ends, it keeps no events, has its answer, and may owe a webhook. */
   #ended(
     { stored: { parts }, record: before, flux }: Found,
     decision: Next,
-    { now, receiptsMs }: TurnEnv,
+    turn: TurnEnv,
   ): { readonly decision: Next; readonly rows?: readonly RowWrite[] } {
     if (!isFinished(decision.record.status)) return { decision }
     const { partitions } = this.#parts.store
-    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, { partitions, receiptsMs, now })
+    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, { ...turn, partitions })
     const answers = answerRowsAfter({ before, record, flux }, partitions)
-    return { decision: { ...decision, record }, rows: [...rows, ...answers] }
+    const owed = endRowsWithoutTurn({ parts, record, flux }, { partitions, turn })
+    return { decision: { ...decision, record }, rows: [...rows, ...answers, ...owed] }
   }
 
   #writeOf({ stored, record: before, flux }: Found, { record }: Next): Write {
@@ -198,9 +202,10 @@ export class Recovery {
   }
 
   #end(before: ContextRecord, record: ContextRecord, flux: CompiledFlux): void {
-    const { log, steps, timers } = this.#parts
+    const { log, steps, timers, ends } = this.#parts
     logFailures(log, { before, record, flux, failures: [] })
     steps.abort(record.id)
+    if (flux.onEnd) ends.onOwed(flux)
     if (record.parent) timers.notifyParent(record.parent.id)
   }
 }

@@ -68,6 +68,16 @@ export const standardScheme: WebhookScheme = {
   },
 }
 
+/** Why the text can't sign; null: it can. The reason does not contain the text. */
+export function signingSecretFault(secret: string): string | null {
+  if (secret.startsWith(PUBLIC_KEY_PREFIX)) return 'a public key can check signatures, and make none'
+  if (secret.startsWith(PRIVATE_KEY_PREFIX))
+    return privateKey(secret)
+      ? null
+      : 'after "whsk_" must stand the base64 of the 32 or 64 bytes of an Ed25519 private key'
+  return sharedKey(secret) ? null : 'must be base64, after "whsec_" or without it, or a private key after "whsk_"'
+}
+
 const contentOf = (id: string, timestamp: string, { body }: ReceivedWebhook): Uint8Array[] => [
   rawBytes(`${id}.${timestamp}.`),
   body,

@@ -50,7 +50,10 @@ export function builtInClasses({ allowPrivate }: { allowPrivate: boolean }): Cla
   return {
     Logger: LOGGER,
     Errors: { throwException },
-    Webhooks: { verify, send: sendWebhook({ request, now: Date.now }) },
+    Webhooks: {
+      verify,
+      send: sendWebhook({ request: httpRequest({ allowPrivate, readsBody: false }), now: Date.now }),
+    },
     Http: { request },
     'io.toro.martini.LoggerMethods': LOGGER,
     'io.toro.martini.GloopMethods': { throwException },

@@ -4,11 +4,13 @@ import { setRetryHint } from '../../model/action-error.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { DEFAULT_TOLERANCE_SECONDS } from '../../model/webhook-schemes/scheme.ts'
 import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
+import { signingSecretFault } from '../../model/webhook-schemes/standard.ts'
 import type { StepFlux } from '../../ports/step-runner.ts'
 import { HttpError } from './http/call.ts'
 import type { HttpAnswer } from './http/answer.ts'
-import { secretsOf } from './standard-webhooks.ts'
+import { givenSecrets } from './standard-webhooks.ts'
 
+/** Seconds that a receiver has. */
 const TIMEOUT_SECONDS = 20
 /** The longest pause that a receiver may ask for: that of the schedule. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000
@@ -35,15 +37,18 @@ class DeliveryError extends Error {
 }
 
 /**
- * Posts a message, once. Args: `url`, `secret` or `secrets` (base64, after `whsec_` or without it; several while one is
- * being replaced), `body` (text, or data that becomes JSON), `headers`, `timeout` (20 seconds).
- * @throws HttpError, TimeoutError, ForbiddenAddress as `Http.request`; DeliveryError for any status but 2xx
+ * Posts a message, once. Args: `url`, `secret` or `secrets` (base64, after `whsec_` or without it, or a private key after
+ * `whsk_`; several while one is being replaced), `body` (text, or data that becomes JSON), `headers`, `timeout` (20 seconds).
+ * @throws HttpError, TimeoutError, ForbiddenAddress as `Http.request`; DeliveryError for any status but 2xx; Error if a
+ * secret can't sign
  */
 export const sendWebhook =
   ({ request, now }: SendWebhookParts) =>
   async (args: JsonObject, flux: Pick<StepFlux, 'signal' | 'messageId'>): Promise<{ id: string; status: number }> => {
-    const secrets = secretsOf(getOwn(args, 'secrets') ?? getOwn(args, 'secret') ?? null, 'Webhooks.send')
+    const secrets = signingSecretsOf(getOwn(args, 'secrets') ?? getOwn(args, 'secret') ?? null)
     const { text, contentType } = bodyOf(getOwn(args, 'body') ?? null)
+    const own = givenHeaders(getOwn(args, 'headers') ?? null)
+    const hasType = own.some(({ name }) => name.toLowerCase() === 'content-type')
     const id = await flux.messageId()
     const nowMs = now()
     const signed = secrets.map((secret) => new Map(signatureHeaders(secret, { id, text, nowMs })))
@@ -53,8 +58,8 @@ export const sendWebhook =
       method: 'POST',
       url: getOwn(args, 'url') ?? null,
       headers: [
-        { name: 'content-type', value: contentType },
-        ...givenHeaders(getOwn(args, 'headers') ?? null),
+        ...(hasType ? [] : [{ name: 'content-type', value: contentType }]),
+        ...own,
         { name: 'webhook-id', value: id },
         { name: 'webhook-timestamp', value: timestamp },
         { name: 'webhook-signature', value: signatures.join(' ') },
@@ -67,6 +72,15 @@ export const sendWebhook =
     if (status >= 200 && status < 300) return { id, status }
     throw new DeliveryError(status, status === GONE ? null : retryAfterOf(getOwn(headers, 'retry-after'), now()))
   }
+
+/** The secrets. @throws Error that repeats none of them */
+function signingSecretsOf(given: Json): string[] {
+  return givenSecrets(given, 'Webhooks.send').map((secret) => {
+    const fault = typeof secret === 'string' ? signingSecretFault(secret) : 'must be text'
+    if (typeof secret === 'string' && fault === null) return secret
+    throw new Error(`a secret of Webhooks.send can't be used: ${fault}`)
+  })
+}
 
 /** The headers of one secret: `sign` uses one alone. */
 const signatureHeaders = (secret: string, { id, text, nowMs }: { id: string; text: string; nowMs: number }) =>
@@ -82,7 +96,7 @@ function bodyOf(body: Json): { readonly text: string; readonly contentType: stri
 }
 
 /** Headers of the service, without those that sign. A content type of its own replaces the other. */
-function givenHeaders(given: Json): JsonObject[] {
+function givenHeaders(given: Json): { name: string; value: Json }[] {
   if (given === null) return []
   if (!isObject(given)) throw new HttpError('"headers" of Webhooks.send must be an object')
   return Object.entries(given)

@@ -15,7 +15,7 @@ type Verification = { valid: true; id: string; timestamp: number } | { valid: fa
  */
 export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Verification {
   if (rawBody === null) throw new Error('Webhooks.verify needs a context that a webhook started')
-  const secrets = secretsOf(getOwn(args, 'secrets') ?? null, 'Webhooks.verify')
+  const secrets = verifyingSecretsOf(getOwn(args, 'secrets') ?? null)
   const toleranceS = toleranceOf(getOwn(args, 'tolerance') ?? DEFAULT_TOLERANCE_SECONDS)
   const headers = getOwn(args, 'headers') ?? null
   if (!Array.isArray(headers) && !isObject(headers))
@@ -58,17 +58,20 @@ function toleranceOf(text: Json): number {
  * The secrets. Null and empty ones are ignored: a second secret may be set only during a rotation.
  * @param method whose argument it is, for the error
  */
-export function secretsOf(given: Json, method: string): string[] {
+export function givenSecrets(given: Json, method: string): Json[] {
   const secrets = (Array.isArray(given) ? given : [given]).filter((secret) => secret !== null && secret !== '')
   if (secrets.length === 0) throw new Error(`${method} needs secrets`)
-  return secrets.map((secret) => {
+  return secrets
+}
+
+const verifyingSecretsOf = (given: Json): string[] =>
+  givenSecrets(given, 'Webhooks.verify').map((secret) => {
     if (typeof secret !== 'string' || WEBHOOK_SCHEMES.standard.secretFault(secret) !== null)
       throw new Error(
-        `"secrets" of ${method} must be base64, after "whsec_" or without it, or public keys after "whpk_"`,
+        '"secrets" of Webhooks.verify must be base64, after "whsec_" or without it, or public keys after "whpk_"',
       )
     return secret
   })
-}
 
 /**
  * The values of all headers of that name, in a list of `{ name, value }` or an object. Names are not case-sensitive.

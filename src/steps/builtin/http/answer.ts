@@ -37,6 +37,23 @@ export async function httpAnswerOf(response: IncomingMessage, url: URL, maxSize:
   return { status: response.statusCode ?? 0, headers: headersOf(response), contentType, ...body, url: url.href }
 }
 
+/** Bytes of a body that are read so that the receiver is not cut off while it writes; nobody needs them. */
+const DRAINED_BYTES = 64 * 1024
+
+/** The answer with its headers alone. A body that breaks off, or is long, changes nothing. */
+export async function answerWithoutBody(response: IncomingMessage, url: URL): Promise<HttpAnswer> {
+  const chunks: AsyncIterable<Buffer> = response
+  let size = 0
+  try {
+    for await (const { length } of chunks) if ((size += length) > DRAINED_BYTES) break
+  } catch {
+    // What is not read any more cannot fail.
+  }
+  const contentType = response.headers['content-type'] ?? null
+  const headers = headersOf(response)
+  return { status: response.statusCode ?? 0, headers, contentType, body: null, encoded: false, url: url.href }
+}
+
 function headersOf({ headersDistinct }: IncomingMessage): JsonObject {
   const headers: JsonObject = {}
   for (const [name, values = []] of Object.entries(headersDistinct))

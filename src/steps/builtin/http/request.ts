@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { toJson, type JsonObject } from '../../../model/json/value.ts'
 import type { Flux } from '../../../ports/step-runner.ts'
 import { ForbiddenAddress, isPublic, publicLookup } from './addresses.ts'
-import { httpAnswerOf, type HttpAnswer } from './answer.ts'
+import { answerWithoutBody, httpAnswerOf, type HttpAnswer } from './answer.ts'
 import { httpCall, HttpError, urlOf, type HttpCall } from './call.ts'
 
 const MAX_REDIRECTS = 5
@@ -32,10 +32,12 @@ interface Options {
  * Args: `method` (GET), `url`, `headers` and `query` (objects; headers also as a list of `{ name, value }`), `body`
  * (text, or data that becomes JSON), `encoded` (false; true: `body` is base64 of the bytes to send), `timeout` (30
  * seconds), `followRedirects` (true; at most 5), `maxSize` (1 MiB, in bytes).
+ *
+ * @param options `readsBody`: whether the answer has the body; without it, status and headers alone decide
  * @throws HttpError, TimeoutError, ForbiddenAddress; the abort reason of the step
  */
 export const httpRequest =
-  ({ allowPrivate }: { allowPrivate: boolean }) =>
+  ({ allowPrivate, readsBody = true }: { readonly allowPrivate: boolean; readonly readsBody?: boolean }) =>
   async (args: JsonObject, flux: Pick<Flux, 'signal'>): Promise<HttpAnswer> => {
     const call = httpCall(args)
     const late = AbortSignal.timeout(Math.ceil(call.timeout))
@@ -47,6 +49,7 @@ export const httpRequest =
         url = next
       })
       try {
+        if (!readsBody) return await answerWithoutBody(response, last)
         return checkedAnswer(await httpAnswerOf(response, last, call.maxSize))
       } finally {
         response.destroy()

@@ -1,0 +1,123 @@
+// engine/ends: the rows of webhooks that are owed since contexts have ended. A small row says when the next attempt is
+// due, and leads to a larger one, which is read only for an attempt.
+import { createHash } from 'node:crypto'
+import type { ContextId } from '../../model/context.ts'
+import type { RowWrite, StoredRow } from '../../model/rows.ts'
+
+/** A webhook that is owed. It has all that an attempt needs: the context may be deleted by then. */
+export interface OwedWebhook {
+  readonly contextId: ContextId
+  readonly package: string
+  readonly fluxName: string
+  /** null: the template could not be evaluated. */
+  readonly url: string | null
+  /** Why; null: it could. */
+  readonly fault: string | null
+  /** Name of the secret that signs. */
+  readonly secret: string
+  /** The event, as JSON. */
+  readonly body: string
+}
+
+/** When the next attempt is due. */
+export interface DueWebhook {
+  readonly partition: number
+  /** Of the service: see `laneOf`. */
+  readonly lane: string
+  readonly contextId: ContextId
+  /** Epoch milliseconds. Of one that a server is sending: until when others leave it to that server. */
+  readonly due: number
+  /** Attempts that have failed. */
+  readonly attempts: number
+  /** Characters of the larger row. */
+  readonly characters: number
+}
+
+const SPACE = 'ends'
+const LANE_CHARACTERS = 16
+const DIGITS = 15
+
+/** What the keys of all rows begin with that say when an attempt is due. */
+export const DUE_PREFIX = 'due:'
+
+/** What tells the webhooks of one service from those of others, which must not wait for them. */
+export const laneOf = ({ package: owner, fluxName }: { readonly package: string; readonly fluxName: string }): string =>
+  createHash('sha256')
+    .update(JSON.stringify([owner, fluxName]))
+    .digest('hex')
+    .slice(0, LANE_CHARACTERS)
+
+/** What the keys of a lane begin with. Behind it, they are in the order of their times. */
+export const lanePrefix = (lane: string): string => `${DUE_PREFIX}${lane}:`
+
+/** A key behind all of the lane, and before those of the next lane. */
+export const behindLane = (lane: string): string => `${DUE_PREFIX}${lane};`
+
+/** The lane of such a key. */
+export const laneIn = (key: string): string => key.slice(DUE_PREFIX.length, DUE_PREFIX.length + LANE_CHARACTERS)
+
+const dueKey = ({ lane, due, contextId }: DueWebhook): string =>
+  `${lanePrefix(lane)}${String(due).padStart(DIGITS, '0')}:${contextId}`
+
+const dueText = ({ attempts, characters }: DueWebhook): string => JSON.stringify({ attempts, characters })
+
+const webhookKey = (contextId: ContextId): string => `webhook:${contextId}`
+
+/** null: it is damaged. */
+export function readDue({ partition, key, value }: StoredRow): DueWebhook | null {
+  const [, lane = '', due, contextId] = key.split(':')
+  try {
+    const { attempts, characters }: Pick<DueWebhook, 'attempts' | 'characters'> = JSON.parse(value)
+    return { partition, lane, due: Number(due), contextId: Number(contextId), attempts, characters }
+  } catch {
+    return null
+  }
+}
+
+/** Whether the row is still there as it was. */
+export const isStillDue = (row: DueWebhook, found: StoredRow | null): boolean => found?.value === dueText(row)
+
+/** Where the row is that says when it is due. */
+export const dueAt = (row: DueWebhook) => ({ partition: row.partition, space: SPACE, key: dueKey(row) }) as const
+
+/** Where the larger row is. */
+export const placeOf = ({ partition, contextId }: Pick<DueWebhook, 'partition' | 'contextId'>) =>
+  ({ partition, space: SPACE, key: webhookKey(contextId) }) as const
+
+/** The body stands on a line of its own, so that it is not escaped. @throws SyntaxError when it is damaged */
+export function readWebhook(value: string): OwedWebhook {
+  const end = value.indexOf('\n')
+  const facts: Omit<OwedWebhook, 'body'> = JSON.parse(value.slice(0, end))
+  return { ...facts, body: value.slice(end + 1) }
+}
+
+/** The rows by which a webhook is owed from that time on. */
+export function rowsOfOwed(webhook: OwedWebhook, { partitions, due }: { partitions: number; due: number }): RowWrite[] {
+  const { body, ...facts } = webhook
+  const { contextId } = facts
+  const partition = contextId % partitions
+  const value = `${JSON.stringify(facts)}\n${body}`
+  const row = { partition, lane: laneOf(webhook), contextId, due, attempts: 0, characters: value.length }
+  return [
+    { partition, space: SPACE, key: dueKey(row), value: dueText(row), expiresAt: null },
+    { ...placeOf(row), value, expiresAt: null },
+  ]
+}
+
+/** The rows of a commit that replaces one time by another, unless another server has done that before. */
+export function rowsOfMove(before: DueWebhook, after: DueWebhook): RowWrite[] {
+  const [from, to] = [dueKey(before), dueKey(after)]
+  const row = { partition: before.partition, space: SPACE, expiresAt: null } as const
+  const guard = { ...row, key: from, expects: dueText(before) }
+  if (from === to) return [{ ...guard, value: dueText(after) }]
+  return [
+    { ...guard, value: null },
+    { ...row, key: to, value: dueText(after) },
+  ]
+}
+
+/** The rows of a commit after which it is owed no more, unless another server has done that before. */
+export const rowsOfEnd = (due: DueWebhook): RowWrite[] => [
+  { partition: due.partition, space: SPACE, key: dueKey(due), expects: dueText(due), value: null, expiresAt: null },
+  { ...placeOf(due), value: null, expiresAt: null },
+]
