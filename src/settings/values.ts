@@ -77,6 +77,10 @@ export const hosts = z.string().transform((list, context) =>
     return z.NEVER
   }),
 )
+/** Of a server: what stands before the path of a request. */
+export const serverUrl = z.string().refine((url) => /^https?:\/\/[^\s?#@]+$/.test(url) && URL.canParse(url), {
+  error: 'must be the URL of a server such as https://flux.example, without user, query and fragment',
+})
 /** The URL of a Redis server, or of several nodes of a cluster. */
 export const redisUrls = z.string().refine((urls) => urls.split(',').every((url) => isRedisUrl(url.trim())), {
   error:
