@@ -5,7 +5,6 @@ import { BUILT_IN_MODELS } from './values/builtin-models.ts'
 import { checkModelKeys } from './lint/keys.ts'
 import type { Unit } from './actions/action-type.ts'
 import { checkActions } from './actions/actions.ts'
-import { checkServed } from './lint/unserved.ts'
 import { checkSecrets, type SecretCheck } from './lint/secrets.ts'
 import { checkEndpoints } from './lint/endpoints.ts'
 import { compileFlux } from './compile/service.ts'
@@ -65,7 +64,6 @@ export async function loadFolders(
   if (secrets)
     for (const { source, report } of units) {
       checkSecrets(report, secrets)
-      checkServed(source, report)
     }
   for (const unit of units) await checkActions(unit, units, runner)
   const all = [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)]

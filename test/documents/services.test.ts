@@ -29,10 +29,8 @@ test('all other JSON is lines, or keys of an action', async () => {
   const files = others.map((block, index) => [`others/Service${index}.flux`, wrapped(block)] as const)
   const functions = { 'others/functions.ts': 'export const run = () => 1' }
   const { services, report } = await load({ ...Object.fromEntries(files), ...functions })
-  // The document says that these are refused for now.
-  const unserved = new Set(report.filter(({ reason }) => reason.endsWith('is not served by this version')))
-  expect(report.filter((fault) => !unserved.has(fault))).toEqual([])
-  expect(services.length).toBe(5 - new Set([...unserved].map(({ file }) => file)).size)
+  expect(report).toEqual([])
+  expect(services.length).toBe(5)
 })
 
 test('a program that uses actorflux in process runs', async () => {
