@@ -15,7 +15,7 @@ import type { HeaderPair } from '../model/webhook-schemes/scheme.ts'
 import { createLog } from '../observe/log.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
-import { isBroken } from './report.ts'
+import { reportLines } from './report.ts'
 import { deliver, type TestedServer } from './webhook-delivery.ts'
 import { sampleOf } from './webhook-samples.ts'
 import { openSigning, type Signing } from './webhook-signing.ts'
@@ -35,7 +35,7 @@ can't be carried out as given.
   --body      file that is sent instead of the sample
   --header    'Name: value', added to the sample's headers, or instead of one of them; may be repeated. A header of the
               signature is sent as given, to see that it is refused
-  --method    the one with which it is sent; POST, or the first that the webhook takes
+  --method    the one with which it is sent; else POST, PUT, PATCH or GET, the first that the webhook takes
   --url       where the server is; else ACTORFLUX_URL, else ACTORFLUX_HOST and ACTORFLUX_PORT. /api<path> is added
 
 The services are read from ACTORFLUX_ACTORS. The secrets are read from the environment of this command, as the server
@@ -136,7 +136,7 @@ function serverOf({ url, host, port }: Settings): TestedServer {
 async function findTarget(
   given: string,
   method: string | undefined,
-  { settings, world: { env } }: { readonly settings: Settings; readonly world: World },
+  { settings, world: { env, err } }: { readonly settings: Settings; readonly world: World },
 ): Promise<Target> {
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   const { services, report } = await checkServices(settings, { log, env })
@@ -145,23 +145,27 @@ async function findTarget(
   const segments = path.slice(1).split('/')
   const find = (name: string) => endpoints.find(name, segments.map(decode))
   const first = find(method ?? 'POST')
-  const found = first !== null && 'allow' in first && method === undefined ? find(first.allow[0] ?? '') : first
-  if (found === null) {
-    const paths = [...new Set(endpoints.all.map(({ urlPath }) => urlPath))]
+  if (first === null) {
+    for (const line of reportLines(report.filter(({ severity }) => severity === 'fault'))) err(line)
     const without = path.startsWith('/api/') ? ', and /api is left out' : ''
-    const broken = isBroken(report) ? '. Services with faults are passed over: see actorflux validate' : ''
-    throw new UsageError(`no webhook has the path "${path}"${without}${alternatives(path, paths)}${broken}`)
+    const paths = [...new Set(endpoints.all.map(({ urlPath }) => urlPath))]
+    throw new UsageError(`no webhook has the path "${path}"${without}${alternatives(path, paths)}`)
   }
-  if ('allow' in found) throw new UsageError(`${path} takes ${found.allow.join(', ')}, not ${method}`)
+  const used = method ?? ('allow' in first ? likelyOf(first.allow) : 'POST')
+  const found = method === undefined ? find(used) : first
+  if (found === null || 'allow' in found) throw new UsageError(`${path} takes ${found?.allow.join(', ')}, not ${used}`)
   const { endpoint } = found
   const own = endpoint.urlPath.slice(1).split('/')
   const sent = segments.map((segment, index) =>
     parameterOf(segment) !== null && parameterOf(own[index] ?? '') !== null ? '1' : escaped(segment),
   )
-  const used = method ?? (first !== null && 'allow' in first ? (first.allow[0] ?? 'POST') : 'POST')
   const rest = query.length === 0 ? '' : `?${escaped(query.join('?'))}`
   return { endpoint, method: used, path: `/${sent.join('/')}${rest}` }
 }
+
+/** Of some methods, the one that providers use most. */
+const likelyOf = (methods: readonly string[]): string =>
+  ['PUT', 'PATCH', 'GET'].find((name) => methods.includes(name)) ?? methods[0] ?? 'POST'
 
 function decode(segment: string): string {
   try {

@@ -61,10 +61,7 @@ export async function loadFolders(
     return { ...unit, flux }
   })
   checkEndpoints(units)
-  if (secrets)
-    for (const { source, report } of units) {
-      checkSecrets(report, secrets)
-    }
+  if (secrets) for (const { report } of units) checkSecrets(report, secrets)
   for (const unit of units) await checkActions(unit, units, runner)
   const all = [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)]
   const texts = new Map([...fluxes, ...models].map(({ file, text }) => [file, text]))
