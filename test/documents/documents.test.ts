@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 import { secretOf } from '../../src/settings/secrets.ts'
 import { SETTINGS } from '../../src/settings.ts'
-import { listExamples } from '../examples/examples.ts'
+import { ACTORS, listExamples, PROVIDERS } from '../examples/examples.ts'
 import { filesIn, readDocuments, ROOT, type Document } from './documents.ts'
 
 const documents = await readDocuments()
@@ -54,9 +54,12 @@ test('every document can be reached from the first', () => {
 
 test('every example is listed', async () => {
   const { text } = documentAt('actors/README.md')
-  for (const name of await listExamples()) {
-    expect(text).toContain(`[${name}](examples/${name.replaceAll('.', '/')}.flux)`)
-  }
+  for (const [folder, path] of [
+    [ACTORS, 'examples'],
+    [PROVIDERS, '../providers/examples'],
+  ] as const)
+    for (const name of await listExamples(folder))
+      expect(text).toContain(`[${name}](${path}/${name.replaceAll('.', '/')}.flux)`)
 })
 
 test('every setting is listed with its default', () => {
@@ -105,7 +108,9 @@ describe('commands', () => {
   })
 
   test('of actorflux are there, and take the options', async () => {
-    const named = words.flatMap((line) => [...line.matchAll(/npx actorflux (\S+)(?: (create|list|revoke)\b)?(.*)/g)])
+    const named = words.flatMap((line) => [
+      ...line.matchAll(/npx actorflux (\S+)(?: (create|list|revoke|test)\b)?(.*)/g),
+    ])
     expect(named.length).toBeGreaterThan(8)
     for (const [line, command = '', part, rest = ''] of named) {
       const { code, help } = await helpOn([command, ...(part === undefined ? [] : [part])])
