@@ -13,8 +13,8 @@ import {
   memorySize,
   namespaceName,
   origins,
+  publicUrl,
   redisUrls,
-  serverUrl,
 } from './values.ts'
 
 /** A row of the table: `default` null means not set. */
@@ -44,7 +44,7 @@ function setting<T>(
 export const schema = z.object({
   host: setting('ACTORFLUX_HOST', '127.0.0.1', 'address to listen on', z.string()),
   port: setting('ACTORFLUX_PORT', '8080', 'port to listen on; 0: any free one', integer(0, 65_535)),
-  url: serverUrl.nullable().default(null).register(rows, {
+  url: publicUrl.nullable().default(null).register(rows, {
     variable: 'ACTORFLUX_URL',
     default: null,
     meaning: 'server that commands such as webhook test call; not set: the address above',

@@ -77,10 +77,17 @@ export const hosts = z.string().transform((list, context) =>
     return z.NEVER
   }),
 )
-/** Of a server: what stands before the path of a request. */
-export const serverUrl = z.string().refine((url) => /^https?:\/\/[^\s?#@]+$/.test(url) && URL.canParse(url), {
-  error: 'must be the URL of a server such as https://flux.example, without user, query and fragment',
+/** A URL before which nothing else stands, and to which the path and query of a request are added. */
+export const publicUrl = z.string().refine((url) => isPlainUrl(url), {
+  error: 'must be a URL such as https://flux.example, without user, query and fragment',
 })
+
+/** A scheme compares the URL as text: spaces around it, which a URL may have, would never fit. */
+function isPlainUrl(text: string): boolean {
+  if (!/^https?:\/\/[^\s?#\\@]+$/i.test(text) || !URL.canParse(text)) return false
+  return new URL(text).host !== ''
+}
+
 /** The URL of a Redis server, or of several nodes of a cluster. */
 export const redisUrls = z.string().refine((urls) => urls.split(',').every((url) => isRedisUrl(url.trim())), {
   error:

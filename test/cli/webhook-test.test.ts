@@ -303,7 +303,7 @@ describe('the exit code', () => {
     [['/open', '--header', 'a b: c'], '--header: '],
     [['/open', '--header', 'Content-Length: 1'], 'is given by the request itself'],
     [['/open', '--body', '/nowhere/at/all'], "the file of --body can't be read"],
-    [['/open', '--url', 'ftp://x'], '--url must be the URL of a server'],
+    [['/open', '--url', 'ftp://x'], '--url must be a URL such as https://flux.example, without user'],
   ])('is 2 for %j', async (args, told) => {
     const { code, out, err } = await webhookTest(args, { ACTORFLUX_ACTORS: await servicesOf(...entries) })
     expect({ code, out, err }).toEqual({ code: 2, out: [], err: expect.stringContaining(told) })

@@ -9,8 +9,12 @@ import { readSettings } from '../../src/settings.ts'
 import { ACTORS, listExamples, PACKAGE, PROVIDERS, SILENT } from './examples.ts'
 
 const names = await listExamples(ACTORS)
-const ofProviders = await listExamples(PROVIDERS)
-const all = [...names.map((name) => [name, ACTORS] as const), ...ofProviders.map((name) => [name, PROVIDERS] as const)]
+const inFolders = await Promise.all(
+  [ACTORS, ...PROVIDERS].map(async (folder) =>
+    (await listExamples(folder)).map((fluxName) => [fluxName, folder] as const),
+  ),
+)
+const all = inFolders.flat()
 
 const read = async (fluxName: string, folder = ACTORS): Promise<JsonObject> =>
   JSON.parse(await readFile(`${join(folder, PACKAGE, ...fluxName.split('.'))}.flux`, 'utf8'))
@@ -23,12 +27,12 @@ test('all load without a fault and without a warning, and without a secret', asy
   expect(services.filter((service) => service.package === PACKAGE).map(({ fluxName }) => fluxName)).toEqual(names)
 })
 
-test('those of providers load beside them, and only miss their secrets', async () => {
-  const settings = readSettings({ ACTORFLUX_ACTORS: `${ACTORS}${delimiter}${PROVIDERS}` })
+test.each(PROVIDERS)('those of %s load beside them, and only miss their secrets', async (folder) => {
+  const settings = readSettings({ ACTORFLUX_ACTORS: `${ACTORS}${delimiter}${folder}` })
   const { services, report } = await checkServices(settings, { log: SILENT, env: {} })
-  expect(services.length).toBe(all.length)
+  const own = (await listExamples(folder)).length
+  expect([services.length, report.length]).toEqual([names.length + own, own])
   expect(report.filter(({ reason }) => !reason.startsWith('there is no secret '))).toEqual([])
-  expect(report.length).toBe(ofProviders.length)
 })
 
 describe.each(all)('%s', (fluxName, within) => {
@@ -38,7 +42,7 @@ describe.each(all)('%s', (fluxName, within) => {
       existsSync(
         join(
           import.meta.dirname,
-          `${within === PROVIDERS ? 'providers' : folder === 'webhooks' ? folder : fluxName}.test.ts`,
+          `${within !== ACTORS ? 'providers' : folder === 'webhooks' ? folder : fluxName}.test.ts`,
         ),
       ),
     ).toBe(true)

@@ -9,7 +9,7 @@ import { readSettings } from '../../src/settings.ts'
 import { ACTORS, PACKAGE, PROVIDERS, SILENT } from './examples.ts'
 
 const ENV = {
-  ACTORFLUX_ACTORS: `${ACTORS}${delimiter}${PROVIDERS}`,
+  ACTORFLUX_ACTORS: [ACTORS, ...PROVIDERS].join(delimiter),
   ACTORFLUX_LOG_LEVEL: 'error',
   ACTORFLUX_SECRET_GITHUB_WEBHOOK: 'it is a secret to everybody',
   ACTORFLUX_SECRET_STRIPE_SIGNING: 'whsec_c3RyaXBl',
