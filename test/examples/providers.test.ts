@@ -95,5 +95,5 @@ test('webhooks.StripeCheckout wakes the order that is paid', async () => {
     body: { eventId: expect.any(String), contextIds: [contextId] },
   })
   await vi.waitFor(async () => expect(await view()).toMatchObject({ currentState: 'Shipped', status: 'COMPLETED' }))
-  expect((await deliver('/stripe')).status).toBe(404)
+  expect((await deliver('/stripe')).status).toBe(409)
 })
