@@ -8,6 +8,8 @@ export interface Settings {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
+  /** Of the server that commands call; null: that of host and port. */
+  readonly url: string | null
   /** Folders of packages. */
   readonly actors: readonly string[]
   readonly redisUrl: string | null

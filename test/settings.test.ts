@@ -7,6 +7,7 @@ test('have defaults', () => {
   expect(readSettings({})).toEqual({
     host: '127.0.0.1',
     port: 8080,
+    url: null,
     actors: ['actors'],
     redisUrl: null,
     data: '.actorflux',

@@ -15,6 +15,7 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
     summary: 'make, list and revoke the tokens of service users',
     load: async () => (await import('./token.ts')).token,
   },
+  webhook: { summary: 'try the webhooks of services', load: async () => (await import('./webhook.ts')).webhook },
   doctor: { summary: 'check the data of the embedded store', load: async () => (await import('./doctor.ts')).doctor },
 }
 

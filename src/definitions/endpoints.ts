@@ -5,6 +5,8 @@ import type { Endpoint, EndpointDescription, FoundEndpoint, InputDescription } f
 import { parameterOf } from './compile/webhooks.ts'
 import type { CompiledFlux } from './flux.ts'
 
+type Service = Pick<CompiledFlux, 'package' | 'fluxName' | 'source' | 'webhooks'>
+
 interface Node {
   readonly literals: Map<string, Node>
   parameter: Node | null
@@ -21,10 +23,10 @@ const emptyNode = (): Node => ({ literals: new Map(), parameter: null, methods: 
 
 export class Endpoints {
   readonly #root = emptyNode()
-  readonly #services: readonly CompiledFlux[]
+  readonly #services: readonly Service[]
   #all: readonly EndpointDescription[] | null = null
 
-  constructor(services: readonly CompiledFlux[]) {
+  constructor(services: readonly Service[]) {
     this.#services = services
     for (const { package: owner, fluxName, webhooks } of services) {
       for (const { urlPath, httpMethods, timeout, verify } of webhooks)
@@ -102,7 +104,7 @@ function decode(segment: string): string {
   }
 }
 
-function descriptionsOf({ package: owner, fluxName, source, webhooks }: CompiledFlux): EndpointDescription[] {
+function descriptionsOf({ package: owner, fluxName, source, webhooks }: Service): EndpointDescription[] {
   const inputs = objectsOf(source['input']).flatMap(({ name, type, array, comments }): InputDescription[] =>
     typeof name === 'string'
       ? [{ name, type: textOf(type) ?? 'string', array: array === true, comment: textOf(comments) }]

@@ -54,8 +54,8 @@ export class UnitOfWork {
     this.#atHand = atHand
     this.#maxRecord = env.maxRecord
     this.#receiptsMs = env.receiptsMs
-    const { now, random, uuid, owner, tagLimits } = env
     this.#admit = env.admit
+    const { now, random, uuid, owner, tagLimits } = env
     this.#env = { now, random, uuid, owner, tagLimits, history: null, budget: this.#budget }
   }
 
@@ -108,7 +108,7 @@ export class UnitOfWork {
     }
   }
 
-  /** See `pending-events.ts`. @throws Lacking */
+  /** @throws Lacking */
   takeNext(context: TrackedContext): boolean {
     return takeNext(context, this.#env.now, (input) => this.apply(context, input))
   }

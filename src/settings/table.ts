@@ -44,6 +44,11 @@ function setting<T>(
 export const schema = z.object({
   host: setting('ACTORFLUX_HOST', '127.0.0.1', 'address to listen on', z.string()),
   port: setting('ACTORFLUX_PORT', '8080', 'port to listen on; 0: any free one', integer(0, 65_535)),
+  url: publicUrl.nullable().default(null).register(rows, {
+    variable: 'ACTORFLUX_URL',
+    default: null,
+    meaning: 'server that commands such as webhook test call; not set: the address above',
+  }),
   actors: setting('ACTORFLUX_ACTORS', 'actors', `folder of packages; several are separated by ${delimiter}`, folders),
   redisUrl: redisUrls.nullable().default(null).register(rows, {
     variable: 'ACTORFLUX_REDIS_URL',

@@ -5,6 +5,7 @@ import { ownMemory } from './footprint.ts'
 import { holdRequests } from './hold.ts'
 import { measure, percentiles, sendAll, type Measured } from './load.ts'
 import { stream, type Streamed } from './stream.ts'
+import type { FloodTraces } from './webhooks.ts'
 
 export interface Sizes {
   readonly connections: number
@@ -26,6 +27,8 @@ export interface Row extends Measured {
   /** Of a stream of lines. */
   readonly growth?: Streamed['growth']
   readonly memory?: Streamed['memory']
+  /** Of a flood of forged requests. */
+  readonly traces?: FloodTraces
 }
 
 /** A server under measurement. */
@@ -33,7 +36,12 @@ export interface Subject extends Sizes {
   readonly server: Server
 }
 
-type Case = (subject: Subject) => Promise<Row[]>
+export interface CaseSubject extends Subject {
+  /** Bytes of the embedded store's files, or keys of Redis. */
+  readonly storeSize: () => Promise<number>
+}
+
+export type Case = (subject: CaseSubject) => Promise<Row[]>
 
 /** Contexts that take events. */
 const SPREAD = 10_000
@@ -63,6 +71,7 @@ export async function run(
   name: string,
   { server, seconds, rounds, connections }: Subject,
   calls: readonly Call[] | ((n: number) => Call),
+  expected: { readonly status?: number } = {},
 ): Promise<Row> {
   const list = typeof calls === 'function' ? Array.from({ length: CALLS_IN_TURN }, (_, n) => calls(n)) : calls
   const { url, pid } = server
@@ -70,7 +79,7 @@ export async function run(
   return {
     name,
     connections,
-    ...(await measure({ url, pid, connections, calls: list, warmUpSeconds, seconds, rounds })),
+    ...(await measure({ url, pid, connections, calls: list, warmUpSeconds, seconds, rounds, ...expected })),
   }
 }
 
@@ -91,7 +100,7 @@ const timed = (perSecond: number, times: readonly number[]): Measured => {
 }
 
 const spread = new WeakMap<Server, Promise<number[]>>()
-function spreadContexts(subject: Subject): Promise<number[]> {
+export function spreadContexts(subject: Subject): Promise<number[]> {
   const ids = spread.get(subject.server) ?? start(subject, SPREAD, (n) => execute('Spread', n))
   spread.set(subject.server, ids)
   return ids
@@ -154,16 +163,6 @@ export const CALLS: { readonly [name: string]: Case } = {
   start: async (subject) => [await run('start', subject, (n) => execute('Common', n))],
 
   done: async (subject) => [await run('start to done, three map states', subject, (n) => execute('Mapping', n))],
-
-  async webhook(subject) {
-    return [
-      await run('webhook, start to done', subject, (n) => ({ method: 'GET', path: `/api/hook/${n}` })),
-      await run('webhook with a function', { ...subject, seconds: subject.seconds / 2 }, (n) => ({
-        method: 'GET',
-        path: `/api/double/${n}`,
-      })),
-    ]
-  },
 
   /** Times are those that the contexts themselves tell, in whole milliseconds. */
   async step(subject) {

@@ -7,7 +7,12 @@ export interface Call {
   /** With the query; ASCII. */
   readonly path: string
   readonly body?: object
+  /** Instead of those that a body has. `UNIQUE` in a value is another text in each request that is sent. */
+  readonly headers?: { readonly [name: string]: string }
 }
+
+/** Stands in a header for a number that no other request of the run has. */
+export const UNIQUE = '{unique}'
 
 /** What a client is to do. */
 export interface Task {
@@ -17,6 +22,10 @@ export interface Task {
   /** Index of the call to begin with. */
   readonly from: number
   readonly seconds: number
+  /** Of every answer; 200 if left out. */
+  readonly status?: number
+  /** At most so many, evenly spread; as many as are answered if left out. Only the bench's own client does this. */
+  readonly perSecond?: number
 }
 
 /** What a client has seen. */
@@ -36,27 +45,45 @@ export interface Conversation {
   readonly onTime?: (begun: number, ended: number) => void
   /** Body of an answer; without it, bodies are only counted. */
   readonly onAnswer?: (body: string) => void
+  /** Of every answer; 200 if left out. */
+  readonly status?: number
+  readonly perSecond?: number
 }
 
 /**
  * Sends until there is nothing more to send, and all is answered.
- * @throws Error at the first answer that isn't 200
+ * @throws Error at the first answer that hasn't the expected status
  */
 export async function converse(conversation: Conversation): Promise<void> {
   const { connections } = conversation
-  await Promise.all(Array.from({ length: connections }, () => converseOn(conversation)))
+  const from = performance.now()
+  await Promise.all(Array.from({ length: connections }, (_, index) => converseOn(conversation, { index, from })))
 }
 
-function encode({ method, path, body }: Call): string {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n`
+/** Requests with a unique header that were sent by this process. */
+let uniqueSent = 0
+
+function encode({ method, path, body, headers }: Call): string {
+  const fields = headers ?? (body ? { 'Content-Type': 'application/json' } : {})
+  const lines = Object.entries(fields)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+  const unique = lines.includes(UNIQUE) ? lines.replace(UNIQUE, `${process.pid}-${uniqueSent++}`) : lines
+  const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${unique}`
   if (!body) return `${head}\r\n`
   const text = JSON.stringify(body)
-  return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+  return `${head}Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
 }
 
 /** One connection, until there is no next request. */
-function converseOn({ url, next, onTime, onAnswer }: Conversation): Promise<void> {
+function converseOn(
+  { url, next, onTime, onAnswer, connections, status = 200, perSecond }: Conversation,
+  { index, from }: { readonly index: number; readonly from: number },
+): Promise<void> {
   const { hostname, port } = new URL(url)
+  /** Milliseconds between two requests of this connection. */
+  const pause = perSecond === undefined ? 0 : (connections / perSecond) * 1000
+  let due = from + (pause * index) / connections
   return new Promise((resolve, reject) => {
     const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true })
     let begun = 0
@@ -84,7 +111,7 @@ function converseOn({ url, next, onTime, onAnswer }: Conversation): Promise<void
           parts.push(chunk)
           return
         }
-        missing = lengthOf(answer.toString('latin1', 0, end), answer)
+        missing = lengthOf(answer.toString('latin1', 0, end), { answer, status })
         parts = []
         body = answer.subarray(end + 4)
       }
@@ -93,10 +120,18 @@ function converseOn({ url, next, onTime, onAnswer }: Conversation): Promise<void
       if (missing > 0) return
       onTime?.(begun, performance.now())
       onAnswer?.(Buffer.concat(parts).toString())
-      send()
+      sendWhenDue()
+    }
+    const sendWhenDue = () => {
+      if (pause === 0) {
+        send()
+        return
+      }
+      setTimeout(send, Math.max(0, due - performance.now()))
+      due += pause
     }
     socket
-      .on('connect', send)
+      .on('connect', sendWhenDue)
       .on('error', reject)
       .on('close', () => reject(new Error('the server hung up')))
     socket.on('data', (chunk) => {
@@ -111,8 +146,8 @@ function converseOn({ url, next, onTime, onAnswer }: Conversation): Promise<void
 }
 
 /** Bytes of the body. */
-function lengthOf(head: string, answer: Buffer): number {
-  if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`not 200: ${answer.toString()}`)
+function lengthOf(head: string, { answer, status }: { readonly answer: Buffer; readonly status: number }): number {
+  if (!head.startsWith(`HTTP/1.1 ${status} `)) throw new Error(`not ${status}: ${answer.toString()}`)
   const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
   if (length === undefined) throw new Error(`an answer of unknown length: ${head}`)
   return Number(length)

@@ -17,9 +17,14 @@ const BLOCK = 512
 
 /** Memory of the process, and space of the folder's files: what they take, not how long they claim to be. */
 export async function footprint(pid: number, folder: string): Promise<Footprint> {
+  return { memory: ((await ownMemory(pid)) * 1024) / MEGABYTE, disk: (await sizeOf(folder)) / MEGABYTE }
+}
+
+/** Bytes that the folder's files take. */
+export async function sizeOf(folder: string): Promise<number> {
   let blocks = 0
   for (const entry of await readdir(folder, { recursive: true })) blocks += (await stat(join(folder, entry))).blocks
-  return { memory: ((await ownMemory(pid)) * 1024) / MEGABYTE, disk: (blocks * BLOCK) / MEGABYTE }
+  return blocks * BLOCK
 }
 
 /**

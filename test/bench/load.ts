@@ -20,6 +20,8 @@ export interface Load {
   /** Of each round. */
   readonly seconds: number
   readonly rounds: number
+  /** Of every answer; 200 if left out. */
+  readonly status?: number
 }
 
 export interface Measured {
@@ -40,7 +42,7 @@ export const CLIENT = hasWrk()
 
 /**
  * The median of some rounds.
- * @throws Error when any answer isn't 200
+ * @throws Error when any answer has another status than expected
  */
 export async function measure({ pid, warmUpSeconds, rounds, ...load }: Load): Promise<Measured> {
   // Each begins where no other does: what a round has sent, the server may remember in the next.
@@ -99,7 +101,17 @@ export async function sendAll({
   return times
 }
 
-export function percentiles(values: readonly number[]): { p50: number; p99: number } {
+/**
+ * Sends so many calls a second, from a process of its own; times are those from the sending of a request to its answer.
+ * @throws Error when any answer has another status than expected
+ */
+export async function pace(task: Omit<Task, 'from'> & { readonly perSecond: number }): Promise<Measured> {
+  const times = await runClient({ ...task, from: 0 })
+  const { p50, p99 } = percentiles(times)
+  return { perSecond: times.length / task.seconds, p50Ms: p50, p99Ms: p99, cpuUs: null }
+}
+
+export function percentiles(values: ArrayLike<number>): { p50: number; p99: number } {
   const sorted = Float64Array.from(values).sort()
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
   return { p50: at(0.5), p99: at(0.99) }

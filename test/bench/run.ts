@@ -3,13 +3,15 @@
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { cleanUp, type Server } from '../support/server.ts'
-import { CALLS, LISTS, populate, type Row, type Sizes } from './cases.ts'
+import { CALLS as PLAIN_CALLS, LISTS, populate, type Row, type Sizes } from './cases.ts'
 import { footprint, type Footprint } from './footprint.ts'
 import { CLIENT, measure } from './load.ts'
 import { measureMillion } from './million.ts'
 import { openSite, startHandler, STORES, type Handler, type StoreName } from './servers.ts'
 import { goals, table } from './table.ts'
+import { WEBHOOKS } from './webhooks.ts'
 
+const CALLS = { ...PLAIN_CALLS, ...WEBHOOKS }
 /** Takes many minutes, and is run only when it is named. */
 const MILLION = 'million'
 const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory', MILLION]
@@ -111,7 +113,7 @@ async function measureCalls(store: StoreName): Promise<void> {
   for (const [name, run] of Object.entries(CALLS)) {
     if (!wanted(name)) continue
     tell(`${name}, ${store}`)
-    const measured = await run({ ...sizes, server })
+    const measured = await run({ ...sizes, server, storeSize: site.storeSize })
     rows.push(
       ...measured.map((row) => ({ ...row, name: `${row.name}${store === 'embedded' ? '' : `, Redis ${store}`}` })),
     )
@@ -130,7 +132,7 @@ async function measureMany(): Promise<void> {
   await weigh(`with ${sizes.contexts} waiting contexts, just started`, server)
   if (wanted('list')) {
     tell('list')
-    for (const run of Object.values(LISTS)) rows.push(...(await run({ ...sizes, server })))
+    for (const run of Object.values(LISTS)) rows.push(...(await run({ ...sizes, server, storeSize: site.storeSize })))
   }
   await server.kill('SIGTERM')
   const begun = performance.now()

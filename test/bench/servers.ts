@@ -4,9 +4,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { Redis } from 'ioredis'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { placeFor, startServer, type Place, type Server } from '../support/server.ts'
-import { SERVICES } from './services.ts'
+import { sizeOf } from './footprint.ts'
+import { SECRET, SERVICES } from './services.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 export const JITI = resolve(ROOT, 'node_modules/jiti/lib/jiti-cli.mjs')
@@ -23,6 +25,8 @@ export interface Site {
   readonly place: Place
   /** Null: the embedded store. */
   readonly redis: RedisServer | null
+  /** Bytes of the embedded store's files, or keys of Redis. */
+  storeSize(): Promise<number>
   /** A server for it. Only one at a time on the embedded store. */
   start(): Promise<Server>
   close(): Promise<void>
@@ -32,17 +36,28 @@ export interface Site {
 export async function openSite(store: StoreName, profiles: string | undefined): Promise<Site> {
   const place = await placeFor(SERVICES)
   const redis = store === 'embedded' ? null : await startRedis({ appendfsync: store })
+  const secrets = { ACTORFLUX_SECRET_BENCH: SECRET }
   return {
     place,
     redis,
+    storeSize: () => (redis ? keysOf(redis) : sizeOf(place.data)),
     start: () =>
       startServer({
         program: resolve(ROOT, 'dist/cli/actorflux.js'),
         ...place,
-        env: redis ? { ACTORFLUX_REDIS_URL: redis.url } : {},
+        env: redis ? { ...secrets, ACTORFLUX_REDIS_URL: redis.url } : secrets,
         node: [...AS_STARTED, ...(profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profiles)}`])],
       }),
     close: async () => redis?.close(),
+  }
+}
+
+async function keysOf({ url }: RedisServer): Promise<number> {
+  const redis = new Redis(url)
+  try {
+    return await redis.dbsize()
+  } finally {
+    redis.disconnect()
   }
 }
 

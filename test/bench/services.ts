@@ -1,5 +1,10 @@
 // The services that are measured.
 
+/** Of the webhooks that verify, as ACTORFLUX_SECRET_BENCH. */
+export const SECRET = 'a secret of the bench'
+
+const VERIFIED = { httpMethods: ['POST'], verify: { scheme: 'github', secrets: ['$secrets.BENCH'] } }
+
 const copy = (name: string) => ({ from: [name], to: [name] })
 
 /** Counts an event that it waits for, again and again. */
@@ -61,6 +66,29 @@ export const SERVICES = {
         action: { type: 'map', lines: [{ type: 'set', expression: '`number ${nr}`', evaluate: true, to: ['text'] }] },
       },
     ],
+  },
+
+  /** A webhook that GitHub's deliveries reach, each once, and that is answered at once. */
+  'bench/Pushed.flux': {
+    webhooks: [
+      {
+        ...VERIFIED,
+        urlPath: '/push',
+        dedupe: { key: "$request.headers['x-github-delivery']" },
+        when: "$request.headers['x-github-event'] == 'push'",
+        answer: 'accepted',
+      },
+    ],
+    output: [{ name: 'commit' }],
+    states: [
+      { name: 'only', action: { type: 'map', lines: [{ from: ['$request', 'body', 'after'], to: ['commit'] }] } },
+    ],
+  },
+
+  /** Nobody knows its secret. A context would stay, and be seen. */
+  'bench/Forged.flux': {
+    webhooks: [{ ...VERIFIED, urlPath: '/forged' }],
+    states: [{ name: 'waiting', waiting: true, transitions: [{ to: 'done', event: 'never' }] }, { name: 'done' }],
   },
 
   /** A webhook that calls a function. */

@@ -1,5 +1,6 @@
 // The report: the handler each time it was measured, the rows beside its mean, and the goals.
 import type { Row } from './cases.ts'
+import { OTHERS_ALONE, OTHERS_BESIDE, type FloodTraces } from './webhooks.ts'
 
 const HEAD = ['', 'connections', 'per second', 'p50 ms', 'p99 ms', 'CPU µs', '× handler']
 
@@ -29,11 +30,15 @@ const SHARES: readonly (readonly [RegExp, number])[] = [
   [/^start, Redis always/, 0.18],
   [/^start/, 0.22],
   [/^webhook, start/, 0.2],
+  [/^webhook, forged/, 0.5],
+  [/^webhook, verified/, 0.2],
 ]
 /** Of events in one request: the share of the handler, how many times as fast as single calls, and megabytes. */
 const LINES = { share: 0.7, timesSingle: 3, growthMb: 64 }
 /** Events beside held waits, of those without. */
 const BESIDE_WAITS = 0.9
+/** Times of other callers beside a flood of forged requests, of those without. */
+const BESIDE_FLOOD = 2
 /** Processor time of an event, and its median time at one connection. */
 const EVENT = { cpuUs: 75, p50Ms: 0.4 }
 
@@ -60,6 +65,8 @@ export function goals(rows: readonly Row[], yardstick: readonly Row[]): string[]
       ...(isEvent && connections === 1 && name.includes('Redis everysec')
         ? [verdict(`${name}: p50 at most ${EVENT.p50Ms} ms`, p50Ms <= EVENT.p50Ms)]
         : []),
+      ...(row.traces ? goalsOfFlood(row.traces) : []),
+      ...(name.startsWith(OTHERS_BESIDE) ? [besideFlood(rows, row)] : []),
       ...(row.growth ? goalsOfLines(row, { rows, yardstick }) : []),
       ...(name.startsWith('list') && connections === 1 ? [verdict(`${name}: p99 below 5 ms`, p99Ms < 5)] : []),
     ]
@@ -82,6 +89,21 @@ function goalsOfLines(
     ),
     verdict(`${name}: memory grew by ${grown.toFixed(0)} MB, at most ${LINES.growthMb}`, grown <= LINES.growthMb),
   ]
+}
+
+const goalsOfFlood = ({ seconds, contexts, storeGrowth, logLines }: FloodTraces): string[] => [
+  verdict(`a flood of forged requests: ${contexts} contexts, none`, contexts === 0),
+  verdict(`a flood of forged requests: the store grew by ${storeGrowth}, by nothing`, storeGrowth <= 0),
+  // The line of a second is written at its end, so a flood may take up one more.
+  verdict(`a flood of forged requests: ${logLines} lines of the log, one a second`, logLines <= seconds + 1),
+]
+
+function besideFlood(rows: readonly Row[], { name, p99Ms }: Row): string {
+  const without = rows.find((row) => row.name === name.replace(OTHERS_BESIDE, OTHERS_ALONE))?.p99Ms ?? NaN
+  return verdict(
+    `${name}: p99 ${p99Ms.toFixed(1)} ms, at most ${BESIDE_FLOOD} × ${without.toFixed(1)}`,
+    p99Ms <= BESIDE_FLOOD * without,
+  )
 }
 
 /** The same without held waits, on the same store. */

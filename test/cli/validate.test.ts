@@ -103,9 +103,10 @@ describe('secrets', () => {
     expect(code).toBe(0)
     const told =
       'there is no secret KEY: set ACTORFLUX_SECRET_KEY, or ACTORFLUX_SECRET_KEY_FILE to the file that has it'
-    expect(out[0]).toMatch(/^.*\/p\/A\.flux:1:\d+ #\/webhooks\/0\/verify\/secrets\/0: warning: /)
-    expect(out[0]).toContain(told)
-    expect(out[1]).toBe('1 service: 0 faults, 1 warning')
+    const [first = ''] = out
+    expect(first).toMatch(/^.*\/p\/A\.flux:1:\d+ #\/webhooks\/0\/verify\/secrets\/0: warning: /)
+    expect(first).toContain(told)
+    expect(out.at(-1)).toBe('1 service: 0 faults, 1 warning')
     const lines = await refusal(service, { ACTORFLUX_SECRET_OTHER: 'x' })
     expect(lines).toEqual([expect.stringContaining(`#/webhooks/0/verify/secrets/0: ${told}`)])
     expect(lines[0]).toContain(at)
@@ -115,7 +116,8 @@ describe('secrets', () => {
     const inputs = [{ from: ['$secrets', 'KEY'], to: ['a'] }]
     const action = { type: 'invokeCode', className: 'Logger', methodName: 'info', inputs }
     const onEnd = { url: 'https://x.example', secret: '$secrets.END' }
-    expect(await refusal({ onEnd, states: [{ name: 'end', action }] }, { ACTORFLUX_SECRET_END: 'whpk_AAAA' })).toEqual([
+    const lines = await refusal({ onEnd, states: [{ name: 'end', action }] }, { ACTORFLUX_SECRET_END: 'whpk_AAAA' })
+    expect(lines).toEqual([
       expect.stringContaining("#/onEnd/secret: the secret END can't be used here: a public key can check signatures"),
       expect.stringContaining('#/states/0/action/inputs/0/from: there is no secret KEY'),
     ])
@@ -141,6 +143,7 @@ describe('secrets', () => {
     const lines = await refusal(service, env)
     expect(lines).toEqual([expect.stringMatching(reason)])
     expect(lines[0]).not.toContain(value)
-    expect((await validate([await folderOf({ 'p/A.flux': service })], env)).code).toBe(0)
+    const { out } = await validate([await folderOf({ 'p/A.flux': service })], env)
+    expect(out).toEqual(['1 service: 0 faults, 0 warnings'])
   })
 })

@@ -1,12 +1,12 @@
 // What the documents say about files, settings, problems, examples and commands is so.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 import { secretOf } from '../../src/settings/secrets.ts'
 import { SETTINGS } from '../../src/settings.ts'
-import { listExamples } from '../examples/examples.ts'
+import { ACTORS, listExamples, PACKAGE, PROVIDERS } from '../examples/examples.ts'
 import { filesIn, readDocuments, ROOT, type Document } from './documents.ts'
 
 const documents = await readDocuments()
@@ -54,9 +54,11 @@ test('every document can be reached from the first', () => {
 
 test('every example is listed', async () => {
   const { text } = documentAt('actors/README.md')
-  for (const name of await listExamples()) {
-    expect(text).toContain(`[${name}](examples/${name.replaceAll('.', '/')}.flux)`)
-  }
+  for (const folder of [ACTORS, ...PROVIDERS])
+    for (const name of await listExamples(folder)) {
+      const path = relative(ACTORS, join(folder, PACKAGE, `${name.replaceAll('.', '/')}.flux`))
+      expect(text).toContain(`[${name}](${path})`)
+    }
 })
 
 test('every setting is listed with its default', () => {
@@ -105,7 +107,9 @@ describe('commands', () => {
   })
 
   test('of actorflux are there, and take the options', async () => {
-    const named = words.flatMap((line) => [...line.matchAll(/npx actorflux (\S+)(?: (create|list|revoke)\b)?(.*)/g)])
+    const named = words.flatMap((line) => [
+      ...line.matchAll(/npx actorflux (\S+)(?: (create|list|revoke|test)\b)?(.*)/g),
+    ])
     expect(named.length).toBeGreaterThan(8)
     for (const [line, command = '', part, rest = ''] of named) {
       const { code, help } = await helpOn([command, ...(part === undefined ? [] : [part])])

@@ -30,7 +30,7 @@ test('all other JSON is lines, keys of an action, or a service', async () => {
   const functions = { 'others/functions.ts': 'export const run = () => 1' }
   const { services, report } = await load({ ...Object.fromEntries(files), ...functions })
   expect(report).toEqual([])
-  expect(services.length).toBe(5)
+  expect(services.length).toBe(6)
 })
 
 test('a program that uses actorflux in process runs', async () => {
@@ -57,8 +57,8 @@ async function load(files: { readonly [path: string]: unknown }) {
 /** The secrets that examples name. */
 const SECRETS = {
   ACTORFLUX_SECRET_SHOP_API: 'x',
-  ACTORFLUX_SECRET_SHOP_SIGNING: 'whsec_eA==',
   ACTORFLUX_SECRET_STRIPE_SIGNING: 'x',
+  ACTORFLUX_SECRET_SHIPPING: 'x',
 }
 
 /** A service around what is only a part of one. */

@@ -1,13 +1,17 @@
 // The calls that the documents show are made in order, to a real server that is killed and started where they say so;
 // the answers are those that they show.
 import { symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { afterAll, expect, inject, test, vi } from 'vitest'
-import { ACTORS, PACKAGE } from '../examples/examples.ts'
+import { run } from '../../src/cli/run.ts'
+import { ACTORS, PACKAGE, PROVIDERS } from '../examples/examples.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { readDocuments, type Document } from './documents.ts'
 
 const documents = await readDocuments()
+
+/** Of the providers whose webhooks the documents try. */
+const SECRETS = { ACTORFLUX_SECRET_GITHUB_WEBHOOK: 'of GitHub', ACTORFLUX_SECRET_STRIPE_SIGNING: 'whsec_of_Stripe' }
 
 /** Milliseconds that a context may take to get where a document says that it is. */
 const PATIENCE_MS = 15_000
@@ -42,11 +46,13 @@ test.concurrent.each(TOURS)(
     const commands = blocks.flatMap(({ text }) => commandsOf(text))
     const calls = commands.filter(({ line }) => line.startsWith('curl'))
     expect(calls.length).toBeGreaterThanOrEqual(least)
-    const options = { program: inject('program'), ...(await placeOf(document)) }
+    const place = await placeOf(document)
+    const options = { program: inject('program'), ...place, actors: [...place.actors, ...PROVIDERS], env: SECRETS }
     let server = await startServer(options)
     for (const { line, shown } of commands) {
       if (line.startsWith('pkill -9')) await server.kill('SIGKILL')
       else if (line === 'npm start') server = await startServer(options)
+      else if (line.startsWith(WEBHOOK_TEST)) expect(await deliver(server.url, line)).toMatch(patternOf(shown))
       else if (line.startsWith('curl')) await expectAnswer(server.url, readCurl(line), shown)
     }
   },
@@ -66,6 +72,19 @@ test.concurrent(
   },
   120_000,
 )
+
+const WEBHOOK_TEST = 'npx actorflux webhook test '
+
+/** What a terminal shows of the command, for a server at the usual port. */
+async function deliver(url: string, line: string): Promise<string> {
+  const lines: string[] = []
+  const write = (text: string) => {
+    lines.push(text.replace(url, 'http://127.0.0.1:8080'))
+  }
+  const env = { ...SECRETS, ACTORFLUX_URL: url, ACTORFLUX_ACTORS: [ACTORS, ...PROVIDERS].join(delimiter) }
+  await run(['webhook', 'test', ...wordsOf(line.slice(WEBHOOK_TEST.length))], { env, out: write, err: write })
+  return lines.join('\n')
+}
 
 /** The examples, and the services that the document shows. */
 async function placeOf(document: Document | undefined) {
@@ -102,9 +121,12 @@ function commandsOf(text: string): Command[] {
     })
 }
 
+const wordsOf = (line: string): string[] =>
+  Array.from(line.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '')
+
 /** The options that the documents use. */
 function readCurl(line: string): Request {
-  const words = Array.from(line.matchAll(/'([^']*)'|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '').slice(1)
+  const words = wordsOf(line).slice(1)
   const request = { method: 'GET', path: '', body: null as string | null }
   const headers: { [name: string]: string } = {}
   for (let index = 0; index < words.length; index += 1) {

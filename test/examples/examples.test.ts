@@ -1,39 +1,60 @@
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkServices, startServer, type Server } from '../../src/main.ts'
 import { isObject, type JsonObject } from '../../src/model/json/value.ts'
 import { readSettings } from '../../src/settings.ts'
-import { ACTORS, listExamples, PACKAGE, SILENT } from './examples.ts'
+import { ACTORS, listExamples, PACKAGE, PROVIDERS, SILENT } from './examples.ts'
 
-const names = await listExamples()
+const names = await listExamples(ACTORS)
+const inFolders = await Promise.all(
+  [ACTORS, ...PROVIDERS].map(async (folder) =>
+    (await listExamples(folder)).map((fluxName) => [fluxName, folder] as const),
+  ),
+)
+const all = inFolders.flat()
 
-const read = async (fluxName: string): Promise<JsonObject> =>
-  JSON.parse(await readFile(`${join(ACTORS, PACKAGE, ...fluxName.split('.'))}.flux`, 'utf8'))
+const read = async (fluxName: string, folder = ACTORS): Promise<JsonObject> =>
+  JSON.parse(await readFile(`${join(folder, PACKAGE, ...fluxName.split('.'))}.flux`, 'utf8'))
 
 const listOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-test('all load without a fault and without a warning', async () => {
-  const { services, report } = await checkServices(readSettings({ ACTORFLUX_ACTORS: ACTORS }), { log: SILENT })
+test('all load without a fault and without a warning, and without a secret', async () => {
+  const { services, report } = await checkServices(readSettings({ ACTORFLUX_ACTORS: ACTORS }), { log: SILENT, env: {} })
   expect(report).toEqual([])
   expect(services.filter((service) => service.package === PACKAGE).map(({ fluxName }) => fluxName)).toEqual(names)
 })
 
-describe.each(names)('%s', (fluxName) => {
+test.each(PROVIDERS)('those of %s load beside them, and only miss their secrets', async (folder) => {
+  const settings = readSettings({ ACTORFLUX_ACTORS: `${ACTORS}${delimiter}${folder}` })
+  const { services, report } = await checkServices(settings, { log: SILENT, env: {} })
+  const own = (await listExamples(folder)).length
+  expect([services.length, report.length]).toEqual([names.length + own, own])
+  expect(report.filter(({ reason }) => !reason.startsWith('there is no secret '))).toEqual([])
+})
+
+describe.each(all)('%s', (fluxName, within) => {
   test('has a test of its own', () => {
     const [folder] = fluxName.split('.')
-    expect(existsSync(join(import.meta.dirname, `${folder === 'webhooks' ? folder : fluxName}.test.ts`))).toBe(true)
+    expect(
+      existsSync(
+        join(
+          import.meta.dirname,
+          `${within !== ACTORS ? 'providers' : folder === 'webhooks' ? folder : fluxName}.test.ts`,
+        ),
+      ),
+    ).toBe(true)
   })
 
   test('says what it shows, what to send and what to see', async () => {
-    const { comment } = await read(fluxName)
+    const { comment } = await read(fluxName, within)
     for (const word of ['Shows:', 'Send:', 'See:']) expect(comment).toContain(word)
   })
 
   test('draws from left to right, its states apart', async () => {
-    const states = listOf((await read(fluxName))['states']).map(({ name, x, y }) => ({
+    const states = listOf((await read(fluxName, within))['states']).map(({ name, x, y }) => ({
       name,
       x: Number(x),
       y: Number(y),

@@ -11,6 +11,8 @@ import type { Log } from '../../src/ports/log.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 
 export const ACTORS = resolve(import.meta.dirname, '../../actors')
+/** Examples that need secrets, so that the server does not load them unless it is told to: a folder for each provider. */
+export const PROVIDERS = ['github', 'stripe'].map((name) => resolve(import.meta.dirname, '../../providers', name))
 export const PACKAGE = 'examples'
 export const NOW = Date.UTC(2026, 0, 1, 12)
 
@@ -71,8 +73,8 @@ export const outputs = ({ output }: ContextView): JsonObject => values(output)
 export const path = ({ executionHistory }: ContextView): string[] => executionHistory.map(({ stateName }) => stateName)
 
 /** The names of the services in the folder. */
-export async function listExamples(): Promise<string[]> {
-  const files = await readdir(join(ACTORS, PACKAGE), { recursive: true })
+export async function listExamples(folder: string): Promise<string[]> {
+  const files = await readdir(join(folder, PACKAGE), { recursive: true })
   return files
     .filter((file) => file.endsWith('.flux'))
     .map((file) => file.slice(0, -'.flux'.length).split(sep).join('.'))

@@ -1,5 +1,4 @@
 // The examples of webhooks, called as their comments say.
-import { createHmac } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -67,86 +66,8 @@ describe('webhooks.Order', () => {
   })
 })
 
-const PUSHED = '{"repository":{"full_name":"ada/engine"},"after":"1a2b3c"}'
 const JSON_TYPE = 'application/json'
 const FORM_TYPE = 'application/x-www-form-urlencoded'
-
-/** Signed as GitHub does it. */
-const deliver = (
-  body: string,
-  {
-    event = 'push',
-    type = JSON_TYPE,
-    secret = 'it is a secret to everybody',
-  }: { event?: string | null; type?: string; secret?: string } = {},
-) =>
-  call('/api/github/push', {
-    method: 'POST',
-    body,
-    headers: {
-      'content-type': type,
-      ...(event !== null && { 'X-GitHub-Event': event }),
-      'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
-    },
-  })
-
-const countDeployments = async () =>
-  ((await (await call('/flux-api/contexts?fluxName=webhooks.Deployment')).json()) as object[]).length
-
-describe('webhooks.GithubPush', () => {
-  test.each([
-    [JSON_TYPE, PUSHED],
-    [FORM_TYPE, new URLSearchParams({ payload: PUSHED }).toString()],
-  ])('starts a deployment that waits for approval: %s', async (type, body) => {
-    const response = await deliver(body, { type })
-    expect(response.status).toBe(202)
-    const { deployment } = (await response.json()) as { deployment: number }
-    expect(await (await call(`/flux-api/context?contextId=${deployment}`)).json()).toMatchObject({
-      fluxName: 'webhooks.Deployment',
-      tags: ['ada/engine'],
-      currentState: 'WaitForApproval',
-    })
-    const approved = await call('/flux-api/event', {
-      method: 'POST',
-      body: '{"event":"approve","tags":["ada/engine"]}',
-      headers: { 'content-type': JSON_TYPE },
-    })
-    expect(await approved.json()).toMatchObject({ transitions: [{ contextId: deployment, state: 'Deployed' }] })
-  })
-
-  test.each([
-    ['ping', '{"zen":"Speak like a human."}'],
-    ['issues', PUSHED],
-    ['push', '{"deleted":true,"after":"0000"}'],
-  ])('has nothing to deploy for %s %s', async (event, body) => {
-    const before = await countDeployments()
-    const response = await deliver(body, { event })
-    expect([response.status, await response.text(), await countDeployments()]).toEqual([
-      200,
-      'nothing to deploy',
-      before,
-    ])
-  })
-
-  test.each([
-    [JSON_TYPE, '{"a":1}'],
-    [JSON_TYPE, '[]'],
-    [JSON_TYPE, '{"repository":{"full_name":null},"after":null}'],
-    [JSON_TYPE, '{"repository":{"full_name":"a,b/c"},"after":"1a"}'],
-    [JSON_TYPE, '{"repository":{"full_name":"ada/engine"},"after":7}'],
-    [FORM_TYPE, 'payload=%7B'],
-    [FORM_TYPE, 'a=1'],
-    ['text/plain', PUSHED],
-  ])('refuses a push in %s that does not tell what: %s', async (type, body) => {
-    const before = await countDeployments()
-    expect([(await deliver(body, { type })).status, await countDeployments()]).toEqual([400, before])
-  })
-
-  test('refuses a delivery without its event', async () =>
-    expect((await deliver(PUSHED, { event: null })).status).toBe(400))
-
-  test('refuses a wrong signature', async () => expect((await deliver(PUSHED, { secret: 'guessed' })).status).toBe(401))
-})
 
 test('webhooks.Deployment wants to know what', async () => {
   for (const input of ['{}', '{"repository":null,"commit":"1a"}', '{"repository":"ada/engine","commit":null}']) {

@@ -1,5 +1,6 @@
 {
   "comment": "Shows: an order from reservation to delivery, with what undoes it when something goes wrong.\nSend: curl --json '{\"fluxName\":\"orders.OrderProcess\",\"input\":{\"order\":{\"id\":\"4711\",\"customer\":{\"id\":\"c-7\",\"name\":\"Ada\"},\"items\":[{\"sku\":\"pear\",\"quantity\":2,\"price\":5}]}}}' localhost:8080/flux-api/examples/execute\nPay: curl --json '{\"event\":\"paid\",\"input\":{\"amount\":10},\"tags\":[\"order-4711\"]}' localhost:8080/flux-api/event\nSee: first WAITING_UNTIL in WaitForPayment, the stock reserved; after the payment COMPLETED in Shipped, and a context of Trigger, which heard of it. Pay too little, and it waits on. Send cancel, or let `paymentTimeout` seconds pass: the stock is released. Order figs: there are none. Let a customer live in Atlantis: the money is sent back and the stock released.",
+  "key": "${order.id}",
   "tags": ["order-${order.id}", "customer-${order.customer.id}"],
   "input": [
     { "name": "order", "type": "model", "reference": "orders.Order", "required": true, "allowNull": false },

@@ -21,7 +21,6 @@ const EXAMPLES: readonly (readonly [string, JsonObject])[] = [
     { order: { id: '4711', customer: { id: 'c-7', name: 'Ada' }, items: [{ sku: 'pear', quantity: 2, price: 5 }] } },
   ],
   ['webhooks.Deployment', { repository: 'r', commit: 'c' }],
-  ['webhooks.GithubPush', {}],
   ['webhooks.Greeting', {}],
   ['webhooks.Order', { customer: 4 }],
   ['webhooks.Upload', {}],

@@ -83,7 +83,7 @@ describe.each([
   'Trigger',
   'flux.Polling',
   'orders.OrderProcess',
-  'webhooks.GithubPush',
+  'webhooks.Upload',
 ])('the machine of %s', (fluxName) => {
   test("does by our way into XState what XState's public transition() does, wherever a context can get", () => {
     const flux = catalog.findAnywhere(fluxName)[0]

@@ -1,0 +1,76 @@
+// cli: sends one request to a server, byte for byte, and reads the answer.
+import { request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { messageOf } from '../model/error-message.ts'
+import type { ReceivedWebhook } from '../model/webhook-schemes/scheme.ts'
+
+export interface TestedServer {
+  readonly origin: string
+  /** The `Host` header. */
+  readonly host: string
+  /** Stands before /api, where a proxy passes on a part of its paths. */
+  readonly prefix: string
+}
+
+export interface TestAnswer {
+  readonly status: number
+  readonly reason: string
+  /** As text, at most 1 MiB of it. */
+  readonly body: string
+}
+
+const MAX_ANSWER_BYTES = 1024 * 1024
+
+/** @throws Error with one line when no answer comes within `timeoutMs` */
+export function deliver(
+  { origin, host, prefix }: TestedServer,
+  { method, target, headers, body }: ReceivedWebhook,
+  timeoutMs: number,
+): Promise<TestAnswer> {
+  const { protocol, hostname, port } = new URL(origin)
+  const has = (wanted: string) => headers.some(([name]) => name.toLowerCase() === wanted)
+  const pairs = [
+    ...(has('host') ? [] : [['Host', host]]),
+    ...headers,
+    ...(body.length > 0 || !['GET', 'HEAD'].includes(method) ? [['Content-Length', String(body.length)]] : []),
+    ['Connection', 'close'],
+  ]
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => reject(new Error(`no answer from ${origin}: ${reasonOf(error)}`))
+    const sent = (protocol === 'https:' ? requestHttps : requestHttp)(
+      {
+        hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
+        port,
+        method,
+        path: prefix + target,
+        headers: pairs.flat(),
+        agent: false,
+        signal: AbortSignal.timeout(timeoutMs),
+      },
+      (answer) => {
+        const { statusCode: status = 0, statusMessage: reason = '' } = answer
+        const parts: Buffer[] = []
+        let length = 0
+        const finish = () => resolve({ status, reason, body: Buffer.concat(parts).toString() })
+        answer.on('data', (part: Buffer) => {
+          parts.push(part.subarray(0, MAX_ANSWER_BYTES - length))
+          length += part.length
+          if (length <= MAX_ANSWER_BYTES) return
+          finish()
+          answer.destroy()
+        })
+        answer.on('end', finish)
+        answer.on('error', fail)
+      },
+    )
+    sent.on('error', fail)
+    sent.end(body)
+  })
+}
+
+/** Errors of several addresses have no message of their own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'AbortError') return 'it took too long'
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ')
+  return messageOf(error)
+}
