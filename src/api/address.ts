@@ -1,6 +1,6 @@
 // api: how a call names a context: by its id, or by its key, together with its service.
 import type { ContextId } from '../model/context.ts'
-import { contextKey, id, name, orNull } from './fields.ts'
+import { contextKey, id, name } from './fields.ts'
 
 /** A context, as calls name it. */
 export interface Address {
@@ -18,23 +18,6 @@ export const address = (described = 'Id of the context; or else key and fluxName
   package: name('The package of that service, where several have one of that name').optional(),
 })
 
-/** The same in a body, where null means left out. */
-export const addressInBody = (described: string) => {
-  const { contextId, key, fluxName, package: owner } = address(described)
-  return { contextId: orNull(contextId), key: orNull(key), fluxName: orNull(fluxName), package: orNull(owner) }
-}
-
-/** As it is sent in a body. */
-export type SentAddress = { readonly [field in keyof Address]: Address[field] | null }
-
-/** Without fields that are null. */
-export const addressNamed = ({ contextId, key, fluxName, package: owner }: SentAddress): Address => ({
-  contextId: contextId ?? undefined,
-  key: key ?? undefined,
-  fluxName: fluxName ?? undefined,
-  package: owner ?? undefined,
-})
-
 type Check = (
   fields: Address,
   issues: { addIssue(issue: { code: 'custom'; message: string; path: string[] }): void },
@@ -49,14 +32,9 @@ export const checkAddress: Check = (fields, issues) => {
 
 /** What starts a context where none has the key says, if need be, of which service that is. */
 export const checkAddressOfEvent = (
-  {
-    orStart,
-    ttl,
-    ...sent
-  }: SentAddress & { readonly orStart?: ServiceName | null | undefined; readonly ttl?: unknown },
+  { orStart, ttl, ...fields }: Address & { readonly orStart?: ServiceName | null | undefined; readonly ttl?: unknown },
   issues: Parameters<Check>[1],
 ): void => {
-  const fields = addressNamed(sent)
   if (!orStart) return checkAddressIfAny(fields, issues)
   const { key, fluxName = orStart.fluxName ?? undefined } = fields
   if (key === undefined) add(issues, 'key', 'must be given with orStart')

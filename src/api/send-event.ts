@@ -1,7 +1,7 @@
 // api: sends an event to one context, or to all that wait for it.
 import { z } from 'zod'
 import { suggestion } from '../model/nearest.ts'
-import { address, addressInBody, checkAddressOfEvent } from './address.ts'
+import { address, checkAddressOfEvent } from './address.ts'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import {
@@ -104,7 +104,7 @@ export const SEND_EVENT = describeCall({
   takesKey: true,
   query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
   body: {
-    ...addressInBody('Id of the context that the event is for, here or in the query'),
+    ...address('Id of the context that the event is for, here or in the query'),
     event,
     input: input(),
     tags: bodyTags(),

@@ -49,6 +49,7 @@ test.each<[Method, object, string, string, string, string]>([
     'must not have more than 1000 characters',
   ],
   ['sendEvent', { event: 'go', contextId: 0 }, 'POST event', 'malformed', '/contextId', MUST_BE_ID],
+  ['sendEvent', { event: 'go', contextId: null }, 'POST event', 'malformed', '/contextId', MUST_BE_ID],
   [
     'sendEvent',
     { event: 'go', contextid: 1 },
@@ -148,31 +149,4 @@ test('of many unknown fields of orStart only some are told', () => {
   }
   expect(problem).toMatchObject({ kind: 'malformed', errors: { length: 20 } })
   expect(problem?.detail.length).toBeLessThan(2000)
-})
-
-test('null in a body means that the field is left out, in each format', async () => {
-  const none = { contextId: null, key: null, fluxName: null, package: null, ttl: null, orStart: null, input: null }
-  const nothing = { ...none, tags: null, eventId: null, receipt: null }
-  const unheard = { transitions: [], pending: [] }
-  const send = (more: object) => bench.sendEvent(JSON.parse(JSON.stringify({ ...nothing, ...more })))
-  expect(await send({ event: 'unheard' })).toMatchObject(unheard)
-  const sent = await live.call('POST', '/flux-api/event', { body: { event: 'unheard', ...nothing } })
-  expect([sent.status, sent.json]).toEqual([200, expect.objectContaining(unheard)])
-  const line = { body: JSON.stringify({ event: 'unheard', ...nothing }), type: 'application/x-ndjson' }
-  const lines = await live.call('POST', '/flux-api/events', line)
-  expect(lines.text).toContain('"status":200,"transitions":[]')
-  const xml = Object.keys(nothing).map((name) => `<${name} type="null"/>`)
-  const body = `<send><event>unheard</event>${xml.join('')}</send>`
-  expect((await live.call('POST', '/flux-api/event', { body, type: 'application/xml' })).status).toBe(200)
-  // The query may name the context all the same.
-  const { contextId } = await bench.execute({ package: 'p', fluxName: 'Waiter' })
-  expect(await send({ event: 'go', contextId })).toMatchObject({ transitions: [{ contextId }] })
-  const start = { fluxName: 'Waiter', startState: null, input: null, tags: null, key: null, existing: null }
-  const started = await live.call('POST', '/flux-api/p/execute', { body: start })
-  const { contextId: id } = started.json as { contextId: number }
-  const there = await live.call('POST', `/flux-api/event?contextId=${id}`, { body: { event: 'go', ...nothing } })
-  expect(there.json).toMatchObject({ transitions: [{ contextId: id }] })
-  // A service without key is half a name.
-  const half = await live.call('POST', '/flux-api/event', { body: { event: 'go', key: null, fluxName: 'Waiter' } })
-  expect(half.json).toMatchObject({ status: 400, errors: [{ pointer: '/key' }] })
 })

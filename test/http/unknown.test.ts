@@ -135,6 +135,7 @@ describe('over HTTP, with a runtime behind', () => {
     expect((await live.call('GET', '/flux-api/contexts')).json).toMatchObject([{ id: third }])
     for (const body of [
       '<send><event>ping</event><contextId/></send>',
+      '<send><event>ping</event><contextId type="null"/></send>',
       '<send><event>ping</event><contextid/></send>',
       '<send><event>ping</event><key>k</key></send>',
     ]) {

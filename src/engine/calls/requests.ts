@@ -1,5 +1,4 @@
 // engine/calls: validates the requests of the calls beyond their schemas, which `api/` declares.
-import { addressNamed } from '../../api/address.ts'
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
@@ -48,9 +47,8 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
   const checked = check(SEND_EVENT, request)
-  const { contextId, key, fluxName, package: owner } = addressNamed(checked)
-  const { event, input: data, untyped = false, waits = false, tags, idempotencyKey, receipt } = checked
-  const { eventId, ttl, orStart, respondAsync = false, respondWithin = 0 } = checked
+  const { contextId, key, fluxName, package: owner, event, input: data, untyped = false, waits = false, tags } = checked
+  const { eventId, idempotencyKey, receipt, ttl, orStart, respondAsync = false, respondWithin = 0 } = checked
   const given = eventId ?? checked.cloudEventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')

@@ -134,4 +134,4 @@ const ACCEPTED = 202
 
 /** Whether a checked request is for all who wait for the event. */
 export const isForAll = ({ contextId, key }: { readonly contextId?: unknown; readonly key?: unknown }): boolean =>
-  contextId == null && key == null
+  contextId === undefined && key === undefined

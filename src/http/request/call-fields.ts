@@ -77,8 +77,8 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
   if (unknown) throw unknown
   for (const [name, field] of known) {
     const sent = getOwn(value, name)
-    // Null, and an empty element in XML without types, count as left out. An empty id was to name one context.
-    const isEmpty = untyped && !field.isExact && name !== ID && typeof sent === 'string' && isBlank(sent)
+    // Null, and an empty element in XML without types, count as left out.
+    const isEmpty = untyped && !field.isExact && typeof sent === 'string' && isBlank(sent)
     if (sent === undefined || (field.canBeNull && (sent === null || isEmpty))) continue
     const isDigits = !untyped && name === ID && typeof sent === 'string'
     const read = isDigits ? fromText(sent, field.type) : valueOf(sent, field, untyped)
