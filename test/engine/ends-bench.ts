@@ -23,6 +23,10 @@ export type StoreKind = (typeof STORES)[number]
 const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
+/** Waits for what other tests may delay. */
+export const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
+  vi.waitFor(check, { timeout: 15_000, interval: 5 })
+
 /** Answers as it is told, and keeps what came. */
 export class Receiver implements WebhookSender {
   readonly came: OutgoingWebhook[] = []
@@ -39,7 +43,7 @@ export class Receiver implements WebhookSender {
   }
 
   has(count: number): Promise<void> {
-    return vi.waitFor(() => expect(this.came).toHaveLength(count), { timeout: 10_000, interval: 5 })
+    return eventually(() => expect(this.came).toHaveLength(count))
   }
 }
 
@@ -118,7 +122,7 @@ export async function openWorld(kind: StoreKind, files: Files): Promise<EndsWorl
 
 /** Waits until so many are owed. */
 export const haveLeft = (world: EndsWorld, count: number): Promise<void> =>
-  vi.waitFor(async () => expect(await world.owed()).toBe(count), { timeout: 10_000, interval: 5 })
+  eventually(async () => expect(await world.owed()).toBe(count))
 
 /** When the next attempt is due, of the only webhook that is owed. */
 export async function dueIn(world: EndsWorld): Promise<number> {

@@ -1,5 +1,5 @@
 // The webhooks that contexts owe when they have ended: when they are sent, how often, by whom, and what holds up whom.
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { OutgoingWebhook, SendOutcome } from '../../src/ports/webhook-sender.ts'
 import type { Bench, Files } from '../support/engine.ts'
@@ -8,6 +8,7 @@ import { withVerbs } from '../support/stores.ts'
 import {
   BEAT_MS,
   dueIn,
+  eventually,
   haveLeft,
   KEY,
   never,
@@ -46,8 +47,8 @@ const reasons = ({ logged }: Bench, message: string) =>
 /** Waits until that many attempts have failed, gives the milliseconds until the next, and lets them pass. */
 async function pause(world: EndsWorld, bench: Bench, attempts: number): Promise<number> {
   const message = 'a webhook at the end of a context was not accepted; it will be sent again'
-  await vi.waitFor(() => expect(reasons(bench, message)).toHaveLength(attempts))
-  await vi.waitFor(async () => {
+  await eventually(() => expect(reasons(bench, message)).toHaveLength(attempts))
+  await eventually(async () => {
     const [row] = await world.store.listRows({ space: 'ends', prefix: 'due:', limit: 1 })
     expect(JSON.parse(row?.value ?? '{}')).toMatchObject({ attempts })
   })
@@ -103,7 +104,7 @@ describe.each(STORES)('on the %s store', (kind) => {
     const bench = await world.open(receiver)
     delete world.secrets['HOOK']
     await bench.run('Done')
-    await vi.waitFor(() => expect(JSON.stringify(bench.logged)).toContain('there is no secret HOOK'))
+    await eventually(() => expect(JSON.stringify(bench.logged)).toContain('there is no secret HOOK'))
     world.secrets['HOOK'] = KEY
     await pause(world, bench, 1)
     await receiver.has(1)
@@ -125,7 +126,7 @@ describe.each(STORES)('on the %s store', (kind) => {
     await (await world.open(new Receiver(), { store: silent })).run('Done')
     expect(await world.owed()).toBe(2)
     const next = await world.open(alive)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       if (kind === 'Redis') await world.clock.advance(BEAT_MS / 2)
       expect(alive.came).toHaveLength(kind === 'Redis' ? 1 : 2)
     })
@@ -151,7 +152,7 @@ describe.each(STORES)('on the %s store', (kind) => {
     await haveLeft(world, 1)
     await world.clock.advance(9_999)
     expect(isClosed).toBe(false)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await world.clock.advance(1)
       expect(isClosed).toBe(true)
     })
@@ -169,7 +170,7 @@ describe.each(STORES)('on the %s store', (kind) => {
     receiver.answer = (webhook) => (isSlow(webhook) ? never(webhook) : { ok: true })
     const bench = await world.open(receiver)
     await Promise.all(Array.from({ length: 100 }, () => bench.run('Slow')))
-    await vi.waitFor(() => expect(receiver.came).toHaveLength(MAX_SENDING.lane))
+    await eventually(() => expect(receiver.came).toHaveLength(MAX_SENDING.lane))
     await Promise.all(Array.from({ length: 100 }, () => bench.run('Done')))
     await receiver.has(MAX_SENDING.lane + 100)
     await haveLeft(world, 100)
@@ -189,11 +190,11 @@ describe.each(STORES)('on the %s store', (kind) => {
     })
     const bench = await world.open(receiver, { store: broken })
     await bench.run('Done')
-    await vi.waitFor(() => expect(JSON.stringify(bench.logged)).toContain('could not be stored; trying again'))
+    await eventually(() => expect(JSON.stringify(bench.logged)).toContain('could not be stored; trying again'))
     await bench.advance(3_000)
     expect(receiver.came).toHaveLength(1)
     isBroken = false
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await bench.advance(1_000)
       expect(await world.owed()).toBe(0)
     })
@@ -207,7 +208,7 @@ describe.each(STORES)('on the %s store', (kind) => {
     const first = await world.open(receiver)
     await first.run('Done')
     await receiver.has(1)
-    await vi.waitFor(async () => expect(await dueIn(world)).toBeGreaterThan(0))
+    await eventually(async () => expect(await dueIn(world)).toBeGreaterThan(0))
     await first.engine.close({ grace: 0 })
     const [row] = await world.store.listRows({ space: 'ends', prefix: 'due:', limit: 1 })
     const lane = row?.key.split(':')[1]
@@ -252,14 +253,8 @@ describe('two servers on one Redis', () => {
     const receivers = [new Receiver(), new Receiver()]
     const benches = await Promise.all(receivers.map((receiver) => world.open(receiver)))
     const runs = Array.from({ length: 200 }, (_, nr) => benches[nr % 2]?.run('Done'))
-    const advancing = { goesOn: true }
-    const time = (async () => {
-      while (advancing.goesOn) await world.clock.advance(BEAT_MS / 4)
-    })()
     await Promise.all(runs)
     await haveLeft(world, 0)
-    advancing.goesOn = false
-    await time
     const ids = receivers.flatMap(({ came }) => came.map(({ id }) => id))
     expect(new Set(ids).size).toBe(200)
     expect(ids).toHaveLength(200)

@@ -1,10 +1,10 @@
 // What a context owes when it has ended: each way to end, and what is told of it.
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
-import { haveLeft, KEY, ON_END, openWorld, Receiver, STORES } from './ends-bench.ts'
+import { eventually, haveLeft, KEY, ON_END, openWorld, Receiver, STORES } from './ends-bench.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const waits = { name: 'w', waiting: true, transitions: [{ to: 'end', event: 'go' }] }
@@ -190,12 +190,12 @@ describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
     receiver.answer = () => ({ ok: false, reason: 'not now' })
     const bench = await world.open(receiver, { retention: 10_000 })
     const contextId = await bench.run('AtOnce')
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await bench.advance(1000)
       await expect(bench.getContext({ contextId })).rejects.toThrow('no context')
     })
     receiver.answer = () => ({ ok: true })
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await bench.advance(30_000)
       expect(await world.owed()).toBe(0)
     })
@@ -208,7 +208,7 @@ describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
     const contextId = await bench.run('BadUrl', { n: 7 })
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'COMPLETED' })
     const failed = 'a webhook at the end of a context was not accepted; it will be sent again'
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(bench.logged.filter(({ message }) => message === failed)).toMatchObject([
         { fields: { contextId, attempt: 1, reason: expect.stringContaining("its URL can't be worked out: ") } },
       ]),
@@ -262,11 +262,11 @@ describe('a context that is ended without a turn, since its data may end servers
     let bench = await openBench(DEAF, { secrets: { HOOK: KEY }, webhookSender: receiver, wrap: deadly })
     const contextId = await bench.run(fluxName, { text: 'short' })
     for (let nr = 0; nr < 8; nr += 1) {
-      await vi.waitFor(() => expect(bench.clock.pending.length).toBeGreaterThan(0))
+      await eventually(() => expect(bench.clock.pending.length).toBeGreaterThan(0))
       bench = await bench.restart()
     }
     onTestFinished(() => bench.close())
-    await vi.waitFor(() => expect(endings.at(-1)).toEqual(['head']))
+    await eventually(() => expect(endings.at(-1)).toEqual(['head']))
     return { bench, receiver, contextId }
   }
 
@@ -290,7 +290,7 @@ describe('a context that is ended without a turn, since its data may end servers
 
   test('is sent nowhere when its URL is made of inputs that cannot be read', async () => {
     const { bench, receiver, contextId } = await killed('Over', { isPoisoned: true })
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(bench.logged.filter(({ message }) => message.startsWith('a webhook'))).toMatchObject([
         { fields: { contextId, reason: expect.stringContaining('the inputs of the context were not read') } },
       ]),
