@@ -7,7 +7,7 @@ import { runsHere, stepOf } from '../record/position.ts'
 import { errorAfter, failureOf } from '../steps/attempts.ts'
 import type { Decision, DecisionEnv } from './decision.ts'
 import type { MachineEvent } from './machine-events.ts'
-import type { MachineTransition } from './machine.ts'
+import type { MachineTransition } from './machine-walk.ts'
 
 /** An event of the machine, and the context that received it. */
 interface Received {
