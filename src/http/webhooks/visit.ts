@@ -8,8 +8,11 @@ import { statusOf } from '../problem.ts'
 
 const INTERNAL_ERROR = 500
 
-/** What an endpoint answers. `handshake`: to a provider that tests it. */
-export type DoorReply = WebhookReply | { readonly handshake: HandshakeAnswer }
+/**
+ * What an endpoint answers. `handshake`: to a provider that tests it. `refusal`: to a sender that proves nothing, who
+ * must not read the reason in the list of deliveries either.
+ */
+export type DoorReply = WebhookReply | { readonly handshake: HandshakeAnswer } | { readonly refusal: Failure }
 
 export class Visit {
   readonly #about: Pick<Delivery, 'endpoint' | 'method' | 'path' | 'deliveryId' | 'time'>
@@ -55,6 +58,7 @@ export class Visit {
   #outcome(isRefused: boolean, failure: Failure | null): DeliveryOutcome {
     const { reply } = this
     if (reply === null) return isRefused && failure === null ? 'failed' : outcomeOfRefusal(failure)
+    if ('refusal' in reply) return 'signature-invalid'
     if ('handshake' in reply) return 'handshake'
     if (reply.replayed) return 'duplicate'
     const { answer } = reply
@@ -86,22 +90,18 @@ export class Visit {
     return failure !== null && 'contextId' in failure ? (failure.contextId ?? null) : null
   }
 
-  /** The sender of a forged request must not read it in the list of deliveries either: the log has the reason. */
   #reason(isRefused: boolean, failure: Failure | null): string | null {
     const { reply } = this
     if (reply !== null && 'answer' in reply) {
       if (reply.answer.kind === 'failed') return reply.answer.reason
       if (reply.remark !== null) return reply.remark
     }
-    if (failure?.kind === 'signatureInvalid') return null
     return failure?.detail ?? (isRefused ? 'a fault of the server: see its log' : null)
   }
 }
 
 function outcomeOfRefusal(failure: Failure | null): DeliveryOutcome {
   switch (failure?.kind) {
-    case 'signatureInvalid':
-      return 'signature-invalid'
     case 'malformed':
     case 'invalid':
     case 'unsupportedType':
