@@ -160,5 +160,5 @@ test('where every call needs a token, they are told to who has one', async () =>
     .toBe(200)
   const [anonymous, reader] = [await documentOf(closed), await documentOf(closed, token)]
   await closed.close()
-  expect([webhooksOf(anonymous).length, webhooksOf(reader).length]).toEqual([0, 5])
+  expect([webhooksOf(anonymous).length, webhooksOf(reader).length]).toEqual([0, 8])
 })

@@ -170,7 +170,7 @@ describe.each([
         withHeader(
           good,
           header,
-          (value) => `${value.slice(0, -2)}${value.at(-2) === 'A' ? 'B' : 'A'}${value.slice(-1)}`,
+          (value) => `${value.slice(0, -2)}${value.at(-2)?.toUpperCase() === 'A' ? 'B' : 'A'}${value.slice(-1)}`,
         ),
         withHeader(good, header, () => ''),
         { ...good, headers: [...(good.headers ?? []), [header.toUpperCase(), 'other']] },
