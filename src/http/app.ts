@@ -20,7 +20,7 @@ import { replayedHeaders } from './webhooks/replay-header.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
-  extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers'>, OriginGuardOptions {
+  extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers' | 'refuse'>, OriginGuardOptions {
   /** Why requests cannot be served at present; null if they can. */
   readonly ready: () => string | null
   readonly about: About
@@ -52,7 +52,7 @@ export function createApp({
   addHealth(app, ready, skipped)
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
-  addWebhooks(app, options)
+  addWebhooks(app, { ...options, refuse })
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
     return next()

@@ -43,11 +43,19 @@ const SERVICES = {
     { urlPath: '/never?x', httpMethods: ['GET'] },
     { urlPath: '/only', httpMethods: ['PROPFIND'] },
   ),
+  'shop/Door.flux': hooked(
+    {},
+    { urlPath: '/verified', httpMethods: ['POST'], verify: { scheme: 'github', secrets: ['$secrets.KEY'] } },
+    { urlPath: '/accepted', httpMethods: ['POST'], answer: 'accepted' },
+    { urlPath: '/sent', httpMethods: ['POST'], when: 'true', send: { event: "'e'" } },
+  ),
 }
+
+const SECRETS = { ACTORFLUX_SECRET_KEY: 'the-key-of-github' }
 
 let live: Live
 beforeAll(async () => {
-  live = await openLive({}, SERVICES)
+  live = await openLive(SECRETS, SERVICES)
 })
 afterAll(() => live.close())
 
@@ -64,6 +72,9 @@ test('they are paths, with parameters, whether or not two differ in names alone'
   const document = await documentOf(live)
   expect(webhooksOf(document)).toEqual(
     [
+      'post /api/accepted',
+      'post /api/sent',
+      'post /api/verified',
       'get /api/customers/{customer}/orders',
       'get /api/look',
       'get /api/{a}/{segment2}/{segment3}/caf%C3%A9%20%7Bx%7D',
@@ -96,6 +107,25 @@ test('they are paths, with parameters, whether or not two differ in names alone'
   expect(get?.parameters).toMatchObject([{ in: 'path', name: 'customer', description: 'The input who' }])
 })
 
+test('they tell how the endpoint answers', async () => {
+  const { paths } = await documentOf(live)
+  const statusesOf = (path: string) => Object.keys(paths[`/api${path}`]?.['post']?.responses ?? {})
+  expect(statusesOf('/customers/{customer}/orders')).toEqual([
+    '200',
+    '202',
+    '204',
+    '400',
+    '413',
+    '415',
+    '500',
+    '503',
+    '504',
+  ])
+  expect(statusesOf('/verified')).toEqual(['200', '202', '204', '400', '401', '413', '415', '500', '503', '504'])
+  expect(statusesOf('/accepted')).toEqual(['202', '400', '413', '415', '500', '503'])
+  expect(statusesOf('/sent')).toEqual(['200', '204', '400', '404', '409', '413', '415', '429', '500', '503'])
+})
+
 test('the document stays valid', async () => {
   const { text, json } = await live.call('GET', '/openapi.json')
   expect((await new Validator().validate(structuredClone(json) as never)).errors ?? []).toEqual([])
@@ -123,12 +153,12 @@ test('they follow the services', async () => {
 })
 
 test('where every call needs a token, they are told to who has one', async () => {
-  const closed = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
+  const closed = await openLive({ ...SECRETS, ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
   const token = await closed.token('reader', 'read')
   await expect
     .poll(async () => (await closed.call('GET', '/openapi.json', { token })).status, { timeout: 10_000 })
     .toBe(200)
   const [anonymous, reader] = [await documentOf(closed), await documentOf(closed, token)]
   await closed.close()
-  expect([webhooksOf(anonymous).length, webhooksOf(reader).length]).toEqual([0, 5])
+  expect([webhooksOf(anonymous).length, webhooksOf(reader).length]).toEqual([0, 8])
 })

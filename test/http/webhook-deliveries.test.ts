@@ -87,7 +87,13 @@ const reply = (answer: WebhookAnswer, more: Partial<WebhookReply> = {}): Webhook
   remark: null,
   ...more,
 })
-const failing = (error: unknown) => () => Promise.reject(error)
+const starting = async ({ onStarted }: WebhookCall) => {
+  onStarted()
+  return reply({ kind: 'nothing', contextId: 7 })
+}
+const failing = (error: unknown) => async (): Promise<never> => {
+  throw error
+}
 const refusedBy = (failure: Failure) => failing(new FluxError(failure))
 
 const ANSWERS: readonly [
@@ -188,11 +194,7 @@ describe('a delivery', () => {
   })
 
   test('keeps nothing of a request that a context has', async () => {
-    const receive = async ({ onStarted }: WebhookCall) => {
-      onStarted()
-      return reply({ kind: 'nothing', contextId: 7 })
-    }
-    const { post, settled } = await open({ receive })
+    const { post, settled } = await open({ receive: starting })
     await post()
     expect(settled).toMatchObject([{ outcome: 'accepted', contextId: 7, request: null }])
   })

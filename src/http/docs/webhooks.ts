@@ -60,7 +60,7 @@ interface DecisionEnv {
 }
 
 function operationOf(endpoint: EndpointDescription, { method, labels, ids, problems }: DecisionEnv): JsonObject {
-  const { package: owner, fluxName, name, comment, inputs, segments } = endpoint
+  const { package: owner, fluxName, name, comment, inputs, segments, answers } = endpoint
   const inPath = segments.flatMap(({ parameter }) => parameter ?? [])
   const path = inPath.map((input, index) =>
     parameterOf(
@@ -78,7 +78,7 @@ function operationOf(endpoint: EndpointDescription, { method, labels, ids, probl
   return {
     operationId: count === 1 ? id : `${id}.${count}`,
     tags: ['webhooks'],
-    summary: name ?? `Start ${fluxName} of ${owner}`,
+    summary: name ?? `${answers === 'sent' ? 'Send an event by' : 'Start'} ${fluxName} of ${owner}`,
     ...(comment === null ? {} : { description: comment }),
     security: [],
     parameters: [...path, ...query],
@@ -90,7 +90,7 @@ function operationOf(endpoint: EndpointDescription, { method, labels, ids, probl
             content: { 'application/json': { schema: {} }, '*/*': { schema: {} } },
           },
         }),
-    responses: { ...ANSWERS, ...problems(WEBHOOK_PROBLEMS) },
+    responses: { ...answersOf(endpoint), ...problems(problemsOf(endpoint)) },
   }
 }
 
@@ -137,20 +137,48 @@ function singleOf(type: string): JsonObject | null {
   }
 }
 
-const ANSWERS: JsonObject = {
-  200: { description: 'What the workflow answers; it may choose another status', content: { '*/*': { schema: {} } } },
-  202: {
-    description: 'The workflow waits, and has answered nothing yet',
-    headers: { Location: { description: 'Where the context is shown', schema: { type: 'string' } } },
-    content: {
-      'application/json': {
-        schema: {
-          type: 'object',
-          properties: { contextId: { type: 'integer' }, status: { type: 'string' } },
-          required: ['contextId', 'status'],
-        },
-      },
-    },
-  },
-  204: { description: 'The workflow ended, and answers nothing' },
+/** Statuses of the problems that the endpoint may answer with. */
+const problemsOf = ({ scheme, answers }: EndpointDescription): number[] =>
+  [
+    ...WEBHOOK_PROBLEMS.filter((status) => answers === 'workflow' || status !== 504),
+    ...(scheme === null ? [] : [401]),
+    // Nobody has the event's id or key; the context can't take it, or has too many.
+    ...(answers === 'sent' ? [404, 409, 429] : []),
+  ].sort((one, other) => one - other)
+
+function answersOf({ answers, filters }: EndpointDescription): JsonObject {
+  const filtered: JsonObject = filters ? { 204: { description: 'It is of no interest here: nothing was stored' } } : {}
+  switch (answers) {
+    case 'sent':
+      return { 200: SENT, ...filtered }
+    case 'accepted':
+      return { 202: { ...STORED, description: 'The context is stored, and goes on' }, ...filtered }
+    case 'workflow': {
+      const nothing = filters ? ', or it is of no interest here' : ''
+      return {
+        200: ANSWERED,
+        202: { ...STORED, description: 'The workflow waits, and has answered nothing yet' },
+        204: { description: `The workflow ended, and answers nothing${nothing}` },
+      }
+    }
+  }
+}
+
+const jsonOf = (properties: JsonObject): JsonObject => ({
+  'application/json': { schema: { type: 'object', properties, required: Object.keys(properties) } },
+})
+
+const ANSWERED: JsonObject = {
+  description: 'What the workflow answers; it may choose another status',
+  content: { '*/*': { schema: {} } },
+}
+
+const STORED: JsonObject = {
+  headers: { Location: { description: 'Where the context is shown', schema: { type: 'string' } } },
+  content: jsonOf({ contextId: { type: 'integer' }, status: { type: 'string' } }),
+}
+
+const SENT: JsonObject = {
+  description: 'The event was sent; `contextIds` are those that it moved or started, or that keep it',
+  content: jsonOf({ eventId: { type: 'string' }, contextIds: { type: 'array', items: { type: 'integer' } } }),
 }

@@ -1,7 +1,7 @@
 // http: who may call an endpoint. The proof is checked over the request as it was received, before anything of it is
 // parsed. What was wrong with it is in the log alone.
 import type { Context } from 'hono'
-import { FluxError } from '../../model/failure.ts'
+import type { Failure } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { Endpoint } from '../../model/webhook.ts'
 import type { HandshakeAnswer, WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
@@ -25,15 +25,6 @@ export interface DoorOptions {
 
 const DETAIL = 'the request does not prove who sent it'
 
-/** Thrown for every sender that proves nothing: a new error each time would cost more than to check the proof. */
-const refusalWith = (challenge: string | null) => new FluxError({ kind: 'signatureInvalid', detail: DETAIL, challenge })
-const REFUSAL = refusalWith(null)
-const REFUSALS = new Map(
-  Object.values(WEBHOOK_SCHEMES).flatMap((scheme) =>
-    scheme.challenge === undefined ? [] : [[scheme, refusalWith(scheme.challenge)] as const],
-  ),
-)
-
 export class Door {
   readonly #options: DoorOptions
   readonly #forgeries: ForgeryLog
@@ -44,22 +35,26 @@ export class Door {
   }
 
   /**
-   * Lets a request pass whose sender knows a secret of the endpoint, and any if the endpoint asks for no proof.
+   * null: the sender knows a secret of the endpoint, or the endpoint asks for none. Otherwise the failure, which says
+   * nothing of the reason. It is not thrown, which would cost more than to check the proof.
    * @param nowMs epoch milliseconds, with which times of messages are compared
-   * @throws FluxError `signatureInvalid`, which says nothing of the reason
    */
-  check(c: Context<Env>, endpoint: Endpoint, { body, nowMs }: { body: Uint8Array; nowMs: number }): void {
+  refusalOf(
+    c: Context<Env>,
+    endpoint: Endpoint,
+    { body, nowMs }: { readonly body: Uint8Array; readonly nowMs: number },
+  ): Failure | null {
     const { verify } = endpoint
-    if (verify === null) return
+    if (verify === null) return null
     const scheme = WEBHOOK_SCHEMES[verify.scheme]
     const { values, missing } = this.#secretsOf(verify)
     const request = { method: c.req.method, target: targetOf(c), host: hostOf(c), headers: headerPairsOf(c), body }
     const env = { nowMs, publicUrl: this.#options.publicUrl }
     const wrong = values.length === 0 ? '' : scheme.verify({ ...verify.rule, secrets: values }, request, env)
-    if (wrong === null) return
+    if (wrong === null) return null
     const reason = [wrong, ...missing].filter((text) => text !== '').join('; ')
     this.#forgeries.add(endpoint, { method: c.req.method, path: pathShown(c), reason })
-    throw REFUSALS.get(scheme) ?? REFUSAL
+    return { kind: 'signatureInvalid', detail: DETAIL, challenge: scheme.challenge ?? null }
   }
 
   /** The text without values of secrets. */

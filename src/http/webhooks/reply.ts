@@ -1,6 +1,6 @@
 // http: writes what an endpoint answers as an HTTP response. A repeat gets the same one.
 import type { Context } from 'hono'
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
 import type { HandshakeAnswer } from '../../model/webhook-schemes/scheme.ts'
 import type { WebhookAnswer } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
@@ -16,14 +16,17 @@ import type { DoorReply, Visit } from './visit.ts'
 export interface ReplyOptions extends Pick<Visit, 'format' | 'keyed'> {
   readonly log: Log
   readonly answers: Answers
+  /** Writes a problem. */
+  readonly refuse: (c: Context<Env>, failure: Failure) => Response
 }
 
 /** @throws FluxError for a workflow that failed, is late, or gave an answer that can't be sent */
 export async function respond(
   c: Context<Env>,
   reply: DoorReply,
-  { format, log, answers, keyed }: ReplyOptions,
+  { format, log, answers, keyed, refuse }: ReplyOptions,
 ): Promise<Response> {
+  if ('refusal' in reply) return refuse(c, reply.refusal)
   if ('handshake' in reply) return handshaken(reply.handshake)
   const { answer, replayed } = reply
   const isTold = keyed && replayed

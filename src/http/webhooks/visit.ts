@@ -1,5 +1,5 @@
 // http: what is known of one request to an endpoint, and what became of it: its delivery.
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { HandshakeAnswer } from '../../model/webhook-schemes/scheme.ts'
 import type { Delivery, Settlement, WebhookReply } from '../../model/webhook.ts'
@@ -14,8 +14,11 @@ const FAULT: Settlement = {
   reason: 'a fault of the server: see its log',
 }
 
-/** What an endpoint answers. `handshake`: to a provider that tests it. */
-export type DoorReply = WebhookReply | { readonly handshake: HandshakeAnswer }
+/**
+ * What an endpoint answers. `handshake`: to a provider that tests it. `refusal`: to a sender that proves nothing, who
+ * must not read the reason in the list of deliveries either.
+ */
+export type DoorReply = WebhookReply | { readonly handshake: HandshakeAnswer } | { readonly refusal: Failure }
 
 export class Visit {
   readonly #about: Pick<Delivery, 'endpoint' | 'method' | 'path' | 'deliveryId' | 'time'>
@@ -61,6 +64,7 @@ export class Visit {
   #settlement(error: unknown): Settlement {
     const { reply } = this
     if (reply === null) return error instanceof FluxError ? settlementOf(error.failure) : FAULT
+    if ('refusal' in reply) return settlementOf(reply.refusal)
     return 'handshake' in reply
       ? { outcome: 'handshake', status: reply.handshake.status, contextId: null, reason: null }
       : settlementOf(reply)

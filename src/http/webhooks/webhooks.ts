@@ -13,7 +13,7 @@ import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { WEBHOOKS } from '../request/paths.ts'
 import { pathShown, shownPath } from '../socket/access-log.ts'
 import { Door, handshakeOf, proofHeaderOf, type DoorOptions } from './door.ts'
-import { respond } from './reply.ts'
+import { respond, type ReplyOptions } from './reply.ts'
 import { readWebhookRequest, unreadRequest, type WebhookLimits } from './request.ts'
 import { endpointOf, hasSecretInPath, type MatchedEndpoint } from './routing.ts'
 import { Visit, type DoorReply } from './visit.ts'
@@ -28,6 +28,7 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, DoorOption
    */
   readonly waiting: ByteBudget
   readonly answers: Answers
+  readonly refuse: ReplyOptions['refuse']
 }
 
 /** Bytes of memory that a waiting caller takes: a connection, and the state of its context. */
@@ -39,7 +40,7 @@ interface Served extends Pick<WebhookOptions, 'webhooks' | 'webhookTimeout'> {
 }
 
 export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
-  const { webhooks, waiting, inFlight, log, answers } = options
+  const { webhooks, waiting, inFlight, log, answers, refuse } = options
   const door = new Door(options)
   const served = { webhooks, webhookTimeout: options.webhookTimeout, door, limits: options }
   const answer = async (c: Context<Env>, found: MatchedEndpoint, visit: Visit): Promise<Response> => {
@@ -47,7 +48,7 @@ export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
     const hold = inFlight.hold()
     try {
       visit.reply = await receive(c, served, { found, visit, hold })
-      return await respond(c, visit.reply, { ...visit, log, answers })
+      return await respond(c, visit.reply, { format: visit.format, keyed: visit.keyed, log, answers, refuse })
     } finally {
       hold.release()
       endWaiting()
@@ -101,14 +102,15 @@ const receive = (c: Context<Env>, served: Served, received: Received): Promise<D
     passed(c, rawBody, served, received),
   )
 
-/** @throws FluxError `signatureInvalid`; see also `WebhookApi.receive` */
+/** @throws FluxError when it is malformed; see also `WebhookApi.receive` */
 function passed(
   c: Context<Env>,
   rawBody: Buffer,
   { webhooks, webhookTimeout, door, limits }: Served,
   { found: { endpoint, parameters }, visit, hold }: Received,
-): Promise<DoorReply> {
-  door.check(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
+): DoorReply | Promise<DoorReply> {
+  const refusal = door.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
+  if (refusal) return { refusal }
   const timeout = endpoint.timeout ?? webhookTimeout
   const about = { path: parameters, timeout, proofHeader: proofHeaderOf(endpoint) }
   // What it asks for may be malformed, and then nothing must be done.
