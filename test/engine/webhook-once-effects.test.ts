@@ -41,11 +41,35 @@ const headed: WebhookKeys = { ...both, dedupe: null }
 const TIMEOUT_MS = 30_000
 const FILTERED: Committed = { contextId: null, answer: { kind: 'filtered' } }
 
+const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
+
 interface Server {
   readonly bench: Bench
   readonly core: EngineCore
   readonly once: Once
 }
+
+async function open(store: Store): Promise<Server> {
+  const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
+  closing.push(() => bench.close())
+  const core = new EngineCore(bench.parts)
+  const waits = new WebhookWaits({ store, clock, feed: null })
+  const { commits, idempotency } = core
+  return { bench, core, once: new Once({ store, clock, commits, idempotency, waits, beat: BEAT_MS }) }
+}
+/** Starts a context, and that is the answer. */
+const start =
+  ({ core, bench }: Server): WebhookEffect =>
+  async (keeping: WebhookKeeping | null) => {
+    const flux = bench.parts.catalog.find('p', 'Count')
+    if (!flux) throw new Error('it is there')
+    const { answerRows, options } = startUnder(keeping, true)
+    expect(answerRows).toBeUndefined()
+    const request = { flux, input: {}, untyped: true, unknown: 'ignore', tags: [], trigger: null } as const
+    const { record } = await core.mailboxes.start(request, options)
+    const { id: contextId, status } = record
+    return { contextId, answer: { kind: 'accepted', contextId, status } }
+  }
 
 describe.each([1, 4])('over %d partitions', (partitions) => {
   let memory: Memory
@@ -55,14 +79,6 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   let two: Server
   let ids: number[]
 
-  async function open(store: Store): Promise<Server> {
-    const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
-    closing.push(() => bench.close())
-    const core = new EngineCore(bench.parts)
-    const waits = new WebhookWaits({ store, clock, feed: null })
-    const { commits, idempotency } = core
-    return { bench, core, once: new Once({ store, clock, commits, idempotency, waits, beat: BEAT_MS }) }
-  }
   beforeEach(async () => {
     memory = new Memory({ now: () => clock.now(), partitions, silence: LEASE_MS })
     left = Infinity
@@ -138,7 +154,6 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     expect(first).toMatchObject({ replayed: false, answer: { kind: 'sent', eventId: 'e', contextIds: ids } })
     for (const server of [one, two]) {
       expect(await run(server, keys, toAll(server, 'f'))).toMatchObject({ answer: first.answer, replayed: true })
-      const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
       expect(await run(server, keys, refuse)).toMatchObject({ answer: first.answer, replayed: true })
     }
     if (keys === both)
@@ -170,8 +185,6 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   )
 
   describe('what is of no interest', () => {
-    const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
-
     test('is not remembered, and leaves its turn to the next', async () => {
       const [id = 0] = ids
       const all = await Promise.all([
@@ -195,18 +208,6 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   })
 
   test('a context whose start is the answer is told of in the same way', async () => {
-    const start =
-      ({ core, bench }: Server): WebhookEffect =>
-      async (keeping: WebhookKeeping | null) => {
-        const flux = bench.parts.catalog.find('p', 'Count')
-        if (!flux) throw new Error('it is there')
-        const { answerRows, options } = startUnder(keeping, true)
-        expect(answerRows).toBeUndefined()
-        const request = { flux, input: {}, untyped: true, unknown: 'ignore', tags: [], trigger: null } as const
-        const { record } = await core.mailboxes.start(request, options)
-        const { id: contextId, status } = record
-        return { contextId, answer: { kind: 'accepted', contextId, status } }
-      }
     const first = await run(one, both, start(one))
     expect(first).toMatchObject({ replayed: false, answer: { kind: 'accepted', status: 'WAITING' } })
     const contextId = first.contextId ?? 0
@@ -218,8 +219,9 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   })
 })
 
+const at = (contextId: number) => ({ contextId, state: 's' })
+
 test('the answer of an event names each context once', () => {
-  const at = (contextId: number) => ({ contextId, state: 's' })
   const answer = { message: '', eventId: 'e', ignored: [], transitions: [at(1), at(2)], executions: [at(2)] }
   const pending = [
     { contextId: 3, expiresAt: null },

@@ -55,8 +55,8 @@ export class WebhookKeeping {
   }
 
   /**
-   * Sends an event to all, once: under the first key, whose row has the answer of the broadcast. The row of the other key
-   * is written after it. @throws FluxError as `KeptBroadcasts.once`; RowTaken
+   * Sends an event to all, once: under the first key, whose row has the answer of the broadcast. The row of the other
+   * key is written after it. @throws FluxError as `KeptBroadcasts.once`; RowTaken
    */
   async broadcast(
     { store, keptBroadcasts }: { readonly store: Store; readonly keptBroadcasts: KeptBroadcasts },

@@ -46,8 +46,8 @@ export class Once {
    * Runs the effect, unless a request under one of the keys had it before: then gives the answer to that. Resolves when
    * the effect is committed; nothing of it is kept in memory from then on.
    * @param timeout milliseconds for which a repeat may wait for the first answer
-   * @throws FluxError `idempotencyMismatch`, `idempotencyInProgress`, `overloaded` when as many keys are kept as may be;
-   * whatever the effect throws, if there is no earlier answer
+   * @throws FluxError `idempotencyMismatch`, `idempotencyInProgress`, `overloaded` when as many keys are kept as may
+   * be; whatever the effect throws, if there is no earlier answer
    */
   async run(keys: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
     const { dedupe, idempotency, remark } = keys

@@ -12,6 +12,7 @@ import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import { deferred } from './deferred.ts'
 import type { Settled } from './first-answers.ts'
 import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import type { Once } from './once.ts'
@@ -100,14 +101,6 @@ async function answerAfter(
   } finally {
     commits.unwatch(waiting.id)
   }
-}
-
-function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
-  const settled: { resolve: (value: T) => void } = { resolve: () => undefined }
-  const promise = new Promise<T>((resolve) => {
-    settled.resolve = resolve
-  })
-  return { promise, resolve: (value) => settled.resolve(value) }
 }
 
 /** Only declared inputs are set. An array takes all values of its name, any other type the last one. */
