@@ -12,7 +12,9 @@ import { SimulatedClock } from '../support/simulated-clock.ts'
 
 export const ACTORS = resolve(import.meta.dirname, '../../actors')
 /** Examples that need secrets, so that the server does not load them unless it is told to: a folder for each provider. */
-export const PROVIDERS = ['github', 'stripe'].map((name) => resolve(import.meta.dirname, '../../actors/.providers', name))
+export const PROVIDERS = ['github', 'stripe'].map((name) =>
+  resolve(import.meta.dirname, '../../actors/.providers', name),
+)
 export const PACKAGE = 'examples'
 export const NOW = Date.UTC(2026, 0, 1, 12)
 

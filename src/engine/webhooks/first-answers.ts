@@ -9,6 +9,7 @@ import { inProgress, mismatch } from '../idempotency/key-claim.ts'
 import { findKept, type KeptRow } from '../idempotency/kept-row.ts'
 import type { KeyTry } from '../idempotency/key-try.ts'
 import { decodeHead } from '../record/decode.ts'
+import { deferred } from './deferred.ts'
 import type { HeldRequests } from './held-requests.ts'
 import { readKeptWebhook } from './kept-webhooks.ts'
 import { hasAnswer } from './webhook-answer.ts'
@@ -94,10 +95,7 @@ export class FirstAnswers {
   async #answerLater(key: string, contextId: ContextId, timeout: number): Promise<WebhookAnswer> {
     const { store, clock, commits, waits } = this.#parts
     const late: WorkflowAnswer = { kind: 'late', contextId }
-    let settle: (answer: WorkflowAnswer) => void = () => undefined
-    const answered = new Promise<WorkflowAnswer>((resolve) => {
-      settle = resolve
-    })
+    const { promise: answered, resolve: settle } = deferred<WorkflowAnswer>()
     // The row has the answer, since it is written in the same commit.
     const look = (record: ContextRecord) => {
       if (hasAnswer(record)) settle({ kind: 'nothing', contextId })

@@ -1,5 +1,5 @@
-// engine/webhooks: requests under an `Idempotency-Key` whose callers wait for the answer here, and whether another server
-// that holds one is alive: while it holds any, it says so with each heartbeat, in a row that expires.
+// engine/webhooks: requests under an `Idempotency-Key` whose callers wait for the answer here, and whether another
+// server that holds one is alive: while it holds any, it says so with each heartbeat, in a row that expires.
 import { randomUUID } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
@@ -35,7 +35,7 @@ export class HeldRequests {
     this.#parts = parts
   }
 
-  /** @throws FluxError `idempotencyMismatch`, `idempotencyInProgress` while another request under the key is held here */
+  /** @throws FluxError `idempotencyMismatch`, `idempotencyInProgress` while another one under the key is held here */
   hold({ key, hash }: AnswerRow): Hold {
     const other = this.#held.get(key)
     if (other) throw other.hash === hash ? inProgress(other.contextId ?? undefined) : mismatch()

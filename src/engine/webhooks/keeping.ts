@@ -1,8 +1,8 @@
 // engine/webhooks: what the effect of a webhook must write in its commit, so that repeats find its answer.
-import type { EventAnswer } from '../../api/send-event.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { ContextId } from '../../model/context.ts'
+import { conflict } from '../../model/failure.ts'
 import type { AnswerRow, ContextRecord } from '../../model/record.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { WebhookAnswer, WorkflowAnswer } from '../../model/webhook.ts'
@@ -55,27 +55,41 @@ export class WebhookKeeping {
     return this.#keys.map(({ key, hash, keepMs }) => ({ key, hash, keepMs }))
   }
 
-  /** Sends an event to all, once. @throws FluxError as `KeptBroadcasts.once`; RowTaken */
+  /**
+   * Sends an event to all, once: under the first key, whose row has the answer of the broadcast. The row of the other
+   * key is written after it. @throws FluxError as `KeptBroadcasts.once`; RowTaken
+   */
   async broadcast(
     { store, keptBroadcasts }: { readonly store: Store; readonly keptBroadcasts: KeptBroadcasts },
     event: KeptEvent,
     manner: Manner,
-  ): Promise<EventAnswer> {
+  ): Promise<Committed> {
     const [under, ...others] = this.#keys
     if (under === undefined) throw new Error('there is a key')
     const { key, hash, keepMs: kept } = under
-    const broadcastKey = { key, hash, kept, isForAny: hash === '', of: SEND_EVENT }
-    const answer = await keptBroadcasts.onceUnder(broadcastKey, event, manner)
+    const broadcastKey = { key, hash, kept, isForAny: hash === '', of: SENT_TO_ALL }
+    const sent = await keptBroadcasts.onceUnder(broadcastKey, event, manner)
+    const [answer, replayed] = [sentTo(sent), isReplayed(sent)]
     for (const other of others) {
       try {
-        await writeAfter(store, other, sentTo(answer))
+        await writeAfter(store, other, answer)
       } catch (error) {
-        // A crash may have come in between, so it is written by a repeat, too.
-        if (!(error instanceof RowTaken) || !isReplayed(answer)) throw error
+        // A crash may have come in between, so a repeat writes it, too.
+        if (!(error instanceof RowTaken) || !replayed) throw error
       }
     }
-    return answer
+    return { contextId: null, answer, replayed }
   }
+}
+
+const SENT_TO_ALL = {
+  answer: {
+    /** @throws FluxError for the answer of a webhook that was no broadcast, which is then looked up as such */
+    parse(data: unknown) {
+      if (typeof data === 'object' && data !== null && 'kind' in data) throw conflict('the request was answered before')
+      return SEND_EVENT.answer.parse(data)
+    },
+  },
 }
 
 const inOrder = ([one, other]: readonly Preparation[]): Preparation | undefined =>

@@ -26,9 +26,9 @@ interface Tried {
   readonly timeout: number
 }
 
-/** Milliseconds between looks for a first delivery that another server has under way, and how often it is looked. */
+/** Milliseconds between looks for a first delivery that another server has under way, and for how many it is looked. */
 const LOOK_AGAIN_MS = 250
-const MAX_LOOKS = 40
+const PATIENCE_MS = 10_000
 
 export class Once {
   readonly #parts: OnceParts
@@ -46,14 +46,15 @@ export class Once {
    * Runs the effect, unless a request under one of the keys had it before: then gives the answer to that. Resolves when
    * the effect is committed; nothing of it is kept in memory from then on.
    * @param timeout milliseconds for which a repeat may wait for the first answer
-   * @throws FluxError `idempotencyMismatch`, `idempotencyInProgress`, `overloaded` when as many keys are kept as may be;
-   * whatever the effect throws, if there is no earlier answer
+   * @throws FluxError `idempotencyMismatch`, `idempotencyInProgress`, `overloaded` when as many keys are kept as may
+   * be; whatever the effect throws, if there is no earlier answer
    */
   async run(keys: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
     const { dedupe, idempotency, remark } = keys
     if (dedupe === null && idempotency === null)
       return { isDeduped: false, replayed: false, ...(await effect(null)), remark }
     if (dedupe === null) return { ...(await this.#attempt(keys, timeout, effect)), remark }
+    const until = this.#parts.clock.now() + PATIENCE_MS
     for (;;) {
       const entered = this.#turns.enter(dedupe.key)
       if (entered !== null && (await entered) === 'done') {
@@ -63,9 +64,13 @@ export class Once {
       }
       let isDone = false
       try {
-        const settled = await this.#patiently(keys, timeout, effect)
+        const settled = await this.#patiently(until, () => this.#attempt(keys, timeout, effect))
         isDone = settled.isDeduped
         return { ...settled, remark }
+      } catch (error) {
+        // None of those who wait would fare better: they needn't find out one after the other.
+        isDone = error instanceof FluxError && error.failure.kind === 'unavailable'
+        throw error
       } finally {
         this.#turns.leave(dedupe.key, isDone)
       }
@@ -84,15 +89,16 @@ export class Once {
   }
 
   /** Looks again for a while, where another server has the first delivery under way. */
-  async #patiently(keys: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
-    for (let looks = 0; ; looks += 1) {
+  async #patiently(until: number, attempt: () => Promise<Settled>): Promise<Settled> {
+    const { clock } = this.#parts
+    for (;;) {
       try {
-        return await this.#attempt(keys, timeout, effect)
+        return await attempt()
       } catch (error) {
         if (!(error instanceof FirstUnderWay)) throw error
-        if (looks === MAX_LOOKS) throw inProgress()
+        if (clock.now() >= until) throw inProgress()
         await new Promise<void>((resolve) => {
-          this.#parts.clock.after(LOOK_AGAIN_MS, resolve)
+          clock.after(LOOK_AGAIN_MS, resolve)
         })
       }
     }

@@ -11,6 +11,7 @@ import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import { deferred } from './deferred.ts'
 import type { RowsOf } from '../message.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Settled } from './first-answers.ts'
@@ -142,12 +143,4 @@ async function answerAfter(
   } finally {
     commits.unwatch(waiting.id)
   }
-}
-
-function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
-  const settled: { resolve: (value: T) => void } = { resolve: () => undefined }
-  const promise = new Promise<T>((resolve) => {
-    settled.resolve = resolve
-  })
-  return { promise, resolve: (value) => settled.resolve(value) }
 }
