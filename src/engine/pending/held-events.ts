@@ -81,7 +81,7 @@ export class HeldEvents {
         detail: `an event that is to be kept may have an input of ${MAX_INPUT_BYTES} bytes`,
       })
     const { caller, ...event } = given
-    const held: HeldEvent = { ...event, roles: caller.roles, claim: null }
+    const held: HeldEvent = { ...event, roles: caller.roles, claim: null, isNamed: true }
     this.#coming += 1
     try {
       await this.#requireRoom()
