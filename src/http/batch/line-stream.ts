@@ -53,6 +53,8 @@ const MAX_OPEN_LINES = 2048
 const MAX_OPEN_CHARACTERS = 1_048_576
 /** The status of a line that is carried out after it was answered. */
 const ACCEPTED = 202
+/** Bytes of empty lines between two lines. Compressed, they cost their sender next to nothing, and the server to read. */
+const MAX_BLANK_BYTES = 1_048_576
 /** Bytes that are read ahead. */
 const AHEAD_BYTES = 131_072
 
@@ -159,7 +161,9 @@ export class LineStream {
       if (this.#lanes.isIdle) this.#finish()
       return
     }
-    const { ends } = this.#splitter
+    const { ends, blank } = this.#splitter
+    if (blank > MAX_BLANK_BYTES)
+      return this.breakOff({ kind: 'tooLarge', detail: `more than ${MAX_BLANK_BYTES} bytes of empty lines` })
     if (ends !== this.#endsSeen) this.#rest()
     this.#endsSeen = ends
     const { clock, idleMs } = this.#options
