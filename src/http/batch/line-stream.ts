@@ -11,15 +11,15 @@ import { AnswerLines } from './answer-lines.ts'
 import { HeldBack } from './held-back.ts'
 import { Lanes, type Concern } from './lanes.ts'
 import { LineSplitter } from './line-splitter.ts'
-import type { PausableSource, SourceEvents } from './source.ts'
+import { MAX_BLANK_BYTES, TOO_BLANK, type PausableSource, type SourceEvents } from './source.ts'
 
-/** What a line asks for. */
 /** The answer to a line: the status of the single call, and what else it says. */
 export interface LineAnswer {
   readonly status: number
   readonly [field: string]: unknown
 }
 
+/** What a line asks for. */
 export interface LineRequest {
   readonly concern: Concern
   readonly keepsPlace: boolean
@@ -53,8 +53,6 @@ const MAX_OPEN_LINES = 2048
 const MAX_OPEN_CHARACTERS = 1_048_576
 /** The status of a line that is carried out after it was answered. */
 const ACCEPTED = 202
-/** Bytes of empty lines between two lines. Compressed, they cost their sender next to nothing, and the server to read. */
-const MAX_BLANK_BYTES = 1_048_576
 /** Bytes that are read ahead. */
 const AHEAD_BYTES = 131_072
 
@@ -162,8 +160,7 @@ export class LineStream {
       return
     }
     const { ends, blank } = this.#splitter
-    if (blank > MAX_BLANK_BYTES)
-      return this.breakOff({ kind: 'tooLarge', detail: `more than ${MAX_BLANK_BYTES} bytes of empty lines` })
+    if (blank > MAX_BLANK_BYTES) return this.breakOff(TOO_BLANK)
     if (ends !== this.#endsSeen) this.#rest()
     this.#endsSeen = ends
     const { clock, idleMs } = this.#options
