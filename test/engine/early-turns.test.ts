@@ -130,7 +130,7 @@ test('rows of earlier versions, whose keys do not tell the sender, go when the e
   const hand = new Hand()
   const { id } = hand.start(plain).context.record
   const { record } = hand.turn(id, [tick(1)]).context
-  const before = { ...record, pending: record.pending.map(({ isScoped: _, ...event }) => event) }
+  const before = { ...record, pending: record.pending.map(({ isScoped: _isScoped, ...event }) => event) }
   const changed = { before, record: { ...record, pending: NO_PENDING }, settled: NONE_SETTLED }
   const rows = pendingRowsOf(new Map([[id, changed]]), { partitions: 1, receiptsMs: 1 })
   expect(rows.map(({ key, value }) => [key, value])).toEqual([

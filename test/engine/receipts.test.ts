@@ -22,22 +22,38 @@ const FILES: Files = {
     states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'never' }] }],
   },
 }
+const PICKY: Files = {
+  'p/Picky.flux': {
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        input: [{ name: 'needed', required: true }],
+        transitions: [{ to: 'w', event: 'vain' }],
+      },
+    ],
+  },
+}
 const NOW = Date.UTC(2026, 0, 1)
 const NONE = { ignored: [], pending: [], expired: [], withdrawn: [] }
 
 let bench: Bench
 /** Commits that are still made. */
 let left: number
+/** Characters of the largest row that was written. */
+let largest: number
 const wrap = (store: Store): Store =>
   withVerbs(store, {
     commit(request) {
       left -= 1
+      largest = Math.max(largest, ...(request.rows ?? []).map(({ value }) => value?.length ?? 0))
       return left < 0 ? Promise.reject(unavailable('away')) : store.commit(request)
     },
   })
 beforeEach(async () => {
   left = Infinity
-  bench = await openBench(FILES, { wrap })
+  largest = 0
+  bench = await openBench({ ...FILES, ...PICKY }, { wrap })
 })
 afterEach(() => bench.close())
 
@@ -112,4 +128,20 @@ test('is that of the one who asks; admins may ask for that of another', async ()
   await expect(bob.getEvent({ eventId: 'e' })).rejects.toMatchObject({ failure: { kind: 'notFound' } })
   await expect(bob.getEvent({ eventId: 'e', scope: 'ann' })).rejects.toMatchObject({ failure: { kind: 'forbidden' } })
   expect((await bench.getEvent({ eventId: 'e', scope: 'ann' })).counts.moved).toBe(1)
+})
+
+test('of those who ignored a broadcast, what is stored is bounded, and all are counted', async () => {
+  const ids = await Promise.all(Array.from({ length: 1200 }, () => bench.run('Picky')))
+  const answer = await bench.sendEvent({ event: 'vain', eventId: 'e' })
+  expect(largest).toBeLessThan(20_000)
+  expect(answer.message).toContain('ignored by 1200')
+  const { ignored, counts } = await bench.getEvent({ eventId: 'e' })
+  expect(counts.ignored).toBe(1200)
+  expect(ignored.length).toBeGreaterThan(100)
+  expect(ignored.map(({ contextId }) => contextId)).toEqual(ids.toSorted((a, b) => a - b).slice(-ignored.length))
+  expect(ignored[0]?.reason).toContain('/input/needed is required')
+  expect(answer.ignored).toEqual(ignored)
+  expect(await bench.sendEvent({ event: 'vain', eventId: 'e' })).toEqual(answer)
+  // Nothing is stored of one without a key: its answer has all.
+  expect((await bench.sendEvent({ event: 'vain' })).ignored).toHaveLength(1200)
 })

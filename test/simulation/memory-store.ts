@@ -6,6 +6,8 @@ import type { ListQuery, Store, StoredContext, WaitingQuery } from '../../src/po
 import { AheadIds } from '../../src/store/redis/ahead-ids.ts'
 import type { Memory } from './memory.ts'
 
+const has = (words: readonly string[], keys: readonly string[]) => words.some((word) => keys.includes(word))
+
 /** One handle of that memory. */
 export class MemoryStore implements Store {
   incarnation = 0
@@ -81,7 +83,6 @@ export class MemoryStore implements Store {
   }
 
   async waitingFor({ any, without = [], upTo, ...page }: WaitingQuery): Promise<ContextId[]> {
-    const has = (words: readonly string[], keys: readonly string[]) => words.some((word) => keys.includes(word))
     return this.#open
       .matching(({ id, indexKeys }) => id <= upTo && has(any, indexKeys) && !has(without, indexKeys), page)
       .map(({ id }) => id)

@@ -8,6 +8,11 @@ import type { Found } from './broadcast-receivers.ts'
 
 /** Entries that a receipt has of each list. */
 const MAX_LISTED = 1000
+/**
+ * Characters of JSON that are stored of those who ignored an event: they have no rows of their own that would count
+ * towards a bound.
+ */
+const MAX_IGNORED_CHARACTERS = 16_384
 
 type Stand = EventAnswer['transitions'][number] & {
   /** Epoch milliseconds. */
@@ -37,6 +42,17 @@ export const NOTHING_TOLD: Told = {
 
 /** The last entries of a list. */
 export const newest = <T>(list: readonly T[]): T[] => list.slice(-MAX_LISTED)
+
+/** As many of the newest as are stored: the number is counted apart. */
+export function storedIgnored(list: EventAnswer['ignored']): EventAnswer['ignored'] {
+  let [from, characters] = [list.length, 0]
+  while (from > 0 && list.length - from < MAX_LISTED) {
+    characters += JSON.stringify(list[from - 1]).length
+    if (characters > MAX_IGNORED_CHARACTERS) break
+    from -= 1
+  }
+  return from === 0 ? list : list.slice(from)
+}
 
 const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))
 
@@ -104,7 +120,7 @@ export class BroadcastTally {
       counts: { ...this.#counts },
       moved: newest(this.#moved),
       started: newest(this.#started),
-      ignored: newest(this.#ignored),
+      ignored: [...storedIgnored(this.#ignored)],
       pending: newest(this.#pending),
       inDoubt: newest(this.#inDoubt),
     }

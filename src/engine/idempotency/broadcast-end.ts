@@ -3,7 +3,7 @@
 import type { EventAnswer } from '../../api/send-event.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { newest, type BroadcastTally } from '../calls/broadcast-tally.ts'
+import { newest, storedIgnored, type BroadcastTally } from '../calls/broadcast-tally.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import { BroadcastLost, BroadcastStops, type BroadcastReign } from './broadcast-reign.ts'
@@ -68,7 +68,9 @@ export class BroadcastEnd {
   }
 
   /** `more`: those that hold it. False: another server has ended it, or it is to be stopped, and was not held. */
-  async #commit(told: EventAnswer, more: readonly RowWrite[]): Promise<boolean> {
+  async #commit(whole: EventAnswer, more: readonly RowWrite[]): Promise<boolean> {
+    // The first answer has as much as a repeat can be given.
+    const told = { ...whole, ignored: storedIgnored(whole.ignored) }
     try {
       await this.#facts.reign.commit([...this.#rowsOf(told), ...more], { ends: true, unlessStopped: more.length > 0 })
       this.#told = told

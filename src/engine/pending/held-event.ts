@@ -4,11 +4,12 @@
 // Each other partition has a token, the look-up row of the first tag. A context of that partition takes the event in a
 // commit that replaces the token by the mark that it is taken, so whoever replaces the token by another makes sure that
 // a commit that was prepared before can't be made any more. Tokens are written before the event, and deleted after it.
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { denial, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { heldCopyKey, pendingRowKey, scopeIn, type PendingEvent, type PendingRow } from '../../model/pending.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import { lookupKey, oldLookupKey } from './look-up-keys.ts'
 
 export interface HeldEvent extends PendingEvent {
   readonly expiresAt: number
@@ -22,6 +23,8 @@ export interface HeldEvent extends PendingEvent {
     /** Tells claims of the same context apart. */
     readonly by: string
   } | null
+  /** Whether its look-up rows are found by the name of the event. Those of earlier versions are not. */
+  readonly isNamed?: true
 }
 
 /** The event as its row has it: guards compare the text. */
@@ -56,17 +59,12 @@ const copyKeyOf = (event: PendingEvent): string => heldCopyKey(event.eventId, he
 /** Whether its sender may use secured services. */
 export const isOfToken = ({ roles }: Pick<HeldEvent, 'roles'>): boolean => denial({ roles }, 'invoke') === null
 
-/** What the keys of look-up rows of events begin with. `tag` null: of those without tags. */
-export const lookupPrefix = (event: string, tag: string | null, byToken: boolean): string =>
-  `${createHash('sha256')
-    .update(JSON.stringify([event, tag, byToken]))
-    .digest('hex')}:`
-
 /** The first is that of the token. */
 export function lookupKeysOf(event: HeldEvent): readonly string[] {
-  const [key, byToken] = [heldKeyOf(event), isOfToken(event)]
+  const [heldKey, byToken] = [heldKeyOf(event), isOfToken(event)]
   const tags = event.tags.length > 0 ? [...new Set(event.tags)] : [null]
-  return tags.map((tag) => lookupPrefix(event.event, tag, byToken) + key)
+  const keyOf = event.isNamed ? lookupKey : oldLookupKey
+  return tags.map((tag) => keyOf(event.event, { tag, byToken, heldKey }))
 }
 
 export const tokenKeyOf = (event: HeldEvent): string => lookupKeysOf(event)[0] ?? ''

@@ -9,7 +9,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Store, Write } from '../../ports/store.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
-import { rowsOfHome, type HeldEvent } from './held-event.ts'
+import { lookupKeysOf, rowsOfHome, type HeldEvent } from './held-event.ts'
 import { HeldStore } from './held-store.ts'
 import { HeldSweep } from './held-sweep.ts'
 import { LookUps } from './look-ups.ts'
@@ -34,6 +34,9 @@ export interface EventToHold extends Omit<PendingEvent, 'expiresAt'> {
 
 /** Bytes of the input of a held event, as JSON. */
 const MAX_INPUT_BYTES = 64 * 1024
+/** Look-up rows of all held events, for each that may be held, and at least: one event has one for each of its tags. */
+const LOOKUPS_OF_EVENT = 4
+const LEAST_LOOKUPS = 1000
 /** Contexts that are looked at for an event that was just held, or for one that was given back. */
 const MAX_CONTEXTS = 100
 
@@ -44,6 +47,8 @@ export class HeldEvents {
   readonly #sweep: HeldSweep
   /** Events that are being written. */
   #coming = 0
+  /** Rows by which these are found. */
+  #comingLookups = 0
 
   constructor(parts: HeldEventsParts) {
     const { store, clock, log, mailboxes } = (this.#parts = parts)
@@ -81,8 +86,10 @@ export class HeldEvents {
         detail: `an event that is to be kept may have an input of ${MAX_INPUT_BYTES} bytes`,
       })
     const { caller, ...event } = given
-    const held: HeldEvent = { ...event, roles: caller.roles, claim: null }
+    const held: HeldEvent = { ...event, roles: caller.roles, claim: null, isNamed: true }
+    const lookups = lookupKeysOf(held).length * this.#held.partitions
     this.#coming += 1
+    this.#comingLookups += lookups
     try {
       await this.#requireRoom()
       // Before the event itself: whoever finds that can rely on the others.
@@ -94,6 +101,7 @@ export class HeldEvents {
       return isHeld
     } finally {
       this.#coming -= 1
+      this.#comingLookups -= lookups
     }
   }
 
@@ -139,10 +147,21 @@ export class HeldEvents {
   /** Expired events count until they are swept, so that is done before an event is refused. */
   async #requireRoom(): Promise<void> {
     const { store, clock, max } = this.#parts
-    const hasRoom = async () => (await store.countRows({ space: 'held' })) + this.#coming <= max
-    if (await hasRoom()) return
+    const maxLookups = Math.max(max * LOOKUPS_OF_EVENT, LEAST_LOOKUPS) * store.partitions
+    const hasRoom = async () => {
+      const [held, lookups] = await Promise.all([
+        store.countRows({ space: 'held' }),
+        store.countRows({ space: 'lookups' }),
+      ])
+      return { forEvent: held + this.#coming <= max, forLookups: lookups + this.#comingLookups <= maxLookups }
+    }
+    let room = await hasRoom()
+    if (room.forEvent && room.forLookups) return
     await store.sweepRows({ now: clock.now(), limit: MAX_SWEPT })
-    if (await hasRoom()) return
+    room = await hasRoom()
+    if (room.forEvent && room.forLookups) return
+    if (room.forEvent)
+      throw new FluxError({ kind: 'busy', detail: 'events that wait for somebody have too many tags', retryAfter: 1 })
     throw new FluxError({ kind: 'busy', detail: `${max} events wait for somebody already`, retryAfter: 1 })
   }
 }

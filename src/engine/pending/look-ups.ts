@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import type { FoundLookup, Offers } from './offers.ts'
-import { prefixesFor } from './waiting-keys.ts'
+import { isOldLookup, wantedBy, type WantedEvents } from './look-up-keys.ts'
 
 export interface LookUpsParts {
   readonly store: Store
@@ -22,9 +22,10 @@ export interface LookUpsParts {
 const MAX_AT_ONCE = 32
 /** Contexts that wait to be looked at. */
 const MAX_WAITING = 10_000
-/** Queries at once, and rows that each gives. */
+/** Queries at once, and rows that each gives; those of one event are read at once up to a number. */
 const QUERIES = 16
 const ROWS = 20
+const ROWS_OF_EVENT = 100
 /** Events that one context is offered in vain until others have their turn. */
 const MAX_PASSED = 100
 /** Age of a look-up row from which on it is deleted if there is no event to it: before that, the event may be on its way. */
@@ -118,17 +119,17 @@ export class LookUps {
   async #offerAll(id: ContextId, given: readonly string[] | null): Promise<void> {
     const { store } = this.#parts
     let indexKeys: readonly string[] | null = given ?? (await store.load({ id }))?.indexKeys ?? []
-    while (indexKeys !== null && !this.#stopped) indexKeys = await this.#offerOne(id, prefixesFor(indexKeys))
+    while (indexKeys !== null && !this.#stopped) indexKeys = await this.#offerOne(id, wantedBy(indexKeys))
   }
 
   /** The index keys of the context if it took one; null: it took none. */
-  async #offerOne(id: ContextId, prefixes: readonly string[]): Promise<readonly string[] | null> {
+  async #offerOne(id: ContextId, wanted: readonly WantedEvents[]): Promise<readonly string[] | null> {
     const { offers } = this.#parts
     let passed = 0
     const seen = new Set<string>()
-    for (let open: readonly Query[] = prefixes.map((prefix) => ({ prefix })); open.length > 0;) {
-      const { found, more } = await this.#find(id, open)
-      for (const one of found) {
+    if (wanted.length === 0) return null
+    for (let open: Found = await this.#begin(id, wanted); ;) {
+      for (const one of inOrder(open.found)) {
         if (this.#stopped) return null
         if (seen.has(one.heldKey)) continue
         seen.add(one.heldKey)
@@ -139,29 +140,66 @@ export class LookUps {
         passed += 1
         if (passed === MAX_PASSED) return null
       }
-      open = more
+      if (open.more.length === 0) return null
+      open = await this.#find(id, open.more)
     }
-    return null
   }
 
-  /** The next rows of each query, by the arrival of their events, and the queries that have more. */
-  async #find(id: ContextId, queries: readonly Query[]): Promise<{ found: FoundLookup[]; more: Query[] }> {
+  /**
+   * What is held that the context may take. Where little is held in its partition, one read tells all; else one for each
+   * event that it waits for, and only where much is held of that one, one for each tag.
+   */
+  async #begin(id: ContextId, wanted: readonly WantedEvents[]): Promise<Found> {
+    const [all = []] = await this.#pages(id, [{ prefix: '' }], ROWS)
+    // Rows of earlier versions come first.
+    const [first] = all
+    const old = first && isOldLookup(first.key) ? wanted.flatMap(({ oldPrefixes }) => oldPrefixes()) : []
+    const before = await this.#find(
+      id,
+      old.map((prefix) => ({ prefix })),
+    )
+    if (all.length < ROWS)
+      return { found: [...before.found, ...wanted.flatMap((one) => fitting(all, one))], more: before.more }
+    const pages = await this.#pages(id, wanted, ROWS_OF_EVENT)
+    const isMany = (place: number) => pages[place]?.length === ROWS_OF_EVENT
+    const few = wanted.flatMap((one, place) => (isMany(place) ? [] : fitting(pages[place] ?? [], one)))
+    const many = wanted.flatMap((one, place) => (isMany(place) ? one.prefixes() : []))
+    const rest = await this.#find(
+      id,
+      many.map((prefix) => ({ prefix })),
+    )
+    return {
+      found: [...before.found, ...few, ...rest.found],
+      more: [...before.more, ...rest.more],
+    }
+  }
+
+  /** The next rows of each query, and the queries that have more. */
+  async #find(id: ContextId, queries: readonly Query[]): Promise<Found> {
+    const pages = await this.#pages(id, queries, ROWS)
+    const found = queries.flatMap(({ prefix }, place) =>
+      (pages[place] ?? []).map((row) => ({ row, heldKey: row.key.slice(prefix.length) })),
+    )
+    const more = queries.flatMap(({ prefix }, place) => {
+      const rows = pages[place] ?? []
+      return rows.length === ROWS ? [{ prefix, after: rows.at(-1) }] : []
+    })
+    return { found, more }
+  }
+
+  /** Of each query so many rows. */
+  async #pages(id: ContextId, queries: readonly Query[], limit: number): Promise<StoredRow[][]> {
     const { store } = this.#parts
     const partition = id % store.partitions
-    const [found, more]: [FoundLookup[], Query[]] = [[], []]
+    const pages: StoredRow[][] = []
     for (let from = 0; from < queries.length; from += QUERIES) {
       const some = queries.slice(from, from + QUERIES)
-      const pages = await Promise.all(
-        some.map((query) => store.listRows({ partition, space: 'lookups', ...query, limit: ROWS })),
+      const read = some.map(({ prefix, after }) =>
+        store.listRows({ partition, space: 'lookups', prefix, after, limit }),
       )
-      for (const [place, { prefix }] of some.entries()) {
-        const rows = pages[place] ?? []
-        for (const row of rows) found.push({ row, heldKey: row.key.slice(prefix.length) })
-        if (rows.length === ROWS) more.push({ prefix, after: rows.at(-1) })
-      }
+      pages.push(...(await Promise.all(read)))
     }
-    const byArrival = (one: FoundLookup) => ({ key: one.heldKey, partition })
-    return { found: found.sort((a, b) => compareRows(byArrival(a), byArrival(b))), more }
+    return pages
   }
 
   /** Nothing is left of the event but this row. */
@@ -178,3 +216,19 @@ interface Query {
   readonly prefix: string
   readonly after?: StoredRow | undefined
 }
+
+/** Events that a context may take, and where there are more of them. */
+interface Found {
+  readonly found: readonly FoundLookup[]
+  readonly more: readonly Query[]
+}
+
+const fitting = (rows: readonly StoredRow[], { heldKeyIn }: WantedEvents): FoundLookup[] =>
+  rows.flatMap((row) => {
+    const heldKey = heldKeyIn(row.key)
+    return heldKey === null ? [] : [{ row, heldKey }]
+  })
+
+/** By the arrival of the events. */
+const inOrder = (found: readonly FoundLookup[]): FoundLookup[] =>
+  found.toSorted((one, other) => compareRows({ key: one.heldKey, partition: 0 }, { key: other.heldKey, partition: 0 }))

@@ -27,12 +27,19 @@ export class LineSplitter {
   #skips = false
   #isFirst = true
   #ends = 0
+  /** Bytes since the last line that wasn't empty. */
+  #blank = 0
   #isWhole = false
   #isBrokenOff = false
 
   constructor({ limit, charge }: SplitterOptions) {
     this.#limit = limit
     this.#charge = charge
+  }
+
+  /** Bytes of empty lines that came since the last line: a stream of nothing else is unpacked out of very little. */
+  get blank(): number {
+    return this.#blank
   }
 
   /** Bytes held. */
@@ -96,6 +103,7 @@ export class LineSplitter {
         this.#at = at + 1
         this.#ends += 1
       }
+    this.#blank += this.#at - start
     if (this.#at !== start) this.#isFirst = false
   }
 
@@ -150,9 +158,12 @@ export class LineSplitter {
     }
     if (this.#isFirst && line.subarray(0, 3).equals(BYTE_ORDER_MARK)) line = line.subarray(3)
     this.#isFirst = false
+    const bytes = line.length + 1
     if (line.at(-1) === RETURN) line = line.subarray(0, -1)
     if (line.length > this.#limit) return tooLong(this.#limit)
-    return isBlank(line) ? null : line
+    const isEmpty = isBlank(line)
+    this.#blank = isEmpty ? this.#blank + bytes : 0
+    return isEmpty ? null : line
   }
 
   #drop(): void {

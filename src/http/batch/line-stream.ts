@@ -11,15 +11,15 @@ import { AnswerLines } from './answer-lines.ts'
 import { HeldBack } from './held-back.ts'
 import { Lanes, type Concern } from './lanes.ts'
 import { LineSplitter } from './line-splitter.ts'
-import type { PausableSource, SourceEvents } from './source.ts'
+import { MAX_BLANK_BYTES, TOO_BLANK, type PausableSource, type SourceEvents } from './source.ts'
 
-/** What a line asks for. */
 /** The answer to a line: the status of the single call, and what else it says. */
 export interface LineAnswer {
   readonly status: number
   readonly [field: string]: unknown
 }
 
+/** What a line asks for. */
 export interface LineRequest {
   readonly concern: Concern
   readonly keepsPlace: boolean
@@ -159,7 +159,8 @@ export class LineStream {
       if (this.#lanes.isIdle) this.#finish()
       return
     }
-    const { ends } = this.#splitter
+    const { ends, blank } = this.#splitter
+    if (blank > MAX_BLANK_BYTES) return this.breakOff(TOO_BLANK)
     if (ends !== this.#endsSeen) this.#rest()
     this.#endsSeen = ends
     const { clock, idleMs } = this.#options

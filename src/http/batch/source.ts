@@ -2,8 +2,16 @@
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Context } from 'hono'
-import { malformed, unsupportedType, type FluxError } from '../../model/failure.ts'
+import { malformed, unsupportedType, type Failure, type FluxError } from '../../model/failure.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
+
+/** Bytes of empty lines between two lines. Compressed, they cost their sender next to nothing, and the server to read. */
+export const MAX_BLANK_BYTES = 1_048_576
+/** Why a request with more of them is read no further. */
+export const TOO_BLANK: Failure = {
+  kind: 'tooLarge',
+  detail: `more than ${MAX_BLANK_BYTES} bytes of empty lines came between two lines`,
+}
 
 export interface PausableSource {
   pause(): void

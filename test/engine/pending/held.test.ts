@@ -267,6 +267,15 @@ describe.each([
   })
   afterEach(() => world.close())
 
+  test('are bounded in the number of their tags, in all', async () => {
+    const bench = await world.open({ bounds: { pending: 100 } })
+    const tags = Array.from({ length: 64 }, (_, n) => `t${n}`)
+    for (let by = 0; by < 15; by += 1) await bench.sendEvent(paid(by, { tags }))
+    await expect(bench.sendEvent(paid(15, { tags, eventId: 'e' }))).rejects.toMatchObject({ failure: { kind: 'busy' } })
+    await bench.sendEvent(paid(15, { tags: tags.slice(0, 40), eventId: 'e' }))
+    expect(await bench.listPending({})).toHaveLength(16)
+  })
+
   test('are bounded in number and size; what is over does not count', async () => {
     const bench = await world.open({ bounds: { pending: 2 } })
     await bench.sendEvent(paid(1, { ttl: 5 }))

@@ -68,6 +68,21 @@ const FILES: Files = {
   },
 }
 
+/** Waits for ten events in `open`. */
+const WIDE: Files = {
+  'p/Wide.flux': {
+    states: [
+      { name: 'begin', waiting: true, transitions: [{ to: 'open', event: 'go' }] },
+      {
+        name: 'open',
+        waiting: true,
+        transitions: Array.from({ length: 10 }, (_, n) => ({ to: n === 9 ? 'done' : 'begin', event: `e${n}` })),
+      },
+      { name: 'done' },
+    ],
+  },
+}
+
 const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 export const BEAT_MS = 1000
@@ -93,7 +108,10 @@ async function worldOf(openStore: Opener, isAlone: boolean): Promise<World> {
     async open(options = {}) {
       const store = given ?? (await openStore()).store
       given = null
-      const bench = await openBench(FILES, { clock, store, ...(!isAlone && { others: others() }), ...options })
+      const bench = await openBench(
+        { ...FILES, ...WIDE },
+        { clock, store, ...(!isAlone && { others: others() }), ...options },
+      )
       closing.push(async () => {
         await bench.engine.close({ grace: 0 }).catch(quiet)
         await rm(bench.folder, { recursive: true, force: true })
@@ -142,7 +160,7 @@ export function embedded(): Promise<World> {
   return Promise.resolve({
     clock,
     async open(options = {}) {
-      const bench = await openBench(FILES, { clock, ...options })
+      const bench = await openBench({ ...FILES, ...WIDE }, { clock, ...options })
       benches.push(bench)
       return bench
     },

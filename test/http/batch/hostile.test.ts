@@ -95,6 +95,21 @@ describe('a stream', () => {
 })
 
 describe('what is unpacked', () => {
+  test('empty lines without end are read for a while, and then the answer says why it ends', async () => {
+    live = await openLive()
+    const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' \n\r\n'))
+    const { outgoing, answer } = await open({ 'content-encoding': 'gzip' })
+    outgoing.write(gzipSync('{"event":"x"}\n'))
+    for (let part = 0; part < 16; part += 1) outgoing.write(packed)
+    outgoing.end(gzipSync('\n{"event":"x"}\n'))
+    expect(lastOf(await textOf(answer))).toMatchObject({
+      done: false,
+      lines: 1,
+      ok: 1,
+      problem: { status: 413, detail: expect.stringContaining('of empty lines') },
+    })
+  })
+
   test('a gigabyte without a line feed, packed, is one refused line', async () => {
     live = await openLive({ ACTORFLUX_MAX_BODY: '64kb' })
     const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024, 'x'))

@@ -128,3 +128,14 @@ describe('memory', () => {
     expect(splitter.held).toBe(0)
   })
 })
+
+test('bytes of empty lines are counted from one line to the next', () => {
+  const splitter = new LineSplitter({ limit: LIMIT, charge: () => {} })
+  const blanks: number[] = []
+  for (const chunk of ['{}\n\n\n', ' \r\n', '\n\n', '\t\n{', '}\n', '\n\n']) {
+    splitter.feed(Buffer.from(chunk))
+    while (splitter.next() !== null);
+    blanks.push(splitter.blank)
+  }
+  expect(blanks).toEqual([2, 5, 7, 9, 0, 2])
+})
