@@ -97,6 +97,9 @@ const feed = {
 /** What becomes of a commit: its server hears nothing of it, and it is made never, at once or later. */
 type Fate = 'lost' | 'unanswered' | 'late' | null
 
+const startsOf = async (bench: Bench, fluxName: string) =>
+  (await bench.listContexts({ fluxName, limit: 20 })).map(({ id }) => id)
+
 describe.each([1, 3])('in a store of %i partitions', (partitions) => {
   let memory: Memory
   let clock: SimulatedClock
@@ -140,8 +143,6 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     await Promise.all(servers.map((bench) => bench.close()))
   })
 
-  const startsOf = async (bench: Bench, fluxName: string) =>
-    (await bench.listContexts({ fluxName, limit: 20 })).map(({ id }) => id)
   const failed = { failure: { kind: 'unavailable', inDoubt: true } }
 
   /** Another server carries it on, once the first has said nothing for too long. */
@@ -315,21 +316,21 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     })
   })
 
-  describe('one that is accepted, whose server is told nothing of a commit that was made,', () => {
-    const accepted = async (event: string): Promise<[Bench, () => Promise<Receipt>]> => {
-      const bench = await openServer(unreliable)
-      return [
-        bench,
-        async () => {
-          let times = 0
-          fateOf = () => ((times += 1) === 1 ? 'unanswered' : null)
-          await bench.sendEvent({ event, eventId: 'e', respondAsync: true })
-          for (let tries = 0; tries < 5; tries += 1) await bench.advance(BEAT_MS)
-          return bench.getEvent({ eventId: 'e' })
-        },
-      ]
-    }
+  const accepted = async (event: string): Promise<[Bench, () => Promise<Receipt>]> => {
+    const bench = await openServer(unreliable)
+    return [
+      bench,
+      async () => {
+        let times = 0
+        fateOf = () => ((times += 1) === 1 ? 'unanswered' : null)
+        await bench.sendEvent({ event, eventId: 'e', respondAsync: true })
+        for (let tries = 0; tries < 5; tries += 1) await bench.advance(BEAT_MS)
+        return bench.getEvent({ eventId: 'e' })
+      },
+    ]
+  }
 
+  describe('one that is accepted, whose server is told nothing of a commit that was made,', () => {
     test('tells of the move, and not that it was ignored', async () => {
       const [bench, send] = await accepted('once')
       const contextId = await bench.run('Once')
@@ -366,8 +367,9 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
   })
 })
 
+const item = (contextId: number) => ({ answer: 'transitions', stand: { contextId, state: 's' }, at: 1 }) as const
+
 test('of those for whom nothing is to be told, or who ignored it, the rows tell who was moved before', async () => {
-  const item = (contextId: number) => ({ answer: 'transitions', stand: { contextId, state: 's' }, at: 1 }) as const
   const ignored = {
     answer: 'ignored',
     entry: { contextId: 2, fluxName: 'F', state: null, reason: 'no' },

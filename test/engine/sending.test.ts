@@ -95,9 +95,9 @@ test('an event by key that is refused is logged with its context', async () => {
     .toMatchObject({ contextId, fluxName: 'Thing', state: 'a', event: 'back' })
 })
 
-describe('broadcasts at once', () => {
-  const startAll = () => Promise.all(Array.from({ length: MANY }, () => bench.run('All')))
+const startAll = () => Promise.all(Array.from({ length: MANY }, () => bench.run('All')))
 
+describe('broadcasts at once', () => {
   test('are counted while they are under way, and not longer', async () => {
     await open({ bounds: { broadcasts: 1 } })
     await startAll()
