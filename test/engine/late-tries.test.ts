@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Receipt } from '../../src/api/get-event.ts'
 import type { EventAnswer } from '../../src/api/send-event.ts'
+import { withEarlierMoves } from '../../src/engine/idempotency/earlier-tries.ts'
 import { partitionOfKey } from '../../src/engine/record/context-key.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitOutcome, CommitRequest, Store } from '../../src/ports/store.ts'
@@ -10,7 +11,7 @@ import { openBench, outputs, type Bench, type Files } from '../support/engine.ts
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { withVerbs } from '../support/stores.ts'
+import { emptyStore, withVerbs } from '../support/stores.ts'
 
 const open = [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'more' }] }]
 const FILES: Files = {
@@ -74,7 +75,6 @@ const FILES: Files = {
     ],
   },
   'p/Both.flux': { states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'both' }] }] },
-  'p/Tagged.flux': { states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'tagged' }] }] },
   'p/Began.flux': { triggers: ['both'], states: open },
   'p/Input.flux': {
     input: [{ name: 'at', type: 'date', defaultValue: 'now' }],
@@ -96,6 +96,9 @@ const feed = {
 
 /** What becomes of a commit: its server hears nothing of it, and it is made never, at once or later. */
 type Fate = 'lost' | 'unanswered' | 'late' | null
+
+const startsOf = async (bench: Bench, fluxName: string) =>
+  (await bench.listContexts({ fluxName, limit: 20 })).map(({ id }) => id)
 
 describe.each([1, 3])('in a store of %i partitions', (partitions) => {
   let memory: Memory
@@ -140,8 +143,6 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     await Promise.all(servers.map((bench) => bench.close()))
   })
 
-  const startsOf = async (bench: Bench, fluxName: string) =>
-    (await bench.listContexts({ fluxName, limit: 20 })).map(({ id }) => id)
   const failed = { failure: { kind: 'unavailable', inDoubt: true } }
 
   /** Another server carries it on, once the first has said nothing for too long. */
@@ -263,30 +264,6 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     expect(ignored).toEqual([])
   })
 
-  test('a move that came true before the context lost its tag is told as a move', async () => {
-    const one = await openServer(unreliable)
-    const three = await openServer()
-    const contextId = await one.run('Tagged', {}, { tags: ['t'] })
-    const request = { event: 'tagged', eventId: 'e', tags: ['t'] }
-    fateOf = () => 'late'
-    await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
-    isDead = true
-    const two = await openServer((store) =>
-      withVerbs(store, {
-        async commit(made) {
-          if (made.writes.length > 0 && late.length > 0) {
-            for (const commit of late.splice(0)) await commit()
-            await three.removeTags({ contextId, tag: ['t'] })
-          }
-          return store.commit(made)
-        },
-      }),
-    )
-    await clock.advance(9 * BEAT_MS)
-    await expect.poll(async () => (await two.getEvent({ eventId: 'e' })).done).toBe(true)
-    expect((await two.sendEvent(request)).transitions).toEqual([{ contextId, state: 's' }])
-  })
-
   test('a start that came true before it could be ruled out is told', async () => {
     const one = await openServer(unreliable)
     const contextId = await one.run('Once')
@@ -339,21 +316,21 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     })
   })
 
-  describe('one that is accepted, whose server is told nothing of a commit that was made,', () => {
-    const accepted = async (event: string): Promise<[Bench, () => Promise<Receipt>]> => {
-      const bench = await openServer(unreliable)
-      return [
-        bench,
-        async () => {
-          let times = 0
-          fateOf = () => ((times += 1) === 1 ? 'unanswered' : null)
-          await bench.sendEvent({ event, eventId: 'e', respondAsync: true })
-          for (let tries = 0; tries < 5; tries += 1) await bench.advance(BEAT_MS)
-          return bench.getEvent({ eventId: 'e' })
-        },
-      ]
-    }
+  const accepted = async (event: string): Promise<[Bench, () => Promise<Receipt>]> => {
+    const bench = await openServer(unreliable)
+    return [
+      bench,
+      async () => {
+        let times = 0
+        fateOf = () => ((times += 1) === 1 ? 'unanswered' : null)
+        await bench.sendEvent({ event, eventId: 'e', respondAsync: true })
+        for (let tries = 0; tries < 5; tries += 1) await bench.advance(BEAT_MS)
+        return bench.getEvent({ eventId: 'e' })
+      },
+    ]
+  }
 
+  describe('one that is accepted, whose server is told nothing of a commit that was made,', () => {
     test('tells of the move, and not that it was ignored', async () => {
       const [bench, send] = await accepted('once')
       const contextId = await bench.run('Once')
@@ -388,4 +365,24 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     }
     expect([keys.size, found.size]).toEqual([20, partitions])
   })
+})
+
+const item = (contextId: number) => ({ answer: 'transitions', stand: { contextId, state: 's' }, at: 1 }) as const
+
+test('of those for whom nothing is to be told, or who ignored it, the rows tell who was moved before', async () => {
+  const ignored = {
+    answer: 'ignored',
+    entry: { contextId: 2, fluxName: 'F', state: null, reason: 'no' },
+    failure: null,
+    hasEnded: false,
+  } as const
+  const store = emptyStore({
+    readRow: async ({ key, partition, space }) => {
+      const id = Number(key.split(':')[1])
+      expect([partition, space]).toEqual([0, 'items'])
+      return id < 3 ? { key, partition, value: JSON.stringify(item(id)), expiresAt: null } : null
+    },
+  })
+  const found = [null, ignored, null, item(4)]
+  expect(await withEarlierMoves(store, 'row', { ids: [1, 2, 3, 4], found })).toEqual([item(1), item(2), null, item(4)])
 })

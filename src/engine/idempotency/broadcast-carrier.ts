@@ -60,7 +60,7 @@ export class BroadcastCarrier {
   async begin(run: BroadcastRun, place: BroadcastPlace): Promise<void> {
     const { log } = this.#parts
     try {
-      await this.track(run, this.#carryOut(run))
+      await this.track(run, this.#carryOut(run, place))
     } catch (error) {
       if (error instanceof BroadcastLost || (error instanceof FluxError && isInDoubt(error)))
         log.debug('a broadcast is left to whoever carries it on', { error })
@@ -70,8 +70,9 @@ export class BroadcastCarrier {
     }
   }
 
-  async #carryOut(run: BroadcastRun): Promise<EventAnswer> {
+  async #carryOut(run: BroadcastRun, place: BroadcastPlace): Promise<EventAnswer> {
     const answer = await run.carryOut()
+    place.release()
     // Else a server that had it, and was held up, may still send it: the rows keep it from moving anybody again.
     if (run.isNew) await dropMoves(this.#parts, run)
     return answer

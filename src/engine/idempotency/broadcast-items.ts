@@ -28,7 +28,7 @@ type Item = (
 /** Rows read at once. */
 const ITEMS_AT_ONCE = 1000
 
-export interface ItemsFacts {
+interface ItemsFacts {
   readonly store: Store
   readonly rows: { readonly key: string; readonly expiresAt: number }
   readonly drawn: Drawn | undefined

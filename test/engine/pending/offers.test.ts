@@ -111,35 +111,36 @@ test('an event that was taken, though the store did not answer, is not offered a
   expect([await seenBy(bench, second), await bench.listPending({})]).toEqual([[], []])
 })
 
-describe('a context that is not looked at', () => {
-  const quiet = () => {}
-  const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-  const open = (more: Partial<Store>) => {
-    const missed: number[] = []
-    const looks = { count: 0 }
-    const load: Store['load'] = async () => {
-      looks.count += 1
-      return null
-    }
-    const store = emptyStore({ load, ...more })
-    const clock = new SimulatedClock()
-    const offers = { offer: () => Promise.resolve({ kind: 'passed' as const }) }
-    const lookUps = new LookUps({ store, clock, log, offers, onMissed: () => missed.push(looks.count) })
-    return { lookUps, missed, looks }
-  }
+const quiet = () => {}
+const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
+const openLookUps = (more: Partial<Store>) => {
+  const missed: number[] = []
+  const looks = { count: 0 }
+  const load: Store['load'] = async () => {
+    looks.count += 1
+    return null
+  }
+  const store = emptyStore({ load, ...more })
+  const clock = new SimulatedClock()
+  const offers = { offer: () => Promise.resolve({ kind: 'passed' as const }) }
+  const lookUps = new LookUps({ store, clock, log, offers, onMissed: () => missed.push(looks.count) })
+  return { lookUps, missed, looks }
+}
+
+describe('a context that is not looked at', () => {
   test('since the store is away, is told of', async () => {
-    const { lookUps, missed } = open({ load: () => Promise.reject(unavailable('away')) })
+    const { lookUps, missed } = openLookUps({ load: () => Promise.reject(unavailable('away')) })
     await lookUps.run(1)
     expect(missed).toHaveLength(1)
-    const other = open({ listRows: () => Promise.reject(unavailable('away')) })
+    const other = openLookUps({ listRows: () => Promise.reject(unavailable('away')) })
     other.lookUps.request(1, keysOfEvent('paid', []))
     await other.lookUps.idle()
     expect(other.missed).toHaveLength(1)
   })
 
   test('since there are too many, is told of, and all others are looked at', async () => {
-    const { lookUps, missed, looks } = open({})
+    const { lookUps, missed, looks } = openLookUps({})
     const room = 10_000 + 32
     for (let id = 1; id <= room + 3; id += 1) lookUps.request(id, null)
     expect(missed).toHaveLength(3)
