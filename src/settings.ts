@@ -2,7 +2,8 @@
 import { getOwn } from './model/json/value.ts'
 import type { LogLevel } from './ports/log.ts'
 import { secretOf } from './settings/secrets.ts'
-import { schema, table, type SettingRow } from './settings/table.ts'
+import type { SettingRow } from './settings/setting.ts'
+import { schema, table } from './settings/table.ts'
 
 export interface Settings {
   readonly host: string

@@ -21,10 +21,8 @@ import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
-import { endRowsOf } from './ends/end-event.ts'
+import { contextRowsOf } from './context-rows.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
-import { pendingRowsOf } from './pending-rows.ts'
-import { withAnswerRows } from './webhooks/answer-rows.ts'
 import { startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
 
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
@@ -115,9 +113,8 @@ export class UnitOfWork {
 
   /** The rows of early events, first answers and owed webhooks, for the commit of the writes. */
   rows(): readonly RowWrite[] {
-    const env = { partitions: this.#atHand.partitions, receiptsMs: this.#receiptsMs, turn: this.#env }
-    const [pending, owed] = [pendingRowsOf(this.contexts, env), endRowsOf(this.contexts, env)]
-    return withAnswerRows(owed.length === 0 ? pending : [...pending, ...owed], this.contexts, env.partitions)
+    const { partitions } = this.#atHand
+    return contextRowsOf(this.contexts, { partitions, receiptsMs: this.#receiptsMs, turn: this.#env })
   }
 
   /** Creates a context. @throws Lacking */

@@ -2,6 +2,7 @@
 // derived from it, and tests compare the documents with it.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
+import { rows, setting, unset, type SettingRow } from './setting.ts'
 import {
   byteCount,
   duration,
@@ -17,44 +18,19 @@ import {
   redisUrls,
 } from './values.ts'
 
-/** A row of the table: `default` null means not set. */
-export interface SettingRow {
-  readonly variable: string
-  readonly default: string | null
-  readonly meaning: string
-}
-
 const FORMATS = ['pretty', 'json', 'auto'] as const
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const
-
-const rows = z.registry<SettingRow>()
-
-/** A setting with a default. The default is checked like a given value. */
-function setting<T>(
-  variable: string,
-  standard: string,
-  meaning: string,
-  type: z.ZodType<T, string>,
-): z.ZodType<T, string | undefined> {
-  const withDefault = z.string().default(standard).pipe(type)
-  rows.add(withDefault, { variable, default: standard, meaning })
-  return withDefault
-}
 
 export const schema = z.object({
   host: setting('ACTORFLUX_HOST', '127.0.0.1', 'address to listen on', z.string()),
   port: setting('ACTORFLUX_PORT', '8080', 'port to listen on; 0: any free one', integer(0, 65_535)),
-  url: publicUrl.nullable().default(null).register(rows, {
-    variable: 'ACTORFLUX_URL',
-    default: null,
-    meaning: 'server that commands such as webhook test call; not set: the address above',
-  }),
+  url: unset('ACTORFLUX_URL', 'server that commands such as webhook test call; not set: the address above', publicUrl),
   actors: setting('ACTORFLUX_ACTORS', 'actors', `folder of packages; several are separated by ${delimiter}`, folders),
-  redisUrl: redisUrls.nullable().default(null).register(rows, {
-    variable: 'ACTORFLUX_REDIS_URL',
-    default: null,
-    meaning: 'Redis to keep contexts in, or nodes of a cluster separated by commas; not set: the embedded store',
-  }),
+  redisUrl: unset(
+    'ACTORFLUX_REDIS_URL',
+    'Redis to keep contexts in, or nodes of a cluster separated by commas; not set: the embedded store',
+    redisUrls,
+  ),
   data: setting('ACTORFLUX_DATA', '.actorflux', 'folder of the embedded store', z.string()),
   minFree: setting(
     'ACTORFLUX_MIN_FREE',
@@ -101,12 +77,11 @@ export const schema = z.object({
     integer(1, 1_000_000_000),
   ),
   webhookTimeout: setting('ACTORFLUX_WEBHOOK_TIMEOUT', '30s', 'how long a webhook waits for its answer', duration),
-  publicUrl: publicUrl.nullable().default(null).register(rows, {
-    variable: 'ACTORFLUX_PUBLIC_URL',
-    default: null,
-    meaning:
-      'URL by which clients reach the server, before /api; for webhooks of the scheme twilio, which signs the URL',
-  }),
+  publicUrl: unset(
+    'ACTORFLUX_PUBLIC_URL',
+    'URL by which clients reach the server, before /api; for webhooks of the scheme twilio, which signs the URL',
+    publicUrl,
+  ),
   deliveries: setting(
     'ACTORFLUX_DELIVERIES',
     '1000',

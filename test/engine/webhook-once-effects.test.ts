@@ -1,6 +1,7 @@
 // What else a request to a webhook may come to under its keys: events that are sent, to one or to all; an answer that is
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
+import { isReplayed } from '../../src/api/replayed.ts'
 import { BroadcastPlace } from '../../src/engine/calls/broadcast-place.ts'
 import { EngineCore } from '../../src/engine/core.ts'
 import { sendUnder, startUnder, type Committed, type WebhookKeeping } from '../../src/engine/webhooks/keeping.ts'
@@ -104,7 +105,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     ({ core }: Server, id: number, eventId = 'e'): WebhookEffect =>
     async (keeping) => {
       const input = { type: 'EVENT', name: 'tick', input: {}, untyped: false, tags: null, caller: SYSTEM } as const
-      const { failure } = await core.mailboxes.post(id, input, sendUnder(keeping, eventId))
+      const { failure } = await core.mailboxes.post(id, input, sendUnder(keeping).toOne?.(eventId))
       if (failure) throw new FluxError(failure)
       return { contextId: null, answer: { kind: 'sent', eventId, contextIds: [id] } }
     }
@@ -116,7 +117,8 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
       const manner = { above: null, within: 0, place: new BroadcastPlace(null) }
       const { store } = bench.parts
       const { keptBroadcasts } = core
-      return keeping.broadcast({ store, keptBroadcasts }, { ...event, ttl: null }, manner)
+      const sent = await keeping.broadcast({ store, keptBroadcasts }, { ...event, ttl: null }, manner)
+      return { contextId: null, answer: sentTo(sent), replayed: isReplayed(sent) }
     }
   }
 

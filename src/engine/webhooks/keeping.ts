@@ -1,5 +1,5 @@
 // engine/webhooks: what the effect of a webhook must write in its commit, so that repeats find its answer.
-import { SEND_EVENT } from '../../api/send-event.ts'
+import { SEND_EVENT, type EventAnswer } from '../../api/send-event.ts'
 import { isReplayed } from '../../api/replayed.ts'
 import type { ContextId } from '../../model/context.ts'
 import { conflict } from '../../model/failure.ts'
@@ -63,22 +63,21 @@ export class WebhookKeeping {
     { store, keptBroadcasts }: { readonly store: Store; readonly keptBroadcasts: KeptBroadcasts },
     event: KeptEvent,
     manner: Manner,
-  ): Promise<Committed> {
+  ): Promise<EventAnswer> {
     const [under, ...others] = this.#keys
     if (under === undefined) throw new Error('there is a key')
     const { key, hash, keepMs: kept } = under
     const broadcastKey = { key, hash, kept, isForAny: hash === '', of: SENT_TO_ALL }
     const sent = await keptBroadcasts.onceUnder(broadcastKey, event, manner)
-    const [answer, replayed] = [sentTo(sent), isReplayed(sent)]
     for (const other of others) {
       try {
-        await writeAfter(store, other, answer)
+        await writeAfter(store, other, sentTo(sent))
       } catch (error) {
         // A crash may have come in between, so a repeat writes it, too.
-        if (!(error instanceof RowTaken) || !replayed) throw error
+        if (!(error instanceof RowTaken) || !isReplayed(sent)) throw error
       }
     }
-    return { contextId: null, answer, replayed }
+    return sent
   }
 }
 
