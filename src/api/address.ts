@@ -10,7 +10,7 @@ export interface Address {
   readonly package?: string | undefined
 }
 
-/** Fields of a request. What there must be of them, `checkAddress` tells. */
+/** Fields of a request. What there must be of them, `checkAddress` checks. */
 export const address = (described = 'Id of the context; or else key and fluxName') => ({
   contextId: id(described).optional(),
   key: contextKey('Key of the context: the unfinished one, else the newest').optional(),

@@ -23,7 +23,7 @@ export interface FluxApi {
   terminate(request: ContextRequest): Promise<MessageAnswer>
   /**
    * In process, an event for all is answered when it was sent to all of them, however many they are. With
-   * `respondAsync` it is answered when it is stored, with empty lists, and `getEvent` tells how far it is.
+   * `respondAsync` it is answered when it is stored, with empty lists, and `getEvent` shows how far it is.
    */
   sendEvent(request: EventRequest): Promise<EventAnswer>
   /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */

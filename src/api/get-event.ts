@@ -1,4 +1,4 @@
-// api: tells what became of an event.
+// api: shows what became of an event.
 import { z } from 'zod'
 import { describeCall, type AnswerOf, type RequestOf } from './call.ts'
 import { component } from './component.ts'
@@ -66,7 +66,7 @@ export interface NamedEvent {
   readonly id?: string | undefined
 }
 
-/** Fields that name an event. What there must be of them, `checkEventName` tells. */
+/** Fields that name an event. What there must be of them, `checkEventName` checks. */
 export const eventName = {
   eventId: knownEventId('Id of the event; or else source and id of the CloudEvent that it was').optional(),
   source: name('The source of the CloudEvent').optional(),

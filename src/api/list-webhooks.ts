@@ -8,7 +8,7 @@ import { contextId, text, time } from './fields.ts'
 
 const number = z.number().int().nonnegative()
 
-/** What is told of a delivery besides its request. */
+/** What is shown of a delivery besides its request. */
 export const deliveryFields = {
   deliveryId: text,
   method: text,

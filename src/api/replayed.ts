@@ -1,4 +1,4 @@
-// api: which answers are repeats of earlier ones, so that HTTP can tell.
+// api: which answers are repeats of earlier ones, so that HTTP can say so.
 const replayed = new WeakSet<object>()
 
 /** Notes that the answer was given before, to the first request under its key. */

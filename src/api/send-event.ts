@@ -38,7 +38,7 @@ const event = name('Name of the event')
 /** Seconds for which an event may be kept: 7 days. */
 export const MAX_TTL_SECONDS = 604_800
 
-/** A number that is wrong is told with the content. */
+/** A number that is wrong is reported with the content. */
 const ttl = z
   .custom<number>((value) => typeof value === 'number', { error: 'must be a number' })
   .meta({

@@ -53,11 +53,11 @@ function readable(lines: DestinationStream): DestinationStream {
 }
 
 /** A log that hides the values of secrets in its lines before it gives them to the other one. */
-export function hidingLog(log: Log, secrets: Pick<ServiceSecrets, 'hider'>): Log {
+export function hidingLog(log: Log, secrets: Pick<ServiceSecrets, 'redactor'>): Log {
   const at = (own: LogLevel) => (message: string, fields?: object) => {
-    const hider = secrets.hider()
-    if (hider === null) return log[own](message, fields)
-    const line = redactLine(message, fields ?? {}, hider)
+    const redactor = secrets.redactor()
+    if (redactor === null) return log[own](message, fields)
+    const line = redactLine(message, fields ?? {}, redactor)
     log[own](line.message, fields && line.fields)
   }
   return { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }

@@ -1,7 +1,7 @@
 // observe: removes secrets from log lines and limits their size. The work is bounded by what a line shows, not by what
 // is passed in.
 import { setOwn } from '../model/json/value.ts'
-import type { SecretHider } from '../model/secret-hider.ts'
+import type { SecretRedactor } from '../model/secret-redactor.ts'
 import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 
 /** Nesting beyond which values are left out. */
@@ -26,34 +26,34 @@ const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 interface Room {
   characters: number
   items: number
-  readonly hider: SecretHider | null
+  readonly redactor: SecretRedactor | null
 }
 
 /**
  * Returns a copy for the log. An error becomes its name, message, stack and cause. In an object `{ name, value }`, the
  * value is redacted if the name is that of a secret. It never throws.
  */
-export function redact(value: unknown, hider: SecretHider | null = null): unknown {
-  return shown(value, 0, roomOf(hider))
+export function redact(value: unknown, redactor: SecretRedactor | null = null): unknown {
+  return shown(value, 0, roomOf(redactor))
 }
 
 /** The same for the fields of a line, and for its message. */
 export function redactLine(
   message: string,
   fields: object,
-  hider: SecretHider,
+  redactor: SecretRedactor,
 ): { readonly message: string; readonly fields: object } {
-  const copy = shown(fields, 0, roomOf(hider))
+  const copy = shown(fields, 0, roomOf(redactor))
   return {
-    message: textShown(message, roomOf(hider)),
+    message: textShown(message, roomOf(redactor)),
     fields: typeof copy === 'object' && copy !== null ? copy : {},
   }
 }
 
-const roomOf = (hider: SecretHider | null): Room => ({
+const roomOf = (redactor: SecretRedactor | null): Room => ({
   characters: MAX_LINE_CHARACTERS,
   items: MAX_LINE_ITEMS,
-  hider,
+  redactor,
 })
 
 function shown(value: unknown, depth: number, room: Room): unknown {
@@ -73,14 +73,14 @@ function shown(value: unknown, depth: number, room: Room): unknown {
 function textShown(text: string, room: Room): string {
   const length = Math.min(text.length, MAX_TEXT_CHARACTERS, room.characters)
   room.characters -= length
-  if (length === text.length) return redactText(room.hider?.text(text) ?? text)
-  const start = redactText(startOf(text, length, room.hider)).replace(CUT_CREDENTIALS, `://${REDACTED}`)
+  if (length === text.length) return redactText(room.redactor?.text(text) ?? text)
+  const start = redactText(startOf(text, length, room.redactor)).replace(CUT_CREDENTIALS, `://${REDACTED}`)
   return `${start}[… ${text.length - length} characters more]`
 }
 
 /** The start of a text. A secret at which it is cut is hidden as well. */
-const startOf = (text: string, length: number, hider: SecretHider | null): string =>
-  hider === null ? text.slice(0, length) : hider.text(text.slice(0, length + hider.longest)).slice(0, length)
+const startOf = (text: string, length: number, redactor: SecretRedactor | null): string =>
+  redactor === null ? text.slice(0, length) : redactor.text(text.slice(0, length + redactor.longest)).slice(0, length)
 
 const redactText = (text: string): string =>
   text

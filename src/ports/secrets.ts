@@ -1,5 +1,5 @@
 // ports: the secrets that definitions refer to as `$secrets.NAME`.
-import type { SecretHider } from '../model/secret-hider.ts'
+import type { SecretRedactor } from '../model/secret-redactor.ts'
 
 export interface ServiceSecrets {
   /** The value, never empty; null: there is none. */
@@ -7,7 +7,7 @@ export interface ServiceSecrets {
   /** Why there is no value: what is set wrongly, or what may be set; without any value. */
   fault(name: string): SecretFault
   /** Hides the values; null: there is nothing to hide. The same one until a value changes. */
-  hider(): SecretHider | null
+  redactor(): SecretRedactor | null
 }
 
 export interface SecretFault {

@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { messageOf } from '../model/error-message.ts'
 import { getOwn } from '../model/json/value.ts'
 import { suggestion } from '../model/nearest.ts'
-import { SecretHider } from '../model/secret-hider.ts'
+import { SecretRedactor } from '../model/secret-redactor.ts'
 import { secretNameFault } from '../model/secret-reference.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { SecretFault, ServiceSecrets } from '../ports/secrets.ts'
@@ -71,21 +71,21 @@ function entryOf(name: string, environment: Environment): Entry {
 class EnvironmentSecrets implements WatchedSecrets {
   readonly #entries: ReadonlyMap<string, Entry>
   readonly #earlier = new Map<string, string[]>()
-  #hider: SecretHider | null
+  #redactor: SecretRedactor | null
   #stop: () => void = () => {}
   #closed = false
 
   constructor(entries: readonly Entry[]) {
     this.#entries = new Map(entries.map((entry) => [entry.name, entry]))
-    this.#hider = this.#makeHider()
+    this.#redactor = this.#makeRedactor()
   }
 
   get(name: string): string | null {
     return this.#entries.get(name)?.value ?? null
   }
 
-  hider(): SecretHider | null {
-    return this.#hider
+  redactor(): SecretRedactor | null {
+    return this.#redactor
   }
 
   fault(name: string): SecretFault {
@@ -128,12 +128,12 @@ class EnvironmentSecrets implements WatchedSecrets {
       const earlier = this.#earlier.get(entry.name) ?? []
       this.#earlier.set(entry.name, [...earlier.filter((value) => value !== before), before].slice(-MAX_EARLIER))
     }
-    this.#hider = this.#makeHider()
+    this.#redactor = this.#makeRedactor()
   }
 
-  #makeHider(): SecretHider | null {
+  #makeRedactor(): SecretRedactor | null {
     const values = [...this.#entries.values()].flatMap(({ value }) => value ?? [])
-    return SecretHider.of([...values, ...[...this.#earlier.values()].flat()])
+    return SecretRedactor.of([...values, ...[...this.#earlier.values()].flat()])
   }
 }
 

@@ -521,7 +521,7 @@ test.each([
   expect(await bench.listPending({ contextId })).toEqual([])
 })
 
-test('rows of earlier versions do not tell the sender: the context knows what is whose', async () => {
+test('rows of earlier versions do not have the sender: the context knows what is whose', async () => {
   const bench = await openBench(FILES, {
     wrap: (store) =>
       withVerbs(store, {

@@ -126,7 +126,7 @@ test('withdrawing what one sender sent leaves what another sent under the same i
   ])
 })
 
-test('rows of earlier versions, whose keys do not tell the sender, go when the event goes', () => {
+test('rows of earlier versions, whose keys do not have the sender, go when the event goes', () => {
   const hand = new Hand()
   const { id } = hand.start(plain).context.record
   const { record } = hand.turn(id, [tick(1)]).context

@@ -10,14 +10,14 @@ import type { Scheduler } from './scheduler.ts'
 import type { SimulatedServer, World } from './server.ts'
 
 /** What a caller was told: done, not done, or nothing that can be relied on. */
-export type Told = 'done' | 'refused' | 'unknown'
+export type Outcomes = 'done' | 'refused' | 'unknown'
 
 export interface Sent {
   readonly do: 'start' | 'event' | 'broadcast' | 'terminate' | 'addTag' | 'removeTag' | 'note'
   readonly client: number
   /** In inputs and outputs of contexts; each call has its own. */
   readonly token: number
-  readonly told: Told
+  readonly told: Outcomes
   /** Of a start that was told, or the one addressed. */
   readonly contextId: ContextId | null
   /** Of a broadcast. */

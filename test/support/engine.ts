@@ -17,7 +17,7 @@ import type { Store } from '../../src/ports/store.ts'
 import type { MemoryLimits } from '../../src/engine/context-loader.ts'
 import { createEngine, type Engine, type EngineParts } from '../../src/engine/engine.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
-import { SecretHider } from '../../src/model/secret-hider.ts'
+import { SecretRedactor } from '../../src/model/secret-redactor.ts'
 import type { ServiceSecrets } from '../../src/ports/secrets.ts'
 import type { WebhookSender } from '../../src/ports/webhook-sender.ts'
 import { webhookSender } from '../../src/steps/webhook-sender.ts'
@@ -89,7 +89,7 @@ export interface BenchOptions {
 const secretsOf = (values: { readonly [name: string]: string }): ServiceSecrets => ({
   get: (name) => values[name] ?? null,
   fault: (name) => ({ reason: `there is no secret ${name}`, isTwofold: false }),
-  hider: () => SecretHider.of(Object.values(values)),
+  redactor: () => SecretRedactor.of(Object.values(values)),
 })
 
 export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {

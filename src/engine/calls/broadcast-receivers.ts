@@ -1,4 +1,4 @@
-// engine/calls: gives an event of a broadcast to one context, and tells what became of it. It never fails for all.
+// engine/calls: gives an event of a broadcast to one context, and reports what became of it. It never fails for all.
 import type { EventAnswer } from '../../api/send-event.ts'
 import type { Caller } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
@@ -24,7 +24,7 @@ export interface BroadcastEvent {
   readonly receipt: string | null
 }
 
-/** What an event came to for one receiver; null: nothing, and there is nothing to be told. */
+/** What an event came to for one receiver; null: nothing, and there is nothing to report. */
 export type Found =
   | {
       readonly answer: 'pending'

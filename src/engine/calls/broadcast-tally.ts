@@ -19,19 +19,19 @@ type Stand = EventAnswer['transitions'][number] & {
   readonly at: number
 }
 
-/** As a receipt tells it. */
-export interface Told {
+/** As a receipt shows it. */
+export interface Outcomes {
   readonly counts: { readonly [list in 'moved' | 'started' | 'ignored' | 'pending']: number }
   readonly moved: readonly Stand[]
   readonly started: readonly Stand[]
   readonly ignored: EventAnswer['ignored']
   /** For whom it was kept; some of them may have taken it since. */
   readonly pending: EventAnswer['pending']
-  /** Of those that ignored it, whom it may have moved all the same: the store did not tell. Null: it may have started one. */
+  /** Of those that ignored it, whom it may have moved all the same: the store did not confirm. Null: it may have started one. */
   readonly inDoubt: readonly (ContextId | null)[]
 }
 
-export const NOTHING_TOLD: Told = {
+export const NO_OUTCOMES: Outcomes = {
   counts: { moved: 0, started: 0, ignored: 0, pending: 0 },
   moved: [],
   started: [],
@@ -63,14 +63,14 @@ export class BroadcastTally {
   readonly #pending: EventAnswer['pending']
   readonly #inDoubt: (ContextId | null)[]
   readonly #counts: { moved: number; started: number; ignored: number; pending: number }
-  readonly #told = new Set<ContextId>()
+  readonly #known = new Set<ContextId>()
   readonly #refused: { [kind: string]: number } = {}
   #firstRefused: EventAnswer['ignored'][number] | null = null
   #outOfReach: (Failure & { kind: 'unavailable' }) | null = null
   #isWhole: boolean
 
-  /** @param whole whether all are kept. `before`: what it came to earlier, of which nobody is told again */
-  constructor({ whole, before = NOTHING_TOLD }: { readonly whole: boolean; readonly before?: Told }) {
+  /** @param whole whether all are kept. `before`: what it came to earlier, which is not reported again */
+  constructor({ whole, before = NO_OUTCOMES }: { readonly whole: boolean; readonly before?: Outcomes }) {
     this.#isWhole = whole
     this.#counts = { ...before.counts }
     this.#moved = [...before.moved]
@@ -80,7 +80,7 @@ export class BroadcastTally {
     this.#inDoubt = [...before.inDoubt]
   }
 
-  get counts(): Told['counts'] {
+  get counts(): Outcomes['counts'] {
     return this.#counts
   }
 
@@ -100,7 +100,7 @@ export class BroadcastTally {
   }
 
   has(id: ContextId): boolean {
-    return this.#told.has(id)
+    return this.#known.has(id)
   }
 
   add(found: readonly Found[]): void {
@@ -115,7 +115,7 @@ export class BroadcastTally {
   }
 
   /** The newest of each. */
-  told(): Told {
+  outcomes(): Outcomes {
     return {
       counts: { ...this.#counts },
       moved: newest(this.#moved),
@@ -164,19 +164,19 @@ export class BroadcastTally {
       one.answer === 'transitions' ? ([this.#moved, 'moved'] as const) : ([this.#started, 'started'] as const)
     list.push({ ...one.stand, at: one.at })
     this.#counts[counted] += 1
-    this.#told.add(one.stand.contextId)
+    this.#known.add(one.stand.contextId)
   }
 
   #addPending(kept: EventAnswer['pending'][number]): void {
     this.#pending.push(kept)
     this.#counts.pending += 1
-    if (kept.contextId !== null) this.#told.add(kept.contextId)
+    if (kept.contextId !== null) this.#known.add(kept.contextId)
   }
 
   #addIgnored({ entry, failure }: Found & { readonly answer: 'ignored' }): void {
     this.#ignored.push(entry)
     this.#counts.ignored += 1
-    if (entry.contextId !== null) this.#told.add(entry.contextId)
+    if (entry.contextId !== null) this.#known.add(entry.contextId)
     this.#firstRefused ??= entry
     if (failure === null) return
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1

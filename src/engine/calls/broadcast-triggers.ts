@@ -7,7 +7,7 @@ import { holderIn } from '../start-key.ts'
 import { ignored, move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
 /** What the event came to so far. */
-export interface ToldSoFar {
+export interface OutcomesSoFar {
   readonly hasMoved: boolean
   /** Whether it was dealt with by that context. */
   has(id: ContextId): boolean
@@ -18,16 +18,17 @@ export async function startTriggered(
   parts: ReceiverParts,
   services: readonly CompiledFlux[],
   sent: BroadcastEvent,
-  told: ToldSoFar,
+  outcomes: OutcomesSoFar,
 ): Promise<Found[]> {
   const triggered = services.flatMap((flux) => {
     const trigger = flux.triggers.find(({ event }) => event === sent.event)
     const isOut = (flux.secured && denial(sent.caller, 'invoke')) || parts.items?.hasStarted(flux) === true
     return !trigger || isOut ? [] : [{ flux, trigger }]
   })
-  const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(parts, one, sent, told)))
+  const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(parts, one, sent, outcomes)))
   const always = await startAll(triggered.filter(({ trigger }) => !trigger.unlessMoved))
-  if (told.hasMoved || always.some((one) => one?.answer === 'transitions' || one?.answer === 'pending')) return always
+  if (outcomes.hasMoved || always.some((one) => one?.answer === 'transitions' || one?.answer === 'pending'))
+    return always
   return [...always, ...(await startAll(triggered.filter(({ trigger }) => trigger.unlessMoved)))]
 }
 
@@ -44,7 +45,7 @@ async function start(
   parts: ReceiverParts,
   { flux, trigger }: Triggered,
   sent: BroadcastEvent,
-  told: ToldSoFar,
+  outcomes: OutcomesSoFar,
 ): Promise<Found> {
   const { mailboxes, refusals, items } = parts
   const { event, input, untyped, tags } = sent
@@ -67,7 +68,7 @@ async function start(
       if (done) return done.item
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
-      if (told.has(holder)) return null
+      if (outcomes.has(holder)) return null
       const given = await giveToHolder(parts, { flux, holder }, sent)
       const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_TRIES) return given

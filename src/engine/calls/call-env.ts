@@ -69,7 +69,7 @@ export interface Access {
   readonly admission: ByteBudget | null
   /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
   readonly isStep: boolean
-  /** Whether an event for many is accepted before it is sent to them; else its answer tells of all. */
+  /** Whether an event for many is accepted before it is sent to them; else its answer reports all. */
   readonly accepts: boolean
 }
 

@@ -1,4 +1,4 @@
-// engine/calls: tells whether any service knows an event. It is consulted only when an event had no effect, so other
+// engine/calls: determines whether any service knows an event. It is consulted only when an event had no effect, so other
 // events cost nothing.
 import type { Catalog } from '../../definitions/catalog.ts'
 import { denial, type Caller } from '../../model/caller.ts'

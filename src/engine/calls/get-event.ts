@@ -1,4 +1,4 @@
-// engine/calls: `getEvent` tells what became of an event.
+// engine/calls: `getEvent` shows what became of an event.
 import { check } from '../../api/check.ts'
 import { GET_EVENT, type GetEventRequest, type NamedEvent, type Receipt } from '../../api/get-event.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'

@@ -172,8 +172,8 @@ async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll
     const sending = once ? once(env, said, manner) : keptBroadcasts.once(call, said, manner)
     return sending.finally(() => place.release())
   })
-  const isToldAll = !isReplayed(answer) && endOfAccepted(answer) === null
-  return isToldAll && isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
+  const isSentToAll = !isReplayed(answer) && endOfAccepted(answer) === null
+  return isSentToAll && isWithoutEffect(answer) ? { ...answer, ...(await hintOn(env, event)) } : answer
 }
 
 async function broadcastUnkept(

@@ -50,7 +50,7 @@ export async function sendOrStart(
 }
 
 /**
- * Inputs that are wrong are told whether or not there is a context already, so that who sends them learns it at once.
+ * Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
  * Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
  */
 function requireInputs(env: CallEnv, { address, start: { input }, event: { untyped }, webhook }: StartOfEvent): void {
@@ -61,7 +61,7 @@ function requireInputs(env: CallEnv, { address, start: { input }, event: { untyp
   if (failure) throw new FluxError(failure)
 }
 
-/** A webhook gives a service what it declares; a client is told what the service lacks. */
+/** A webhook gives a service what it declares; a client gets a fault for what the service does not declare. */
 const unknownInputs = (webhook: StartOfEvent['webhook']) => (webhook ? ('ignore' as const) : ('refuse' as const))
 
 /** Null: the context was deleted after it was found. */

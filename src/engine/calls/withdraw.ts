@@ -60,7 +60,7 @@ async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace):
   return results
 }
 
-/** Rows of earlier versions do not tell the sender where a context keeps the event: the context does. */
+/** Rows of earlier versions do not have the sender where a context keeps the event: the context does. */
 function mayBe({ key }: StoredRow, { receipt }: Wanted): boolean {
   const { scope } = copyIn(key)
   return receipt === null || scope === undefined || scope === scopeIn(receipt)

@@ -39,7 +39,7 @@ export function endRowsOf(
 
 /**
  * The same for a context that is ended without reading its data, which may be the cause of its end. Only a small context
- * is read all the same; of another one, only that is told which is in its head and can be no secret of its request.
+ * is read all the same; of another one, only that is sent which is in its head and can be no secret of its request.
  *
  * @param record after its end; its data may be missing
  */
@@ -115,7 +115,7 @@ function urlOf(
   }
 }
 
-/** What is told of the end. */
+/** What is sent of the end. */
 function eventOf(record: ContextRecord, flux: CompiledFlux, hasOutput = true): JsonObject {
   try {
     const redactor = redactorOf(record, flux)
@@ -133,7 +133,7 @@ function eventOf(record: ContextRecord, flux: CompiledFlux, hasOutput = true): J
   }
 }
 
-/** What is told where nothing can be redacted. */
+/** What is sent where nothing can be redacted. */
 const bareEvent = (record: ContextRecord): JsonObject =>
   eventWith(record, { key: null, tags: null, output: null, error: null })
 

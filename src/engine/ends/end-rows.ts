@@ -40,7 +40,7 @@ const DIGITS = 15
 /** What the keys of all rows begin with that say when an attempt is due. */
 export const DUE_PREFIX = 'due:'
 
-/** What tells the webhooks of one service from those of others, which must not wait for them. */
+/** What distinguishes the webhooks of one service from those of others, which must not wait for them. */
 export const laneOf = ({ package: owner, fluxName }: { readonly package: string; readonly fluxName: string }): string =>
   createHash('sha256')
     .update(JSON.stringify([owner, fluxName]))

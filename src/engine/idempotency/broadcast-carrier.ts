@@ -2,7 +2,7 @@
 import type { EventAnswer } from '../../api/send-event.ts'
 import { FluxError } from '../../model/failure.ts'
 import { BroadcastPlace } from '../calls/broadcast-place.ts'
-import { BroadcastLost, isHeldElsewhere, readReign } from './broadcast-reign.ts'
+import { BroadcastLost, isHeldElsewhere, readOwnership } from './broadcast-ownership.ts'
 import { BroadcastRows, readStored } from './broadcast-rows.ts'
 import { BroadcastRun, type RunParts } from './broadcast-run.ts'
 import { dropMoves } from './drop-moves.ts'
@@ -90,10 +90,12 @@ export class BroadcastCarrier {
     try {
       return await made
     } finally {
-      run.reign.rest()
+      run.ownership.rest()
       run.patience.giveUp()
       if (run.patience.isOver)
-        await run.reign.release().catch((error: unknown) => log.debug('a broadcast is left without a word', { error }))
+        await run.ownership
+          .release()
+          .catch((error: unknown) => log.debug('a broadcast is left without a word', { error }))
       this.#running.delete(run.key)
     }
   }
@@ -102,7 +104,7 @@ export class BroadcastCarrier {
   async takeOver(key: string, partition: number): Promise<BroadcastRun | null> {
     const { store, log } = this.#parts
     const row = await store.readRow({ partition, space: 'broadcasts', key })
-    if (!row || isHeldElsewhere(readReign(row.value), this.#parts)) return null
+    if (!row || isHeldElsewhere(readOwnership(row.value), this.#parts)) return null
     const stored = await readStored(store, row)
     const answer = await store.readRow({ partition, space: 'idempotency', key })
     if (!stored || !answer) {
@@ -113,9 +115,9 @@ export class BroadcastCarrier {
       return null
     }
     const rows = new BroadcastRows({ key, store, expiresAt: stored.expiresAt })
-    const run = new BroadcastRun(this.#parts, { rows, stored, answer: answer.value, reign: row.value })
+    const run = new BroadcastRun(this.#parts, { rows, stored, answer: answer.value, ownership: row.value })
     try {
-      await run.reign.commit([])
+      await run.ownership.commit([])
       return run
     } catch (error) {
       if (error instanceof BroadcastLost) return null
@@ -136,7 +138,7 @@ export class BroadcastCarrier {
       if (!run.isAccepted && run.isForMany) await run.accept({ isBegun: true })
     } catch (error) {
       place.release()
-      await run.reign.release()
+      await run.ownership.release()
       throw error
     }
     return { ended: this.begin(run, place) }
@@ -154,7 +156,7 @@ export class BroadcastCarrier {
       if (here) return here.ended
       const row = await store.readRow({ partition, space: 'broadcasts', key })
       if (!row) return
-      if (isHeldElsewhere(readReign(row.value), this.#parts)) await pause()
+      if (isHeldElsewhere(readOwnership(row.value), this.#parts)) await pause()
       else await (await this.carryOn(key, partition)).ended
     }
   }
@@ -199,7 +201,7 @@ export class BroadcastCarrier {
     })
     const isOurs = this.#running.has(key)
     if (isOurs) log.info('a broadcast that was cut off is carried on', { event })
-    // Who repeats one that is accepted is told so at once.
+    // Who repeats one that is accepted gets that answer at once.
     if (this.#running.get(key)?.run.isAccepted === false) void ended.then(release)
     else release()
   }

@@ -6,18 +6,18 @@ import type { RowWrite } from '../../model/rows.ts'
 import { newest, storedIgnored, type BroadcastTally } from '../calls/broadcast-tally.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
-import { BroadcastLost, BroadcastStops, type BroadcastReign } from './broadcast-reign.ts'
+import { BroadcastLost, BroadcastStops, type BroadcastOwnership } from './broadcast-ownership.ts'
 import { answerText, type BroadcastRows, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
 import { readKept } from './kept-answer.ts'
 
 export interface BroadcastEndFacts {
   readonly held: Pick<HeldEvents, 'hold'>
   readonly rows: BroadcastRows
-  readonly reign: BroadcastReign
+  readonly ownership: BroadcastOwnership
   readonly sent: StoredBroadcast['sent']
   readonly tally: BroadcastTally
-  /** What it came to, but for what is told of it. */
-  readonly summary: Omit<Summary, 'told' | 'isDone'>
+  /** What it came to, without its outcomes. */
+  readonly summary: Omit<Summary, 'outcomes' | 'isDone'>
   /** The row of the key, as it is. */
   readonly before: string
   readonly isAccepted: boolean
@@ -27,37 +27,37 @@ export interface BroadcastEndFacts {
 
 export class BroadcastEnd {
   readonly #facts: BroadcastEndFacts
-  #told: EventAnswer | null = null
+  #answer: EventAnswer | null = null
   #lost: BroadcastLost | null = null
 
   constructor(facts: BroadcastEndFacts) {
     this.#facts = facts
   }
 
-  /** What its sender is told. @throws BroadcastLost when another server has ended it */
-  get told(): EventAnswer {
-    if (this.#told === null) throw this.#lost ?? new BroadcastLost(null)
-    return this.#told
+  /** The answer to its sender. @throws BroadcastLost when another server has ended it */
+  get answer(): EventAnswer {
+    if (this.#answer === null) throw this.#lost ?? new BroadcastLost(null)
+    return this.#answer
   }
 
   /** Writes it, again if it is called again. @throws FluxError as `HeldEvents.hold` */
   async write(answer: EventAnswer): Promise<void> {
-    const { held, reign, rows, sent, before } = this.#facts
+    const { held, ownership, rows, sent, before } = this.#facts
     // One that was stopped is held for nobody.
-    const { stops } = reign
-    const ending = stops ? { ...sent, ttl: null } : sent
+    const { stops } = ownership
+    const toHold = stops ? { ...sent, ttl: null } : sent
     const { at: receivedAt } = readKept(before)
-    const write = (told: EventAnswer, more: readonly RowWrite[]) => this.#commit(told, more)
+    const write = (given: EventAnswer, more: readonly RowWrite[]) => this.#commit(given, more)
     try {
-      await endBroadcast(held, ending, { answer, receivedAt, receipt: rows.key, write })
+      await endBroadcast(held, toHold, { answer, receivedAt, receipt: rows.key, write })
     } catch (error) {
       await this.#writeUnheld(error)
     }
     // The commit itself met the wish to stop it.
-    if (this.#told === null && reign.stops && !stops) await this.write(answer)
+    if (this.#answer === null && ownership.stops && !stops) await this.write(answer)
   }
 
-  /** It was accepted, and can't be held: its receipt tells why. @throws the error, if it is none of these */
+  /** It was accepted, and can't be held: its receipt says why. @throws the error, if it is none of these */
   async #writeUnheld(error: unknown): Promise<void> {
     const { isAccepted, tally, sent } = this.#facts
     const failure = error instanceof FluxError ? error.failure : null
@@ -70,10 +70,13 @@ export class BroadcastEnd {
   /** `more`: those that hold it. False: another server has ended it, or it is to be stopped, and was not held. */
   async #commit(whole: EventAnswer, more: readonly RowWrite[]): Promise<boolean> {
     // The first answer has as much as a repeat can be given.
-    const told = { ...whole, ignored: storedIgnored(whole.ignored) }
+    const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
     try {
-      await this.#facts.reign.commit([...this.#rowsOf(told), ...more], { ends: true, unlessStopped: more.length > 0 })
-      this.#told = told
+      await this.#facts.ownership.commit([...this.#rowsOf(answer), ...more], {
+        ends: true,
+        unlessStopped: more.length > 0,
+      })
+      this.#answer = answer
       return true
     } catch (error) {
       if (error instanceof BroadcastLost) this.#lost = error
@@ -86,9 +89,9 @@ export class BroadcastEnd {
     const { rows, sent, tally, before, isAccepted, isAnswered } = this.#facts
     const { hash, at } = readKept(before)
     const text = isAnswered ? answerText({ hash, at, event: sent.event, answer: given }) : before
-    const told = { ...tally.told(), pending: newest(given.pending) }
-    const counts = { ...told.counts, pending: Math.max(told.counts.pending, given.pending.length) }
-    const summary = { ...this.#facts.summary, told: { ...told, counts }, isDone: true }
+    const outcomes = { ...tally.outcomes(), pending: newest(given.pending) }
+    const counts = { ...outcomes.counts, pending: Math.max(outcomes.counts.pending, given.pending.length) }
+    const summary = { ...this.#facts.summary, outcomes: { ...outcomes, counts }, isDone: true }
     // Of one that met nobody the answer says it all.
     const isKnown = !isAccepted && counts.moved + counts.started + counts.ignored + counts.pending === 0
     return [rows.answer(text, before), rows.event(null), ...(isKnown ? [] : [rows.summary(summary)])]

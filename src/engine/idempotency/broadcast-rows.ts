@@ -7,7 +7,7 @@ import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
 import type { SentToAll } from '../pending/end-of-broadcast.ts'
-import { NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
+import { NO_OUTCOMES, type Outcomes } from '../calls/broadcast-tally.ts'
 import type { Drawn } from './drawn-turn.ts'
 
 export type KeptEvent = BroadcastEvent & SentToAll
@@ -32,7 +32,7 @@ export interface Summary {
   /** Those of them that it was sent to: all up to the id `cursor`. */
   readonly dealt: number
   readonly cursor: ContextId
-  readonly told: Told
+  readonly outcomes: Outcomes
   readonly isDone: boolean
 }
 
@@ -53,7 +53,7 @@ export class BroadcastRows {
     return { ...this.#at('idempotency', this.key), value, expects }
   }
 
-  reign(value: string | null, expects: string | null): RowWrite {
+  ownership(value: string | null, expects: string | null): RowWrite {
     return { ...this.#at('broadcasts', this.key), value, expects }
   }
 
@@ -77,7 +77,7 @@ export interface RunFacts {
   /** The row of the key, as it is. */
   readonly answer: string
   /** The row of whoever had it before; null: it is new. */
-  readonly reign: string | null
+  readonly ownership: string | null
 }
 
 // No row of an item, or of the number of repeats, is called so.
@@ -107,7 +107,7 @@ export const summaryAtFirst = (matched: number): Summary => ({
   matched,
   dealt: 0,
   cursor: 0,
-  told: NOTHING_TOLD,
+  outcomes: NO_OUTCOMES,
   isDone: false,
 })
 

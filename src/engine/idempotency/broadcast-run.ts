@@ -6,12 +6,12 @@ import type { RowWrite } from '../../model/rows.ts'
 import { answerToAll, findReceivers, moveAll, yieldTurn, type BroadcastParts } from '../calls/broadcast.ts'
 import type { BroadcastPlace } from '../calls/broadcast-place.ts'
 import { isOutOfReach } from '../calls/broadcast-receivers.ts'
-import { BroadcastTally, NOTHING_TOLD } from '../calls/broadcast-tally.ts'
+import { BroadcastTally, NO_OUTCOMES } from '../calls/broadcast-tally.ts'
 import { startTriggered } from '../calls/broadcast-triggers.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import { BroadcastEnd } from './broadcast-end.ts'
 import { BroadcastItems, receiverOf } from './broadcast-items.ts'
-import { BroadcastReign, type ReignParts } from './broadcast-reign.ts'
+import { BroadcastOwnership, type OwnershipParts } from './broadcast-ownership.ts'
 import { withEarlierMoves, withEarlierStarts } from './earlier-tries.ts'
 import {
   acceptanceOf,
@@ -26,7 +26,7 @@ import {
 import { readKept } from './kept-answer.ts'
 import { Patience } from './patience.ts'
 
-export interface RunParts extends BroadcastParts, ReignParts {
+export interface RunParts extends BroadcastParts, OwnershipParts {
   readonly held: Pick<HeldEvents, 'hold'>
 }
 
@@ -42,7 +42,7 @@ export class BroadcastRun {
   readonly #rows: BroadcastRows
   readonly #stored: StoredBroadcast
   readonly #items: BroadcastItems
-  readonly reign: BroadcastReign
+  readonly ownership: BroadcastOwnership
   readonly patience: Patience
   readonly isNew: boolean
   #answer: string
@@ -57,18 +57,18 @@ export class BroadcastRun {
   /** No earlier stage is stored, since one above it was begun before. */
   #earlierEnd: ContextId = 0
 
-  constructor(parts: RunParts, { rows, stored, answer, reign }: RunFacts) {
+  constructor(parts: RunParts, { rows, stored, answer, ownership }: RunFacts) {
     this.#parts = parts
     this.#rows = rows
     this.#stored = stored
     this.#answer = answer
-    this.isNew = reign === null
+    this.isNew = ownership === null
     this.#items = new BroadcastItems({ store: parts.store, rows, drawn: stored.drawn })
-    this.reign = new BroadcastReign(parts, rows, reign)
+    this.ownership = new BroadcastOwnership(parts, rows, ownership)
     this.patience = new Patience(parts.clock)
   }
 
-  /** Whether its sender was told that it is accepted. It is then carried out whatever happens. */
+  /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
   get isAccepted(): boolean {
     return readKept(this.#answer).isAccepted
   }
@@ -105,7 +105,7 @@ export class BroadcastRun {
    * @throws BroadcastLost when there is another under its key; FluxError `unavailable`
    */
   begin(before: string | null): Promise<void> {
-    return this.reign.commit([this.#rows.answer(this.#answer, before), this.#rows.event(this.#stored)])
+    return this.ownership.commit([this.#rows.answer(this.#answer, before), this.#rows.event(this.#stored)])
   }
 
   /**
@@ -115,11 +115,10 @@ export class BroadcastRun {
   async accept({ isBegun }: { readonly isBegun: boolean }): Promise<void> {
     const before = this.#answer
     const { hash, at } = readKept(before)
-    const { event } = this.#stored.sent
     const rows = this.#rows
-    const next = answerText({ hash, at, event, answer: this.acceptance(), isAccepted: true })
+    const next = answerText({ hash, at, event: this.#stored.sent.event, answer: this.acceptance(), isAccepted: true })
     const begun = isBegun ? [rows.answer(next, before)] : [rows.answer(next, null), rows.event(this.#stored)]
-    await this.reign.commit([...begun, rows.summary(this.#summary)])
+    await this.ownership.commit([...begun, rows.summary(this.#summary)])
     this.#answer = next
     if (!this.patience.isAwaited || this.matched > MAX_AWAITED_CONTEXTS) this.#tally.forget()
   }
@@ -142,7 +141,7 @@ export class BroadcastRun {
     const done = earlier.flatMap((item) => receiverOf(item) ?? [])
     this.#before = done.length + (summary?.dealt ?? 0)
     this.#summary = { ...(summary ?? summaryAtFirst(0)), matched: this.#before + this.#ids.length }
-    this.#tally = new BroadcastTally({ whole: !this.isAccepted, before: summary?.told ?? NOTHING_TOLD })
+    this.#tally = new BroadcastTally({ whole: !this.isAccepted, before: summary?.outcomes ?? NO_OUTCOMES })
     this.#tally.add(earlier)
     this.#earlierEnd = done.reduce((highest, id) => Math.max(highest, id), 0)
   }
@@ -150,7 +149,7 @@ export class BroadcastRun {
   /** Leaves no trace of it. */
   forget(): Promise<void> {
     const rows = this.#rows
-    return this.reign.commit([rows.answer(null, this.#answer), rows.event(null)], { ends: true })
+    return this.ownership.commit([rows.answer(null, this.#answer), rows.event(null)], { ends: true })
   }
 
   /**
@@ -158,13 +157,13 @@ export class BroadcastRun {
    * @throws FluxError as `broadcast`; BroadcastLost
    */
   async carryOut(): Promise<EventAnswer> {
-    this.reign.keep((error) => this.#parts.log.debug('the lease of a broadcast could not be renewed', { error }))
-    while (this.#at < this.#ids.length && !this.reign.stops) {
+    this.ownership.keep((error) => this.#parts.log.debug('the lease of a broadcast could not be renewed', { error }))
+    while (this.#at < this.#ids.length && !this.ownership.stops) {
       await this.#stage()
       if (this.#at < this.#ids.length || this.isAccepted)
-        await this.#surely(() => this.reign.commit([this.#progress()]))
+        await this.#surely(() => this.ownership.commit([this.#progress()]))
     }
-    if (!this.reign.stops) await this.#startTriggered()
+    if (!this.ownership.stops) await this.#startTriggered()
     return this.#finish()
   }
 
@@ -214,7 +213,7 @@ export class BroadcastRun {
     const end = new BroadcastEnd({
       held,
       rows: this.#rows,
-      reign: this.reign,
+      ownership: this.ownership,
       sent,
       tally: this.#tally,
       summary: { ...this.#summary, ...this.#dealt() },
@@ -222,16 +221,17 @@ export class BroadcastRun {
       isAccepted: this.isAccepted,
       isAnswered,
     })
-    this.reign.rest()
+    this.ownership.rest()
     await this.#surely(() => end.write(answer))
-    if (isAnswered) this.patience.answer(end.told)
-    return end.told
+    if (isAnswered) this.patience.answer(end.answer)
+    return end.answer
   }
 
   #progress(): RowWrite {
     const dealt = this.#dealt()
     // What was done behind the cursor is counted again by who carries it on.
-    if (dealt.cursor >= this.#earlierEnd) this.#summary = { ...this.#summary, ...dealt, told: this.#tally.told() }
+    if (dealt.cursor >= this.#earlierEnd)
+      this.#summary = { ...this.#summary, ...dealt, outcomes: this.#tally.outcomes() }
     return this.#rows.summary(this.#summary)
   }
 

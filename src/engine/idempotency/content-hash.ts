@@ -1,4 +1,4 @@
-// engine/idempotency: the hash by which contents under a key are told apart: that of their JSON text with sorted names,
+// engine/idempotency: the hash by which contents under a key are distinguished: that of their JSON text with sorted names,
 // made in one pass. For a large content the event loop is served in between.
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { v4 } from 'uuid'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 
-/** Who does not know the seed can't tell what is drawn. `now`: epoch milliseconds. */
+/** Who does not know the seed can't predict what is drawn. `now`: epoch milliseconds. */
 export interface Drawn {
   readonly seed: string
   readonly now: number

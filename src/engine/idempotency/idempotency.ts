@@ -130,7 +130,7 @@ export class Idempotency {
       if (row === null) throw error
       const earlier = readKept(row.value)
       if (earlier.hash !== hash) throw mismatch()
-      // The first is a broadcast under way: the content tells them apart.
+      // The first is a broadcast under way: the content distinguishes them.
       if (earlier.answer === null) throw inProgress()
       const answer = of.answer.parse(earlier.answer)
       if (tried.isOwn(row)) return answer

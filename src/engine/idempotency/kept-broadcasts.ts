@@ -10,7 +10,7 @@ import { partitionOf } from '../../model/rows.ts'
 import type { Receivers } from '../calls/broadcast.ts'
 import type { BroadcastPlace } from '../calls/broadcast-place.ts'
 import { BroadcastCarrier, isInDoubt, type CarrierParts } from './broadcast-carrier.ts'
-import { BroadcastLost, readReign } from './broadcast-reign.ts'
+import { BroadcastLost, readOwnership } from './broadcast-ownership.ts'
 import { answerText, BroadcastRows, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
 import { BroadcastRun } from './broadcast-run.ts'
 import { contentHashOf } from './content-hash.ts'
@@ -99,7 +99,7 @@ export class KeptBroadcasts {
     for (let tries = 0; tries < MAX_STOP_TRIES; tries += 1) {
       const row = await store.readRow({ ...kept, space: 'broadcasts' })
       if (!row) throw conflict('the event was sent to all that it was for')
-      const value = JSON.stringify({ ...readReign(row.value), stops: true })
+      const value = JSON.stringify({ ...readOwnership(row.value), stops: true })
       const { ok } = await store.commit({
         writes: [],
         rows: [{ ...row, space: 'broadcasts', expects: row.value, value }],
@@ -223,7 +223,7 @@ export class KeptBroadcasts {
       rows: new BroadcastRows({ key, store, ...stored }),
       stored,
       answer,
-      reign: null,
+      ownership: null,
     })
   }
 

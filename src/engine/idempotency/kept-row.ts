@@ -1,4 +1,4 @@
-// engine/idempotency: the row of a call under a key, where it is found, and when it is told instead of an error.
+// engine/idempotency: the row of a call under a key, where it is found, and when it is returned instead of an error.
 import { FluxError } from '../../model/failure.ts'
 import { partitionOf, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
@@ -17,7 +17,7 @@ export async function findKept(store: Store, key: string): Promise<KeptRow | nul
   return effect && !isTombstone(effect.value) ? effect : null
 }
 
-/** What was answered before, if that may be told instead of the error. `foundIn`: in which partition a row was met. */
+/** What was answered before, if that may be returned instead of the error. `foundIn`: in which partition a row was met. */
 export async function keptInstead(
   error: unknown,
   { store, key, foundIn }: { readonly store: Store; readonly key: string; readonly foundIn: number },
@@ -42,5 +42,5 @@ export async function keptInstead(
 export const isRefusal = (error: unknown): boolean =>
   error instanceof FluxError && !(error.failure.kind === 'unavailable' && error.failure.inDoubt === true)
 
-/** Who may not make the call isn't told what it once led to. */
+/** Who may not make the call does not learn what it once led to. */
 const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])

@@ -49,7 +49,7 @@ export class KeyTry implements Keeping {
   }
 
   /**
-   * What was answered before, if that may be told instead of the error; null: nothing was. Then the key is given back,
+   * What was answered before, if that may be returned instead of the error; null: nothing was. Then the key is given back,
    * where it is known that there was no effect.
    */
   async keptInstead(error: unknown): Promise<KeptRow | null> {

@@ -1,9 +1,9 @@
-// engine/idempotency: what became of an event, as its rows tell. Of a broadcast that is what was counted last, and the
+// engine/idempotency: what became of an event, by its rows. Of a broadcast that is what was counted last, and the
 // rows of whom it moved since then: as many as lie between two counts, however many it moved before.
 import type { Receipt } from '../../api/get-event.ts'
 import { SEND_EVENT, type EventAnswer } from '../../api/send-event.ts'
 import type { Store } from '../../ports/store.ts'
-import { BroadcastTally, newest, NOTHING_TOLD, type Told } from '../calls/broadcast-tally.ts'
+import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from '../calls/broadcast-tally.ts'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
 import { itemsOf, itemsOfContexts, outcomesOf, receiverOf } from './broadcast-items.ts'
@@ -25,20 +25,20 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
   // Rows behind the first are deleted once it is done.
   const summary = current ? await readSummary(store, row) : first
   const isDone = isOver || summary?.isDone === true
-  const { told: counted, progress } =
+  const { outcomes: counted, progress } =
     current && !isDone
       ? current
-      : { told: summary?.told ?? toldBy(answer, kept), progress: progressOf(summary, summary?.told) }
-  const told = await certain(store, key, counted)
-  const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, told, now)
+      : { outcomes: summary?.outcomes ?? outcomesIn(answer, kept), progress: progressOf(summary, summary?.outcomes) }
+  const outcomes = await certain(store, key, counted)
+  const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, outcomes, now)
   return {
     eventId: event.key,
     event: kept.event ?? '',
     receivedAt: kept.at,
     repeated: await repeatsOf(store, row),
-    moved: newest([...told.moved, ...moved].sort(byTime)),
-    started: [...told.started],
-    ignored: told.ignored,
+    moved: newest([...outcomes.moved, ...moved].sort(byTime)),
+    started: [...outcomes.started],
+    ignored: outcomes.ignored,
     pending,
     expired: newest(expired),
     withdrawn: newest(withdrawn),
@@ -49,43 +49,43 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
   }
 }
 
-/** With those that it moved although the store did not tell the server so. */
-async function certain(store: Store, key: string, told: Told): Promise<Told> {
-  if (told.inDoubt.length === 0) return told
-  const known = new Set(told.started.map(({ contextId }) => contextId))
-  const found = await itemsOfContexts(store, key, told.inDoubt)
+/** With those that it moved although the store did not confirm it to the server. */
+async function certain(store: Store, key: string, outcomes: Outcomes): Promise<Outcomes> {
+  if (outcomes.inDoubt.length === 0) return outcomes
+  const known = new Set(outcomes.started.map(({ contextId }) => contextId))
+  const found = await itemsOfContexts(store, key, outcomes.inDoubt)
   const items = found.filter((item) => item.answer !== 'executions' || !known.has(item.stand.contextId))
-  if (items.length === 0) return told
+  if (items.length === 0) return outcomes
   const reached = new Set(items.map(receiverOf))
   const started = new Set(items.flatMap((item) => (item.answer === 'executions' ? [item.fluxName] : [])))
-  const ignored = told.ignored.filter(({ contextId, fluxName }) =>
+  const ignored = outcomes.ignored.filter(({ contextId, fluxName }) =>
     contextId === null ? !started.has(fluxName) : !reached.has(contextId),
   )
-  const counts = { ...told.counts, ignored: told.counts.ignored - items.length }
-  const tally = new BroadcastTally({ whole: false, before: { ...told, ignored, counts } })
+  const counts = { ...outcomes.counts, ignored: outcomes.counts.ignored - items.length }
+  const tally = new BroadcastTally({ whole: false, before: { ...outcomes, ignored, counts } })
   tally.add(items)
-  return tally.told()
+  return tally.outcomes()
 }
 
 /** Of a broadcast that is under way, or was cut off. */
 async function soFar(store: Store, key: string, summary: Summary | null) {
-  const tally = new BroadcastTally({ whole: false, before: summary?.told ?? NOTHING_TOLD })
+  const tally = new BroadcastTally({ whole: false, before: summary?.outcomes ?? NO_OUTCOMES })
   const items = await itemsOf(store, key, summary?.cursor ?? 0)
   tally.add(items)
-  const told = tally.told()
+  const outcomes = tally.outcomes()
   const since = items.filter((item) => receiverOf(item) !== null).length
-  return { told, progress: progressOf(summary && { ...summary, dealt: summary.dealt + since }, told) }
+  return { outcomes, progress: progressOf(summary && { ...summary, dealt: summary.dealt + since }, outcomes) }
 }
 
-function progressOf(summary: Summary | null, told: Told | undefined): Pick<Receipt, 'progress'> {
-  if (!summary || !told) return {}
-  const { moved, started, ignored } = told.counts
+function progressOf(summary: Summary | null, outcomes: Outcomes | undefined): Pick<Receipt, 'progress'> {
+  if (!summary || !outcomes) return {}
+  const { moved, started, ignored } = outcomes.counts
   return { progress: { matched: summary.matched, done: summary.dealt, moved, started, ignored } }
 }
 
 /** Of an event for one context: all it did is in its answer. */
-function toldBy(answer: EventAnswer | null, { at }: KeptAnswer): Told {
-  if (!answer) return NOTHING_TOLD
+function outcomesIn(answer: EventAnswer | null, { at }: KeptAnswer): Outcomes {
+  if (!answer) return NO_OUTCOMES
   const { transitions, executions, ignored, pending } = answer
   return {
     counts: {
@@ -107,8 +107,8 @@ const byTime = (one: { readonly at: number }, other: { readonly at: number }): n
 type Left = Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn' | 'counts'>
 
 /** What became of those for whom it was pending. That the time of one is over is true whether or not anybody saw it. */
-async function leftOf(store: Store, key: string, told: Told, now: number): Promise<Left> {
-  const counts = { ...told.counts, expired: 0, withdrawn: 0 }
+async function leftOf(store: Store, key: string, counted: Outcomes, now: number): Promise<Left> {
+  const counts = { ...counted.counts, expired: 0, withdrawn: 0 }
   const left: Left = { moved: [], pending: [], expired: [], withdrawn: [], counts }
   if (counts.pending === 0) return left
   const outcomes = await outcomesOf(store, key)
@@ -116,7 +116,7 @@ async function leftOf(store: Store, key: string, told: Told, now: number): Promi
     counts.pending -= 1
     counts[became] += 1
   }
-  for (const entry of told.pending) {
+  for (const entry of counted.pending) {
     const { contextId, expiresAt } = entry
     const outcome = outcomes.get(outcomeRowKey(key, contextId))
     if (outcome !== undefined) addOutcome(left, contextId, outcome)

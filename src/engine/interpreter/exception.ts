@@ -3,7 +3,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { retryHintOf, type ActionError } from '../../model/action-error.ts'
 import type { FluxException, StackEntry } from '../../model/context.ts'
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { SecretHider } from '../../model/secret-hider.ts'
+import type { SecretRedactor } from '../../model/secret-redactor.ts'
 import type { Move } from '../../model/record.ts'
 
 /**
@@ -16,11 +16,15 @@ const MAX_FIELDS_BYTES = 65_536
 /**
  * Converts any thrown value to data of bounded size. Its own stack is omitted, because it contains paths of the server.
  * @param stack the part of the stack in the user's sources; null: there is none
- * @param hider hides secrets before anything is cut off
+ * @param redactor hides secrets before anything is cut off
  */
-export function errorOf(thrown: unknown, stack: string | null = null, hider: SecretHider | null = null): ActionError {
+export function errorOf(
+  thrown: unknown,
+  stack: string | null = null,
+  redactor: SecretRedactor | null = null,
+): ActionError {
   try {
-    const error = thrown instanceof Error ? errorData(thrown, hider) : otherData(thrown, hider)
+    const error = thrown instanceof Error ? errorData(thrown, redactor) : otherData(thrown, redactor)
     return stack === null || !isObject(error.realException)
       ? error
       : { ...error, realException: { ...error.realException, stack }, stack }
@@ -34,15 +38,15 @@ export function errorOf(thrown: unknown, stack: string | null = null, hider: Sec
   }
 }
 
-function errorData(error: Error, hider: SecretHider | null): ActionError {
-  const message = textOf(() => error.message, hider) ?? 'failed'
-  const type = textOf(() => error.name, hider) ?? 'Error'
-  const cause = textOf(() => (error.cause instanceof Error ? String(error.cause) : undefined), hider)
+function errorData(error: Error, redactor: SecretRedactor | null): ActionError {
+  const message = textOf(() => error.message, redactor) ?? 'failed'
+  const type = textOf(() => error.name, redactor) ?? 'Error'
+  const cause = textOf(() => (error.cause instanceof Error ? String(error.cause) : undefined), redactor)
   const own = dataOf({ ...error })
   const { stack: _, ...fields } = isObject(own) ? own : {}
   const realException: JsonObject = { ...fields, name: type, message, ...(cause !== undefined && { cause }) }
   const retry = retryHintOf(error)
-  const className = textOf(() => error.constructor.name, hider) ?? type
+  const className = textOf(() => error.constructor.name, redactor) ?? type
   return { message, type, className, realException, ...(retry && { retry }) }
 }
 
@@ -56,23 +60,23 @@ function dataOf(value: unknown): Json {
 }
 
 /** The text of a property that may have any type, and may throw when it is read. */
-function textOf(read: () => unknown, hider: SecretHider | null): string | undefined {
+function textOf(read: () => unknown, redactor: SecretRedactor | null): string | undefined {
   try {
     const value = read()
     return value === undefined || value === null
       ? undefined
-      : start(typeof value === 'object' ? JSON.stringify(value) : String(value), hider)
+      : start(typeof value === 'object' ? JSON.stringify(value) : String(value), redactor)
   } catch {
     return undefined
   }
 }
 
 /** The start of a text, of which no secret was cut in two. */
-const start = (text: string, hider: SecretHider | null): string =>
-  (hider?.text(text) ?? text).slice(0, MAX_TEXT_CHARACTERS)
+const start = (text: string, redactor: SecretRedactor | null): string =>
+  (redactor?.text(text) ?? text).slice(0, MAX_TEXT_CHARACTERS)
 
-function otherData(thrown: unknown, hider: SecretHider | null): ActionError {
-  const realException = withoutStack(typeof thrown === 'string' ? start(thrown, hider) : dataOf(thrown))
+function otherData(thrown: unknown, redactor: SecretRedactor | null): ActionError {
+  const realException = withoutStack(typeof thrown === 'string' ? start(thrown, redactor) : dataOf(thrown))
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
   const text =
@@ -82,7 +86,7 @@ function otherData(thrown: unknown, hider: SecretHider | null): ActionError {
         ? message
         : JSON.stringify(realException)
   return {
-    message: start(text, hider),
+    message: start(text, redactor),
     type,
     className: type === 'Error' ? typeof thrown : type,
     realException,

@@ -76,7 +76,7 @@ export class HeldEvents {
   }
 
   /**
-   * Holds the event: writes it by `write`, which may write more in the same commit and tells whether it was done.
+   * Holds the event: writes it by `write`, which may write more in the same commit and returns whether it was done.
    * @throws FluxError `tooLarge`; `busy` when as many are held as may be; `unavailable`
    */
   async hold(given: EventToHold, write = (rows: readonly RowWrite[]) => this.#write(rows)): Promise<boolean> {

@@ -1,5 +1,5 @@
 // engine/pending: the keys of the look-up rows of events that are held for nobody, and which of them a context may take,
-// as its index keys tell. A key begins with the name of the event, so one read tells whether any event of that name is
+// by its index keys. A key begins with the name of the event, so one read shows whether any event of that name is
 // held: what a commit of a context costs goes with what is held, and not with what the context waits for.
 import { createHash } from 'node:crypto'
 import { SECURED, heardEvents } from '../record/index-keys.ts'

@@ -146,7 +146,7 @@ export class LookUps {
   }
 
   /**
-   * What is held that the context may take. Where little is held in its partition, one read tells all; else one for each
+   * What is held that the context may take. Where little is held in its partition, one read is enough; else one for each
    * event that it waits for, and only where much is held of that one, one for each tag.
    */
   async #begin(id: ContextId, wanted: readonly WantedEvents[]): Promise<Found> {

@@ -100,7 +100,7 @@ export function parseIndexKeys(terms: readonly string[]): IndexedFacts {
   }
 }
 
-/** The events that a context waits for by their names, each with a tag that it must have, as its index keys tell. */
+/** The events that a context waits for by their names, each with a tag that it must have, by its index keys. */
 export function heardEvents(terms: readonly string[]): { readonly event: string; readonly tag: string | null }[] {
   return terms.flatMap((term) => {
     const [, kind, length, rest = ''] = INDEX_KEY.exec(term) ?? []

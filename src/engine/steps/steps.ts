@@ -27,7 +27,7 @@ export interface StepsParts {
   readonly dispatcher: StepDispatcher
   readonly runner: Pick<StepRunner, 'stackOf'>
   readonly slots: Pick<StepSlots, 'close'>
-  readonly secrets: Pick<ServiceSecrets, 'hider'> | undefined
+  readonly secrets: Pick<ServiceSecrets, 'redactor'> | undefined
   readonly clock: Clock
   readonly log: Log
   readonly loader: ContextLoader
@@ -69,16 +69,19 @@ export class Steps {
     void this.#end(
       job,
       this.#run(job, isScript ? null : record)
-        .then((result): StepResult => ({ type: 'DONE', result: this.#parts.secrets?.hider()?.json(result) ?? result }))
+        .then((result): StepResult => ({
+          type: 'DONE',
+          result: this.#parts.secrets?.redactor()?.json(result) ?? result,
+        }))
         .catch((error: unknown): StepResult => ({ type: 'FAIL', error: this.#errorOf(error, flux.package) })),
     )
   }
 
   /** The error as it is stored. No secret is in it that the step was given. */
   #errorOf(thrown: unknown, owner: string): ActionError {
-    const hider = this.#parts.secrets?.hider() ?? null
-    const error = errorOf(thrown, this.#parts.runner.stackOf(thrown, owner), hider)
-    return hider?.error(error) ?? error
+    const redactor = this.#parts.secrets?.redactor() ?? null
+    const error = errorOf(thrown, this.#parts.runner.stackOf(thrown, owner), redactor)
+    return redactor?.error(error) ?? error
   }
 
   /** When the step began, epoch milliseconds; null: it waits for a process; undefined: it is not on this server. */

@@ -18,7 +18,7 @@ export interface WaitsParts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
-  /** What other servers tell of; null: there are none. */
+  /** What other servers report; null: there are none. */
   readonly feed: CommitFeed | null
   readonly bound: CountBound
 }
@@ -106,7 +106,7 @@ export class Waits {
   ): Promise<WaitOutcome> {
     if (standsSo(condition, record)) return Promise.resolve('there')
     wait.condition = condition
-    // A commit since `join` was not looked at: its moves are among those that the store tells of now.
+    // A commit since `join` was not looked at: its moves are among those that the store has now.
     const isBehind = wait.seen !== null
     wait.seen = Math.min(wait.seen ?? record.moves, record.moves)
     const watched = this.#watched.get(wait.id)
@@ -139,7 +139,7 @@ export class Waits {
     return this.#watched.get(id)?.version ?? null
   }
 
-  /** To be told of each commit of this server. `moves`: those of this commit. */
+  /** To be called for each commit of this server. `moves`: those of this commit. */
   onCommit(record: ContextRecord, moves: readonly Move[]): void {
     this.#remote?.tell(record.id)
     if (this.#watched.size === 0) return

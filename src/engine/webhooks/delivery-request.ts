@@ -13,7 +13,7 @@ const TRUNCATED = 'bodyTruncated'
 export interface KeptRequest {
   /** `$request` without its secrets. Of a longer body it has the first bytes as a text, and says so. */
   readonly request: JsonObject
-  /** The unparsed body, where it isn't told by `request`: as text, or in base64. */
+  /** The unparsed body, where `request` does not have it: as text, or in base64. */
   readonly raw?: string
   readonly base64?: string
 }

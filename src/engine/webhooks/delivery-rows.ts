@@ -36,7 +36,7 @@ export const DELIVERY_KEPT_MS = 30 * 86_400_000
 
 const HASH_CHARACTERS = 22
 
-/** What tells endpoints apart: those of several methods are one. */
+/** What distinguishes endpoints: those of several methods are one. */
 export type EndpointName = Pick<Endpoint, 'package' | 'fluxName' | 'urlPath'>
 
 /** What the keys of the deliveries of an endpoint begin with. */

@@ -1,4 +1,4 @@
-// engine/webhooks: what repeats of a request are told, by what is kept of the first: its answer, or how far it is.
+// engine/webhooks: the answers to repeats of a request, by what is kept of the first: its answer, or how far it is.
 import type { ContextId } from '../../model/context.ts'
 import type { AnswerRow, ContextRecord } from '../../model/record.ts'
 import type { WebhookAnswer, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'

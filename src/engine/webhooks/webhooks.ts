@@ -1,4 +1,4 @@
-// engine/webhooks: what the endpoints of webhooks do with a verified request, and what is told of their deliveries.
+// engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { Once, type OnceParts } from './once.ts'

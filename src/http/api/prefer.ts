@@ -44,7 +44,7 @@ export function preferEvent(c: Context<Env>): { readonly respondAsync?: true; re
   return { ...(respondAsync && { respondAsync }), ...(wait !== null && { respondWithin: wait }) }
 }
 
-/** What a client is told whose preference was followed. */
+/** What a client gets whose preference was followed. */
 const APPLIED = { 'preference-applied': 'wait' }
 
 /** The context that an event moved or started, or that keeps it; null: it is not exactly one. */

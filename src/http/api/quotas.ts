@@ -1,4 +1,4 @@
-// http: tokens with a rate. Each call takes one of what the token has left, and every answer to it tells what is left.
+// http: tokens with a rate. Each call takes one of what the token has left, and every answer to it has what is left.
 // Callers without a rate are not looked at.
 import type { Context } from 'hono'
 import type { Caller, Quota } from '../../model/caller.ts'

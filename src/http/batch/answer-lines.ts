@@ -28,7 +28,7 @@ export class AnswerLines {
   #isDone = false
   #wake: (() => void) | null = null
 
-  /** @param onTaken told each time when the client takes some */
+  /** @param onTaken called each time when the client takes some */
   constructor(onTaken: () => void) {
     this.#onTaken = onTaken
   }

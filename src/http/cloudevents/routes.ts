@@ -26,7 +26,7 @@ import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 import { percentDecode } from '../request/text.ts'
 import { bodyOfEvent, bodyOfStructured, type Decode, type EventBody } from './event.ts'
-import { toldAsSent } from './told-as-sent.ts'
+import { problemAsSent } from './problem-as-sent.ts'
 
 export interface CloudEventParts extends BodyLimits {
   readonly inFlight: ByteBudget
@@ -120,12 +120,12 @@ export async function answerCloudEvents(
 const requestOf = (fields: CallFields, body: EventBody) =>
   READER.finish(Object.assign(fields, { cloudEventId: body.eventId }), body)
 
-/** What is refused is told in the names that the sender knows. */
+/** What is refused is reported in the names that the sender knows. */
 async function inItsNames<T>(inQuery: ReadonlySet<string>, send: () => Promise<T>): Promise<T> {
   try {
     return await send()
   } catch (error) {
-    throw toldAsSent(error, inQuery)
+    throw problemAsSent(error, inQuery)
   }
 }
 
@@ -172,7 +172,7 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
       wake = resolve
     })
   const refuse = (n: number, error: unknown) => {
-    answers[n] = refusedLineOf(n, failureOf(toldAsSent(error, NO_FIELDS)))
+    answers[n] = refusedLineOf(n, failureOf(problemAsSent(error, NO_FIELDS)))
   }
   const run = async (n: number, { run: send }: LineRequest) => {
     try {

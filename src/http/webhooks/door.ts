@@ -59,7 +59,7 @@ export class Door {
 
   /** The text without values of secrets. */
   hidden(text: string): string {
-    return this.#options.secrets.hider()?.text(text) ?? text
+    return this.#options.secrets.redactor()?.text(text) ?? text
   }
 
   /** `missing`: why there are no values of the others. */

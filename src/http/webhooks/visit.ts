@@ -40,7 +40,7 @@ export class Visit {
 
   /** In which data is answered. */
   format: Codec = JSON_FORMAT
-  /** Whether it has an `Idempotency-Key`, so that its sender is told of a replay. */
+  /** Whether it has an `Idempotency-Key`, so that its sender learns of a replay. */
   keyed = false
 
   constructor(about: Pick<Delivery, 'endpoint' | 'method' | 'path' | 'deliveryId' | 'time'>) {

@@ -238,7 +238,7 @@ const inBatch = async (event: object) => {
   return { json: problem, status }
 }
 
-describe('what is wrong is told in the names that the sender wrote', () => {
+describe('what is wrong is reported in the names that the sender wrote', () => {
   const modes = [
     ['binary', binary],
     ['structured', structured],

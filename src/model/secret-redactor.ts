@@ -7,16 +7,16 @@ import { REDACTED } from './secret-names.ts'
 /** Shorter values are not hidden: they would be found everywhere. */
 const MIN_CHARACTERS = 8
 
-export class SecretHider {
+export class SecretRedactor {
   /** The values as they may be written: also within JSON, in a URL and in base64. */
   readonly #forms: readonly string[]
   /** Characters of the longest form. */
   readonly longest: number
 
   /** `null` if none of the values is long enough to be hidden. */
-  static of(values: Iterable<string>): SecretHider | null {
+  static of(values: Iterable<string>): SecretRedactor | null {
     const forms = new Set([...values].filter(({ length }) => length >= MIN_CHARACTERS).flatMap(formsOf))
-    return forms.size === 0 ? null : new SecretHider([...forms])
+    return forms.size === 0 ? null : new SecretRedactor([...forms])
   }
 
   private constructor(forms: readonly string[]) {

@@ -1,10 +1,10 @@
 // Values of secrets are hidden wherever they are written, and nothing else is changed.
 import { describe, expect, test } from 'vitest'
 import { argumentsWithSecrets, marksOf, storeReferences } from '../../src/model/secret-arguments.ts'
-import { SecretHider } from '../../src/model/secret-hider.ts'
+import { SecretRedactor } from '../../src/model/secret-redactor.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 
-const hider = SecretHider.of(['s3cret-value', '12345678', 'quo"te\nnewline', 'value-and-more', 'short'])
+const redactor = SecretRedactor.of(['s3cret-value', '12345678', 'quo"te\nnewline', 'value-and-more', 'short'])
 
 describe('a value is hidden', () => {
   test.each<[string, unknown]>([
@@ -21,28 +21,28 @@ describe('a value is hidden', () => {
     [Buffer.from('a?>?>s3cret-value').toString('base64url'), expect.stringContaining('[redacted]')],
     ['short', 'short'],
     ['s3cret-valu', 's3cret-valu'],
-  ])('in the text %j', (text, shown) => expect(hider?.text(text)).toEqual(shown))
+  ])('in the text %j', (text, shown) => expect(redactor?.text(text)).toEqual(shown))
 
   test('in data, at all depths, also in keys and numbers', () => {
     const plain = { list: [1, 'x', null, { deep: true }] }
-    expect(hider?.json({ plain, 's3cret-value': [{ a: 's3cret-value' }, 12345678, 123456789] })).toEqual({
+    expect(redactor?.json({ plain, 's3cret-value': [{ a: 's3cret-value' }, 12345678, 123456789] })).toEqual({
       plain,
       '[redacted]': [{ a: '[redacted]' }, '[redacted]', 123456789],
     })
-    expect(hider?.json(plain)).toBe(plain)
+    expect(redactor?.json(plain)).toBe(plain)
   })
 
   test('in errors', () => {
     const text = 'has s3cret-value'
     const shown = 'has [redacted]'
     expect(
-      hider?.error({ message: text, type: text, className: text, realException: { name: [text] }, stack: text }),
+      redactor?.error({ message: text, type: text, className: text, realException: { name: [text] }, stack: text }),
     ).toEqual({ message: shown, type: shown, className: shown, realException: { name: [shown] }, stack: shown })
   })
 
   test('but not if it has fewer than 8 characters', () => {
-    expect(SecretHider.of(['1234567', ''])).toBeNull()
-    expect(SecretHider.of(['12345678'])?.text('12345678')).toBe('[redacted]')
+    expect(SecretRedactor.of(['1234567', ''])).toBeNull()
+    expect(SecretRedactor.of(['12345678'])?.text('12345678')).toBe('[redacted]')
   })
 })
 

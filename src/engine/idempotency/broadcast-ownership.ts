@@ -8,7 +8,7 @@ import type { Store } from '../../ports/store.ts'
 import type { Identity } from '../heartbeat.ts'
 import type { BroadcastRows } from './broadcast-rows.ts'
 
-export interface ReignParts {
+export interface OwnershipParts {
   readonly store: Store
   readonly clock: Clock
   readonly identity: Pick<Identity, 'owner'>
@@ -17,7 +17,7 @@ export interface ReignParts {
 }
 
 /** As its row has it. */
-export interface ReignRow {
+export interface OwnershipRow {
   /** Of who has taken it over, each time another. */
   readonly id: string
   readonly owner: string
@@ -30,7 +30,7 @@ export interface ReignRow {
 /** Heartbeats for which a server that says nothing is believed to have calls under a key under way. */
 export const LEASE_BEATS = 7
 
-/** Another server carries the broadcast on, or has ended it. `answer`: the row of its key, if the commit told it. */
+/** Another server carries the broadcast on, or has ended it. `answer`: the row of its key, if the commit reported it. */
 export class BroadcastLost extends Error {
   override readonly name = 'BroadcastLost'
   readonly answer: string | null
@@ -45,17 +45,17 @@ export class BroadcastStops extends Error {
   override readonly name = 'BroadcastStops'
 }
 
-export function readReign(text: string): ReignRow {
-  const row: ReignRow = JSON.parse(text)
+export function readOwnership(text: string): OwnershipRow {
+  const row: OwnershipRow = JSON.parse(text)
   return row
 }
 
 /** Whether the server that carries it on must be believed to do so. `parts`: of who asks. */
-export const isHeldElsewhere = ({ owner, until }: ReignRow, { clock, identity, beat }: ReignParts): boolean =>
+export const isHeldElsewhere = ({ owner, until }: OwnershipRow, { clock, identity, beat }: OwnershipParts): boolean =>
   beat !== null && owner !== identity.owner && until > clock.now()
 
-export class BroadcastReign {
-  readonly #parts: ReignParts
+export class BroadcastOwnership {
+  readonly #parts: OwnershipParts
   readonly #rows: BroadcastRows
   readonly #id = randomUUID()
   #latest: string | null
@@ -67,14 +67,14 @@ export class BroadcastReign {
   #rests = false
 
   /** @param before its row as another one left it; null: there is none yet */
-  constructor(parts: ReignParts, rows: BroadcastRows, before: string | null) {
+  constructor(parts: OwnershipParts, rows: BroadcastRows, before: string | null) {
     this.#parts = parts
     this.#rows = rows
     this.#latest = before
-    this.#stops = before !== null && readReign(before).stops
+    this.#stops = before !== null && readOwnership(before).stops
   }
 
-  /** Whether somebody has asked to stop it, as far as the last commit told. */
+  /** Whether somebody has asked to stop it, as far as the last commit reported. */
   get stops(): boolean {
     return this.#stops
   }
@@ -111,7 +111,7 @@ export class BroadcastReign {
     await this.#turn
     const { store } = this.#parts
     const text = JSON.stringify({ ...this.#row(), until: 0 })
-    await store.commit({ writes: [], rows: [this.#rows.reign(text, this.#latest)] })
+    await store.commit({ writes: [], rows: [this.#rows.ownership(text, this.#latest)] })
   }
 
   async #commit(
@@ -121,7 +121,7 @@ export class BroadcastReign {
     for (;;) {
       if (unlessStopped && this.#stops) throw new BroadcastStops('somebody has asked to stop the broadcast')
       const next = ends ? null : JSON.stringify(this.#row())
-      const outcome = await this.#try([this.#rows.reign(next, this.#latest), ...rows], ends)
+      const outcome = await this.#try([this.#rows.ownership(next, this.#latest), ...rows], ends)
       if (outcome.ok) {
         this.#latest = next
         return
@@ -129,10 +129,10 @@ export class BroadcastReign {
       const { space, value } = 'row' in outcome ? outcome.row : { space: null, value: null }
       if (space !== 'broadcasts') throw new BroadcastLost(value)
       if (value === null && this.#mayHaveEnded) return
-      if (value === null || readReign(value).id !== this.#id) throw new BroadcastLost(null)
+      if (value === null || readOwnership(value).id !== this.#id) throw new BroadcastLost(null)
       // Its own, of a commit whose outcome was unknown, or with the wish to stop it.
       this.#latest = value
-      this.#stops ||= readReign(value).stops
+      this.#stops ||= readOwnership(value).stops
     }
   }
 
@@ -146,7 +146,7 @@ export class BroadcastReign {
     }
   }
 
-  #row(): ReignRow {
+  #row(): OwnershipRow {
     const { identity, clock, beat } = this.#parts
     const until = beat === null ? 0 : clock.now() + beat * LEASE_BEATS
     return { id: this.#id, owner: identity.owner, until, stops: this.#stops }

@@ -17,7 +17,7 @@ const ATTRIBUTES: ReadonlyMap<string, string> = new Map([
 /** Fields whose messages name other fields: how they go together. */
 const ADDRESS: ReadonlySet<string> = new Set(['contextId', 'key', 'fluxName', 'package'])
 
-/** A pointer to a field, as one sentence has it that tells several errors. */
+/** A pointer to a field, as one sentence has it that reports several errors. */
 const POINTER = /(?<=^|[ ;:]\s?)\/(?:event|input|contextId|key|fluxName|package|tags(?:\/\d+)?|ttl)(?=[/ ]|$)/g
 const WORD = /\b(?:contextId|key|fluxName|package)\b/g
 
@@ -25,7 +25,7 @@ const WORD = /\b(?:contextId|key|fluxName|package)\b/g
  * The error, with pointers and messages in the names of the attributes.
  * @param inQuery fields that the sender wrote into the query, and not into the event: these keep their names
  */
-export function toldAsSent(error: unknown, inQuery: ReadonlySet<string>): unknown {
+export function problemAsSent(error: unknown, inQuery: ReadonlySet<string>): unknown {
   if (!(error instanceof FluxError)) return error
   const { failure } = error
   if (failure.kind !== 'malformed' && failure.kind !== 'invalid') return error
@@ -59,6 +59,6 @@ function pointerAsSent(pointer: string, nameOf: (field: string) => string): stri
   return field === 'tags' ? `/${name}` : `/${name}${pointer.slice(field.length + 1)}`
 }
 
-/** As `check` tells what is wrong with the form of a request. */
+/** As `check` reports what is wrong with the form of a request. */
 const sentenceOf = (errors: readonly FieldError[]): string =>
   errors.map(({ pointer, detail }) => `${pointer.slice(1).replaceAll('/', ' ')} ${detail}`).join('; ')
