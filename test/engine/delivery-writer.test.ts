@@ -48,6 +48,24 @@ describe('rows', () => {
     expect(clock.pending).toEqual([])
   })
 
+  test('are written at once for who reads them, also those that came while others were written', async () => {
+    const { clock, commits, state, writer } = open()
+    writer.add([row('a')])
+    const first = writer.flush()
+    writer.add([row('b')])
+    await Promise.all([first, writer.flush()])
+    expect(commits).toEqual([[row('a')], [row('b')]])
+    expect(clock.pending).toEqual([])
+    await writer.flush()
+    expect([commits.length, state.written]).toEqual([2, 2])
+    state.isAway = true
+    writer.add([row('c')])
+    await writer.flush()
+    state.isAway = false
+    await clock.advance(1000)
+    expect(commits.at(-1)).toEqual([row('c')])
+  })
+
   test('many are several commits', async () => {
     const { clock, commits, writer } = open()
     for (let n = 0; n < 300; n += 1) writer.add([row(`k${n}`)])

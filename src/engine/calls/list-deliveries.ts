@@ -46,6 +46,7 @@ export async function listDeliveriesPage(env: CallEnv, given: DeliveriesRequest 
   const { urlPath, outcome, limit, page, after } = check(LIST_DELIVERIES, given)
   const colon = after?.indexOf(':') ?? 0
   const skip = after === undefined ? page * limit : Number(after.slice(0, colon))
+  await env.deliveries.flush()
   const paths = new Map<string, string>()
   const refused: Listed[] = []
   const behind = after?.slice(colon + 1) ?? null

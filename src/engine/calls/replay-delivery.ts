@@ -39,6 +39,7 @@ export async function replayDelivery(env: CallEnv, given: ReplayRequest): Promis
   const { deliveryId } = check(REPLAY_DELIVERY, given)
   env.replays.take()
   try {
+    await env.deliveries.flush()
     const found = await find(env, deliveryId)
     const { flux, endpoint } = endpointOf(env, found)
     requireRole(env, flux, 'invoke')

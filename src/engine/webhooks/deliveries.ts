@@ -145,6 +145,11 @@ export class Deliveries {
     this.#writer.add(rowsAt(place, { ...facts, isStart: false }, text))
   }
 
+  /** Resolves when the deliveries that were answered are in the store, unless it is not there. */
+  flush(): Promise<void> {
+    return this.#writer.flush()
+  }
+
   /** What is known in memory of that endpoint. */
   tallyOf(endpoint: EndpointName): DeliveryTally {
     const known = this.#ofEndpoint.get(endpoint)

@@ -44,6 +44,17 @@ export class DeliveryWriter {
     this.#schedule(GATHER_MS)
   }
 
+  /** Writes what waits now, unless the store is not there. For who reads the rows: what was answered is among them. */
+  async flush(): Promise<void> {
+    if (this.#writing) await this.#writing
+    if (!this.#closed && this.#cancelTimer !== null) {
+      this.#cancelTimer()
+      this.#cancelTimer = null
+      this.#writing = this.#run()
+    }
+    await this.#writing
+  }
+
   /** Writes what is waiting, once; resolves when nothing is under way any more. */
   async close(): Promise<void> {
     this.#closed = true
