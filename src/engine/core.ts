@@ -122,7 +122,8 @@ export class EngineCore {
       beat,
       bound: this.broadcasts,
     })
-    this.deliveries = new Deliveries({ store, catalog, clock, log, max: given.webhooks.deliveries })
+    const { deliveries: max, settlementOf } = given.webhooks
+    this.deliveries = new Deliveries({ store, catalog, clock, log, max, settlementOf })
     this.webhooks = webhooks({
       ...given,
       ...this,

@@ -11,6 +11,7 @@ import { Pins } from '../../src/engine/pins.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { RefusalLog } from '../../src/engine/refusal-log.ts'
 import { Idempotency } from '../../src/engine/idempotency/idempotency.ts'
+import { settlementOf } from '../../src/http/webhooks/settlement.ts'
 import { Deliveries } from '../../src/engine/webhooks/deliveries.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
@@ -126,7 +127,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     idempotency: new Idempotency({ store, clock, kept: 1000, max: 1000, lease: 0 }),
     beat: null,
     keptMs: 1000,
-    deliveries: new Deliveries({ store, catalog, clock, log: quiet, max: 1000 }),
+    deliveries: new Deliveries({ store, catalog, clock, log: quiet, max: 1000, settlementOf }),
   })
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')

@@ -241,7 +241,7 @@ describe.each([
   test('the row is in the commit of the start: it is there when nothing else was written', async () => {
     expect((await deliver('/wait')).status).toBe(202)
     const [row] = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
-    expect(JSON.parse(row?.value ?? '')).toMatchObject({ outcome: 'accepted', status: null, isStart: true })
+    expect(JSON.parse(row?.value ?? '')).toMatchObject({ outcome: 'accepted', status: 202, isStart: true })
   })
 
   test('they are there after a restart, also those that were not written yet, and other servers see them', async () => {
@@ -342,7 +342,7 @@ describe.each([
     }
     const headers = { ...JSON_TYPE, ...secrets }
     await deliver('/wait?access_token=SECRETPARAMETER12345', { open: 'yes' }, headers)
-    await deliver('/typed?access_token=SECRETPARAMETER12345', { open: 'x'.repeat(3000) }, headers)
+    await deliver('/typed?access_token=SECRETPARAMETER12345', { open: 'x'.repeat(6000) }, headers)
     const [typed, wait] = await listed()
     expect(wait?.request).toMatchObject({
       uri: '/api/wait?access_token=[redacted]',

@@ -3,7 +3,7 @@
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
-import type { Delivery, DeliveryOutcome, WebhookCall } from '../../model/webhook.ts'
+import type { Delivery, DeliveryOutcome, SettlementOf, WebhookAnswer, WebhookCall } from '../../model/webhook.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import { newIdAt } from '../calls/event-id.ts'
 import { keptRequestOf } from './delivery-request.ts'
@@ -31,6 +31,7 @@ export interface DeliveriesParts {
   readonly catalog: Catalog
   /** Deliveries kept of each endpoint; 0: none. */
   readonly max: number
+  readonly settlementOf: SettlementOf
 }
 
 /** Of those that started a context, and whose answer is awaited; of more, it is not noted how they were answered. */
@@ -42,6 +43,8 @@ interface StartedDelivery {
   readonly contextId: ContextId
   /** The request as JSON, if it is in the row itself. */
   readonly inline: string | null
+  /** Of the answer, if the row has it already. */
+  readonly status: number | null
 }
 
 export class Deliveries {
@@ -54,8 +57,8 @@ export class Deliveries {
   readonly #ofEndpoint = new WeakMap<EndpointName, DeliveryTally>()
   readonly #started = new Map<string, StartedDelivery>()
   readonly #trimAfter: number
-  /** Endpoints that may have too many, by what their keys begin with. */
-  readonly #untrimmed = new Set<string>()
+  /** Endpoints that may have too many. */
+  readonly #untrimmed = new Set<DeliveryTally>()
   /** Of the last id. */
   #lastMs = 0
   #number = 0
@@ -67,7 +70,7 @@ export class Deliveries {
     // Not before: what is noted when a delivery is answered would write a removed row again.
     const onWritten = () => {
       if (this.#untrimmed.size === 0) return
-      this.#trim.ask([...this.#untrimmed])
+      this.#trim.ask(new Map([...this.#untrimmed].map((tally) => [tally.prefix, tally.surplusAfter(max)])))
       this.#untrimmed.clear()
     }
     this.#writer = new DeliveryWriter({ store, clock, log, onWritten })
@@ -76,7 +79,7 @@ export class Deliveries {
 
   /** Removes what is too much, of a time when more were kept. */
   start(): void {
-    this.#trim.ask(this.#parts.catalog.endpoints().all.map(prefixOf))
+    this.#trim.ask(new Map(this.#parts.catalog.endpoints().all.map((endpoint) => [prefixOf(endpoint), null])))
   }
 
   /** Writes what is not written yet. */
@@ -92,11 +95,21 @@ export class Deliveries {
     return { deliveryId: newIdAt(this.#lastMs, this.#number), time }
   }
 
-  /** The rows of a delivery that starts this context: for the commit of the start. May be called for each of its tries. */
-  rowsOf(call: WebhookCall, { id: contextId }: Pick<ContextRecord, 'id'>): readonly RowWrite[] {
-    const { max, store } = this.#parts
+  /**
+   * The rows of a delivery that starts this context: for the commit of the start. May be called for each of its tries.
+   * `answer`: which the commit leads to at once; null: it comes later, and then the row is written again.
+   */
+  rowsOf(
+    call: WebhookCall,
+    { id: contextId }: Pick<ContextRecord, 'id'>,
+    answer: WebhookAnswer | null,
+  ): readonly RowWrite[] {
+    const { max, store, clock, settlementOf } = this.#parts
     if (max === 0) return []
     const { deliveryId, endpoint, request, rawBody, time, replayOf } = call
+    const settlement = answer && settlementOf({ answer, replayed: false, remark: null })
+    // What is to be said of it is completed and redacted when it is answered.
+    const settled = settlement?.reason === null ? settlement : null
     const key = deliveryKeyOf(this.tallyOf(endpoint).prefix, deliveryId)
     const place = { partition: contextId % store.partitions, key }
     const method = String(request['method'])
@@ -104,16 +117,16 @@ export class Deliveries {
       deliveryId,
       method,
       time,
-      outcome: 'accepted',
-      status: null,
-      duration: null,
+      outcome: settled?.outcome ?? 'accepted',
+      status: settled?.status ?? null,
+      duration: settled && Math.max(0, clock.now() - time),
       contextId,
       replayOf,
       reason: null,
     }
     const text = JSON.stringify(keptRequestOf(request, rawBody))
     const inline = inlineOf(text)
-    this.#remember(deliveryId, { place, contextId, inline })
+    this.#remember(deliveryId, { place, contextId, inline, status: facts.status })
     return rowsAt(place, { ...facts, isStart: true }, text)
   }
 
@@ -128,7 +141,8 @@ export class Deliveries {
     if (started && (isOfStart(outcome) || request === null)) {
       const facts = { ...factsOf(delivery), contextId: started.contextId }
       tally.count(facts)
-      this.#note(tally)
+      this.#note(tally, deliveryId)
+      if (started.status === facts.status && facts.reason === null) return this.#writer.touch()
       return this.#writer.add([factsRow(started.place, { ...facts, isStart: true }, started.inline)])
     }
     const facts = factsOf(delivery)
@@ -141,7 +155,7 @@ export class Deliveries {
       key: deliveryKeyOf(tally.prefix, deliveryId),
     }
     const text = JSON.stringify(keptRequestOf(request, rawBody ?? new Uint8Array()))
-    this.#note(tally)
+    this.#note(tally, deliveryId)
     this.#writer.add(rowsAt(place, { ...facts, isStart: false }, text))
   }
 
@@ -167,11 +181,11 @@ export class Deliveries {
     if (oldest !== undefined) this.#started.delete(oldest)
   }
 
-  #note(tally: DeliveryTally): void {
-    tally.untrimmed += 1
+  #note(tally: DeliveryTally, deliveryId: string): void {
+    tally.note(deliveryId, this.#parts.max)
     if (tally.untrimmed < this.#trimAfter) return
     tally.untrimmed = 0
-    this.#untrimmed.add(tally.prefix)
+    this.#untrimmed.add(tally)
   }
 }
 

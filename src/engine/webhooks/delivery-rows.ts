@@ -29,7 +29,7 @@ export interface DeliveryPlace {
 }
 
 /** Characters of a request, as JSON, up to which it is in the row itself. */
-const INLINE_CHARACTERS = 2048
+const INLINE_CHARACTERS = 4096
 
 /** Milliseconds for which a delivery is kept at most, also one of an endpoint that is gone. */
 export const DELIVERY_KEPT_MS = 30 * 86_400_000
@@ -50,8 +50,14 @@ export function prefixOf({ package: owner, fluxName, urlPath }: EndpointName): s
 /** Ids ascend with time, and stores list rows by ascending keys: here, the newest goes first. */
 export const deliveryKeyOf = (prefix: string, deliveryId: string): string => prefix + inverted(deliveryId)
 
-const inverted = (deliveryId: string): string =>
-  Buffer.from(Buffer.from(deliveryId.replaceAll('-', ''), 'hex').map((byte) => 255 - byte)).toString('hex')
+const inverted = (deliveryId: string): string => invertedHex(deliveryId.replaceAll('-', ''))
+
+const invertedHex = (hex: string): string =>
+  Buffer.from(Buffer.from(hex, 'hex').map((byte) => 255 - byte)).toString('hex')
+
+/** Of a key, the id of the delivery. */
+export const deliveryIdIn = (prefix: string, key: string): string =>
+  invertedHex(key.slice(prefix.length)).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 
 /** Of the row of its own that has the request. */
 export const requestKeyOf = (deliveryId: string): string => `request:${deliveryId}`

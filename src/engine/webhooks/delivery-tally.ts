@@ -6,6 +6,9 @@ import type { DeliveryFacts } from './delivery-rows.ts'
 /** Refused deliveries that are kept of an endpoint. */
 const MAX_REFUSED = 100
 
+/** Ids that are known of an endpoint. Where more deliveries are kept, they are counted in the store. */
+const MAX_WRITTEN = 10_000
+
 /** Characters of a reason that are kept: it may quote a request. */
 const MAX_REASON_CHARACTERS = 500
 
@@ -31,6 +34,8 @@ export class DeliveryTally {
   last: DeliveryFacts | null = null
   /** Rows written since those beyond the bound were removed. */
   untrimmed = 0
+  /** Ids of the newest deliveries that this server has written, as many as are kept, the oldest first. */
+  readonly #written: string[] = []
   readonly #refused: DeliveryFacts[] = []
   /** Place of the oldest, once there are as many as may be. */
   #oldest = 0
@@ -42,6 +47,23 @@ export class DeliveryTally {
   count(facts: DeliveryFacts): void {
     this.counts[facts.outcome] += 1
     this.last = facts
+  }
+
+  /** Notes that it is written. */
+  note(deliveryId: string, max: number): void {
+    this.untrimmed += 1
+    if (max > MAX_WRITTEN) return
+    this.#written.push(deliveryId)
+    // In pieces, since it moves the others.
+    if (this.#written.length >= 2 * max) this.#written.splice(0, this.#written.length - max)
+  }
+
+  /** The id of a delivery before which there is nothing but surplus; null: it is not known. */
+  surplusAfter(max: number): string | null {
+    const newest = this.#written.slice(-max)
+    if (newest.length < max) return null
+    // They are noted in the order of their answers.
+    return newest.reduce((one, other) => (other < one ? other : one))
   }
 
   refuse(facts: DeliveryFacts): void {

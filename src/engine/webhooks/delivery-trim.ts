@@ -1,12 +1,12 @@
-// engine/webhooks: removes deliveries beyond the newest so many of an endpoint, in all partitions. One endpoint at a time
-// is gone over, after a tenth of that number was written: so a delivery costs the reading of about eleven rows, later.
+// engine/webhooks: removes deliveries beyond the newest so many of an endpoint, in all partitions. Of what this server
+// writes, it knows behind which one the surplus begins, so only surplus is read; at the start the others are counted.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { removalOfDelivery, storedDeliveryOf } from './delivery-rows.ts'
+import { deliveryIdIn, removalOfDelivery } from './delivery-rows.ts'
 import { commitsOf } from './delivery-writer.ts'
-import { NewestFirst, type DeliveryRow } from './newest-first.ts'
+import { NewestFirst } from './newest-first.ts'
 
 export interface DeliveryTrimParts {
   readonly store: Store
@@ -20,8 +20,8 @@ const STRIDE = 128
 
 export class DeliveryTrim {
   readonly #parts: DeliveryTrimParts
-  /** Endpoints that are to be gone over, by what their keys begin with. */
-  readonly #asked = new Set<string>()
+  /** By what the keys of an endpoint begin with: the id behind which all is surplus; null: it is not known. */
+  readonly #asked = new Map<string, string | null>()
   #running: Promise<void> | null = null
   #stopped = false
 
@@ -29,10 +29,13 @@ export class DeliveryTrim {
     this.#parts = parts
   }
 
-  /** Begins at once, or after those that were asked for before. */
-  ask(prefixes: readonly string[]): void {
+  /**
+   * Begins at once, or after those that were asked for before. By what the keys of an endpoint begin with: the id of a
+   * delivery before which there is nothing but surplus; null: it is not known.
+   */
+  ask(endpoints: ReadonlyMap<string, string | null>): void {
     if (this.#stopped) return
-    for (const prefix of prefixes) this.#asked.add(prefix)
+    for (const [prefix, after] of endpoints) this.#asked.set(prefix, after)
     this.#running ??= this.#run().finally(() => {
       this.#running = null
     })
@@ -48,9 +51,9 @@ export class DeliveryTrim {
     const { store, log } = this.#parts
     try {
       if ((await store.countRows({ space: 'deliveries' })) === 0) this.#asked.clear()
-      for (const prefix of this.#asked) {
+      for (const [prefix, after] of this.#asked) {
         this.#asked.delete(prefix)
-        await this.#trim(prefix)
+        await this.#trim(prefix, after)
         if (this.#stopped) return
       }
     } catch (error) {
@@ -60,13 +63,14 @@ export class DeliveryTrim {
     }
   }
 
-  async #trim(prefix: string): Promise<void> {
-    const { store, max } = this.#parts
-    const rows = new NewestFirst(store, [prefix], null)
+  async #trim(prefix: string, after: string | null): Promise<void> {
+    const { store } = this.#parts
+    const max = after === null ? this.#parts.max : 0
+    const rows = new NewestFirst(store, [prefix], after)
     let removals: RowWrite[] = []
     for (let seen = 1; !this.#stopped; seen += 1) {
       const row = await rows.next()
-      if (row !== null && seen > max) removals.push(...removalsOf(row))
+      if (row !== null && seen > max) removals.push(...removalOfDelivery(row, deliveryIdIn(prefix, row.key)))
       if (row === null || removals.length >= STRIDE) {
         for (const commit of commitsOf(removals)) await store.commit({ writes: [], rows: commit })
         removals = []
@@ -74,14 +78,5 @@ export class DeliveryTrim {
       if (row === null) return
       if (seen % STRIDE === 0) await nextTurn()
     }
-  }
-}
-
-function removalsOf(row: DeliveryRow): RowWrite[] {
-  try {
-    return removalOfDelivery(row, storedDeliveryOf(row).deliveryId)
-  } catch {
-    // It is damaged. The row of its request, if it has one, expires.
-    return removalOfDelivery(row, '').slice(0, 1)
   }
 }

@@ -44,6 +44,11 @@ export class DeliveryWriter {
     this.#schedule(GATHER_MS)
   }
 
+  /** Rows were written elsewhere: `onWritten` is called a moment later. */
+  touch(): void {
+    this.#schedule(GATHER_MS)
+  }
+
   /** Writes what waits now, unless the store is not there. For who reads the rows: what was answered is among them. */
   async flush(): Promise<void> {
     if (this.#writing) await this.#writing

@@ -122,7 +122,11 @@ function start(
   const input = webhookInputOf(flux, textsOf)
   const shown = { shown: request, raw: rawBody }
   const { answerRows, options } = startUnder(keeping, webhook.answer === 'accepted')
-  const rows: RowsOf = (...start) => [...(options.rows?.(...start) ?? []), ...deliveries.rowsOf(call, start[1])]
+  const rows: RowsOf = (...start) => {
+    const [, record] = start
+    const answer = webhook.answer === 'accepted' ? acceptedAs(record) : answerOf(record, flux)
+    return [...(options.rows?.(...start) ?? []), ...deliveries.rowsOf(call, record, answer)]
+  }
   return mailboxes
     .start(
       { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown, answerRows },
