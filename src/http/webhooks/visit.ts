@@ -49,13 +49,21 @@ export class Visit {
 
   /** @param now epoch milliseconds */
   delivery(result: { readonly status: number } | { readonly error: unknown }, now: number): Delivery {
-    const settlement = this.#settlement('error' in result ? result.error : null)
+    const { outcome, status, contextId, reason } = this.#settlement('error' in result ? result.error : null)
+    const { deliveryId, endpoint, method, path, time } = this.#about
+    // Without spreads, which take most of the time of a forged request here.
     return {
-      ...this.#about,
-      ...settlement,
-      status: 'status' in result ? result.status : settlement.status,
-      duration: Math.max(0, now - this.#about.time),
+      deliveryId,
+      endpoint,
+      method,
+      path,
+      time,
+      outcome,
+      status: 'status' in result ? result.status : status,
+      duration: Math.max(0, now - time),
+      contextId,
       replayOf: null,
+      reason,
       request: this.request,
       rawBody: this.rawBody,
     }
