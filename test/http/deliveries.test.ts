@@ -126,8 +126,15 @@ describe.each([
 
   const underWay = new Set<Promise<unknown>>()
 
+  /** What reads of rows wait for. */
+  let gate: Promise<void> = Promise.resolve()
+
   const watched = (given: Store): Store =>
     withVerbs(given, {
+      async listRows(query) {
+        await gate
+        return given.listRows(query)
+      },
       async commit(request) {
         const commit = given.commit(request)
         underWay.add(commit)
@@ -188,6 +195,20 @@ describe.each([
     const response = await served.app.request(`${LIST}/replay?deliveryId=${deliveryId}`, { method: 'POST' })
     return { status: response.status, answer: JSON.parse(await response.text()) }
   }
+
+  test('a bounded number of lists is gathered at once', async () => {
+    const list = () => served.app.request(LIST)
+    let open = (): void => {}
+    gate = new Promise((resolve) => {
+      open = resolve
+    })
+    const held = Array.from({ length: 32 }, list)
+    const refused = await list()
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
+    open()
+    for (const answer of await Promise.all(held)) expect(answer.status).toBe(200)
+    expect((await list()).status).toBe(200)
+  })
 
   const endpointOf = (path: string): Endpoint => {
     const found = served.bench.engine.webhooks.find('POST', [path])
