@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Hono } from 'hono'
 import type { DeliveryView } from '../../src/api/list-deliveries.ts'
 import type { WebhookView } from '../../src/api/list-webhooks.ts'
+import { deferred } from '../../src/engine/webhooks/deferred.ts'
 import type { Env } from '../../src/http/request/incoming.ts'
 import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
 import { explore } from '../../src/store/redis/connection.ts'
@@ -197,17 +198,14 @@ describe.each([
   }
 
   test('a bounded number of lists is gathered at once', async () => {
-    const list = () => served.app.request(LIST)
-    let open = (): void => {}
-    gate = new Promise((resolve) => {
-      open = resolve
-    })
-    const held = Array.from({ length: 32 }, list)
-    const refused = await list()
+    const { promise, resolve: letRead } = deferred<void>()
+    gate = promise
+    const held = Array.from({ length: 32 }, () => served.app.request(LIST))
+    const refused = await served.app.request(LIST)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
-    open()
+    letRead()
     for (const answer of await Promise.all(held)) expect(answer.status).toBe(200)
-    expect((await list()).status).toBe(200)
+    expect((await served.app.request(LIST)).status).toBe(200)
   })
 
   const endpointOf = (path: string): Endpoint => {
