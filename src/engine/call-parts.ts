@@ -5,6 +5,8 @@ import type { EngineParts } from './engine-parts.ts'
 
 /** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
 const MAX_REPLAYS = 100
+/** Lists of deliveries that are gathered at once; each takes a few MB of memory until it is written. */
+const MAX_LISTS = 32
 
 /** What the engine itself is made of. */
 type Own = Pick<
@@ -45,6 +47,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     webhooks: core.webhooks,
     deliveries: core.deliveries,
     settlementOf: webhooks.settlementOf,
+    lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
   }
 }

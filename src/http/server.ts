@@ -70,6 +70,9 @@ export async function listen(
     errorHandler: (error) => onListenerError(error, log),
   })
   const server = createServer({ ServerResponse: responseClass(() => closing), ...timeoutsOf(deadlines) })
+  // Their bytes are bounded. By its own bound, Node would pass over the last ones without a word, and a proof or a key
+  // that comes twice with different values would not be noticed.
+  server.maxHeadersCount = 0
   const connections = new Connections(server, { maxConnections, answerTimeout: deadlines.answer })
   server.on('request', (request, response) => {
     if (connections.isRefused(request.socket)) return

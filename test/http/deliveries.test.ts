@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Hono } from 'hono'
 import type { DeliveryView } from '../../src/api/list-deliveries.ts'
 import type { WebhookView } from '../../src/api/list-webhooks.ts'
+import { deferred } from '../../src/engine/webhooks/deferred.ts'
 import type { Env } from '../../src/http/request/incoming.ts'
 import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
 import { explore } from '../../src/store/redis/connection.ts'
@@ -126,8 +127,15 @@ describe.each([
 
   const underWay = new Set<Promise<unknown>>()
 
+  /** What reads of rows wait for. */
+  let gate: Promise<void> = Promise.resolve()
+
   const watched = (given: Store): Store =>
     withVerbs(given, {
+      async listRows(query) {
+        await gate
+        return given.listRows(query)
+      },
       async commit(request) {
         const commit = given.commit(request)
         underWay.add(commit)
@@ -188,6 +196,17 @@ describe.each([
     const response = await served.app.request(`${LIST}/replay?deliveryId=${deliveryId}`, { method: 'POST' })
     return { status: response.status, answer: JSON.parse(await response.text()) }
   }
+
+  test('a bounded number of lists is gathered at once', async () => {
+    const { promise, resolve: letRead } = deferred<void>()
+    gate = promise
+    const held = Array.from({ length: 32 }, () => served.app.request(LIST))
+    const refused = await served.app.request(LIST)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
+    letRead()
+    for (const answer of await Promise.all(held)) expect(answer.status).toBe(200)
+    expect((await served.app.request(LIST)).status).toBe(200)
+  })
 
   const endpointOf = (path: string): Endpoint => {
     const found = served.bench.engine.webhooks.find('POST', [path])

@@ -148,6 +148,16 @@ describe.each([
     return { ...sent, headers: [...(sent.headers ?? []), ...proof] }
   }
   const post = (sent: Sent) => sendTo(live.url, sent)
+  test('a proof is looked for among all headers, however many there are', async () => {
+    const fill = Array.from({ length: 2100 }, (): HeaderPair => ['a', ''])
+    const send = (...proofs: string[]) => {
+      const [first, ...others] = proofs.map((value): HeaderPair => ['X-Own', value])
+      return post({ path: '/api/ownToken', headers: [...(first ? [first] : []), ...fill, ...others] })
+    }
+    expect((await send('the-first-secret', 'another')).status).toBe(401)
+    expect((await send('the-first-secret', 'the-first-secret')).status).toBe(200)
+  })
+
   describe.each(names)('%s', (name) => {
     test('lets in whoever knows one of the secrets', async () => {
       for (const secret of [0, 1]) {

@@ -54,6 +54,8 @@ export interface CallParts {
   readonly webhooks: WebhookApi
   readonly deliveries: Deliveries
   readonly settlementOf: SettlementOf
+  /** Lists of deliveries that are gathered at once. */
+  readonly lists: CountBound
   /** Deliveries that are sent again, at once. */
   readonly replays: CountBound
 }

@@ -61,7 +61,12 @@ export async function listDeliveriesPage(env: CallEnv, given: DeliveriesRequest 
   // The newest is the last.
   refused.sort((one, other) => (one.facts.deliveryId < other.facts.deliveryId ? -1 : 1))
   const rows = new NewestFirst(env.store, [...paths.keys()], behind)
-  return pageOf(env, { limit, outcome, skip }, { all: new Merged(env, rows, refused), paths })
+  env.lists.take()
+  try {
+    return await pageOf(env, { limit, outcome, skip }, { all: new Merged(env, rows, refused), paths })
+  } finally {
+    env.lists.release()
+  }
 }
 
 /** Stored and refused ones, newest first. */
