@@ -3,8 +3,8 @@ import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
 import type { EngineParts } from './engine-parts.ts'
 
-/** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
-const MAX_REPLAYS = 100
+/** Deliveries of webhooks that are sent again at once; each holds its request in memory, and may wait for its workflow. */
+const MAX_REPLAYS = 16
 /** Lists of deliveries that are gathered at once; each takes a few MB of memory until it is written. */
 const MAX_LISTS = 32
 

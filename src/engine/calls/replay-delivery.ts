@@ -2,7 +2,6 @@
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
 import { check } from '../../api/check.ts'
 import { REPLAY_DELIVERY, type ReplayAnswer, type ReplayRequest } from '../../api/replay-delivery.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
@@ -41,8 +40,7 @@ export async function replayDelivery(env: CallEnv, given: ReplayRequest): Promis
   try {
     await env.deliveries.flush()
     const found = await find(env, deliveryId)
-    const { flux, endpoint } = endpointOf(env, found)
-    requireRole(env, flux, 'invoke')
+    const endpoint = endpointOf(env, found)
     if (found.delivery.outcome === 'handshake')
       throw conflict(`the delivery '${deliveryId}' was a test of the endpoint, which starts nothing`)
     const sent = (await ofContext(env, found)) ?? (await ofRows(env, found))
@@ -84,18 +82,19 @@ async function find(env: CallEnv, deliveryId: string): Promise<Found> {
   throw unknown()
 }
 
-/** @throws FluxError `conflict` when the webhook has gone meanwhile, or no longer takes the method */
+/** @throws FluxError when the caller may not reach the service; `conflict` when the webhook has gone meanwhile, or no longer takes the method */
 function endpointOf(
-  { catalog }: CallEnv,
+  env: CallEnv,
   { endpoint: { package: owner, fluxName, urlPath }, delivery: { method } }: Found,
-): { readonly flux: CompiledFlux; readonly endpoint: Endpoint } {
-  const flux = catalog.find(owner, fluxName)
+): Endpoint {
+  const flux = env.catalog.find(owner, fluxName)
+  if (flux) requireRole(env, flux, 'invoke')
   const ofMethod = (name: string) =>
     flux?.webhooks.find((one) => one.urlPath === urlPath && one.httpMethods.includes(name))
   const webhook = ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
   if (!flux || !webhook) throw conflict(`'${fluxName}' has no webhook any more that takes ${method} ${urlPath}`)
   const { timeout, verify } = webhook
-  return { flux, endpoint: { package: owner, fluxName, urlPath, timeout, verify } }
+  return { package: owner, fluxName, urlPath, timeout, verify }
 }
 
 /** The whole request, of the context that it started; null: there is none any more. */
