@@ -1,6 +1,7 @@
 // The machine is one of XState's own: it can be shown, restored and run without our server, and ends up where the
 // server does.
 import { join } from 'node:path'
+import * as fc from 'fast-check'
 import { createActor, initialTransition, transition as publicTransition, type AnyMachineSnapshot } from 'xstate'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openCatalog, type Catalog } from '../../../src/definitions/catalog.ts'
@@ -14,7 +15,7 @@ import { initialRecordOf } from '../../../src/engine/start-request.ts'
 import { turnStateOf, type TurnState } from '../../../src/engine/interpreter/turn-state.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import { stepRunner } from '../../../src/steps/runner.ts'
-import { quiet } from '../../definitions/catalog-files.ts'
+import { folderOf, open, quiet } from '../../definitions/catalog-files.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
@@ -71,6 +72,52 @@ function eventsFor({ states }: CompiledFlux, { epoch, attempt }: TurnState, dept
 }
 
 const DEPTH = 5
+/** Generated ones. */
+const SERVICES = 1000
+/** Transitions of these, at least. */
+const COMPARED = 5_000
+
+/**
+ * Compares our way into XState with its public `transition()`, on those events that `choose` picks, wherever they lead.
+ * Gives the number of transitions.
+ */
+function compareWithXState(
+  flux: CompiledFlux,
+  choose: (events: MachineEvent[]) => MachineEvent[],
+  depthLimit: number,
+): number {
+  const machine = machineOf(flux)
+  const [begun] = initialTransition(machine, seed(flux))
+  let compared = 0
+  const visit = (
+    before: AnyMachineSnapshot,
+    phase: Parameters<typeof transition>[1],
+    state: TurnState,
+    events: MachineEvent[],
+    depth: number,
+  ) => {
+    for (const event of events) {
+      // A budget is spent by the try.
+      const fresh = { ...event, env: { ...envAt(event.env?.turn.now ?? NOW) } }
+      const [after, actions] = publicTransition(machine, before, { ...event, env: envAt(event.env?.turn.now ?? NOW) })
+      const ours = transition(flux, phase, state, fresh)
+      compared += 1
+      if (!ours) {
+        expect(after).toBe(before)
+        continue
+      }
+      expect(ours.state).toEqual(after.context)
+      expect(after.value).toEqual(valueOf(flux, ours.phase, ours.state.data.state))
+      expect(ours.effect).toBe(
+        actions.map(({ type }) => String(type)).findLast((type) => type === 'step' || type === 'child') ?? null,
+      )
+      if (depth < depthLimit && after.status === 'active')
+        visit(after, ours.phase, ours.state, choose(eventsFor(flux, ours.state, depth + 1)), depth + 1)
+    }
+  }
+  visit(begun, 'begin', seed(flux), [{ type: 'START', state: flux.startState, env: envAt(NOW) }], 0)
+  return compared
+}
 
 describe.each([
   'ApprovalWithTimeout',
@@ -88,37 +135,7 @@ describe.each([
   test("does by our way into XState what XState's public transition() does, wherever a context can get", () => {
     const flux = catalog.findAnywhere(fluxName)[0]
     if (!flux) throw new Error('there is no such example')
-    const machine = machineOf(flux)
-    const [begun] = initialTransition(machine, seed(flux))
-    let compared = 0
-    const visit = (
-      before: AnyMachineSnapshot,
-      phase: Parameters<typeof transition>[1],
-      state: TurnState,
-      events: MachineEvent[],
-      depth: number,
-    ) => {
-      for (const event of events) {
-        // A budget is spent by the try.
-        const fresh = { ...event, env: { ...envAt(event.env?.turn.now ?? NOW) } }
-        const [after, actions] = publicTransition(machine, before, { ...event, env: envAt(event.env?.turn.now ?? NOW) })
-        const ours = transition(flux, phase, state, fresh)
-        compared += 1
-        if (!ours) {
-          expect(after).toBe(before)
-          continue
-        }
-        expect(ours.state).toEqual(after.context)
-        expect(after.value).toEqual(valueOf(flux, ours.phase, ours.state.data.state))
-        expect(ours.effect).toBe(
-          actions.map(({ type }) => String(type)).findLast((type) => type === 'step' || type === 'child') ?? null,
-        )
-        if (depth < DEPTH && after.status === 'active')
-          visit(after, ours.phase, ours.state, eventsFor(flux, ours.state, depth + 1), depth + 1)
-      }
-    }
-    visit(begun, 'begin', seed(flux), [{ type: 'START', state: flux.startState, env: envAt(NOW) }], 0)
-    expect(compared).toBeGreaterThan(0)
+    expect(compareWithXState(flux, (events) => events, DEPTH)).toBeGreaterThan(0)
   })
 
   test('goes on in stock XState from what the store has', () => {
@@ -166,4 +183,74 @@ test('a service whose states have odd names runs', () => {
   const names = ['__proto__', 'constructor', 'a.b', '#x', 'xstate.done', '$completed', '1']
   for (const name of names) expect(nodeName(name)).not.toContain('.')
   expect(new Set(names.map(nodeName)).size).toBe(names.length)
+})
+
+const some = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
+
+describe('the machine of any service', () => {
+  const names = ['a', 'b', 'c', 'd']
+  const line = fc.constantFrom(
+    { type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] },
+    { type: 'set', expression: '$fluxEvent', evaluate: true, to: ['text'] },
+    // It fails.
+    { type: 'set', expression: 'no number', to: ['n'] },
+  )
+  const lines = fc.array(line, { maxLength: 2 })
+  const target = fc.record({
+    to: fc.constantFrom(...names),
+    event: some(fc.constantFrom('go', 'stop', '$else', '$exception')),
+    wait: some(fc.constantFrom('duration:3600', 'duration:0')),
+  })
+  const action = fc.oneof(
+    fc.record({ type: fc.constant('map'), lines }),
+    fc.record({
+      type: fc.constant('invokeCode'),
+      className: fc.constant('functions'),
+      methodName: fc.constant('run'),
+      inputs: fc.constant([]),
+      outputs: fc.constant([]),
+      retry: some(fc.record({ maxAttempts: fc.integer({ min: 1, max: 3 }), delay: fc.constantFrom(0, 1) })),
+    }),
+    fc.record({
+      type: fc.constant('invokeFlux'),
+      name: fc.constant('Child'),
+      inputs: fc.constant([]),
+      outputs: fc.constant([]),
+    }),
+  )
+  const stateOf = (name: string) =>
+    fc.record({
+      name: fc.constant(name),
+      waiting: fc.boolean(),
+      action: some(action),
+      transitions: fc.uniqueArray(target, { minLength: 1, maxLength: 4, selector: ({ event }) => event ?? '' }),
+    })
+  const service = fc.record({
+    output: fc.constant([{ name: 'n', type: 'integer', defaultValue: 0 }, { name: 'text' }]),
+    states: fc.tuple(...names.map(stateOf)),
+  })
+  const files = {
+    'p/functions.ts': 'export const run = () => ({ ok: true })',
+    'p/Child.flux': { states: [{ name: 'end' }] },
+  }
+
+  test('does the same by our way as by the public one', async () => {
+    const sampled = fc.sample(service, { numRuns: SERVICES, seed: 20261122 })
+    const own = Object.fromEntries(sampled.map((source, index) => [`p/S${index}.flux`, source]))
+    const services = (await open(await folderOf({ ...files, ...own }))).catalog.all()
+    // Some have faults, such as two transitions for one event.
+    expect(services.length).toBeGreaterThan(SERVICES / 10)
+    let compared = 0
+    for (const [index, flux] of services.entries()) {
+      // Some of the events at each place: a path that branches.
+      let at = index
+      const choose = (events: MachineEvent[]) =>
+        [0, 1, 2].flatMap(() => {
+          at = (at * 1_103_515_245 + 12_345) % 2_147_483_648
+          return events[(at >> 8) % events.length] ?? []
+        })
+      compared += compareWithXState(flux, choose, 6)
+    }
+    expect(compared).toBeGreaterThan(COMPARED)
+  })
 })
