@@ -10,7 +10,7 @@ import { SECRET } from './services.ts'
 /** Forged requests in a second. */
 const FLOOD = 2000
 /** Of a whole run; else as long as a round. */
-const FLOOD_SECONDS = 30
+const FLOOD_SECONDS = 60
 /** Events of other callers in a second, and their connections: few enough that the server has time for both. */
 const OTHERS = { perSecond: 500, connections: 16 }
 
