@@ -75,10 +75,33 @@ function formsOf(value: string): string[] {
   return [
     value,
     JSON.stringify(value).slice(1, -1),
-    ...(value.isWellFormed() ? [encodeURIComponent(value)] : []),
+    ...inUrls(value),
+    // As Node gives the bytes of a header.
+    Buffer.from(value).toString('latin1'),
     ...encoded,
     ...encoded.map((text) => text.replaceAll('+', '-').replaceAll('/', '_')),
   ]
+}
+
+/** As encoders write it in a query, a form or a path: they differ in what they escape, and in the case of escapes. */
+function inUrls(value: string): string[] {
+  if (!value.isWellFormed()) return []
+  const url = new URL('http://host')
+  url.search = `-${value}`
+  url.pathname = `-${value}`
+  const texts = [
+    encodeURIComponent(value),
+    encodeURI(value),
+    new URLSearchParams([['', value]]).toString().slice(1),
+    url.search.slice(2),
+    url.pathname.slice(2),
+  ]
+  return (
+    texts
+      .flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (escape) => escape.toLowerCase())])
+      // URLs drop line breaks, and segments before "..".
+      .filter(({ length }) => length >= MIN_CHARACTERS)
+  )
 }
 
 /**

@@ -4,7 +4,15 @@ import { argumentsWithSecrets, marksOf, storeReferences } from '../../src/model/
 import { SecretRedactor } from '../../src/model/secret-redactor.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 
-const redactor = SecretRedactor.of(['s3cret-value', '12345678', 'quo"te\nnewline', 'value-and-more', 'short'])
+const redactor = SecretRedactor.of([
+  's3cret-value',
+  '12345678',
+  'quo"te\nnewline',
+  'value-and-more',
+  "it's a+b (c)!",
+  'größer-als',
+  'short',
+])
 
 describe('a value is hidden', () => {
   test.each<[string, unknown]>([
@@ -19,6 +27,11 @@ describe('a value is hidden', () => {
       expect.stringMatching(/^[\w=]{0,8}\[redacted\][\w=]{6,12}$/),
     ]),
     [Buffer.from('a?>?>s3cret-value').toString('base64url'), expect.stringContaining('[redacted]')],
+    [`?${new URLSearchParams({ q: "it's a+b (c)!" }).toString()}`, '?q=[redacted]'],
+    [`/${encodeURI("it's a+b (c)!")}/x`, '/[redacted]/x'],
+    [`?q=${encodeURIComponent('quo"te\nnewline').toLowerCase()}`, '?q=[redacted]'],
+    [new URL("http://host/?q=it's a+b (c)!").href, 'http://host/?q=[redacted]'],
+    [Buffer.from('größer-als').toString('latin1'), '[redacted]'],
     ['short', 'short'],
     ['s3cret-valu', 's3cret-valu'],
   ])('in the text %j', (text, shown) => expect(redactor?.text(text)).toEqual(shown))
@@ -38,6 +51,11 @@ describe('a value is hidden', () => {
     expect(
       redactor?.error({ message: text, type: text, className: text, realException: { name: [text] }, stack: text }),
     ).toEqual({ message: shown, type: shown, className: shown, realException: { name: [shown] }, stack: shown })
+  })
+
+  test('and nothing else, where a URL would drop most of it', () => {
+    const odd = SecretRedactor.of(['aaaaaaaa/../..', '\n\n\n\n\n\n\na'])
+    expect(odd?.text('a banana http://host/')).toBe('a banana http://host/')
   })
 
   test('but not if it has fewer than 8 characters', () => {
