@@ -30,7 +30,9 @@ function open() {
   const onWritten = () => {
     state.written += 1
   }
-  return { clock, lines, commits, state, writer: new DeliveryWriter({ store, clock, log, onWritten }) }
+  const lost: string[] = []
+  const onLost = ({ key }: RowWrite) => lost.push(key)
+  return { clock, lines, commits, lost, state, writer: new DeliveryWriter({ store, clock, log, onWritten, onLost }) }
 }
 
 describe('rows', () => {
@@ -94,6 +96,18 @@ describe('rows', () => {
     await writer.close()
     expect(commits.flat()).toHaveLength(10_000)
     expect(lines).toEqual([{ level: 'warn', message: expect.stringContaining('are not kept'), fields: { rows: 100 } }])
+  })
+
+  test('that belong together are left out together', async () => {
+    const { commits, lost, writer } = open()
+    for (let n = 0; n < 9_999; n += 1) writer.add([row(`k${n}`)])
+    writer.add([row('facts'), row('request')])
+    expect(lost).toEqual(['facts', 'request'])
+    writer.add([row('k0', 'again'), row('k1', 'again')])
+    writer.add([row('last')])
+    await writer.close()
+    expect(commits.flat()).toHaveLength(10_000)
+    expect(commits.flat()).toEqual(expect.arrayContaining([row('k0', 'again'), row('last')]))
   })
 
   test('are written when the server stops; those that the store does not take are told of', async () => {

@@ -352,6 +352,29 @@ describe.each([
     })
   })
 
+  test('where some could not be kept, those that are there stay', async () => {
+    await again({ deliveries: 10 })
+    const request = { method: 'POST', uri: '/api/wait', headers: [], cookies: [], parameters: {}, encoded: false }
+    const filtered = (n: number, length: number) => {
+      const body = `${n} ${'x'.repeat(length)}`
+      settle({
+        outcome: 'filtered',
+        status: 204,
+        reason: null,
+        request: { ...request, body },
+        rawBody: Buffer.from(body),
+      })
+    }
+    for (let n = 0; n < 10; n += 1) filtered(n, 10)
+    expect(await listed()).toHaveLength(10)
+    // More than what may wait to be written.
+    for (let n = 10; n < 640; n += 1) filtered(n, 60_000)
+    expect((await listed()).length).toBeGreaterThanOrEqual(10)
+    await expect
+      .poll(async () => (await store.listRows({ space: 'deliveries', prefix: '', limit: 1000 })).length)
+      .toBe(20)
+  })
+
   test('secrets of the request are in none of the rows', async () => {
     const secrets = {
       'x-api-key': 'SECRETHEADER1234567',

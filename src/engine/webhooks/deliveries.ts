@@ -11,6 +11,7 @@ import {
   deliveryKeyOf,
   factsRow,
   inlineOf,
+  prefixIn,
   prefixOf,
   requestRow,
   type DeliveryFacts,
@@ -73,7 +74,9 @@ export class Deliveries {
       this.#trim.ask(new Map([...this.#untrimmed].map((tally) => [tally.prefix, tally.surplusAfter(max)])))
       this.#untrimmed.clear()
     }
-    this.#writer = new DeliveryWriter({ store, clock, log, onWritten })
+    // What is not in the store must not be counted there: the surplus would begin too early.
+    const onLost = ({ key }: RowWrite) => this.#tallies.get(prefixIn(key))?.forgetWritten()
+    this.#writer = new DeliveryWriter({ store, clock, log, onWritten, onLost })
     this.#trimAfter = Math.max(1, Math.floor(max / 10))
   }
 

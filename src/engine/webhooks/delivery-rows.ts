@@ -47,6 +47,9 @@ export function prefixOf({ package: owner, fluxName, urlPath }: EndpointName): s
   return `${hash.slice(0, HASH_CHARACTERS)}:`
 }
 
+/** Of a key, what those of all deliveries of the endpoint begin with. */
+export const prefixIn = (key: string): string => key.slice(0, key.indexOf(':') + 1)
+
 /** Ids ascend with time, and stores list rows by ascending keys: here, the newest goes first. */
 export const deliveryKeyOf = (prefix: string, deliveryId: string): string => prefix + inverted(deliveryId)
 

@@ -58,6 +58,11 @@ export class DeliveryTally {
     if (this.#written.length >= 2 * max) this.#written.splice(0, this.#written.length - max)
   }
 
+  /** Notes that some of them are not in the store: until as many were written again, it counts. */
+  forgetWritten(): void {
+    this.#written.length = 0
+  }
+
   /** The id of a delivery before which there is nothing but surplus; null: it is not known. */
   surplusAfter(max: number): string | null {
     const newest = this.#written.slice(-max)

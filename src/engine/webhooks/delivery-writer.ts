@@ -12,6 +12,8 @@ export interface DeliveryWriterParts {
   readonly log: Log
   /** Called when all that waited is written. */
   readonly onWritten: () => void
+  /** Called with a row that will not be written. */
+  readonly onLost: (row: RowWrite) => void
 }
 
 /** Milliseconds that rows wait for others, and after which they are tried again. */
@@ -40,7 +42,7 @@ export class DeliveryWriter {
 
   /** All of the rows are in one partition. Only one of the servers writes a key. */
   add(rows: readonly RowWrite[]): void {
-    for (const row of rows) this.#take(row)
+    this.#take(rows)
     this.#schedule(GATHER_MS)
   }
 
@@ -70,14 +72,16 @@ export class DeliveryWriter {
       this.#parts.log.warn('deliveries of webhooks could not be written', { rows: this.#waiting.size })
   }
 
-  #take(row: RowWrite): void {
-    const characters = charactersIn(row) - charactersIn(this.#waiting.get(row.key))
-    const isFull = this.#waiting.size >= MAX_ROWS || this.#characters + characters > MAX_CHARACTERS
-    if (isFull && !this.#waiting.has(row.key)) {
-      this.#leftOut += 1
+  /** All of them or none, since a delivery without its request would push out a whole one. */
+  #take(rows: readonly RowWrite[]): void {
+    const characters = rows.reduce((sum, row) => sum + charactersIn(row) - charactersIn(this.#waiting.get(row.key)), 0)
+    const isFull = this.#waiting.size + rows.length > MAX_ROWS || this.#characters + characters > MAX_CHARACTERS
+    if (isFull && !rows.every(({ key }) => this.#waiting.has(key))) {
+      this.#leftOut += rows.length
+      rows.forEach(this.#parts.onLost)
       return
     }
-    this.#waiting.set(row.key, row)
+    for (const row of rows) this.#waiting.set(row.key, row)
     this.#characters += characters
   }
 
@@ -111,7 +115,7 @@ export class DeliveryWriter {
   }
 
   async #commit(rows: readonly RowWrite[]): Promise<boolean> {
-    const { store, log } = this.#parts
+    const { store, log, onLost } = this.#parts
     try {
       await store.commit({ writes: [], rows })
       return false
@@ -121,13 +125,14 @@ export class DeliveryWriter {
         return true
       }
       log.error('deliveries of webhooks could not be written', { rows: rows.length, error })
+      rows.forEach(onLost)
       return false
     }
   }
 
   /** What came meanwhile is newer. */
   #putBack(rows: readonly RowWrite[]): void {
-    for (const row of rows) if (!this.#waiting.has(row.key)) this.#take(row)
+    for (const row of rows) if (!this.#waiting.has(row.key)) this.#take([row])
   }
 
   #tellLeftOut(): void {
