@@ -375,6 +375,16 @@ describe.each([
       .toBe(20)
   })
 
+  test('the last one is the one that came last, also when an earlier one is answered after it', async () => {
+    const slow = deliver('/slow')
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    settle({ reason: null }, 'slow')
+    await served.bench.advance(2_000)
+    expect((await slow).status).toBe(504)
+    const view = (await served.bench.listWebhooks()).find(({ urlPath }) => urlPath === '/slow')
+    expect(view).toMatchObject({ counts: { timeout: 1 }, last: { outcome: 'signature-invalid' } })
+  })
+
   test('secrets of the request are in none of the rows', async () => {
     const secrets = {
       'x-api-key': 'SECRETHEADER1234567',

@@ -46,7 +46,8 @@ export class DeliveryTally {
 
   count(facts: DeliveryFacts): void {
     this.counts[facts.outcome] += 1
-    this.last = facts
+    // A late answer is to an earlier one.
+    if (this.last === null || facts.deliveryId >= this.last.deliveryId) this.last = facts
   }
 
   /** Notes that it is written. */
