@@ -385,6 +385,21 @@ describe.each([
     expect(view).toMatchObject({ counts: { timeout: 1 }, last: { outcome: 'signature-invalid' } })
   })
 
+  test('one that is damaged hides no other', async () => {
+    await deliver('/wait')
+    await deliver('/wait')
+    await listed()
+    const [{ deliveryId } = { deliveryId: '' }] = await listed('?urlPath=/wait')
+    await again()
+    const rows = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
+    const row = rows.find(({ value }) => value.includes(deliveryId))
+    if (!row) throw new Error('it is not there')
+    await store.commit({ writes: [], rows: [{ ...row, space: 'deliveries', value: '{', expiresAt: null }] })
+    expect(await listed('?urlPath=/wait')).toHaveLength(1)
+    const views = await served.bench.listWebhooks()
+    expect(views.find(({ urlPath }) => urlPath === '/wait')).toMatchObject({ last: { outcome: 'accepted' } })
+  })
+
   test('secrets of the request are in none of the rows', async () => {
     const secrets = {
       'x-api-key': 'SECRETHEADER1234567',

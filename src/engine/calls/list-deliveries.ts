@@ -9,15 +9,9 @@ import {
   type DeliveryView,
 } from '../../api/list-deliveries.ts'
 import type { DeliveryOutcome } from '../../model/webhook.ts'
-import {
-  requestKeyOf,
-  storedDeliveryOf,
-  storedRequestOf,
-  type DeliveryFacts,
-  type StoredDelivery,
-} from '../webhooks/delivery-rows.ts'
+import { requestKeyOf, storedRequestOf, type DeliveryFacts, type StoredDelivery } from '../webhooks/delivery-rows.ts'
 import type { KeptRequest } from '../webhooks/delivery-request.ts'
-import { NewestFirst } from '../webhooks/newest-first.ts'
+import { NewestFirst, nextDelivery } from '../webhooks/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
 import { isVisible, viewOfFacts } from './list-webhooks.ts'
 
@@ -92,17 +86,11 @@ class Merged {
   }
 
   async #stored(): Promise<Listed | null> {
-    for (;;) {
-      const row = await this.#rows.next()
-      if (row === null) return null
-      const { prefix, partition, key, value } = row
-      try {
-        const delivery = storedDeliveryOf(row)
-        return { prefix, facts: delivery, stored: { partition, characters: value.length, delivery } }
-      } catch (error) {
-        this.#env.log.error("a delivery of a webhook is left out of a list: it can't be read", { key, error })
-      }
-    }
+    const next = await nextDelivery(this.#rows, this.#env.log)
+    if (next === null) return null
+    const { row, delivery } = next
+    const { prefix, partition, value } = row
+    return { prefix, facts: delivery, stored: { partition, characters: value.length, delivery } }
   }
 }
 

@@ -3,8 +3,8 @@
 import { check } from '../../api/check.ts'
 import { LIST_WEBHOOKS, type ListWebhooksRequest, type WebhookView } from '../../api/list-webhooks.ts'
 import { denial } from '../../model/caller.ts'
-import { storedDeliveryOf, type DeliveryFacts, type EndpointName } from '../webhooks/delivery-rows.ts'
-import { NewestFirst } from '../webhooks/newest-first.ts'
+import type { DeliveryFacts, EndpointName } from '../webhooks/delivery-rows.ts'
+import { NewestFirst, nextDelivery } from '../webhooks/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
 
 /** Endpoints whose last delivery is read at once. */
@@ -49,9 +49,8 @@ export const viewOfFacts = (facts: DeliveryFacts) => ({
 })
 
 /** What was settled here last may not be written yet; what came later may be on another server. */
-async function lastOf({ deliveries, store }: CallEnv, endpoint: EndpointName): Promise<DeliveryFacts | null> {
+async function lastOf({ deliveries, store, log }: CallEnv, endpoint: EndpointName): Promise<DeliveryFacts | null> {
   const { last: known, prefix } = deliveries.tallyOf(endpoint)
-  const row = await new NewestFirst(store, [prefix], null).next()
-  const stored = row && storedDeliveryOf(row)
+  const stored = (await nextDelivery(new NewestFirst(store, [prefix], null), log))?.delivery ?? null
   return stored !== null && (known === null || stored.deliveryId > known.deliveryId) ? stored : known
 }

@@ -1,8 +1,9 @@
 // engine/webhooks: the stored deliveries of some endpoints, newest first, read piece by piece from all partitions. Each
 // row is read once, and only a little ahead.
 import type { StoredRow } from '../../model/rows.ts'
+import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { deliveryKeyOf } from './delivery-rows.ts'
+import { deliveryKeyOf, storedDeliveryOf, type StoredDelivery } from './delivery-rows.ts'
 
 /** Rows of an endpoint and a partition that are read at once: first a few, then more and more. */
 const STRIDE = { first: 4, last: 128 }
@@ -78,6 +79,22 @@ export class NewestFirst {
     source.at = 0
     source.isAtEnd = source.rows.length < stride
     source.stride = Math.min(stride * 2, STRIDE.last)
+  }
+}
+
+/** The next delivery that can be read, with its row; null: there are no more. One that can't be read is logged. */
+export async function nextDelivery(
+  rows: NewestFirst,
+  log: Log,
+): Promise<{ readonly row: DeliveryRow; readonly delivery: StoredDelivery } | null> {
+  for (;;) {
+    const row = await rows.next()
+    if (row === null) return null
+    try {
+      return { row, delivery: storedDeliveryOf(row) }
+    } catch (error) {
+      log.error("a delivery of a webhook is left out of a list: it can't be read", { key: row.key, error })
+    }
   }
 }
 
