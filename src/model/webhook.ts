@@ -118,6 +118,9 @@ export interface Delivery {
   readonly rawBody: Uint8Array | null
 }
 
+/** Field of the `request` of a delivery whose request could not be parsed, so that it can't be sent again. */
+export const UNREADABLE = 'unreadable'
+
 /** How a request was answered. */
 export type Settlement = Pick<Delivery, 'outcome' | 'status' | 'contextId' | 'reason'>
 

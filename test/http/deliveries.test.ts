@@ -400,6 +400,14 @@ describe.each([
     expect(views.find(({ urlPath }) => urlPath === '/wait')).toMatchObject({ last: { outcome: 'accepted' } })
   })
 
+  test('one that can not be read is not sent again: its sender would be refused', async () => {
+    expect((await deliver('/wait', '{"n":')).status).toBe(400)
+    const [broken] = await listed()
+    expect(broken).toMatchObject({ outcome: 'invalid', status: 400, request: { unreadable: true } })
+    expect(await replay(broken?.deliveryId ?? '')).toMatchObject({ status: 409 })
+    expect(await served.bench.listContexts({})).toMatchObject([])
+  })
+
   test('secrets of the request are in none of the rows', async () => {
     const secrets = {
       'x-api-key': 'SECRETHEADER1234567',

@@ -4,7 +4,7 @@ import { check } from '../../api/check.ts'
 import { REPLAY_DELIVERY, type ReplayAnswer, type ReplayRequest } from '../../api/replay-delivery.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
+import { UNREADABLE, type Endpoint, type WebhookCall } from '../../model/webhook.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { requestShown } from '../redact/request.ts'
 import { keptBodyOf, textsOfRequest } from '../webhooks/delivery-request.ts'
@@ -115,6 +115,8 @@ async function ofRows({ store }: CallEnv, { partition, delivery }: Found): Promi
       : null
   const kept = delivery.request ?? (row && storedRequestOf(row))
   if (kept === null) throw conflict(`the request of the delivery '${deliveryId}' is not kept any more`)
+  if (kept.request[UNREADABLE] === true)
+    throw conflict(`the request of the delivery '${deliveryId}' can't be read, so there is nothing to send again`)
   const rawBody = keptBodyOf(kept)
   if (rawBody === null)
     throw conflict(

@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { malformed, unsupportedType } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import { REDACTED } from '../../model/secret-names.ts'
+import { UNREADABLE } from '../../model/webhook.ts'
 import type { HeaderPair } from '../../model/webhook-schemes/scheme.ts'
 import { fieldsToJson, pairsOf, readPairs, type FormFields } from '../request/form-fields.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
@@ -57,15 +58,17 @@ export const unreadRequest = (
   c: Context<Env>,
   rawBody: Buffer,
   { path, timeout, proofHeader }: RequestOptions,
-): JsonObject =>
-  requestOf(c, {
+): JsonObject => ({
+  ...requestOf(c, {
     uri: targetOf(c),
     headers: shownHeaders(c, proofHeader),
     parameters: parametersOf(path),
     body: rawBody.length === 0 ? null : rawBody.toString('base64'),
     timeout,
     encoded: rawBody.length > 0,
-  })
+  }),
+  [UNREADABLE]: true,
+})
 
 interface RequestFacts {
   readonly uri: string
