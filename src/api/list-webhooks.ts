@@ -94,7 +94,7 @@ export const LIST_WEBHOOKS = describeCall({
         duration: 1,
         contextId: null,
         replayOf: null,
-        reason: 'no signature fits',
+        reason: null,
       },
     },
   ],

@@ -195,7 +195,7 @@ export const schema = z.object({
   allowPrivate: setting(
     'ACTORFLUX_ALLOW_PRIVATE_ADDRESSES',
     'false',
-    'true: Http.request may reach addresses that are not public',
+    'true: Http.request, Webhooks.send and onEnd may reach addresses that are not public',
     trueOrFalse,
   ),
   skipFaulty: setting(
