@@ -163,6 +163,23 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     expect(await counts()).toEqual(ids.map(() => 1))
   })
 
+  test('an event for all is not sent, if its other key has an answer', async () => {
+    const { answer } = await run(one, both, toAll(one))
+    const again: WebhookKeys = { ...both, dedupe: { ...DEDUPE, key: HEX('e') } }
+    const changed: WebhookKeys = { ...again, idempotency: { ...HEADER, hash: 'other' } }
+    for (const server of [one, two]) {
+      await expect(run(server, changed, toAll(server, 'f'))).rejects.toMatchObject({
+        failure: { kind: 'idempotencyMismatch' },
+      })
+      expect(await run(server, again, toAll(server, 'f'))).toMatchObject({ answer, replayed: true })
+    }
+    expect(await counts()).toEqual(ids.map(() => 1))
+    // What was refused is not remembered.
+    const unheaded: WebhookKeys = { ...again, idempotency: null }
+    expect(await run(two, unheaded, toAll(two, 'g'))).toMatchObject({ replayed: false })
+    expect(await counts()).toEqual(ids.map(() => 2))
+  })
+
   test('an event for all is sent once, though ten deliveries come at once', async () => {
     const settled = await Promise.all(Array.from({ length: 10 }, () => run(one, both, toAll(one))))
     expect(settled.filter(({ replayed }) => !replayed)).toHaveLength(1)

@@ -347,6 +347,7 @@ describe.each([
       ['/by-key', { event: 'paid' }, '/send/key'],
       ['/by-key', { event: 'paid', key: '' }, '/send/key'],
       ['/by-key', { event: 'paid', key: {} }, '/send/key'],
+      ['/by-key', { event: 'paid', key: 2 ** 53 }, '/send/key'],
       ['/by-key', { event: 'paid', key: 'x'.repeat(300) }, '/key'],
       ['/by-key', { event: 'paid', key: 'x', input: 5 }, '/send/input'],
       ['/by-key', { event: 'paid', key: 'x', input: ['x'] }, '/send/input'],

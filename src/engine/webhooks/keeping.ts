@@ -8,6 +8,7 @@ import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { WebhookAnswer, WorkflowAnswer } from '../../model/webhook.ts'
 import type { Store } from '../../ports/store.ts'
 import type { KeyTry } from '../idempotency/key-try.ts'
+import { findKept } from '../idempotency/kept-row.ts'
 import type { KeptEvent } from '../idempotency/broadcast-rows.ts'
 import type { KeptBroadcasts, Manner } from '../idempotency/kept-broadcasts.ts'
 import type { SendOptions } from '../calls/send-event.ts'
@@ -67,6 +68,7 @@ export class WebhookKeeping {
     const [under, ...others] = this.#keys
     if (under === undefined) throw new Error('there is a key')
     const { key, hash, keepMs: kept } = under
+    for (const other of others) await this.#requireUnused(store, under, other)
     const broadcastKey = { key, hash, kept, isForAny: hash === '', of: SENT_TO_ALL }
     const sent = await keptBroadcasts.onceUnder(broadcastKey, event, manner)
     for (const other of others) {
@@ -78,6 +80,14 @@ export class WebhookKeeping {
       }
     }
     return sent
+  }
+
+  /** What is refused because of its other key must move nobody. @throws RowTaken */
+  async #requireUnused(store: Store, under: TriedKey, { key }: TriedKey): Promise<void> {
+    const there = await findKept(store, key)
+    // A repeat by the first key is carried on, or answered, whatever became of the other.
+    if (there === null || (await findKept(store, under.key)) !== null) return
+    throw new RowTaken({ space: 'idempotency', key, value: there.value })
   }
 }
 

@@ -34,3 +34,13 @@ export function unfit(pointer: string, detail: string): never {
   const errors = [{ pointer, detail }]
   throw new FluxError({ kind: 'malformed', detail: `${pointer} of the webhook ${detail}`, errors })
 }
+
+/**
+ * A key as text. Whole numbers beyond 2^53 − 1 are none: parsing has rounded them, so different ones are equal by now.
+ * @throws FluxError `malformed`
+ */
+export function keyTextOf(value: string | number | boolean, pointer: string): string {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    return unfit(pointer, 'must be exact, and is a number beyond 2^53 - 1: those must come as text')
+  return String(value)
+}

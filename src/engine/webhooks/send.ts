@@ -13,7 +13,7 @@ import type { Access, CallEnv } from '../calls/call-env.ts'
 import { sendEvent } from '../calls/send-event.ts'
 import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import { sentTo } from './kept-webhooks.ts'
-import { unfit, type RequestExpressions } from './request-expressions.ts'
+import { keyTextOf, unfit, type RequestExpressions } from './request-expressions.ts'
 import { webhookInputOf } from './webhook-input.ts'
 
 export interface SendParts {
@@ -138,7 +138,7 @@ function idOf(value: Json | undefined): number {
 
 function keyOf(value: Json | undefined): string {
   if (value !== '' && (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'))
-    return String(value)
+    return keyTextOf(value, pointerOf('key'))
   return unfit(pointerOf('key'), `must be text that is not empty, and is ${nameOf(value)}`)
 }
 

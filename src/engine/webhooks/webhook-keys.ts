@@ -8,7 +8,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { AnswerRow } from '../../model/record.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
-import { unfit, type RequestExpressions } from './request-expressions.ts'
+import { keyTextOf, unfit, type RequestExpressions } from './request-expressions.ts'
 
 export interface WebhookKeys {
   /** null: repeats are not looked for. Their content plays no part. */
@@ -58,8 +58,10 @@ export async function webhookKeysOf({ flux, webhook, call, expressions, keepMs }
 /** null: it came out as nothing. */
 function dedupeTextOf(key: Expression, expressions: RequestExpressions): string | null {
   const value = expressions.evaluate(key, KEY_POINTER)
-  if (typeof value === 'object' && value !== null) unfit(KEY_POINTER, 'must be text, a number or a boolean')
-  return value === null ? null : String(value)
+  if (value === null) return null
+  return typeof value === 'object'
+    ? unfit(KEY_POINTER, 'must be text, a number or a boolean')
+    : keyTextOf(value, KEY_POINTER)
 }
 
 /** Keys of any length take as much space. */
