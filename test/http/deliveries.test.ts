@@ -53,6 +53,12 @@ const FILES: Files = {
     ...hook('/wait'),
     states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }],
   },
+  'p/Order.flux': {
+    ...hook('/order/{id}', { send: { event: "'paid'", key: '$request.parameters.id', orStart: true } }),
+    key: '${id}',
+    input: [{ name: 'id' }],
+    states: [{ name: 'wait', waiting: true, transitions: [{ event: 'paid', to: 'wait' }] }],
+  },
   'p/Fail.flux': {
     ...hook('/fail'),
     states: [
@@ -72,6 +78,8 @@ const FILES: Files = {
     states: [{ name: 'end' }],
   },
 }
+
+const parsed = ({ value }: { value: string }): unknown => JSON.parse(value)
 
 const LIST = '/flux-api/webhooks/deliveries'
 
@@ -261,6 +269,26 @@ describe.each([
     expect((await deliver('/wait')).status).toBe(202)
     const [row] = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
     expect(JSON.parse(row?.value ?? '')).toMatchObject({ outcome: 'accepted', status: 202, isStart: true })
+  })
+
+  test('so is that of a start by orStart; what its event moves is written later, for the context that it moved', async () => {
+    expect((await deliver('/order/1', { a: 1 })).status).toBe(200)
+    const rows = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
+    const accepted = { outcome: 'accepted', status: 200, contextId: expect.any(Number) }
+    expect(rows.map(parsed)).toMatchObject([{ ...accepted, isStart: true }])
+    const [first] = await listed()
+    expect(first).toMatchObject({ ...accepted, request: { body: { a: 1 } } })
+    expect((await replay(first?.deliveryId ?? '')).answer).toMatchObject({ status: 200, contextId: first?.contextId })
+    // All but one find that another start was faster.
+    await Promise.all(Array.from({ length: 10 }, () => deliver('/order/2')))
+    const [, other] = await served.bench.listContexts({ fluxName: 'Order' })
+    const list = await listed('?urlPath=/order/{id}')
+    expect(list.map(({ contextId }) => contextId)).toEqual([
+      ...Array.from({ length: 10 }, () => other?.id),
+      ...[first, first].map((one) => one?.contextId),
+    ])
+    const all = await store.listRows({ space: 'deliveries', prefix: '', limit: 20 })
+    expect(all.map(parsed).filter((row) => JSON.stringify(row).includes('"isStart":true'))).toHaveLength(2)
   })
 
   test('they are there after a restart, also those that were not written yet, and other servers see them', async () => {

@@ -133,6 +133,11 @@ export class Deliveries {
     return rowsAt(place, { ...facts, isStart: true }, text)
   }
 
+  /** The start of which these rows were is not tried any more: the delivery has its effect on another context. */
+  forgetRows(deliveryId: string): void {
+    this.#started.delete(deliveryId)
+  }
+
   /** Counts a delivery that was answered, and keeps it. */
   settled(delivery: Delivery): void {
     const { max, store } = this.#parts

@@ -10,13 +10,16 @@ import { FluxError, notFound } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallEnv } from '../calls/call-env.ts'
-import { sendEvent } from '../calls/send-event.ts'
+import { sendEvent, type SendOptions } from '../calls/send-event.ts'
+import type { RowsOf } from '../message.ts'
+import type { Deliveries } from './deliveries.ts'
 import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import { sentTo } from './kept-webhooks.ts'
 import { keyTextOf, unfit, type RequestExpressions } from './request-expressions.ts'
 import { webhookInputOf } from './webhook-input.ts'
 
 export interface SendParts {
+  readonly deliveries: Pick<Deliveries, 'rowsOf' | 'forgetRows'>
   /** The environment of the calls of that caller. */
   readonly envOf: (access: Access) => CallEnv
 }
@@ -29,22 +32,47 @@ interface Sending {
 
 /** @throws FluxError when the request gives no event that can be sent, or when it is refused */
 export async function sendForWebhook(
-  { envOf }: SendParts,
+  { envOf, deliveries }: SendParts,
   { flux, send, expressions }: Sending,
   call: WebhookCall,
   keeping: WebhookKeeping | null,
 ): Promise<Committed> {
   const { endpoint, request, rawBody } = call
   const wanted = eventOf(flux, send, call, expressions)
+  const under = sendUnder(keeping)
+  const options = send.orStart === null ? under : withDelivery(under, deliveries, call)
   const webhook = send.orStart === 'self' ? { shown: request, raw: rawBody } : undefined
   try {
     const answer = await sendEvent(envOf(accessOf(endpoint)), wanted, {
-      ...sendUnder(keeping),
+      ...options,
       ...(webhook && { webhook }),
     })
     return { contextId: null, answer: sentTo(answer), replayed: isReplayed(answer) }
   } catch (error) {
     throw withoutDenial(error)
+  }
+}
+
+/** Adds the row of the delivery to the commit of the context that the event starts. */
+function withDelivery(
+  { toOne, toAll }: Pick<SendOptions, 'toOne' | 'toAll'>,
+  deliveries: SendParts['deliveries'],
+  call: WebhookCall,
+): Pick<SendOptions, 'toOne' | 'toAll'> {
+  return {
+    ...(toAll && { toAll }),
+    toOne(eventId) {
+      const kept = toOne?.(eventId)
+      const rows: RowsOf = (...start) => {
+        const [applied, record] = start
+        const others = kept?.rows?.(...start) ?? []
+        if (applied.kind === 'next' && applied.started !== undefined)
+          return [...others, ...deliveries.rowsOf(call, record, { kind: 'sent', eventId, contextIds: [record.id] })]
+        deliveries.forgetRows(call.deliveryId)
+        return others
+      }
+      return { ...kept, rows }
+    },
   }
 }
 
