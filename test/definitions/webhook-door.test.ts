@@ -253,6 +253,17 @@ describe('a fault', () => {
     ['orStart without key', send({ orStart: true }), [`${at}/send/orStart`, expect.stringMatching(/^needs a key/)]],
     ['orStart that is text', send({ key: '1', orStart: 'S' }), [`${at}/send/orStart`, 'must be true, or an object']],
     [
+      'a key of another service than orStart starts',
+      send({ key: '1', fluxName: 'A', orStart: { fluxName: 'B' } }),
+      [`${at}/send/fluxName`, 'must be "B", or be left out: orStart starts what has the key'],
+    ],
+    [
+      'a key of another service, and orStart of this one',
+      send({ key: '1', fluxName: 'A', package: 'q', orStart: true }),
+      [`${at}/send/fluxName`, 'must be "S", or be left out: orStart starts what has the key'],
+      [`${at}/send/package`, 'must be "p", or be left out: orStart starts what has the key'],
+    ],
+    [
       'a bad expression of orStart',
       send({ key: '1', orStart: { input: 'x' } }),
       [`${at}/send/orStart/input`, expect.stringMatching(/^only/)],

@@ -9,6 +9,7 @@ import { compileKey, compileKeyReuse } from './key.ts'
 import { compileOnEnd } from './on-end.ts'
 import { compileText } from './templates.ts'
 import { compileTriggers } from './triggers.ts'
+import { checkStarted } from './webhook-send.ts'
 import { compileWebhooks } from './webhooks.ts'
 import type { Visible } from '../lint/visible.ts'
 import { seenIn } from './names.ts'
@@ -93,6 +94,7 @@ function compile(
   const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
   const triggers = compileTriggers(getOwn(source, 'triggers'), seen, report)
   const webhooks = compileWebhooks(source, report)
+  checkStarted(webhooks, { package: owner, fluxName }, report)
   if (root.secured)
     for (const { pointer } of webhooks)
       report.fault(pointer, "a secured service can't have a webhook: there is no authentication")

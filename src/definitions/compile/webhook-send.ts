@@ -52,6 +52,24 @@ export function compileSend(source: Json, pointer: string, report: Report): Webh
   return event && { event, contextId, key, tags, input: expression('input'), package: owner, fluxName, orStart }
 }
 
+/** Reports events that each delivery would be refused for: whose key is not one of the service that `orStart` starts. */
+export function checkStarted(
+  webhooks: readonly { readonly pointer: string; readonly send: WebhookSend | null }[],
+  own: { readonly package: string; readonly fluxName: string },
+  report: Report,
+): void {
+  for (const { pointer, send } of webhooks) {
+    if (send === null || send.orStart === null) continue
+    const started = send.orStart === 'self' ? own : send.orStart
+    for (const key of ['fluxName', 'package'] as const)
+      if (send[key] !== null && started[key] !== null && send[key] !== started[key])
+        report.fault(
+          `${pointer}/send/${key}`,
+          `must be "${started[key]}", or be left out: orStart starts what has the key`,
+        )
+  }
+}
+
 function compileOrStart(source: Json | undefined, pointer: string, report: Report): WebhookSend['orStart'] {
   if (source === undefined || source === null || source === false) return null
   if (source === true) return 'self'
