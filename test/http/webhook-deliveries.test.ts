@@ -194,6 +194,14 @@ describe('a delivery', () => {
     expect(settled).toMatchObject([{ duration: 250, reason: 'dedupe.key came out empty' }])
   })
 
+  test('says what is noteworthy also of a workflow that failed', async () => {
+    const receive = () =>
+      reply({ kind: 'failed', contextId: 7, reason: 'Oops: no' }, { remark: 'dedupe.key came out empty' })
+    const { post, settled } = await open({ receive })
+    await post()
+    expect(settled).toMatchObject([{ outcome: 'failed', reason: 'Oops: no; dedupe.key came out empty' }])
+  })
+
   test('keeps nothing of a request that a context has', async () => {
     const { post, settled } = await open({ receive: starting })
     await post()

@@ -12,7 +12,12 @@ export function settlementOf(result: WebhookReply | Failure): Settlement {
   const { answer, replayed, remark } = result
   const settlement = ofAnswer(answer)
   const outcome = replayed ? 'duplicate' : settlement.outcome
-  return { ...settlement, outcome, reason: settlement.reason ?? remark }
+  const { reason } = settlement
+  return {
+    ...settlement,
+    outcome,
+    reason: reason !== null && remark !== null ? `${reason}; ${remark}` : (reason ?? remark),
+  }
 }
 
 function ofAnswer(answer: WebhookAnswer): Settlement {
