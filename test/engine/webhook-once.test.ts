@@ -127,6 +127,21 @@ describe.each(['embedded', 'Redis', 'Redis with 4 partitions'] as const)('on %s'
     })
   })
 
+  test('what an operator sends again is remembered, where nothing was: its sender may still repeat it', async () => {
+    await expect(post({ path: '/paid', body: { id: 1, n: 'x' } })).rejects.toMatchObject({
+      failure: { kind: 'invalid' },
+    })
+    const again = { path: '/paid', body: { id: 1 }, replayOf: 'd' }
+    const first = await post(again)
+    expect(first).toMatchObject({ replayed: false })
+    expect(await post({ path: '/paid', body: { id: 1 } })).toEqual({ ...first, replayed: true })
+    expect(await count(bench, 'Paid')).toBe(1)
+    expect(await post(again)).toMatchObject({ replayed: false })
+    expect(await count(bench, 'Paid')).toBe(2)
+    // Whose key can't be computed passes, too.
+    expect(await post({ path: '/paid', body: { id: [1] }, replayOf: 'd' })).toMatchObject({ replayed: false })
+  })
+
   describe('Idempotency-Key', () => {
     const K = { idempotencyKey: 'k' }
 

@@ -195,9 +195,8 @@ describe('a delivery', () => {
   })
 
   test('says what is noteworthy also of a workflow that failed', async () => {
-    const receive = () =>
-      reply({ kind: 'failed', contextId: 7, reason: 'Oops: no' }, { remark: 'dedupe.key came out empty' })
-    const { post, settled } = await open({ receive })
+    const failed = reply({ kind: 'failed', contextId: 7, reason: 'Oops: no' }, { remark: 'dedupe.key came out empty' })
+    const { post, settled } = await open({ receive: () => failed })
     await post()
     expect(settled).toMatchObject([{ outcome: 'failed', reason: 'Oops: no; dedupe.key came out empty' }])
   })

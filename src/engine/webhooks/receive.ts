@@ -11,6 +11,7 @@ import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import { findKept } from '../idempotency/kept-row.ts'
 import { deferred } from './deferred.ts'
 import type { RowsOf } from '../message.ts'
 import type { Deliveries } from './deliveries.ts'
@@ -55,9 +56,24 @@ export function receive(parts: ReceiveParts, call: WebhookCall): Promise<Webhook
   if (found === null) return Promise.reject(notFound('this webhook is no longer there'))
   const facts = { ...found, call, expressions: new RequestExpressions(call.request, call.time) }
   if (!mayRepeat(facts)) return commit(parts, { ...facts, keeping: null }).then(replyOf)
+  if (call.replayOf !== null) return sentAgain(parts, facts).then(replyOf)
   return webhookKeysOf({ ...facts, keepMs: parts.keptMs })
     .then((keys) => parts.once.run(keys, call.timeout, (keeping) => commit(parts, { ...facts, keeping })))
     .then(replyOf)
+}
+
+/**
+ * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is: its
+ * sender may still repeat it.
+ */
+async function sentAgain(parts: ReceiveParts, facts: Omit<Judged, 'keeping'>): Promise<Ending> {
+  const keys = await webhookKeysOf({ ...facts, keepMs: parts.keptMs }).catch(() => null)
+  const key = keys?.dedupe?.key
+  if (!keys || key === undefined || (await findKept(parts.store, key)))
+    return commit(parts, { ...facts, keeping: null })
+  return parts.once.run({ ...keys, idempotency: null }, facts.call.timeout, (keeping) =>
+    commit(parts, { ...facts, keeping }),
+  )
 }
 
 const replyOf = ({ answer, replayed = false, remark = null }: Ending): Promise<WebhookReply> =>

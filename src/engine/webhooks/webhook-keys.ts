@@ -35,9 +35,9 @@ interface KeyFacts {
   readonly keepMs: number
 }
 
-/** Whether the request may be a repeat at all. One that an operator sends again passes. */
+/** Whether the request may have a key, under which it is a repeat or may be repeated. */
 export const mayRepeat = ({ webhook, call }: Pick<KeyFacts, 'webhook' | 'call'>): boolean =>
-  call.replayOf === null && (webhook.dedupe !== null || call.idempotencyKey !== null)
+  webhook.dedupe !== null || (call.idempotencyKey !== null && call.replayOf === null)
 
 /** @throws FluxError `malformed` when the key of `dedupe` can't be computed */
 export async function webhookKeysOf({ flux, webhook, call, expressions, keepMs }: KeyFacts): Promise<WebhookKeys> {
