@@ -11,7 +11,8 @@ import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
-import type { Store } from '../../src/ports/store.ts'
+import { inDoubt } from '../../src/model/failure.ts'
+import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -73,6 +74,15 @@ const FILES: Files = {
   },
 }
 
+const OWN: Files = {
+  'p/Own.flux': {
+    ...hook('/own', { dedupe: { key: '$request.body.id' } }),
+    input: [{ name: 'x-own' }],
+    output: [{ name: 'own' }],
+    states: [{ name: 'end', action: { type: 'map', lines: [{ from: ['x-own'], to: ['own'] }] } }],
+  },
+}
+
 const LIST = '/flux-api/webhooks/deliveries'
 
 /** The number in the body. */
@@ -120,7 +130,7 @@ describe.each([
 
   async function serve(options: BenchOptions = {}): Promise<Served> {
     store = watched(await open(clock))
-    const bench = await openBench(FILES, { clock, store, ...options })
+    const bench = await openBench({ ...FILES, ...OWN }, { clock, store, ...options })
     closing.push(bench)
     return { bench, app: testApp(bench, { webhooks: bench.engine.webhooks, clock }).app }
   }
@@ -129,15 +139,19 @@ describe.each([
 
   /** What reads of rows wait for. */
   let gate: Promise<void> = Promise.resolve()
+  let reads = 0
+  /** What becomes of commits. */
+  let fate: (commit: () => ReturnType<Store['commit']>, request: CommitRequest) => ReturnType<Store['commit']>
 
   const watched = (given: Store): Store =>
     withVerbs(given, {
       async listRows(query) {
+        reads += 1
         await gate
         return given.listRows(query)
       },
       async commit(request) {
-        const commit = given.commit(request)
+        const commit = fate(() => given.commit(request), request)
         underWay.add(commit)
         return commit.finally(() => underWay.delete(commit))
       },
@@ -160,6 +174,7 @@ describe.each([
 
   beforeEach(async () => {
     clock = new SimulatedClock(Date.now())
+    fate = (commit) => commit()
     ;({ open, remove } = await world())
     served = await serve()
   })
@@ -261,6 +276,75 @@ describe.each([
     expect((await deliver('/wait')).status).toBe(202)
     const [row] = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
     expect(JSON.parse(row?.value ?? '')).toMatchObject({ outcome: 'accepted', status: 202, isStart: true })
+  })
+
+  test('that row is written once, unless there is more to say, such as that no repeat was looked for', async () => {
+    let written = 0
+    fate = (commit, { rows = [] }) => {
+      written += rows.filter(({ space }) => space === 'deliveries').length
+      return commit()
+    }
+    await deliver('/wait')
+    expect(await listed()).toMatchObject([{ outcome: 'accepted', reason: null }])
+    expect(written).toBe(1)
+    await deliver('/own')
+    expect(await listed('?urlPath=/own')).toMatchObject([
+      { outcome: 'accepted', reason: expect.stringContaining('the key of dedupe came out empty') },
+    ])
+    expect(written).toBe(3)
+  })
+
+  test.each([
+    ['is', true],
+    ['is not', false],
+  ])('one whose start %s stored, which nobody knows, is listed once, and can be sent again', async (_, isStored) => {
+    let isLost = true
+    fate = async (commit, { writes }) => {
+      if (!isLost || writes.length === 0) return commit()
+      isLost = false
+      if (isStored) await commit()
+      throw inDoubt('the answer was lost')
+    }
+    for (let n = 0; n < 4; n += 1) {
+      isLost = true
+      expect((await deliver('/wait', { n, long: 'x'.repeat(6000) })).status).toBe(503)
+    }
+    const list = await listed()
+    expect(list.map(shown)).toEqual(['3', '2', '1', '0'])
+    expect(list).toMatchObject(Array.from({ length: 4 }, () => ({ outcome: 'refused', status: 503 })))
+    for (const { deliveryId } of list)
+      expect(await replay(deliveryId)).toMatchObject({ status: 200, answer: { status: 202 } })
+  })
+
+  test('of a body, no more than 64 KB are shown, whatever it becomes as text', async () => {
+    await deliver('/wait', Buffer.alloc(60_000), { 'content-type': 'application/octet-stream' })
+    await deliver('/wait', Buffer.alloc(70_000, 255), { 'content-type': 'text/plain; charset=iso-8859-1' })
+    const list = await listed()
+    expect(list).toMatchObject([{ request: { bodyTruncated: true } }, { request: { bodyTruncated: true } }])
+    for (const { request } of list) expect(Buffer.byteLength(String(request?.['body']))).toBeLessThanOrEqual(65_536)
+  })
+
+  test('one that is sent again gives the inputs of its headers, too', async () => {
+    await deliver('/own', {}, { ...JSON_TYPE, 'x-own': 'abc' })
+    const [first] = await listed()
+    const { answer } = await replay(first?.deliveryId ?? '')
+    const contextId = Number(answer['contextId'])
+    expect(outputs(await served.bench.getContext({ contextId }))).toEqual({ own: 'abc' })
+  })
+
+  test('what is too much is looked for once in a while, not each time', async () => {
+    await again({ deliveries: 50 })
+    const some = async (count: number) => {
+      reads = 0
+      for (let n = 0; n < count; n += 1) {
+        await deliver('/wait')
+        await served.bench.advance(100)
+        await written()
+      }
+      return reads
+    }
+    expect(await some(50)).toBeGreaterThan(0)
+    expect(await some(4)).toBe(0)
   })
 
   test('they are there after a restart, also those that were not written yet, and other servers see them', async () => {
