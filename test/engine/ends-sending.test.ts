@@ -225,6 +225,26 @@ describe.each(STORES)('on the %s store', (kind) => {
     expect(bench.logged.filter(({ message }) => message.includes('its row is damaged'))).toHaveLength(1)
   })
 
+  test('one of which nothing is left that could be sent is told of once, and owed no more', async () => {
+    const world = await openWorld(kind, FILES)
+    const receiver = new Receiver()
+    receiver.answer = failing
+    const bench = await world.open(receiver)
+    const contextId = await bench.run('Done')
+    await receiver.has(1)
+    await eventually(async () => expect(await dueIn(world)).toBeGreaterThan(0))
+    const [row] = await world.store.listRows({ space: 'ends', prefix: 'webhook:', limit: 1 })
+    if (!row) throw new Error('it is owed')
+    const gone = { partition: row.partition, space: 'ends', key: row.key, value: null, expiresAt: null } as const
+    await world.store.commit({ writes: [], rows: [gone] })
+    await bench.advance(10 * SECOND_MS)
+    await eventually(async () => expect(await world.store.countRows({ space: 'ends' })).toBe(0))
+    await bench.advance(10 * SECOND_MS)
+    expect(receiver.came).toHaveLength(1)
+    const lost = 'a webhook at the end of a context is lost: what was to be sent is missing'
+    expect(reasons(bench, lost)).toEqual([{ contextId }])
+  })
+
   test('large ones are sent few at a time, and come whole', async () => {
     const world = await openWorld(kind, FILES)
     const receiver = new Receiver()

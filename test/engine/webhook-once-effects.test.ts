@@ -235,19 +235,15 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   })
 
   test('a repeat by one key leaves the other key free', { timeout: 5000 }, async () => {
-    const other = (keys: WebhookKeys, letter: string): WebhookKeys => ({
-      ...keys,
-      dedupe: keys.dedupe && { ...DEDUPE, key: HEX(letter) },
-    })
     const [id = 0, ...others] = ids
     const { answer } = await run(one, both, post(one, id))
     // By the header alone: the dedupe key of another delivery is not taken.
     const elsewhere = (at: number) => others[(at + 1) % others.length] ?? 0
     for (const [at, next] of others.entries()) {
-      const letter = String(at)
-      expect(await run(one, other(both, letter), post(one, next))).toMatchObject({ answer, replayed: true })
+      const dedupe = { ...DEDUPE, key: HEX(String(at)) }
+      expect(await run(one, { ...both, dedupe }, post(one, next))).toMatchObject({ answer, replayed: true })
       const effect = post(two, elsewhere(at), 'f')
-      expect(await run(two, other(deduped, letter), effect)).toMatchObject({ replayed: false })
+      expect(await run(two, { ...deduped, dedupe }, effect)).toMatchObject({ replayed: false })
     }
     // By the dedupe key alone: nor is the header.
     for (const [at, next] of others.entries()) {

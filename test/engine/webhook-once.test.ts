@@ -294,6 +294,19 @@ describe('over a restart of the embedded store', () => {
   })
 })
 
+/** There, keys are kept for a minute. */
+async function openMinute(): Promise<Bench> {
+  const bench = await openBench(
+    {
+      ...FILES,
+      'p/Long.flux': { ...Object(FILES['p/Long.flux']), ...hook('/long', { dedupe: { key: '1', keep: '60s' } }) },
+    },
+    { clock: new SimulatedClock() },
+  )
+  closing.push(() => bench.close())
+  return bench
+}
+
 describe('retention', () => {
   test.each([
     ['/short', {}, 90_000],
@@ -310,18 +323,6 @@ describe('retention', () => {
     expect(await deliver(bench, asked)).toMatchObject({ replayed: false })
     expect(await deliver(bench, asked)).toMatchObject({ replayed: true })
   })
-
-  async function openMinute(): Promise<Bench> {
-    const bench = await openBench(
-      {
-        ...FILES,
-        'p/Long.flux': { ...Object(FILES['p/Long.flux']), ...hook('/long', { dedupe: { key: '1', keep: '60s' } }) },
-      },
-      { clock: new SimulatedClock() },
-    )
-    closing.push(() => bench.close())
-    return bench
-  }
 
   // By the clock of another server, the key may be free by then, and that of another context.
   test.each([
