@@ -101,6 +101,12 @@ describe('an entry', () => {
     expect(flux?.webhooks[0]?.dedupe?.keepMs).toBe(seconds * 1000)
   })
 
+  test.each([false, null])('orStart: %s starts nothing', async (orStart) => {
+    const { flux, faults } = await check(send({ key: '$request.body.id', orStart }))
+    expect(faults).toEqual([])
+    expect(flux?.webhooks[0]?.send?.orStart).toBeNull()
+  })
+
   test('starts another service under the key that is missing', async () => {
     const orStart = { fluxName: 'T', package: 'q', input: '{ id: $request.body.id }', tags: '[$request.body.id]' }
     const { flux, faults } = await check(send({ key: '$request.body.id', orStart }))

@@ -24,6 +24,7 @@ const END = { onEnd: ON_END, states: [{ name: 'end' }] }
 const FILES: Files = {
   'p/Done.flux': END,
   'p/Slow.flux': END,
+  ...Object.fromEntries(Array.from({ length: 8 }, (_, nr) => [`p/Many${nr}.flux`, END])),
   'p/Large.flux': {
     ...END,
     input: [{ name: 'text' }],
@@ -175,6 +176,32 @@ describe.each(STORES)('on the %s store', (kind) => {
     await receiver.has(MAX_SENDING.lane + 100)
     await haveLeft(world, 100)
     expect(receiver.came.filter(isSlow)).toHaveLength(MAX_SENDING.lane)
+  })
+
+  test('so many are sent at once of all services, and the others follow, one for each that is answered', async () => {
+    const world = await openWorld(kind, FILES)
+    const receiver = new Receiver()
+    const answers: ReturnType<typeof held<SendOutcome>>[] = []
+    receiver.answer = () => {
+      const answer = held<SendOutcome>()
+      answers.push(answer)
+      return answer.promise
+    }
+    const bench = await world.open(receiver)
+    const each = MAX_SENDING.all / 8 - 1
+    const runs = Array.from({ length: 8 * each }, (_, nr) => bench.run(`Many${nr % 8}`))
+    await Promise.all(runs)
+    await receiver.has(8 * each)
+    await Promise.all(Array.from({ length: 20 }, () => bench.run('Done')))
+    await receiver.has(MAX_SENDING.all)
+    for (const answer of answers.slice(0, 3)) answer.release({ ok: true })
+    await receiver.has(MAX_SENDING.all + 3)
+    expect(receiver.came.slice(8 * each).every(({ body }) => body.includes('"Done"'))).toBe(true)
+    for (let nr = 3; nr < 8 * each + 20; nr += 1) {
+      await receiver.has(Math.min(MAX_SENDING.all + nr, 8 * each + 20))
+      answers[nr]?.release({ ok: true })
+    }
+    await haveLeft(world, 0)
   })
 
   test('what cannot be stored is not sent again and again', async () => {

@@ -12,6 +12,7 @@ import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { inDoubt } from '../../src/model/failure.ts'
+import type { RowWrite } from '../../src/model/rows.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -75,6 +76,11 @@ const FILES: Files = {
 }
 
 const OWN: Files = {
+  'p/Unfit.flux': {
+    ...hook('/own-broken'),
+    output: [{ name: 'x', type: 'any' }],
+    states: [{ name: 'end', action: { type: 'map', lines: [set('$request.body.toUpperCase()', 'x')] } }],
+  },
   'p/Own.flux': {
     ...hook('/own', { dedupe: { key: '$request.body.id' } }),
     input: [{ name: 'x-own' }],
@@ -278,20 +284,38 @@ describe.each([
     expect(JSON.parse(row?.value ?? '')).toMatchObject({ outcome: 'accepted', status: 202, isStart: true })
   })
 
+  test('that row has the outcome of one that fails at once, and the reason follows', async () => {
+    expect((await deliver('/own-broken')).status).toBe(500)
+    const [row] = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
+    const failed = { outcome: 'failed', status: 500, duration: 0 }
+    expect(JSON.parse(row?.value ?? '')).toMatchObject({ ...failed, isStart: true, reason: null })
+    expect(await listed()).toMatchObject([{ ...failed, reason: expect.stringContaining('toUpperCase') }])
+  })
+
   test('that row is written once, unless there is more to say, such as that no repeat was looked for', async () => {
-    let written = 0
-    fate = (commit, { rows = [] }) => {
-      written += rows.filter(({ space }) => space === 'deliveries').length
+    const rows: RowWrite[] = []
+    const startedAt = clock.now()
+    fate = (commit, given) => {
+      rows.push(...(given.rows ?? []).filter(({ space }) => space === 'deliveries'))
       return commit()
     }
     await deliver('/wait')
     expect(await listed()).toMatchObject([{ outcome: 'accepted', reason: null }])
-    expect(written).toBe(1)
+    expect(rows).toHaveLength(1)
     await deliver('/own')
     expect(await listed('?urlPath=/own')).toMatchObject([
       { outcome: 'accepted', reason: expect.stringContaining('the key of dedupe came out empty') },
     ])
-    expect(written).toBe(3)
+    expect(rows).toHaveLength(3)
+    // The request is in a row of its own.
+    await deliver('/typed', { long: 'x'.repeat(6000) })
+    await listed()
+    expect(rows).toHaveLength(5)
+    // Those of an endpoint that is gone go as well.
+    for (const { expiresAt } of rows) {
+      expect(expiresAt).toBeGreaterThanOrEqual(startedAt + 30 * 86_400_000)
+      expect(expiresAt).toBeLessThanOrEqual(clock.now() + 30 * 86_400_000)
+    }
   })
 
   test.each([
@@ -471,6 +495,18 @@ describe.each([
     expect(view).toMatchObject({ counts: { timeout: 1 }, last: { outcome: 'signature-invalid' } })
   })
 
+  test('one that is answered late is one of the newest by its arrival, and pushes out none that came later', async () => {
+    await again({ deliveries: 2 })
+    const slow = deliver('/slow', { n: 1 })
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    const request = { method: 'POST', uri: '/api/slow', headers: [], cookies: [], parameters: {}, body: { n: 2 } }
+    settle({ outcome: 'filtered', status: 204, request, rawBody: Buffer.from('{"n":2}'), reason: null }, 'slow')
+    await served.bench.advance(2_000)
+    expect((await slow).status).toBe(504)
+    expect((await listed('?urlPath=/slow')).map(shown)).toEqual(['2', '1'])
+    expect((await listed('?urlPath=/slow')).map(shown)).toEqual(['2', '1'])
+  })
+
   test('one that is damaged hides no other', async () => {
     await deliver('/wait')
     await deliver('/wait')
@@ -618,6 +654,42 @@ describe.each([
     settle({ outcome: 'handshake', status: 200, request, rawBody: Buffer.from('{"a":1}'), reason: null })
     const [handshake] = await listed()
     expect(await replay(handshake?.deliveryId ?? '')).toMatchObject({ status: 409 })
+  })
+
+  test('one that is sent again has the time that the first one had, and is logged without its query', async () => {
+    await deliver('/typed?n=x&other=qzv')
+    const [invalid] = await listed()
+    served.bench.logged.length = 0
+    await replay(invalid?.deliveryId ?? '')
+    await expect.poll(() => served.bench.logged).toMatchObject([{ fields: { path: '/api/typed' } }])
+    const first = deliver('/slow')
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    await served.bench.advance(2_000)
+    await first
+    const [slow] = await listed('?urlPath=/slow')
+    let isAnswered = false
+    const again = replay(slow?.deliveryId ?? '').finally(() => {
+      isAnswered = true
+    })
+    await expect.poll(async () => (await served.bench.listContexts({ fluxName: 'Slow' })).length).toBe(2)
+    await served.bench.advance(1_900)
+    expect(isAnswered).toBe(false)
+    await served.bench.advance(100)
+    expect(await again).toMatchObject({ status: 200, answer: { status: 504 } })
+  })
+
+  test('one that came with HEAD is sent again to the endpoint that takes GET, also before it is written', async () => {
+    expect((await served.app.request('/api/typed?n=x', { method: 'HEAD' })).status).toBe(400)
+    const { last } = (await served.bench.listWebhooks()).find(({ urlPath }) => urlPath === '/typed') ?? {}
+    expect(last).toMatchObject({ method: 'HEAD', outcome: 'invalid' })
+    expect(await replay(last?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 400 } })
+  })
+
+  test('any number can be sent again, one after the other', async () => {
+    await deliver('/wait')
+    const [first] = await listed()
+    for (let n = 0; n < 40; n += 1)
+      expect(await replay(first?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 202 } })
   })
 
   test('an unknown one is not found', async () => {
