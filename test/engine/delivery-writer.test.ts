@@ -19,10 +19,11 @@ function open() {
   const clock = new SimulatedClock()
   const { log, lines } = memoryLog()
   const commits: (readonly RowWrite[])[] = []
-  const state = { isAway: false, failure: null as Error | null, tried: 0, written: 0 }
+  const state = { isAway: false, failure: null as Error | null, tried: 0, written: 0, onTry: () => {} }
   const store = {
     commit: async ({ rows = [] }: CommitRequest) => {
       state.tried += 1
+      state.onTry()
       if (state.failure) throw state.failure
       if (state.isAway) throw unavailable('away')
       commits.push(rows)
@@ -89,6 +90,20 @@ describe('rows', () => {
     await writer.close()
     expect(commits).toHaveLength(1)
     expect(commits[0]).toEqual(expect.arrayContaining([row('a', 'new'), row('b')]))
+  })
+
+  test('wait again, unless newer ones came while the store was asked', async () => {
+    const { clock, commits, state, writer } = open()
+    state.isAway = true
+    state.onTry = () => writer.add([row('a', 'new')])
+    writer.add([row('a', 'old'), row('b')])
+    await clock.advance(100)
+    state.isAway = false
+    state.onTry = () => {}
+    await clock.advance(1_000)
+    await writer.close()
+    expect(commits.flat()).toEqual(expect.arrayContaining([row('a', 'new'), row('b')]))
+    expect(commits.flat()).toHaveLength(2)
   })
 
   test('beyond a bound are left out, which is logged once', async () => {

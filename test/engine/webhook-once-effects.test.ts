@@ -143,6 +143,12 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
       expect(first).toMatchObject({ replayed: false, answer: { kind: 'sent', eventId: 'e', contextIds: [id] } })
       for (const server of [one, two])
         expect(await run(server, unique, post(server, id, 'f'))).toMatchObject({ answer: first.answer, replayed: true })
+      for (const only of [
+        { ...unique, dedupe: null },
+        { ...unique, idempotency: null },
+      ])
+        if (only.dedupe ?? only.idempotency)
+          expect(await run(two, only, post(two, id, 'g'))).toMatchObject({ answer: first.answer, replayed: true })
       expect((await counts())[at]).toBe(1)
     }
   })
