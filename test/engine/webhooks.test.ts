@@ -161,7 +161,8 @@ test('the last look at a silent store takes no longer than a moment', async () =
 test('who waited for an answer leaves nothing behind: no timer, no look at the store, and nothing to end', async () => {
   const clock = new SimulatedClock()
   let looks = 0
-  let notify: (id: number) => void = () => {}
+  const listeners: ((id: number) => void)[] = []
+  const notify = (id: number) => listeners.forEach((listener) => listener(id))
   const store = {
     version: async () => {
       looks += 1
@@ -175,7 +176,7 @@ test('who waited for an answer leaves nothing behind: no timer, no look at the s
     feed: {
       ...feed,
       onNotified(listener) {
-        notify = listener
+        listeners.push(listener)
       },
     },
   })
