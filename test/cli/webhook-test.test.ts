@@ -148,6 +148,10 @@ describe('each scheme', () => {
     if (!request) throw new Error('nothing was sent')
     expect([code, refusal('twilio', 'auth', request, ACTORFLUX_PUBLIC_URL)]).toEqual([0, null])
     expect(request.target).toMatch(/^\/api\/in\?a=b&bodySHA256=[0-9a-f]{64}$/)
+    // One that is given stays the only one.
+    const given = request.target.slice('/api'.length)
+    expect((await webhookTest([given, '--url', url, '--body', join(folder, 'body.json')], env)).code).toBe(0)
+    expect(received[1]?.target).toBe(request.target)
   })
 
   test('standard and gitlab sign as their secret says', async () => {
@@ -270,6 +274,20 @@ describe('the exit code', () => {
     const ACTORFLUX_ACTORS = await servicesOf({ urlPath: '/in' })
     const result = await webhookTest(['/in', '--url', url], { ACTORFLUX_ACTORS })
     expect([result.code, result.out]).toEqual([code, [expect.stringMatching(`^${status} `)]])
+  })
+
+  test('is 1 for an unsigned delivery that is refused, whose secret can be no other', async () => {
+    const { url } = await receiver(401, '')
+    const ACTORFLUX_ACTORS = await servicesOf({ urlPath: '/in' })
+    const { code, err } = await webhookTest(['/in', '--url', url], { ACTORFLUX_ACTORS })
+    expect([code, err]).toEqual([1, expect.not.stringContaining('same secret')])
+  })
+
+  test('is that of the status, however long the answer is, of which a megabyte is shown', async () => {
+    const { url } = await receiver(200, 'x'.repeat(3 * 1024 * 1024))
+    const ACTORFLUX_ACTORS = await servicesOf({ urlPath: '/in' })
+    const { code, out } = await webhookTest(['/in', '--url', url], { ACTORFLUX_ACTORS })
+    expect([code, out.map(({ length }) => length)]).toEqual([0, ['200 OK'.length, 1024 * 1024]])
   })
 
   test('is 1 if nothing answers, which is told in a line', async () => {

@@ -101,6 +101,17 @@ describe('an entry', () => {
     expect(flux?.webhooks[0]?.dedupe?.keepMs).toBe(seconds * 1000)
   })
 
+  test('a key of another scheme that is null is not given', async () => {
+    const verify = { scheme: 'github', secrets: ['$secrets.A'], header: null, url: null, tolerance: null }
+    expect((await check(hook({ verify }))).faults).toEqual([])
+  })
+
+  test.each([false, null])('orStart: %s starts nothing', async (orStart) => {
+    const { flux, faults } = await check(send({ key: '$request.body.id', orStart }))
+    expect(faults).toEqual([])
+    expect(flux?.webhooks[0]?.send?.orStart).toBeNull()
+  })
+
   test('starts another service under the key that is missing', async () => {
     const orStart = { fluxName: 'T', package: 'q', input: '{ id: $request.body.id }', tags: '[$request.body.id]' }
     const { flux, faults } = await check(send({ key: '$request.body.id', orStart }))

@@ -19,9 +19,12 @@ function open() {
   const clock = new SimulatedClock()
   const { log, lines } = memoryLog()
   const commits: (readonly RowWrite[])[] = []
-  const state = { isAway: false, written: 0 }
+  const state = { isAway: false, failure: null as Error | null, tried: 0, written: 0, onTry: () => {} }
   const store = {
     commit: async ({ rows = [] }: CommitRequest) => {
+      state.tried += 1
+      state.onTry()
+      if (state.failure) throw state.failure
       if (state.isAway) throw unavailable('away')
       commits.push(rows)
       return { ok: true } as const
@@ -89,6 +92,20 @@ describe('rows', () => {
     expect(commits[0]).toEqual(expect.arrayContaining([row('a', 'new'), row('b')]))
   })
 
+  test('wait again, unless newer ones came while the store was asked', async () => {
+    const { clock, commits, state, writer } = open()
+    state.isAway = true
+    state.onTry = () => writer.add([row('a', 'new')])
+    writer.add([row('a', 'old'), row('b')])
+    await clock.advance(100)
+    state.isAway = false
+    state.onTry = () => {}
+    await clock.advance(1_000)
+    await writer.close()
+    expect(commits.flat()).toEqual(expect.arrayContaining([row('a', 'new'), row('b')]))
+    expect(commits.flat()).toHaveLength(2)
+  })
+
   test('beyond a bound are left out, which is logged once', async () => {
     const { clock, commits, lines, writer } = open()
     for (let n = 0; n < 10_100; n += 1) writer.add([row(`k${n}`)])
@@ -96,6 +113,49 @@ describe('rows', () => {
     await writer.close()
     expect(commits.flat()).toHaveLength(10_000)
     expect(lines).toEqual([{ level: 'warn', message: expect.stringContaining('are not kept'), fields: { rows: 100 } }])
+  })
+
+  test('that were written take no room from later ones', async () => {
+    const { clock, commits, lost, writer } = open()
+    const large = 'x'.repeat(8 * 1024 * 1024)
+    for (let n = 0; n < 9; n += 1) {
+      writer.add([row(`k${n}`, large)])
+      await clock.advance(100)
+    }
+    await writer.close()
+    expect([lost, commits.flat().length]).toEqual([[], 9])
+    // Each is more than others are committed with.
+    const other = open()
+    other.writer.add([row('a', large)])
+    other.writer.add([row('b', large)])
+    await other.writer.close()
+    expect(other.commits.map(({ length }) => length)).toEqual([1, 1])
+  })
+
+  test('that the store does not take for another reason are given up, and told of', async () => {
+    const { clock, lines, lost, state, writer } = open()
+    state.failure = new Error('damaged')
+    writer.add([row('a'), row('b')])
+    await clock.advance(100)
+    await writer.close()
+    expect(lost).toEqual(['a', 'b'])
+    expect(lines).toMatchObject([{ level: 'error', fields: { rows: 2 } }])
+  })
+
+  test('are not tried one after the other while the store is away, but later, all at once', async () => {
+    const { clock, commits, state, writer } = open()
+    state.isAway = true
+    for (let n = 0; n < 300; n += 1) writer.add([row(`k${n}`)])
+    await clock.advance(100)
+    expect([state.tried, state.written]).toEqual([1, 0])
+    await clock.advance(999)
+    expect(state.tried).toBe(1)
+    await clock.advance(1)
+    expect(state.tried).toBe(2)
+    state.isAway = false
+    await clock.advance(1000)
+    expect([commits.flat().length, state.written]).toEqual([300, 1])
+    await writer.close()
   })
 
   test('that belong together are left out together', async () => {

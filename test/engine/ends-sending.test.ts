@@ -24,6 +24,7 @@ const END = { onEnd: ON_END, states: [{ name: 'end' }] }
 const FILES: Files = {
   'p/Done.flux': END,
   'p/Slow.flux': END,
+  ...Object.fromEntries(Array.from({ length: 8 }, (_, nr) => [`p/Many${nr}.flux`, END])),
   'p/Large.flux': {
     ...END,
     input: [{ name: 'text' }],
@@ -177,6 +178,32 @@ describe.each(STORES)('on the %s store', (kind) => {
     expect(receiver.came.filter(isSlow)).toHaveLength(MAX_SENDING.lane)
   })
 
+  test('so many are sent at once of all services, and the others follow, one for each that is answered', async () => {
+    const world = await openWorld(kind, FILES)
+    const receiver = new Receiver()
+    const answers: ReturnType<typeof held<SendOutcome>>[] = []
+    receiver.answer = (webhook) => {
+      const answer = held<SendOutcome>()
+      answers.push(answer)
+      return Promise.race([answer.promise, never(webhook)])
+    }
+    const bench = await world.open(receiver)
+    const each = MAX_SENDING.all / 8 - 1
+    const runs = Array.from({ length: 8 * each }, (_, nr) => bench.run(`Many${nr % 8}`))
+    await Promise.all(runs)
+    await receiver.has(8 * each)
+    await Promise.all(Array.from({ length: 20 }, () => bench.run('Done')))
+    await receiver.has(MAX_SENDING.all)
+    for (const answer of answers.slice(0, 3)) answer.release({ ok: true })
+    await receiver.has(MAX_SENDING.all + 3)
+    expect(receiver.came.slice(8 * each).every(({ body }) => body.includes('"Done"'))).toBe(true)
+    for (let nr = 3; nr < 8 * each + 20; nr += 1) {
+      await receiver.has(Math.min(MAX_SENDING.all + nr, 8 * each + 20))
+      answers[nr]?.release({ ok: true })
+    }
+    await haveLeft(world, 0)
+  })
+
   test('what cannot be stored is not sent again and again', async () => {
     const world = await openWorld(kind, FILES)
     const receiver = new Receiver()
@@ -223,6 +250,26 @@ describe.each(STORES)('on the %s store', (kind) => {
     await receiver.has(3)
     await haveLeft(world, 0)
     expect(bench.logged.filter(({ message }) => message.includes('its row is damaged'))).toHaveLength(1)
+  })
+
+  test('one of which nothing is left that could be sent is told of once, and owed no more', async () => {
+    const world = await openWorld(kind, FILES)
+    const receiver = new Receiver()
+    receiver.answer = failing
+    const bench = await world.open(receiver)
+    const contextId = await bench.run('Done')
+    await receiver.has(1)
+    await eventually(async () => expect(await dueIn(world)).toBeGreaterThan(0))
+    const [row] = await world.store.listRows({ space: 'ends', prefix: 'webhook:', limit: 1 })
+    if (!row) throw new Error('it is owed')
+    const gone = { partition: row.partition, space: 'ends', key: row.key, value: null, expiresAt: null } as const
+    await world.store.commit({ writes: [], rows: [gone] })
+    await bench.advance(10 * SECOND_MS)
+    await eventually(async () => expect(await world.store.countRows({ space: 'ends' })).toBe(0))
+    await bench.advance(10 * SECOND_MS)
+    expect(receiver.came).toHaveLength(1)
+    const lost = 'a webhook at the end of a context is lost: what was to be sent is missing'
+    expect(reasons(bench, lost)).toEqual([{ contextId }])
   })
 
   test('large ones are sent few at a time, and come whole', async () => {

@@ -2,14 +2,15 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { openBench, type Files } from '../support/engine.ts'
+import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 import { eventually, haveLeft, KEY, ON_END, openWorld, Receiver, STORES } from './ends-bench.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const waits = { name: 'w', waiting: true, transitions: [{ to: 'end', event: 'go' }] }
 const FILES: Files = {
-  'p/Fn.ts': 'export function boom() { throw new Error("no") }\nexport const deaf = () => new Promise(() => {})',
+  'p/Fn.ts':
+    'export function boom({ text = "no" }) { throw new Error(text) }\nexport const deaf = () => new Promise(() => {})',
   'p/Order.flux': {
     onEnd: { ...ON_END, url: 'https://${host}/orders/${n}' },
     key: 'order-${n}',
@@ -43,9 +44,25 @@ const FILES: Files = {
     input: [{ name: 'n', type: 'any' }],
     states: [{ name: 'end' }],
   },
+  'p/Leak.flux': {
+    webhooks: [{ urlPath: '/leak', httpMethods: ['POST'] }],
+    onEnd: ON_END,
+    states: [
+      {
+        name: 's',
+        action: {
+          type: 'invokeCode',
+          className: 'Fn',
+          methodName: 'boom',
+          inputs: [set('$request.headers.authorization', 'text')],
+        },
+      },
+    ],
+  },
   'p/Login.flux': {
     webhooks: [{ urlPath: '/login', httpMethods: ['POST'] }],
     onEnd: ON_END,
+    key: 'of ${$request.headers.authorization}',
     tags: ['${$request.headers.authorization}'],
     output: [{ name: 'proof' }, { name: 'word' }],
     states: [
@@ -58,6 +75,28 @@ const FILES: Files = {
       },
     ],
   },
+}
+
+const AUTHORIZATION = 'Bearer qzv-12-secret'
+
+/** Calls a webhook as one who has a secret. Its answer may never come. */
+function login(bench: Bench, path: string): void {
+  const found = bench.engine.webhooks.find('POST', [path])
+  if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
+  const headers = [{ name: 'Authorization', value: AUTHORIZATION }]
+  const answered = bench.engine.webhooks.receive({
+    endpoint: found.endpoint,
+    request: { method: 'POST', uri: `/api/${path}`, headers, cookies: [], parameters: {}, body: null },
+    deliveryId: 'd',
+    time: 0,
+    idempotencyKey: null,
+    replayOf: null,
+    rawBody: new Uint8Array(),
+    textsOf: () => [],
+    timeout: 2000,
+    onStarted() {},
+  })
+  void answered.catch(() => undefined)
 }
 
 describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
@@ -161,26 +200,15 @@ describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
 
   test('and told without the secrets of the request that started it', async () => {
     const { world, receiver, bench } = await open()
-    const found = bench.engine.webhooks.find('POST', ['login'])
-    if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
-    const headers = [{ name: 'Authorization', value: 'Bearer qzv-12-secret' }]
-    await bench.engine.webhooks.receive({
-      endpoint: found.endpoint,
-      request: { method: 'POST', uri: '/api/login', headers, cookies: [], parameters: {}, body: null },
-      deliveryId: 'd',
-      time: 0,
-      idempotencyKey: null,
-      replayOf: null,
-      rawBody: new Uint8Array(),
-      textsOf: () => [],
-      timeout: 2000,
-      onStarted() {},
-    })
+    login(bench, 'login')
     await receiver.has(1)
     expect(receiver.events).toMatchObject([
-      { data: { tags: ['[redacted]'], output: { proof: 'got [redacted]', word: 'plain' } } },
+      { data: { key: 'of [redacted]', tags: ['[redacted]'], output: { proof: 'got [redacted]', word: 'plain' } } },
     ])
-    expect(receiver.came[0]?.body).not.toContain('qzv')
+    login(bench, 'leak')
+    await receiver.has(2)
+    expect(receiver.events[1]).toMatchObject({ type: 'context.failed', data: { error: { message: '[redacted]' } } })
+    for (const { body } of receiver.came) expect(body).not.toContain('qzv')
     await haveLeft(world, 0)
   })
 
@@ -229,6 +257,13 @@ describe('a context that is ended without a turn, since its data may end servers
       output: [{ name: 'kept', defaultValue: 'x' }],
       states: [deaf],
     },
+    'p/Secret.flux': {
+      webhooks: [{ urlPath: '/secret', httpMethods: ['POST'] }],
+      onEnd: ON_END,
+      key: 'of ${$request.headers.authorization}',
+      tags: ['${$request.headers.authorization}'],
+      states: [deaf],
+    },
     'p/Over.flux': {
       onEnd: { ...ON_END, url: 'https://x.example/${text.length}' },
       input: [{ name: 'text' }],
@@ -238,7 +273,10 @@ describe('a context that is ended without a turn, since its data may end servers
   const POISON = '{"text":'
 
   /** Its step has ended so many servers that the next one ends it, and the turn that would end it ends another. */
-  async function killed(fluxName: string, { isPoisoned }: { readonly isPoisoned: boolean }) {
+  async function killed(
+    fluxName: string,
+    { isPoisoned, path }: { readonly isPoisoned: boolean; readonly path?: string },
+  ) {
     const receiver = new Receiver()
     const endings: (readonly string[])[] = []
     const deadly = (store: Store) =>
@@ -260,7 +298,15 @@ describe('a context that is ended without a turn, since its data may end servers
         },
       })
     let bench = await openBench(DEAF, { secrets: { HOOK: KEY }, webhookSender: receiver, wrap: deadly })
-    const contextId = await bench.run(fluxName, { text: 'short' })
+    if (path !== undefined) login(bench, path)
+    const contextId =
+      path === undefined
+        ? await bench.run(fluxName, { text: 'short' })
+        : await eventually(async () => {
+            const [view] = await bench.listContexts({ fluxName })
+            if (!view) throw new Error('it has not started yet')
+            return view.id
+          })
     for (let nr = 0; nr < 8; nr += 1) {
       await eventually(() => expect(bench.clock.pending.length).toBeGreaterThan(0))
       bench = await bench.restart()
@@ -286,6 +332,15 @@ describe('a context that is ended without a turn, since its data may end servers
     expect(receiver.events).toMatchObject([
       { type: 'context.failed', data: { contextId, tags: ['blue'], output: null, error } },
     ])
+  })
+
+  test('owes one without anything that may have secrets of the request, when its data cannot be read', async () => {
+    const { receiver, contextId } = await killed('Secret', { isPoisoned: true, path: 'secret' })
+    await receiver.has(1)
+    expect(receiver.events).toMatchObject([
+      { type: 'context.failed', data: { contextId, key: null, tags: null, output: null, error: null } },
+    ])
+    expect(receiver.came[0]?.body).not.toContain('qzv')
   })
 
   test('is sent nowhere when its URL is made of inputs that cannot be read', async () => {

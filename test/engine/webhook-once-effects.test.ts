@@ -76,6 +76,9 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   let memory: Memory
   /** Commits that the first server may still make; then it is dead. */
   let left: number
+  /** Reads of rows by the first server, and whether its store is there. */
+  let reads: number
+  let isAway: boolean
   let one: Server
   let two: Server
   let ids: number[]
@@ -83,12 +86,18 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   beforeEach(async () => {
     memory = new Memory({ now: () => clock.now(), partitions, silence: LEASE_MS })
     left = Infinity
+    reads = 0
+    isAway = false
     const shared = new MemoryStore(memory)
     one = await open(
       withVerbs(shared, {
         commit(request) {
           left -= 1
           return left < 0 ? Promise.reject(unavailable('dead')) : shared.commit(request)
+        },
+        readRow(place) {
+          reads += 1
+          return isAway ? Promise.reject(unavailable('away')) : shared.readRow(place)
         },
       }),
     )
@@ -134,6 +143,12 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
       expect(first).toMatchObject({ replayed: false, answer: { kind: 'sent', eventId: 'e', contextIds: [id] } })
       for (const server of [one, two])
         expect(await run(server, unique, post(server, id, 'f'))).toMatchObject({ answer: first.answer, replayed: true })
+      for (const only of [
+        { ...unique, dedupe: null },
+        { ...unique, idempotency: null },
+      ])
+        if (only.dedupe ?? only.idempotency)
+          expect(await run(two, only, post(two, id, 'g'))).toMatchObject({ answer: first.answer, replayed: true })
       expect((await counts())[at]).toBe(1)
     }
   })
@@ -202,6 +217,66 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
       expect(await counts()).toEqual(ids.map(() => 1))
     },
   )
+
+  describe('twenty deliveries at once', () => {
+    let effects: number
+    beforeEach(() => {
+      effects = 0
+    })
+    const twenty = (effect: WebhookEffect) =>
+      Promise.allSettled(
+        Array.from({ length: 20 }, () =>
+          run(one, deduped, (keeping) => {
+            effects += 1
+            return effect(keeping)
+          }),
+        ),
+      )
+
+    test('are one try: the others have its answer', async () => {
+      const [id = 0] = ids
+      const settled = await twenty(post(one, id))
+      expect(settled.filter(({ status }) => status === 'rejected')).toEqual([])
+      expect(effects).toBe(1)
+      expect(await counts()).toEqual([1, 0, 0, 0, 0])
+    })
+
+    test('that are of no interest are judged one after the other, and look for an answer a few times each', async () => {
+      reads = 0
+      const settled = await twenty(refuse)
+      expect(settled.filter(({ status }) => status === 'rejected')).toEqual([])
+      expect(effects).toBe(20)
+      expect(reads).toBeLessThanOrEqual(20 * 2 * partitions)
+    })
+
+    test('are refused together when the store is away', async () => {
+      isAway = true
+      const settled = await twenty(() => Promise.reject(unavailable('away')))
+      expect(settled.filter(({ status }) => status === 'rejected')).toHaveLength(20)
+      expect(effects).toBe(1)
+    })
+  })
+
+  test('a repeat by one key leaves the other key free', { timeout: 5000 }, async () => {
+    const [id = 0, ...others] = ids
+    const { answer } = await run(one, both, post(one, id))
+    // By the header alone: the dedupe key of another delivery is not taken.
+    const elsewhere = (at: number) => others[(at + 1) % others.length] ?? 0
+    for (const [at, next] of others.entries()) {
+      const dedupe = { ...DEDUPE, key: HEX(String(at)) }
+      expect(await run(one, { ...both, dedupe }, post(one, next))).toMatchObject({ answer, replayed: true })
+      const effect = post(two, elsewhere(at), 'f')
+      expect(await run(two, { ...deduped, dedupe }, effect)).toMatchObject({ replayed: false })
+    }
+    // By the dedupe key alone: nor is the header.
+    for (const [at, next] of others.entries()) {
+      const idempotency = { ...HEADER, key: `${at}${HEX('b').slice(1)}` }
+      expect(await run(one, { ...both, idempotency }, post(one, next))).toMatchObject({ answer, replayed: true })
+      const effect = post(two, elsewhere(at), 'g')
+      expect(await run(two, { ...headed, idempotency }, effect)).toMatchObject({ replayed: false })
+    }
+    expect(await counts()).toEqual([1, 2, 2, 2, 2])
+  })
 
   describe('what is of no interest', () => {
     test('is not remembered, and leaves its turn to the next', async () => {

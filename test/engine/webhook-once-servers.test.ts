@@ -104,6 +104,8 @@ describe.each(['Redis', 'Redis with 4 partitions'] as const)('two servers on %s'
 
 describe('a server that dies', () => {
   let memory: Memory
+  /** Before the second server reads a context. */
+  let beforeLoad: () => Promise<unknown>
   /** What becomes of the commits of the first server. */
   let fate: (commit: () => ReturnType<Store['commit']>, request: CommitRequest) => ReturnType<Store['commit']>
   let one: Bench
@@ -116,7 +118,15 @@ describe('a server that dies', () => {
     const store = withVerbs(shared, { commit: (request) => fate(() => shared.commit(request), request) })
     const others = { beat: BEAT_MS, feed }
     one = await openBench(FILES, { clock, store, others })
-    two = await openBench(FILES, { clock, store: new MemoryStore(memory), others })
+    beforeLoad = () => Promise.resolve()
+    const other = new MemoryStore(memory)
+    const observed = withVerbs(other, {
+      async load(request) {
+        await beforeLoad()
+        return other.load(request)
+      },
+    })
+    two = await openBench(FILES, { clock, store: observed, others })
     closing.push(
       () => one.close(),
       () => two.close(),
@@ -160,6 +170,58 @@ describe('a server that dies', () => {
     expect(await deliver(two, LONG)).toMatchObject({ answer: { kind: 'late', contextId }, replayed: true })
     const other = deliver(two, { ...LONG, body: { id: '' } })
     await expect(other).rejects.toMatchObject({ failure: { kind: 'idempotencyMismatch' } })
+  })
+
+  test('who takes its request over has the answer that was given just before', async () => {
+    void deliver(one, LONG)
+    const contextId = await running(two)
+    const alive = fate
+    kill()
+    await clock.advance(LEASE_MS)
+    fate = alive
+    beforeLoad = async () => {
+      beforeLoad = () => Promise.resolve()
+      await go(one)
+      await one.until(contextId, ({ status }) => status === 'COMPLETED')
+    }
+    const taken = deliver(two, LONG)
+    await expect
+      .poll(async () => {
+        await clock.advance(BEAT_MS)
+        return (await one.getContext({ contextId })).status
+      })
+      .toBe('COMPLETED')
+    await clock.advance(LONG.timeout)
+    expect(await taken).toMatchObject({ answer: { kind: 'response', contextId }, replayed: true })
+  })
+
+  test('writes an answer once, however often the context changes after that', async () => {
+    let written = 0
+    fate = (commit, { rows = [] }) => {
+      written += rows.filter(({ space }) => space === 'idempotency').length
+      return commit()
+    }
+    const contextId = idOf(await deliver(one, { path: '/keyed', body: { id: 1, n: 1 }, ...K }))
+    expect(written).toBe(2)
+    for (const event of ['go', 'go', 'stop']) await one.sendEvent({ contextId, event })
+    expect(written).toBe(2)
+  })
+
+  test('says that it holds requests as long as it does', async () => {
+    let said = 0
+    fate = (commit, { rows = [] }) => {
+      if (rows.some(({ key }) => key.startsWith('webhooks@'))) said += 1
+      return commit()
+    }
+    const first = deliver(one, LONG)
+    await running(one)
+    await clock.advance(5 * BEAT_MS)
+    expect(said).toBeGreaterThan(3)
+    await go(one)
+    await first
+    const before = said
+    await clock.advance(20 * BEAT_MS)
+    expect(said - before).toBeLessThanOrEqual(1)
   })
 
   test('who takes its request over is answered in time, whatever happens', async () => {

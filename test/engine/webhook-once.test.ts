@@ -101,6 +101,15 @@ describe.each(['embedded', 'Redis', 'Redis with 4 partitions'] as const)('on %s'
       })
     })
 
+    test('remembers how the context paused, whatever becomes of it', async () => {
+      const first = await post({ path: '/keyed', body: { id: 1, n: 1 }, idempotencyKey: 'k' })
+      expect(first).toMatchObject({ answer: { kind: 'paused', status: 'WAITING' }, replayed: false })
+      await bench.sendEvent({ contextId: idOf(first), event: 'stop' })
+      expect(await bench.getContext({ contextId: idOf(first) })).toMatchObject({ status: 'COMPLETED' })
+      for (const more of [{}, { idempotencyKey: 'k' }])
+        expect(await post({ path: '/keyed', body: { id: 1, n: 1 }, ...more })).toEqual({ ...first, replayed: true })
+    })
+
     test('remembers that the workflow failed', async () => {
       const first = await post({ path: '/failing', body: { id: 1 } })
       expect(first).toMatchObject({ answer: { kind: 'failed' }, replayed: false })
@@ -302,6 +311,19 @@ describe('over a restart of the embedded store', () => {
   })
 })
 
+/** There, keys are kept for a minute. */
+async function openMinute(): Promise<Bench> {
+  const bench = await openBench(
+    {
+      ...FILES,
+      'p/Long.flux': { ...Object(FILES['p/Long.flux']), ...hook('/long', { dedupe: { key: '1', keep: '60s' } }) },
+    },
+    { clock: new SimulatedClock() },
+  )
+  closing.push(() => bench.close())
+  return bench
+}
+
 describe('retention', () => {
   test.each([
     ['/short', {}, 90_000],
@@ -319,15 +341,22 @@ describe('retention', () => {
     expect(await deliver(bench, asked)).toMatchObject({ replayed: true })
   })
 
+  // By the clock of another server, the key may be free by then, and that of another context.
+  test.each([
+    [53_000, 'response'],
+    [55_000, 'running'],
+  ])('an answer that comes after %d of 60,000 ms is kept as %s', async (ms, kind) => {
+    const bench = await openMinute()
+    const first = deliver(bench, { path: '/long', timeout: 1_000_000 })
+    const contextId = await running(bench)
+    bench.clock.jump(ms)
+    await go(bench)
+    expect((await first).answer.kind).toBe('response')
+    expect(await deliver(bench, { path: '/long' })).toMatchObject({ answer: { kind, contextId }, replayed: true })
+  })
+
   test('a context that outruns its key leaves that of the next alone', async () => {
-    const bench = await openBench(
-      {
-        ...FILES,
-        'p/Long.flux': { ...Object(FILES['p/Long.flux']), ...hook('/long', { dedupe: { key: '1', keep: '60s' } }) },
-      },
-      { clock: new SimulatedClock() },
-    )
-    closing.push(() => bench.close())
+    const bench = await openMinute()
     const first = deliver(bench, { path: '/long', timeout: 1_000_000 })
     const contextId = await running(bench)
     bench.clock.jump(MINUTE_MS)

@@ -11,6 +11,9 @@ import { Pins } from '../../src/engine/pins.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { RefusalLog } from '../../src/engine/refusal-log.ts'
 import { Idempotency } from '../../src/engine/idempotency/idempotency.ts'
+import { deferred } from '../../src/engine/webhooks/deferred.ts'
+import { WebhookWaits } from '../../src/engine/webhooks/webhook-waits.ts'
+import type { WorkflowAnswer } from '../../src/model/webhook.ts'
 import { settlementOf } from '../../src/http/webhooks/settlement.ts'
 import { Deliveries } from '../../src/engine/webhooks/deliveries.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
@@ -52,6 +55,16 @@ const store: Store = {
   close: () => Promise.resolve(),
 }
 
+const feed: CommitFeed = {
+  notify() {},
+  onNotified() {},
+  notifyReady() {},
+  onReady() {},
+  watch() {},
+  onWatched() {},
+  close: () => Promise.resolve(),
+}
+
 test('the last look at a silent store takes no longer than a moment', async () => {
   const { catalog } = await open(
     await folderOf({
@@ -65,15 +78,6 @@ test('the last look at a silent store takes no longer than a moment', async () =
     }),
   )
   const clock = new SimulatedClock()
-  const feed: CommitFeed = {
-    notify() {},
-    onNotified() {},
-    notifyReady() {},
-    onReady() {},
-    watch() {},
-    onWatched() {},
-    close: () => Promise.resolve(),
-  }
   const cache = new ContextCache(1024)
   const commits = new Commits({
     store,
@@ -152,4 +156,45 @@ test('the last look at a silent store takes no longer than a moment', async () =
   expect(answered).toBe(false)
   await clock.advance(250)
   expect((await answer).answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
+})
+
+test('who waited for an answer leaves nothing behind: no timer, no look at the store, and nothing to end', async () => {
+  const clock = new SimulatedClock()
+  let looks = 0
+  const listeners: ((id: number) => void)[] = []
+  const notify = (id: number) => listeners.forEach((listener) => listener(id))
+  const store = {
+    version: async () => {
+      looks += 1
+      return 1
+    },
+    load: () => Promise.reject(new Error('it has not changed')),
+  }
+  const waits = new WebhookWaits({
+    store,
+    clock,
+    feed: {
+      ...feed,
+      onNotified(listener) {
+        listeners.push(listener)
+      },
+    },
+  })
+  const { promise: answered, resolve } = deferred<WorkflowAnswer>()
+  const settled: WorkflowAnswer[] = []
+  const settle = (answer: WorkflowAnswer) => {
+    settled.push(answer)
+    resolve(answer)
+  }
+  const waited = waits.wait({ id: 7, version: 1, answered, settle, look: () => {}, until: clock.now() + 60_000 })
+  notify(7)
+  for (let second = 0; second < 3; second += 1) await clock.advance(1000)
+  expect(looks).toBe(4)
+  settle({ kind: 'nothing', contextId: 7 })
+  expect(await waited).toEqual({ kind: 'nothing', contextId: 7 })
+  expect(clock.pending).toEqual([])
+  notify(7)
+  waits.endAll()
+  await clock.advance(60_000)
+  expect([looks, settled.length]).toEqual([4, 1])
 })

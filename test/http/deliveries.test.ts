@@ -11,7 +11,9 @@ import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
-import type { Store } from '../../src/ports/store.ts'
+import { inDoubt } from '../../src/model/failure.ts'
+import type { RowWrite } from '../../src/model/rows.ts'
+import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -81,6 +83,20 @@ const FILES: Files = {
 
 const parsed = ({ value }: { value: string }): unknown => JSON.parse(value)
 
+const OWN: Files = {
+  'p/Unfit.flux': {
+    ...hook('/own-broken'),
+    output: [{ name: 'x', type: 'any' }],
+    states: [{ name: 'end', action: { type: 'map', lines: [set('$request.body.toUpperCase()', 'x')] } }],
+  },
+  'p/Own.flux': {
+    ...hook('/own', { dedupe: { key: '$request.body.id' } }),
+    input: [{ name: 'x-own' }],
+    output: [{ name: 'own' }],
+    states: [{ name: 'end', action: { type: 'map', lines: [{ from: ['x-own'], to: ['own'] }] } }],
+  },
+}
+
 const LIST = '/flux-api/webhooks/deliveries'
 
 /** The number in the body. */
@@ -128,7 +144,7 @@ describe.each([
 
   async function serve(options: BenchOptions = {}): Promise<Served> {
     store = watched(await open(clock))
-    const bench = await openBench(FILES, { clock, store, ...options })
+    const bench = await openBench({ ...FILES, ...OWN }, { clock, store, ...options })
     closing.push(bench)
     return { bench, app: testApp(bench, { webhooks: bench.engine.webhooks, clock }).app }
   }
@@ -137,15 +153,19 @@ describe.each([
 
   /** What reads of rows wait for. */
   let gate: Promise<void> = Promise.resolve()
+  let reads = 0
+  /** What becomes of commits. */
+  let fate: (commit: () => ReturnType<Store['commit']>, request: CommitRequest) => ReturnType<Store['commit']>
 
   const watched = (given: Store): Store =>
     withVerbs(given, {
       async listRows(query) {
+        reads += 1
         await gate
         return given.listRows(query)
       },
       async commit(request) {
-        const commit = given.commit(request)
+        const commit = fate(() => given.commit(request), request)
         underWay.add(commit)
         return commit.finally(() => underWay.delete(commit))
       },
@@ -168,6 +188,7 @@ describe.each([
 
   beforeEach(async () => {
     clock = new SimulatedClock(Date.now())
+    fate = (commit) => commit()
     ;({ open, remove } = await world())
     served = await serve()
   })
@@ -291,6 +312,95 @@ describe.each([
     expect(all.map(parsed).filter((row) => JSON.stringify(row).includes('"isStart":true'))).toHaveLength(2)
   })
 
+  test('that row has the outcome of one that fails at once, and the reason follows', async () => {
+    expect((await deliver('/own-broken')).status).toBe(500)
+    const [row] = await store.listRows({ space: 'deliveries', prefix: '', limit: 10 })
+    const failed = { outcome: 'failed', status: 500, duration: 0 }
+    expect(JSON.parse(row?.value ?? '')).toMatchObject({ ...failed, isStart: true, reason: null })
+    expect(await listed()).toMatchObject([{ ...failed, reason: expect.stringContaining('toUpperCase') }])
+  })
+
+  test('that row is written once, unless there is more to say, such as that no repeat was looked for', async () => {
+    const rows: RowWrite[] = []
+    const startedAt = clock.now()
+    fate = (commit, given) => {
+      rows.push(...(given.rows ?? []).filter(({ space }) => space === 'deliveries'))
+      return commit()
+    }
+    await deliver('/wait')
+    expect(await listed()).toMatchObject([{ outcome: 'accepted', reason: null }])
+    expect(rows).toHaveLength(1)
+    await deliver('/own')
+    expect(await listed('?urlPath=/own')).toMatchObject([
+      { outcome: 'accepted', reason: expect.stringContaining('the key of dedupe came out empty') },
+    ])
+    expect(rows).toHaveLength(3)
+    // The request is in a row of its own.
+    await deliver('/typed', { long: 'x'.repeat(6000) })
+    await listed()
+    expect(rows).toHaveLength(5)
+    // Those of an endpoint that is gone go as well.
+    for (const { expiresAt } of rows) {
+      expect(expiresAt).toBeGreaterThanOrEqual(startedAt + 30 * 86_400_000)
+      expect(expiresAt).toBeLessThanOrEqual(clock.now() + 30 * 86_400_000)
+    }
+  })
+
+  test.each([
+    ['is', true],
+    ['is not', false],
+  ])('one whose start %s stored, which nobody knows, is listed once, and can be sent again', async (_, isStored) => {
+    let isLost = true
+    fate = async (commit, { writes }) => {
+      if (!isLost || writes.length === 0) return commit()
+      isLost = false
+      if (isStored) await commit()
+      throw inDoubt('the answer was lost')
+    }
+    for (let n = 0; n < 4; n += 1) {
+      isLost = true
+      expect((await deliver('/wait', { n, long: 'x'.repeat(6000) })).status).toBe(503)
+    }
+    const list = await listed()
+    expect(list.map(shown)).toEqual(['3', '2', '1', '0'])
+    expect(list).toMatchObject(Array.from({ length: 4 }, () => ({ outcome: 'refused', status: 503 })))
+    for (const { deliveryId } of list)
+      expect(await replay(deliveryId)).toMatchObject({ status: 200, answer: { status: 202 } })
+  })
+
+  test('of a body, no more than 64 KB are shown, whatever it becomes as text', async () => {
+    await deliver('/wait', Buffer.alloc(60_000), { 'content-type': 'application/octet-stream' })
+    await deliver('/wait', Buffer.alloc(70_000, 255), { 'content-type': 'text/plain; charset=iso-8859-1' })
+    const list = await listed()
+    expect(list).toMatchObject([{ request: { bodyTruncated: true } }, { request: { bodyTruncated: true } }])
+    for (const { request } of list) expect(Buffer.byteLength(String(request?.['body']))).toBeLessThanOrEqual(65_536)
+  })
+
+  test('one that is sent again gives the inputs of its headers, too', async () => {
+    await deliver('/own', {}, { ...JSON_TYPE, 'x-own': 'abc' })
+    const [first] = await listed()
+    const { answer } = await replay(first?.deliveryId ?? '')
+    const contextId = Number(answer['contextId'])
+    expect(outputs(await served.bench.getContext({ contextId }))).toEqual({ own: 'abc' })
+  })
+
+  /** Reads of rows while so many deliveries come and are written. */
+  async function readsOf(count: number): Promise<number> {
+    reads = 0
+    for (let n = 0; n < count; n += 1) {
+      await deliver('/wait')
+      await served.bench.advance(100)
+      await written()
+    }
+    return reads
+  }
+
+  test('what is too much is looked for once in a while, not each time', async () => {
+    await again({ deliveries: 50 })
+    expect(await readsOf(50)).toBeGreaterThan(0)
+    expect(await readsOf(4)).toBe(0)
+  })
+
   test('they are there after a restart, also those that were not written yet, and other servers see them', async () => {
     await deliver('/wait', { n: 1 })
     await deliver('/typed', { n: 2 })
@@ -411,6 +521,18 @@ describe.each([
     expect((await slow).status).toBe(504)
     const view = (await served.bench.listWebhooks()).find(({ urlPath }) => urlPath === '/slow')
     expect(view).toMatchObject({ counts: { timeout: 1 }, last: { outcome: 'signature-invalid' } })
+  })
+
+  test('one that is answered late is one of the newest by its arrival, and pushes out none that came later', async () => {
+    await again({ deliveries: 2 })
+    const slow = deliver('/slow', { n: 1 })
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    const request = { method: 'POST', uri: '/api/slow', headers: [], cookies: [], parameters: {}, body: { n: 2 } }
+    settle({ outcome: 'filtered', status: 204, request, rawBody: Buffer.from('{"n":2}'), reason: null }, 'slow')
+    await served.bench.advance(2_000)
+    expect((await slow).status).toBe(504)
+    expect((await listed('?urlPath=/slow')).map(shown)).toEqual(['2', '1'])
+    expect((await listed('?urlPath=/slow')).map(shown)).toEqual(['2', '1'])
   })
 
   test('one that is damaged hides no other', async () => {
@@ -560,6 +682,42 @@ describe.each([
     settle({ outcome: 'handshake', status: 200, request, rawBody: Buffer.from('{"a":1}'), reason: null })
     const [handshake] = await listed()
     expect(await replay(handshake?.deliveryId ?? '')).toMatchObject({ status: 409 })
+  })
+
+  test('one that is sent again has the time that the first one had, and is logged without its query', async () => {
+    await deliver('/typed?n=x&other=qzv')
+    const [invalid] = await listed()
+    served.bench.logged.length = 0
+    await replay(invalid?.deliveryId ?? '')
+    await expect.poll(() => served.bench.logged).toMatchObject([{ fields: { path: '/api/typed' } }])
+    const first = deliver('/slow')
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    await served.bench.advance(2_000)
+    await first
+    const [slow] = await listed('?urlPath=/slow')
+    let isAnswered = false
+    const again = replay(slow?.deliveryId ?? '').finally(() => {
+      isAnswered = true
+    })
+    await expect.poll(async () => (await served.bench.listContexts({ fluxName: 'Slow' })).length).toBe(2)
+    await served.bench.advance(1_900)
+    expect(isAnswered).toBe(false)
+    await served.bench.advance(100)
+    expect(await again).toMatchObject({ status: 200, answer: { status: 504 } })
+  })
+
+  test('one that came with HEAD is sent again to the endpoint that takes GET, also before it is written', async () => {
+    expect((await served.app.request('/api/typed?n=x', { method: 'HEAD' })).status).toBe(400)
+    const { last } = (await served.bench.listWebhooks()).find(({ urlPath }) => urlPath === '/typed') ?? {}
+    expect(last).toMatchObject({ method: 'HEAD', outcome: 'invalid' })
+    expect(await replay(last?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 400 } })
+  })
+
+  test('any number can be sent again, one after the other', async () => {
+    await deliver('/wait')
+    const [first] = await listed()
+    for (let n = 0; n < 40; n += 1)
+      expect(await replay(first?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 202 } })
   })
 
   test('an unknown one is not found', async () => {

@@ -1,6 +1,7 @@
 // Each request to an endpoint is one delivery; what is refused at the door is logged at most once a second; and a repeat
 // is answered exactly as the first request.
 import { describe, expect, test } from 'vitest'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
 import { FluxError, notFound, overloaded, type Failure } from '../../src/model/failure.ts'
 import type { Delivery, Endpoint, WebhookAnswer, WebhookCall, WebhookReply } from '../../src/model/webhook.ts'
 import type { ServiceSecrets } from '../../src/ports/secrets.ts'
@@ -43,9 +44,13 @@ async function open({
   let deliveries = 0
   const secrets =
     more.secrets ?? (await openSecrets({ ACTORFLUX_SECRET_KEY: SECRET, ACTORFLUX_SECRET_NEXT: 'next-one' }))
+  const inFlight = new ByteBudget({ bytes: 1024 * 1024, what: 'requests' })
+  const waiting = new ByteBudget({ bytes: 1024 * 1024, what: 'webhooks that wait' })
   const { app, lines } = testApp(
     {},
     {
+      inFlight,
+      waiting,
       clock,
       secrets,
       webhooks: {
@@ -78,7 +83,7 @@ async function open({
     const text = await response.text()
     return { status: response.status, headers: Object.fromEntries(response.headers), text }
   }
-  return { post, settled, unmatched, calls, lines, clock }
+  return { post, settled, unmatched, calls, lines, clock, inFlight, waiting }
 }
 
 const reply = (answer: WebhookAnswer, more: Partial<WebhookReply> = {}): WebhookReply => ({
@@ -128,6 +133,47 @@ const ANSWERS: readonly [
   [{ kind: 'sent', eventId: 'e', contextIds: [7, 8] }, 200, 'accepted', null],
   [{ kind: 'sent', eventId: 'e', contextIds: [] }, 200, 'ignored', null],
 ]
+
+test.each<[string, Asked, Record<string, string>, string, number]>([
+  ['without proof', { at: TOKEN }, {}, '{}', 401],
+  ['of a malformed body', {}, {}, '{"n":', 400],
+  ['that is refused', { receive: failing(notFound('no')) }, {}, '{}', 404],
+  ['of no interest', { receive: () => reply({ kind: 'filtered' }) }, {}, '{}', 204],
+  ['that starts a context', { receive: starting }, {}, '{}', 204],
+  ['that meets a fault', { at: TOKEN, receive: failing(new Error('a fault')) }, proof, '{}', 500],
+])('a request %s holds no memory once it is answered', async (_, asked, headers, body, status) => {
+  const { post, inFlight, waiting } = await open(asked)
+  expect((await post(headers, body)).status).toBe(status)
+  expect([inFlight.held, waiting.held]).toEqual([0, 0])
+})
+
+test('the clock of the server may go back: no delivery takes less than no time', async () => {
+  const clock = new SimulatedClock(1000)
+  const receive: Receive = (call) => {
+    clock.jump(-5)
+    return starting(call)
+  }
+  const { post, settled } = await open({ clock, receive })
+  await post()
+  expect(settled).toMatchObject([{ time: 1000, duration: 0 }])
+})
+
+test('a repeat of a request that failed is not logged again', async () => {
+  const failed = { kind: 'failed', contextId: 7, reason: 'Oops: no' } as const
+  let replayed = false
+  const { post, lines } = await open({ receive: () => reply(failed, { replayed }) })
+  for (const isRepeat of [false, true, true]) {
+    replayed = isRepeat
+    expect((await post()).status).toBe(500)
+  }
+  expect(lines.filter(({ message }) => message === 'the workflow behind a webhook failed')).toHaveLength(1)
+})
+
+test('a request whose Content-Type is too long is an invalid one', async () => {
+  const { post, settled } = await open()
+  expect((await post({ 'content-type': `text/${'x'.repeat(9000)}` })).status).toBe(431)
+  expect(settled).toMatchObject([{ outcome: 'invalid', status: 431 }])
+})
 
 describe('a delivery', () => {
   test.each(ANSWERS)('of the answer %j', async (answer, status, outcome, contextId, reason = undefined) => {

@@ -288,6 +288,8 @@ describe('a body', () => {
     ['JSON', 'application/json', '{"a":[1,null,"ü"]}', { a: [1, null, 'ü'] }, false],
     ['JSON in other words', 'Application/JSON ; charset="UTF-8"', ' 7 ', 7, false],
     ['JSON that says it is ASCII', 'application/json;charset=us-ascii', '"a"', 'a', false],
+    ['a number beyond all numbers', 'application/json', '1e999', null, false],
+    ['such numbers in data', 'application/json', '{"a":[-1e999,1],"b":1e999}', { a: [null, 1], b: null }, false],
     ['what is built on JSON', 'application/cloudevents+json', '{}', {}, false],
     ['JSON after a byte order mark', 'application/json', '\uFEFF{}', {}, false],
     ['XML', 'application/xml', '<a><b type="number">1</b><c><item>x</item></c></a>', { b: 1, c: ['x'] }, false],
@@ -355,6 +357,13 @@ describe('a body', () => {
       false,
     ],
     ['a form that leaves bytes as they are', 'application/x-www-form-urlencoded', 'ü=ä+%2b', { ü: 'ä +' }, false],
+    [
+      'a form of as many fields as may be',
+      'application/x-www-form-urlencoded',
+      'a&'.repeat(50),
+      { a: Array(50).fill('') },
+      false,
+    ],
     ['a form in Latin-1', 'application/x-www-form-urlencoded; charset=ISO-8859-1', 'a=%FC', { a: 'ü' }, false],
   ])('%s', async (_, contentType, bytes, body, encoded) =>
     expect(await decode(bytes, contentType)).toEqual({ body, encoded }),

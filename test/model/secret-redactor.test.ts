@@ -53,6 +53,10 @@ describe('a value is hidden', () => {
     ).toEqual({ message: shown, type: shown, className: shown, realException: { name: [shown] }, stack: shown })
   })
 
+  test('where it overlaps with itself', () => {
+    expect(SecretRedactor.of(['abcdabcd'])?.text('-abcdabcdabcd-')).toBe('-[redacted]-')
+  })
+
   test('and nothing else, where a URL would drop most of it', () => {
     const odd = SecretRedactor.of(['aaaaaaaa/../..', '\n\n\n\n\n\n\na'])
     expect(odd?.text('a banana http://host/')).toBe('a banana http://host/')

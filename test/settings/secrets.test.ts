@@ -125,6 +125,28 @@ describe('a file that changes', () => {
     await writeFile(file, 'third-value')
     await later()
     expect(secrets.get('KEY')).toBe('third-value')
+    for (const _ of [1, 2]) {
+      await rm(file)
+      await later()
+      await writeFile(file, 'third-value')
+      await later()
+    }
+    expect(errors).toHaveLength(4)
+  })
+
+  test('has its last ten values hidden, and no more', async () => {
+    const { file, secrets, clock } = await watched('value-number-0')
+    for (let nr = 1; nr <= 12; nr += 1) {
+      await writeFile(file, `value-number-${nr}!`)
+      await expect
+        .poll(async () => {
+          await clock.advance(2000)
+          return secrets.get('KEY')
+        })
+        .toBe(`value-number-${nr}!`)
+    }
+    const shown = (nr: number) => secrets.redactor()?.text(`value-number-${nr}!`)
+    expect([1, 2, 11, 12].map(shown)).toEqual(['value-number-1!', '[redacted]', '[redacted]', '[redacted]'])
   })
 
   test('gives the secret that was missing at the start', async () => {
@@ -132,6 +154,18 @@ describe('a file that changes', () => {
     await write(folder, { key: 'late-value' })
     await later()
     expect(secrets.get('KEY')).toBe('late-value')
+  })
+
+  test('is not read again after an end that comes while it is read', async () => {
+    const { file, secrets, clock } = await watched('first-value')
+    await writeFile(file, 'second-value')
+    await clock.advance(2000)
+    secrets.close()
+    await expect.poll(() => secrets.get('KEY')).toBe('second-value')
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
+    expect(clock.pending).toEqual([])
   })
 
   test('is not read again after the end', async () => {

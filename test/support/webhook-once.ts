@@ -31,7 +31,17 @@ export const FILES: Files = {
     key: '${n}',
     ...OUT,
     input: [{ name: 'n', type: 'integer' }],
-    states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }],
+    states: [
+      {
+        name: 'w',
+        waiting: true,
+        transitions: [
+          { to: 'w', event: 'go' },
+          { to: 'end', event: 'stop' },
+        ],
+      },
+      { name: 'end' },
+    ],
     ...hook('/keyed', BY_ID),
   },
   'p/Long.flux': {

@@ -110,9 +110,7 @@ export class Deliveries {
     const { max, store, clock, settlementOf } = this.#parts
     if (max === 0) return []
     const { deliveryId, endpoint, request, rawBody, time, replayOf } = call
-    const settlement = answer && settlementOf({ answer, replayed: false, remark: null })
-    // What is to be said of it is completed and redacted when it is answered.
-    const settled = settlement?.reason === null ? settlement : null
+    const settled = answer && settlementOf({ answer, replayed: false, remark: null })
     const key = deliveryKeyOf(this.tallyOf(endpoint).prefix, deliveryId)
     const place = { partition: contextId % store.partitions, key }
     const method = String(request['method'])
@@ -125,6 +123,7 @@ export class Deliveries {
       duration: settled && Math.max(0, clock.now() - time),
       contextId,
       replayOf,
+      // It is redacted when the delivery is answered, and written then.
       reason: null,
     }
     const text = JSON.stringify(keptRequestOf(request, rawBody))

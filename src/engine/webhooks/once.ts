@@ -66,7 +66,7 @@ export class Once {
       try {
         const settled = await this.#patiently(until, () => this.#attempt(keys, timeout, effect))
         isDone = settled.isDeduped
-        return { ...settled, remark }
+        return settled
       } catch (error) {
         // None of those who wait would fare better: they needn't find out one after the other.
         isDone = error instanceof FluxError && error.failure.kind === 'unavailable'

@@ -165,6 +165,8 @@ test('ten signatures are compared, eleven are refused', () => {
   expect(verify(`${others(9)} ${SHARED}`, SECRET)).toBeNull()
   expect(verify(`${SHARED} ${others(9)}`, SECRET)).toBeNull()
   expect(verify(`${SHARED} ${others(10)}`, SECRET)).toBe('there are more than 10 signatures')
+  expect(verify(`${PUBLIC} `.repeat(10).trim(), PUBLIC_KEY)).toBeNull()
+  expect(verify(`${PUBLIC} `.repeat(11).trim(), PUBLIC_KEY)).toBe('there are more than 10 signatures')
   // What is not compared does not count.
   expect(verify(`${'v2,AAAA '.repeat(1000)}${SHARED}`, SECRET)).toBeNull()
 })
