@@ -7,6 +7,7 @@ import type { DeliveryView } from '../../src/api/list-deliveries.ts'
 import type { WebhookView } from '../../src/api/list-webhooks.ts'
 import { deferred } from '../../src/engine/webhooks/deferred.ts'
 import type { Env } from '../../src/http/request/incoming.ts'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
@@ -127,6 +128,9 @@ describe.each([
 
   const underWay = new Set<Promise<unknown>>()
 
+  /** Called with each commit. */
+  let commits: () => void = quiet
+
   /** What reads of rows wait for. */
   let gate: Promise<void> = Promise.resolve()
 
@@ -137,6 +141,7 @@ describe.each([
         return given.listRows(query)
       },
       async commit(request) {
+        commits()
         const commit = given.commit(request)
         underWay.add(commit)
         return commit.finally(() => underWay.delete(commit))
@@ -445,6 +450,25 @@ describe.each([
     expect(String(binary?.request?.['body'])).toHaveLength(65_536)
   })
 
+  test('what is kept of a body is bounded as it is stored, too, where characters are escaped', async () => {
+    const type = { 'content-type': 'text/plain' }
+    const stored = async () =>
+      (await store.listRows({ space: 'deliveries', prefix: 'request:', limit: 100 })).map(({ value }) => value.length)
+    await deliver('/wait', Buffer.alloc(65_536, 1), type)
+    await deliver('/wait', Buffer.alloc(60_000, '"'), type)
+    // Its bytes are stored beside what they were parsed to.
+    await deliver('/wait', `[${' '.repeat(10)}"${'x'.repeat(65_000)}"]`)
+    await deliver('/wait', Buffer.concat([Buffer.from('a=b'), Buffer.alloc(65_000, 1)]), {
+      'content-type': 'application/x-www-form-urlencoded',
+    })
+    const [, , quotes, controls] = await listed()
+    expect(controls?.request).toMatchObject({ bodyTruncated: true })
+    expect(String(controls?.request?.['body']).length).toBeGreaterThan(20_000)
+    expect(quotes?.request?.['body'] === '"'.repeat(60_000)).toBe(true)
+    for (const characters of await stored()) expect(characters).toBeLessThan(270_000)
+    expect((await stored()).length).toBe(4)
+  })
+
   const seenBy = async (contextId: unknown) => outputs(await served.bench.getContext({ contextId: Number(contextId) }))
 
   test('one is sent again, with all of its request while its context is there', async () => {
@@ -532,6 +556,30 @@ describe.each([
     settle({ outcome: 'handshake', status: 200, request, rawBody: Buffer.from('{"a":1}'), reason: null })
     const [handshake] = await listed()
     expect(await replay(handshake?.deliveryId ?? '')).toMatchObject({ status: 409 })
+  })
+
+  test('what is sent again is charged to the memory for requests before it is parsed, until its context has it', async () => {
+    const requests = new ByteBudget({ bytes: 1024 * 1024, what: 'requests' })
+    await again({ memory: { requests } })
+    const body = { list: Array.from({ length: 10_000 }, () => []) }
+    const slow = deliver('/slow', body)
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    await served.bench.advance(2_000)
+    expect((await slow).status).toBe(504)
+    const [{ deliveryId } = { deliveryId: '' }] = await listed()
+    const release = requests.take(1024 * 1024)
+    expect((await replay(deliveryId)).status).toBe(503)
+    release()
+    const taken: number[] = []
+    commits = () => taken.push(requests.held)
+    const repeated = replay(deliveryId)
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(2)
+    expect(Math.max(...taken)).toBeGreaterThan(500_000)
+    // It waits for the workflow, and holds nothing.
+    expect(requests.held).toBe(0)
+    await served.bench.advance(2_000)
+    expect((await repeated).answer).toMatchObject({ status: 504 })
+    expect(requests.held).toBe(0)
   })
 
   test('an unknown one is not found', async () => {

@@ -58,6 +58,8 @@ export interface CallParts {
   readonly lists: CountBound
   /** Deliveries that are sent again, at once. */
   readonly replays: CountBound
+  /** Memory for requests, those that are sent again among them. */
+  readonly requests: ByteBudget
 }
 
 /** The caller, and the package it calls from. */
