@@ -208,6 +208,7 @@ describe.each([
     const held = Array.from({ length: 32 }, () => served.app.request(LIST))
     const refused = await served.app.request(LIST)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
+    expect((await served.app.request('/flux-api/webhooks')).status).toBe(503)
     letRead()
     for (const answer of await Promise.all(held)) expect(answer.status).toBe(200)
     expect((await served.app.request(LIST)).status).toBe(200)
@@ -467,6 +468,18 @@ describe.each([
     expect(quotes?.request?.['body'] === '"'.repeat(60_000)).toBe(true)
     for (const characters of await stored()) expect(characters).toBeLessThan(270_000)
     expect((await stored()).length).toBe(4)
+  })
+
+  test('a page ends where its requests would take much memory when parsed', async () => {
+    const request = { method: 'POST', uri: '/api/wait', headers: [], cookies: [], parameters: {}, encoded: false }
+    const body = Array.from({ length: 20_000 }, () => [])
+    const rawBody = Buffer.from(JSON.stringify(body))
+    for (let n = 0; n < 12; n += 1)
+      settle({ outcome: 'filtered', status: 204, reason: null, request: { ...request, body }, rawBody })
+    const list = await listed()
+    // About 2.5 MB each.
+    expect(list.length).toBeGreaterThan(3)
+    expect(list.length).toBeLessThan(10)
   })
 
   const seenBy = async (contextId: unknown) => outputs(await served.bench.getContext({ contextId: Number(contextId) }))
