@@ -2,6 +2,7 @@
 import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
 import type { EngineParts } from './engine-parts.ts'
+import { ListTurns } from './webhooks/list-turns.ts'
 
 /** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
 const MAX_REPLAYS = 16
@@ -48,6 +49,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     deliveries: core.deliveries,
     settlementOf: webhooks.settlementOf,
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
+    listTurns: new ListTurns(),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
     requests: memory.requests,
   }

@@ -48,9 +48,9 @@ function taken(refused: RefusedDeliveries, count: number): string[] {
   return ids
 }
 
-describe('refused deliveries', () => {
-  const plain = (n: number) => String(n).padStart(8, '0')
+const plain = (n: number) => String(n).padStart(8, '0')
 
+describe('refused deliveries', () => {
   test('come newest first, whichever endpoint they are of, also if answered in another order', () => {
     const [one, other] = talliesOf(2, 0, plain)
     for (const n of [1, 4, 3, 7]) one?.refuse(factsOf(delivery(plain(n))))

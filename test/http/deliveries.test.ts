@@ -453,8 +453,6 @@ describe.each([
 
   test('what is kept of a body is bounded as it is stored, too, where characters are escaped', async () => {
     const type = { 'content-type': 'text/plain' }
-    const stored = async () =>
-      (await store.listRows({ space: 'deliveries', prefix: 'request:', limit: 100 })).map(({ value }) => value.length)
     await deliver('/wait', Buffer.alloc(65_536, 1), type)
     await deliver('/wait', Buffer.alloc(60_000, '"'), type)
     // Its bytes are stored beside what they were parsed to.
@@ -466,8 +464,9 @@ describe.each([
     expect(controls?.request).toMatchObject({ bodyTruncated: true })
     expect(String(controls?.request?.['body']).length).toBeGreaterThan(20_000)
     expect(quotes?.request?.['body'] === '"'.repeat(60_000)).toBe(true)
-    for (const characters of await stored()) expect(characters).toBeLessThan(270_000)
-    expect((await stored()).length).toBe(4)
+    const rows = await store.listRows({ space: 'deliveries', prefix: 'request:', limit: 100 })
+    expect(rows).toHaveLength(4)
+    for (const { value } of rows) expect(value.length).toBeLessThan(270_000)
   })
 
   test('a page ends where its requests would take much memory when parsed', async () => {

@@ -1,6 +1,5 @@
 // engine/calls: `listDeliveriesPage` returns a page of the deliveries to endpoints of loaded services, newest first: the
 // stored ones of all servers, and those that this server has refused. A request looks at a bounded number of them.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { check } from '../../api/check.ts'
 import {
   LIST_DELIVERIES,
@@ -20,7 +19,7 @@ import { isVisible, viewOfFacts } from './list-webhooks.ts'
 
 /** Deliveries that one request looks at, and after how many others are served. */
 const MAX_LOOKED = 10_000
-const STRIDE = 128
+const STRIDE = 64
 /** After which a page ends: characters of requests, and bytes of memory that they take when parsed, about. */
 const PAGE_CHARACTERS = 2 * 1024 * 1024
 const PAGE_BYTES = 16 * 1024 * 1024
@@ -119,7 +118,7 @@ async function pageOf(
   for (let looked = 0; ; looked += 1) {
     if (looked >= MAX_LOOKED) return { deliveries, next: `${asked.skip}:${last}` }
     // What the store has in memory it gives without a pause.
-    if (looked % STRIDE === STRIDE - 1) await nextTurn()
+    if (looked % STRIDE === STRIDE - 1) await env.listTurns.next()
     const one = await all.next()
     if (one === null) return { deliveries, next: null }
     if (asked.outcome === undefined || one.facts.outcome === asked.outcome) {

@@ -169,13 +169,14 @@ test('ten signatures are compared, eleven are refused', () => {
   expect(verify(`${'v2,AAAA '.repeat(1000)}${SHARED}`, SECRET)).toBeNull()
 })
 
+const keys = (count: number) =>
+  Array.from({ length: count }, () => {
+    const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+    return `whpk_${Buffer.from(x, 'base64url').toString('base64')}`
+  })
+const forged = (count: number) => Array.from({ length: count }, () => `v1a,${'A'.repeat(86)}==`).join(' ')
+
 test('each signature is checked with each public key, and both together are bounded', () => {
-  const keys = (count: number) =>
-    Array.from({ length: count }, () => {
-      const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
-      return `whpk_${Buffer.from(x, 'base64url').toString('base64')}`
-    })
-  const forged = (count: number) => Array.from({ length: count }, () => `v1a,${'A'.repeat(86)}==`).join(' ')
   expect(verify(`${forged(9)} ${PUBLIC}`, PUBLIC_KEY)).toBeNull()
   expect(verify(`${forged(3)} ${PUBLIC}`, ...keys(3), PUBLIC_KEY)).toBeNull()
   expect(verify(`${forged(4)} ${PUBLIC}`, ...keys(3), PUBLIC_KEY)).toBe(
