@@ -1,5 +1,5 @@
-// engine/webhooks: lists of deliveries take turns. Each goes on in a turn of the event loop of its own: those that go on
-// in the same one would together keep other requests waiting.
+// engine/webhooks: lists of deliveries take turns. Each goes on in a turn of the event loop of its own, because those
+// that go on in the same one would together keep other requests waiting.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export class ListTurns {

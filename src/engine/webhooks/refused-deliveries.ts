@@ -1,5 +1,5 @@
-// engine/webhooks: the deliveries that were refused to many endpoints, newest first. Only as many are put in order as are
-// asked for, so that a list of many endpoints costs little.
+// engine/webhooks: the deliveries that were refused to many endpoints, newest first. Only as many are put in order as
+// are asked for, so that a list of many endpoints costs little.
 import type { DeliveryFacts } from './delivery-rows.ts'
 import type { DeliveryTally } from './delivery-tally.ts'
 
