@@ -2,8 +2,9 @@
 import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
 import type { EngineParts } from './engine-parts.ts'
+import { ListTurns } from './webhooks/list-turns.ts'
 
-/** Deliveries of webhooks that are sent again at once; each holds its request in memory, and may wait for its workflow. */
+/** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
 const MAX_REPLAYS = 16
 /** Lists of deliveries that are gathered at once; each takes a few MB of memory until it is written. */
 const MAX_LISTS = 32
@@ -26,7 +27,7 @@ type Own = Pick<
 >
 
 export function callPartsOf({ given, ...core }: Own & { readonly given: EngineParts }): CallParts {
-  const { store, catalog, log, tagLimits, clock, bounds, webhooks } = given
+  const { store, catalog, log, tagLimits, clock, bounds, webhooks, memory } = given
   return {
     now: () => clock.now(),
     store,
@@ -48,6 +49,8 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     deliveries: core.deliveries,
     settlementOf: webhooks.settlementOf,
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
+    listTurns: new ListTurns(),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
+    requests: memory.requests,
   }
 }

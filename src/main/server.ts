@@ -129,7 +129,8 @@ async function start(parts: Start): Promise<Server> {
   const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
   const { requestTimeout, maxStreams, publicUrl } = settings
   const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
-  const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, waiting: memory.waiting }
+  const budgets = { waiting: memory.waiting, unverified: memory.unverified }
+  const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, ...budgets }
   const app = createApp({
     ...limits,
     clock,

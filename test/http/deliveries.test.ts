@@ -7,6 +7,7 @@ import type { DeliveryView } from '../../src/api/list-deliveries.ts'
 import type { WebhookView } from '../../src/api/list-webhooks.ts'
 import { deferred } from '../../src/engine/webhooks/deferred.ts'
 import type { Env } from '../../src/http/request/incoming.ts'
+import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
@@ -151,6 +152,9 @@ describe.each([
 
   const underWay = new Set<Promise<unknown>>()
 
+  /** Called with each commit. */
+  let commits: () => void = quiet
+
   /** What reads of rows wait for. */
   let gate: Promise<void> = Promise.resolve()
   let reads = 0
@@ -165,6 +169,7 @@ describe.each([
         return given.listRows(query)
       },
       async commit(request) {
+        commits()
         const commit = fate(() => given.commit(request), request)
         underWay.add(commit)
         return commit.finally(() => underWay.delete(commit))
@@ -232,6 +237,7 @@ describe.each([
     const held = Array.from({ length: 32 }, () => served.app.request(LIST))
     const refused = await served.app.request(LIST)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
+    expect((await served.app.request('/flux-api/webhooks')).status).toBe(503)
     letRead()
     for (const answer of await Promise.all(held)) expect(answer.status).toBe(200)
     expect((await served.app.request(LIST)).status).toBe(200)
@@ -595,6 +601,36 @@ describe.each([
     expect(String(binary?.request?.['body'])).toHaveLength(65_536)
   })
 
+  test('what is kept of a body is bounded as it is stored, too, where characters are escaped', async () => {
+    const type = { 'content-type': 'text/plain' }
+    await deliver('/wait', Buffer.alloc(65_536, 1), type)
+    await deliver('/wait', Buffer.alloc(60_000, '"'), type)
+    // Its bytes are stored beside what they were parsed to.
+    await deliver('/wait', `[${' '.repeat(10)}"${'x'.repeat(65_000)}"]`)
+    await deliver('/wait', Buffer.concat([Buffer.from('a=b'), Buffer.alloc(65_000, 1)]), {
+      'content-type': 'application/x-www-form-urlencoded',
+    })
+    const [, , quotes, controls] = await listed()
+    expect(controls?.request).toMatchObject({ bodyTruncated: true })
+    expect(String(controls?.request?.['body']).length).toBeGreaterThan(20_000)
+    expect(quotes?.request?.['body'] === '"'.repeat(60_000)).toBe(true)
+    const rows = await store.listRows({ space: 'deliveries', prefix: 'request:', limit: 100 })
+    expect(rows).toHaveLength(4)
+    for (const { value } of rows) expect(value.length).toBeLessThan(270_000)
+  })
+
+  test('a page ends where its requests would take much memory when parsed', async () => {
+    const request = { method: 'POST', uri: '/api/wait', headers: [], cookies: [], parameters: {}, encoded: false }
+    const body = Array.from({ length: 20_000 }, () => [])
+    const rawBody = Buffer.from(JSON.stringify(body))
+    for (let n = 0; n < 12; n += 1)
+      settle({ outcome: 'filtered', status: 204, reason: null, request: { ...request, body }, rawBody })
+    const list = await listed()
+    // About 2.5 MB each.
+    expect(list.length).toBeGreaterThan(3)
+    expect(list.length).toBeLessThan(10)
+  })
+
   const seenBy = async (contextId: unknown) => outputs(await served.bench.getContext({ contextId: Number(contextId) }))
 
   test('one is sent again, with all of its request while its context is there', async () => {
@@ -718,6 +754,30 @@ describe.each([
     const [first] = await listed()
     for (let n = 0; n < 40; n += 1)
       expect(await replay(first?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 202 } })
+  })
+
+  test('what is sent again is charged to the memory for requests before it is parsed, until its context has it', async () => {
+    const requests = new ByteBudget({ bytes: 1024 * 1024, what: 'requests' })
+    await again({ memory: { requests } })
+    const body = { list: Array.from({ length: 10_000 }, () => []) }
+    const slow = deliver('/slow', body)
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(1)
+    await served.bench.advance(2_000)
+    expect((await slow).status).toBe(504)
+    const [{ deliveryId } = { deliveryId: '' }] = await listed()
+    const release = requests.take(1024 * 1024)
+    expect((await replay(deliveryId)).status).toBe(503)
+    release()
+    const taken: number[] = []
+    commits = () => taken.push(requests.held)
+    const repeated = replay(deliveryId)
+    await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(2)
+    expect(Math.max(...taken)).toBeGreaterThan(500_000)
+    // It waits for the workflow, and holds nothing.
+    expect(requests.held).toBe(0)
+    await served.bench.advance(2_000)
+    expect((await repeated).answer).toMatchObject({ status: 504 })
+    expect(requests.held).toBe(0)
   })
 
   test('an unknown one is not found', async () => {

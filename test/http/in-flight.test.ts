@@ -70,8 +70,8 @@ describe('over a socket', () => {
   let live: Live
   afterEach(() => live.close())
   const MIB = { ACTORFLUX_MAX_IN_FLIGHT: '1mb' } // of which 384 KiB are for requests and 128 KiB for webhooks that wait
-  const post = (more: object) => {
-    const sent = request(`${live.url}/flux-api/event`, {
+  const post = (more: object, path = '/flux-api/event') => {
+    const sent = request(`${live.url}${path}`, {
       method: 'POST',
       agent: false,
       headers: { 'content-type': 'application/json', ...more },
@@ -111,6 +111,35 @@ describe('over a socket', () => {
       again.sent.end(JSON.stringify({ event: 'never', input: { text: 'x'.repeat(40 * KIB) } }))
       expect(await again.answer).toMatchObject({ status: 200 })
     })
+  })
+
+  test('who announces much to a webhook and sends nothing takes no room; who sends it slowly takes half of it', async () => {
+    live = await openLive(MIB, {
+      'p/Hook.flux': { webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }], states: [{ name: 'end' }] },
+    })
+    const held: ReturnType<typeof post>[] = []
+    const slow = (body: string) => {
+      const one = post({ 'content-length': 300 * KIB }, '/api/hook')
+      one.answer.catch(() => undefined)
+      one.sent.write(body)
+      held.push(one)
+      return one
+    }
+    const hook = async () => (await live.call('POST', '/api/hook', { body: 'x', type: 'text/plain' })).status
+    const call = async () => {
+      const one = post({})
+      one.sent.end(JSON.stringify({ event: 'never', input: { text: 'x'.repeat(10 * KIB) } }))
+      return (await one.answer).status
+    }
+    // More than may wait for an answer, too.
+    for (let sent = 0; sent < 20; sent += 1) slow('x')
+    // The server has seen them when it has answered one that came after them.
+    for (let sent = 0; sent < 3; sent += 1) expect([await hook(), await call()]).toEqual([204, 200])
+    for (let sent = 0; sent < 2; sent += 1) slow('x'.repeat(90 * KIB))
+    await vi.waitFor(async () => expect((await slow('x'.repeat(60 * KIB)).answer).status).toBe(503))
+    expect(await call()).toBe(200)
+    for (const { sent } of held) sent.destroy()
+    await vi.waitFor(async () => expect(await hook()).toBe(204))
   })
 
   test('a webhook that waits for its answer holds little; so many at once are refused', async () => {

@@ -141,6 +141,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     maxValues: 100_000,
     maxAnswers: 128 * 1024 * 1024,
     inFlight: new ByteBudget({ bytes: 256 * 1024 * 1024, what: 'requests' }),
+    unverified: new ByteBudget({ bytes: 128 * 1024 * 1024, what: 'webhooks that are not verified yet' }),
     waiting: new ByteBudget({ bytes: 64 * 1024 * 1024, what: 'webhooks that wait' }),
     origins: [],
     allowedHosts: [],

@@ -25,6 +25,7 @@ import type { StartedAt } from '../record/step-view.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../webhooks/deliveries.ts'
+import type { ListTurns } from '../webhooks/list-turns.ts'
 import type { EventHints } from './event-hint.ts'
 import type { ShownContexts } from './shown-contexts.ts'
 
@@ -56,8 +57,11 @@ export interface CallParts {
   readonly settlementOf: SettlementOf
   /** Lists of deliveries that are gathered at once. */
   readonly lists: CountBound
+  readonly listTurns: ListTurns
   /** Deliveries that are sent again, at once. */
   readonly replays: CountBound
+  /** Memory for requests, those that are sent again among them. */
+  readonly requests: ByteBudget
 }
 
 /** The caller, and the package it calls from. */

@@ -13,6 +13,15 @@ const STRIDE = 16
 /** See `FluxApi`. */
 export async function listWebhooks(env: CallEnv, request: ListWebhooksRequest = {}): Promise<WebhookView[]> {
   check(LIST_WEBHOOKS, request)
+  env.lists.take()
+  try {
+    return await viewsOf(env)
+  } finally {
+    env.lists.release()
+  }
+}
+
+async function viewsOf(env: CallEnv): Promise<WebhookView[]> {
   const endpoints = env.webhooks.all().filter((endpoint) => isVisible(env, endpoint))
   const views: WebhookView[] = []
   for (let from = 0; from < endpoints.length; from += STRIDE)

@@ -2,9 +2,13 @@
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
 import { check } from '../../api/check.ts'
 import { REPLAY_DELIVERY, type ReplayAnswer, type ReplayRequest } from '../../api/replay-delivery.ts'
+import type { BudgetShare } from '../../model/byte-budget.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { UNREADABLE, type Endpoint, type WebhookCall } from '../../model/webhook.ts'
+import { parsedBytes } from '../../model/json/weight.ts'
+import { UNREADABLE, type Endpoint, type WebhookCall, type WebhookReply } from '../../model/webhook.ts'
+import type { StoredContext } from '../../ports/store.ts'
+import { weightOf } from '../context-loader.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { requestShown } from '../redact/request.ts'
 import { keptBodyOf, textsOfRequest } from '../webhooks/delivery-request.ts'
@@ -33,19 +37,27 @@ interface Found {
 /** What is sent again. */
 type Sent = Pick<WebhookCall, 'request' | 'rawBody'>
 
+/** What is sent again, until a context has it; the share is charged with the memory that it takes. */
+interface Held {
+  sent: Sent | null
+  readonly share: BudgetShare
+}
+
 /** See `FluxApi`. */
 export async function replayDelivery(env: CallEnv, given: ReplayRequest): Promise<ReplayAnswer> {
   const { deliveryId } = check(REPLAY_DELIVERY, given)
   env.replays.take()
+  const held: Held = { sent: null, share: env.requests.hold() }
   try {
     await env.deliveries.flush()
     const found = await find(env, deliveryId)
     const endpoint = endpointOf(env, found)
     if (found.delivery.outcome === 'handshake')
       throw conflict(`the delivery '${deliveryId}' was a test of the endpoint, which starts nothing`)
-    const sent = (await ofContext(env, found)) ?? (await ofRows(env, found))
-    return await send(env, { endpoint, replayOf: deliveryId, sent })
+    held.sent = (await ofContext(env, found, held.share)) ?? (await ofRows(env, found, held.share))
+    return await send(env, { endpoint, replayOf: deliveryId, held })
   } finally {
+    held.share.release()
     env.replays.release()
   }
 }
@@ -97,22 +109,38 @@ function endpointOf(
   return { package: owner, fluxName, urlPath, timeout, verify }
 }
 
-/** The whole request, of the context that it started; null: there is none any more. */
-async function ofContext({ store }: CallEnv, { delivery: { isStart, contextId } }: Found): Promise<Sent | null> {
+/** The whole request, of the context that it started; null: there is none any more. @throws FluxError `overloaded` */
+async function ofContext(
+  { store }: CallEnv,
+  { delivery: { isStart, contextId } }: Found,
+  share: BudgetShare,
+): Promise<Sent | null> {
   const stored = isStart && contextId !== null ? await store.load({ id: contextId }) : null
-  const record = stored && decodeRecord(stored)
-  if (!record?.request) return null
+  if (!stored) return null
+  const parts = requestPartsOf(stored)
+  share.resize(weightOf(parts))
+  const record = decodeRecord({ ...stored, parts })
+  if (!record.request) return null
   const body = record.raw?.['body']
   return { request: record.request, rawBody: Buffer.from(typeof body === 'string' ? body : '', 'base64') }
 }
 
-/** The request as it was kept. @throws FluxError `conflict` when not all of it was */
-async function ofRows({ store }: CallEnv, { partition, delivery }: Found): Promise<Sent> {
+/** Of a context, what is parsed to send its request again. */
+const requestPartsOf = ({ parts: { base, head, request, raw } }: StoredContext): StoredContext['parts'] => ({
+  ...(base !== undefined && { base }),
+  ...(head !== undefined && { head }),
+  ...(request !== undefined && { request }),
+  ...(raw !== undefined && { raw }),
+})
+
+/** The request as it was kept. @throws FluxError `conflict` when not all of it was; `overloaded` */
+async function ofRows({ store }: CallEnv, { partition, delivery }: Found, share: BudgetShare): Promise<Sent> {
   const { deliveryId } = delivery
   const row =
     delivery.request === null
       ? await store.readRow({ partition, space: 'deliveries', key: requestKeyOf(deliveryId) })
       : null
+  if (row) share.resize(parsedBytes(row.value))
   const kept = delivery.request ?? (row && storedRequestOf(row))
   if (kept === null) throw conflict(`the request of the delivery '${deliveryId}' is not kept any more`)
   if (kept.request[UNREADABLE] === true)
@@ -126,39 +154,55 @@ async function ofRows({ store }: CallEnv, { partition, delivery }: Found): Promi
 }
 
 async function send(
-  { webhooks, settlementOf, now }: CallEnv,
-  { endpoint, replayOf, sent }: { readonly endpoint: Endpoint; readonly replayOf: string; readonly sent: Sent },
+  env: CallEnv,
+  { endpoint, replayOf, held }: { readonly endpoint: Endpoint; readonly replayOf: string; readonly held: Held },
 ): Promise<ReplayAnswer> {
-  const { request, rawBody } = sent
+  const { webhooks, settlementOf, now } = env
   const arrival = webhooks.arrival()
-  const call: WebhookCall = {
-    endpoint,
-    ...arrival,
-    ...sent,
-    idempotencyKey: null,
-    replayOf,
-    textsOf: textsOfRequest(request),
-    timeout: timeoutOf(request),
-    onStarted: () => undefined,
-  }
-  const result = await webhooks.receive(call).catch((error: unknown) => {
+  const shown = shownOf(held)
+  const result = await receive(env, held, { ...arrival, endpoint, replayOf }).catch((error: unknown) => {
     if (error instanceof FluxError) return error.failure
     throw error
   })
   const settlement = settlementOf(result)
-  const { uri } = requestShown(request)
-  webhooks.settled({
-    ...arrival,
-    ...settlement,
-    endpoint,
-    method: String(request['method']),
-    path: String(uri).split('?', 1)[0] ?? '',
-    duration: now() - arrival.time,
-    replayOf,
+  const { request, rawBody } = held.sent ?? NOTHING_HELD
+  const duration = now() - arrival.time
+  webhooks.settled({ ...arrival, ...settlement, ...shown, endpoint, duration, replayOf, request, rawBody })
+  return { deliveryId: arrival.deliveryId, status: settlement.status, contextId: settlement.contextId }
+}
+
+const NOTHING_HELD = { request: null, rawBody: null }
+
+/** Not an async function, which would keep the request in memory while it waits. */
+function receive(
+  { webhooks }: CallEnv,
+  held: Held,
+  given: Pick<WebhookCall, 'endpoint' | 'deliveryId' | 'time' | 'replayOf'>,
+): Promise<WebhookReply> {
+  const { request, rawBody } = sentOf(held)
+  return webhooks.receive({
+    ...given,
     request,
     rawBody,
+    idempotencyKey: null,
+    textsOf: textsOfRequest(request),
+    timeout: timeoutOf(request),
+    onStarted() {
+      held.sent = null
+      held.share.release()
+    },
   })
-  return { deliveryId: arrival.deliveryId, status: settlement.status, contextId: settlement.contextId }
+}
+
+function shownOf(held: Held): { readonly method: string; readonly path: string } {
+  const { request } = sentOf(held)
+  const { uri } = requestShown(request)
+  return { method: String(request['method']), path: String(uri).split('?', 1)[0] ?? '' }
+}
+
+function sentOf({ sent }: Held): Sent {
+  if (sent === null) throw new Error('the request is no longer held')
+  return sent
 }
 
 /** Milliseconds: as at the first time. */

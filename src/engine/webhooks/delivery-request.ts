@@ -7,6 +7,9 @@ import { requestShown } from '../redact/request.ts'
 /** Bytes of a body that are kept, unparsed and as text. */
 export const MAX_KEPT_BODY_BYTES = 64 * 1024
 
+/** Bytes that such a body may take as JSON, where a control character takes six. */
+const MAX_KEPT_JSON_BYTES = 2 * MAX_KEPT_BODY_BYTES
+
 /** Field of a request whose body was longer. */
 const TRUNCATED = 'bodyTruncated'
 
@@ -23,11 +26,11 @@ export function keptRequestOf(request: JsonObject, rawBody: Uint8Array): KeptReq
   const shown = requestShown(request)
   const raw = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength)
   const body = getOwn(request, 'body') ?? null
-  if (raw.length > MAX_KEPT_BODY_BYTES || Buffer.byteLength(textOf(body)) > MAX_KEPT_BODY_BYTES)
+  if (raw.length > MAX_KEPT_BODY_BYTES || !isShort(body))
     return { request: { ...shown, body: firstOf(raw, request['encoded'] === true), [TRUNCATED]: true } }
   if (bytesOf(request).equals(raw)) return { request: shown }
   const text = raw.toString()
-  return Buffer.from(text).equals(raw)
+  return Buffer.from(text).equals(raw) && Buffer.byteLength(JSON.stringify(text)) <= MAX_KEPT_JSON_BYTES
     ? { request: shown, raw: text }
     : { request: shown, base64: raw.toString('base64') }
 }
@@ -52,6 +55,14 @@ export function textsOfRequest({ parameters = null, headers = null }: JsonObject
 
 const textOf = (body: Json): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
+function isShort(body: Json): boolean {
+  const json = JSON.stringify(body)
+  const bytes = Buffer.byteLength(json)
+  return typeof body === 'string'
+    ? bytes <= MAX_KEPT_JSON_BYTES && Buffer.byteLength(body) <= MAX_KEPT_BODY_BYTES
+    : bytes <= MAX_KEPT_BODY_BYTES
+}
+
 /** What the body most likely was before it was parsed. */
 function bytesOf(request: JsonObject): Buffer {
   const body = getOwn(request, 'body') ?? null
@@ -59,12 +70,15 @@ function bytesOf(request: JsonObject): Buffer {
   return Buffer.from(textOf(body), request['encoded'] === true ? 'base64' : 'utf8')
 }
 
-/** In base64 three bytes take four, and a byte that is no text is replaced by three. */
+/** In base64 three bytes take four, a byte that is no text is replaced by three, and a character may be escaped. */
 function firstOf(raw: Buffer, isEncoded: boolean): string {
   if (isEncoded) return raw.subarray(0, (MAX_KEPT_BODY_BYTES / 4) * 3).toString('base64')
   const text = raw
     .subarray(0, MAX_KEPT_BODY_BYTES)
     .toString()
     .replace(/\uFFFD$/, '')
-  return Buffer.byteLength(text) > MAX_KEPT_BODY_BYTES ? text.slice(0, Math.floor(MAX_KEPT_BODY_BYTES / 3)) : text
+  const part = Buffer.byteLength(text) > MAX_KEPT_BODY_BYTES ? text.slice(0, Math.floor(MAX_KEPT_BODY_BYTES / 3)) : text
+  return Buffer.byteLength(JSON.stringify(part)) > MAX_KEPT_JSON_BYTES
+    ? part.slice(0, Math.floor(MAX_KEPT_JSON_BYTES / 6))
+    : part
 }

@@ -86,6 +86,11 @@ export interface ReadOptions {
    * @throws FluxError `overloaded`
    */
   readonly charge: (bytes: number) => void
+  /**
+   * Whether a length that is announced is charged before the body comes (if absent, it is); else only what has come, so
+   * that a stranger can't take memory by announcing.
+   */
+  readonly trustsLength?: boolean
 }
 
 /** Copies of the body besides the parsed data: bytes, text, the text for the store, and base64 for functions. */
@@ -102,11 +107,12 @@ export const bodyMemoryOf = (body: Buffer): number => body.length * COPIES + par
  */
 export function readBytes<T>(
   c: Context<Env>,
-  { limit, charge }: ReadOptions,
+  { limit, charge, trustsLength = true }: ReadOptions,
   use: (bytes: Buffer) => T | Promise<T>,
 ): Promise<T> {
-  const announced = Number(headerOf(c, 'content-length') ?? 0)
-  if (announced > limit) throw tooLarge(limit)
+  const length = Number(headerOf(c, 'content-length') ?? 0)
+  if (length > limit) throw tooLarge(limit)
+  const announced = trustsLength ? length : 0
   if (announced > 0) charge(announced)
   const grow = (size: number) => {
     if (size > limit) throw tooLarge(limit)

@@ -27,6 +27,11 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, DoorOption
    * they wait for might be refused.
    */
   readonly waiting: ByteBudget
+  /**
+   * Budget for what has arrived of requests that are not verified yet, which is charged to that of requests as well: a
+   * part of it, so that strangers can't use up the whole.
+   */
+  readonly unverified: ByteBudget
   readonly answers: Answers
   readonly refuse: ReplyOptions['refuse']
 }
@@ -40,18 +45,20 @@ interface Served extends Pick<WebhookOptions, 'webhooks' | 'webhookTimeout'> {
 }
 
 export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
-  const { webhooks, waiting, inFlight, log, answers, refuse } = options
+  const { webhooks, waiting, unverified, inFlight, log, answers, refuse } = options
   const door = new Door(options)
   const served = { webhooks, webhookTimeout: options.webhookTimeout, door, limits: options }
   const answer = async (c: Context<Env>, found: MatchedEndpoint, visit: Visit): Promise<Response> => {
-    const endWaiting = waiting.take(WAITING_BYTES)
+    const wait = waiting.hold()
+    const arriving = unverified.hold()
     const hold = inFlight.hold()
     try {
-      visit.reply = await receive(c, served, { found, visit, hold })
+      visit.reply = await receive(c, served, { found, visit, wait, arriving, hold })
       return await respond(c, visit.reply, { format: visit.format, keyed: visit.keyed, log, answers, refuse })
     } finally {
       hold.release()
-      endWaiting()
+      arriving.release()
+      wait.release()
     }
   }
   app.all(`${WEBHOOKS}/*`, async (c) => {
@@ -89,6 +96,10 @@ function matched(c: Context<Env>, webhooks: WebhookApi): MatchedEndpoint {
 interface Received {
   readonly found: MatchedEndpoint
   readonly visit: Visit
+  /** Charged once the request is verified: strangers must not use up the places of those who wait. */
+  readonly wait: BudgetShare
+  /** Charged until the request is verified. */
+  readonly arriving: BudgetShare
   /** Charged with the memory that the request takes. */
   readonly hold: BudgetShare
 }
@@ -97,20 +108,26 @@ interface Received {
  * The body is passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
  * memory.
  */
-const receive = (c: Context<Env>, served: Served, received: Received): Promise<DoorReply> =>
-  readBytes(c, { limit: served.limits.maxBody, charge: received.hold.resize }, (rawBody) =>
-    passed(c, rawBody, served, received),
-  )
+function receive(c: Context<Env>, served: Served, received: Received): Promise<DoorReply> {
+  const charge = (bytes: number) => {
+    received.arriving.resize(bytes)
+    received.hold.resize(bytes)
+  }
+  const options = { limit: served.limits.maxBody, charge, trustsLength: false }
+  return readBytes(c, options, (rawBody) => passed(c, rawBody, served, received))
+}
 
 /** @throws FluxError when it is malformed; see also `WebhookApi.receive` */
 function passed(
   c: Context<Env>,
   rawBody: Buffer,
   { webhooks, webhookTimeout, door, limits }: Served,
-  { found: { endpoint, parameters }, visit, hold }: Received,
+  { found: { endpoint, parameters }, visit, wait, arriving, hold }: Received,
 ): DoorReply | Promise<DoorReply> {
+  arriving.release()
   const refusal = door.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
   if (refusal) return { refusal }
+  wait.resize(WAITING_BYTES)
   const timeout = endpoint.timeout ?? webhookTimeout
   const about = { path: parameters, timeout, proofHeader: proofHeaderOf(endpoint) }
   // What it asks for may be malformed, and then nothing must be done.

@@ -171,6 +171,24 @@ test('ten signatures are compared, eleven are refused', () => {
   expect(verify(`${'v2,AAAA '.repeat(1000)}${SHARED}`, SECRET)).toBeNull()
 })
 
+const keys = (count: number) =>
+  Array.from({ length: count }, () => {
+    const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+    return `whpk_${Buffer.from(x, 'base64url').toString('base64')}`
+  })
+const forged = (count: number) => Array.from({ length: count }, () => `v1a,${'A'.repeat(86)}==`).join(' ')
+
+test('each signature is checked with each public key, and both together are bounded', () => {
+  expect(verify(`${forged(9)} ${PUBLIC}`, PUBLIC_KEY)).toBeNull()
+  expect(verify(`${forged(3)} ${PUBLIC}`, ...keys(3), PUBLIC_KEY)).toBeNull()
+  expect(verify(`${forged(4)} ${PUBLIC}`, ...keys(3), PUBLIC_KEY)).toBe(
+    'there are too many signatures for 4 public keys',
+  )
+  // Two are always checked: a sender replaces its key.
+  expect(verify(`${forged(1)} ${PUBLIC}`, ...keys(19), PUBLIC_KEY)).toBeNull()
+  expect(verify(`${forged(2)} ${PUBLIC}`, ...keys(9), PUBLIC_KEY)).toMatch('too many')
+})
+
 test('tells malformed secrets', () => {
   for (const secret of [SECRET, SECRET.slice(6), PUBLIC_KEY, 'whsec_YQ', 'YQ==']) {
     expect(standardScheme.secretFault(secret)).toBeNull()
