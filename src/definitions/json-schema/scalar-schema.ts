@@ -78,10 +78,11 @@ function lengthsOf({ minLength = 0, maxLength = Infinity }: Property, least: num
   return { ...(min > 0 && { minLength: min }), ...(max < Infinity && { maxLength: max }) }
 }
 
+const withNull = (list: Json[]): Json[] => (list.includes(null) ? list : [...list, null])
+
 /** The schema, or null. */
-export function orNull(schema: JsonObject): JsonObject {
+export function nullable(schema: JsonObject): JsonObject {
   const { type, enum: values, anyOf } = schema
-  const withNull = (list: Json[]) => (list.includes(null) ? list : [...list, null])
   if (typeof type === 'string')
     return { ...schema, type: [type, 'null'], ...(Array.isArray(values) && { enum: withNull(values) }) }
   if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: 'null' }] }

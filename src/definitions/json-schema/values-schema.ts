@@ -6,7 +6,7 @@ import { elementOf, type Property, type Shape } from '../values/property.ts'
 import { choiceSchema } from './choice-schema.ts'
 import { filledValueOf, objectSchema } from './object-schema.ts'
 import { SchemaNames } from './schema-names.ts'
-import { NEVER, orNull, scalarSchema } from './scalar-schema.ts'
+import { NEVER, nullable, scalarSchema } from './scalar-schema.ts'
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
@@ -101,13 +101,13 @@ class SchemaBuilder {
     if (property.fault !== null) return NEVER
     if (!property.array) return this.#single(property)
     const list = { type: 'array', items: this.#single(elementOf(property)) }
-    return this.#isHeld || property.allowNull ? orNull(list) : list
+    return this.#isHeld || property.allowNull ? nullable(list) : list
   }
 
   #single(given: Property): JsonObject {
     const property = this.#isHeld ? asHeld(given) : given
     const schema = this.#ofType(property)
-    return property.allowNull ? orNull(schema) : schema
+    return property.allowNull ? nullable(schema) : schema
   }
 
   /** Of values that are not null. */

@@ -1,6 +1,6 @@
 // The JSON Schemas of inputs accept what the server accepts, and refuse what it refuses.
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { eventSchema, startSchema } from '../../../src/definitions/json-schema/values-schema.ts'
 import { Report } from '../../../src/definitions/report.ts'

@@ -1,7 +1,7 @@
 // Declared properties of all kinds, and values for them: some that fit, some that just don't, some that are far off.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { PROPERTY_TYPES, type PropertyType } from '../../../src/definitions/values/types.ts'
-import type { Json, JsonObject } from '../../../src/model/json/value.ts'
+import { isObject, type Json, type JsonObject } from '../../../src/model/json/value.ts'
 
 /** Models that refer to themselves and to each other. */
 export const MODELS: { readonly [name: string]: JsonObject } = {
@@ -239,9 +239,7 @@ function fittingOf({ type, gloopProperties, reference }: JsonObject, depth: numb
         typeof reference === 'string'
           ? MODELS[reference === 'other.Item' ? 'shop.Item' : reference]?.['gloopProperties']
           : gloopProperties
-      const list = Array.isArray(fields)
-        ? fields.filter((one) => typeof one === 'object' && one !== null && !Array.isArray(one))
-        : []
+      const list = Array.isArray(fields) ? fields.filter(isObject) : []
       return inputsFor(list, depth - 1)
     }
     default:
