@@ -4,9 +4,10 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { eventSchema, startSchema } from '../../../src/definitions/json-schema/values-schema.ts'
 import { Report } from '../../../src/definitions/report.ts'
-import { compileShape, validate, type Property, type Shape } from '../../../src/definitions/values/properties.ts'
-import { getOwn, isObject, type Json, type JsonObject } from '../../../src/model/json/value.ts'
+import { compileShape, validate, type Shape } from '../../../src/definitions/values/properties.ts'
+import { getOwn, type Json, type JsonObject } from '../../../src/model/json/value.ts'
 import { declarations, inputsFor, MODELS } from './generate.ts'
+import { hasRough } from './rough.ts'
 
 const ajv = new Ajv2020({ strict: true, strictRequired: false, ownProperties: true })
 
@@ -30,20 +31,6 @@ function compiled(shape: Shape, use: Use): (given: Json) => boolean {
   ajv.removeSchema()
   return (given) => check(given)
 }
-
-const ROUGH: ReadonlySet<string> = new Set(['date', 'long', 'bigInteger', 'bigDecimal'])
-
-/** Whether a date or a large number is given as text. */
-function hasRoughText(property: Property, given: Json): boolean {
-  if (Array.isArray(given)) return given.some((item) => hasRoughText(property, item))
-  if (typeof given === 'string') return ROUGH.has(property.type)
-  if (!isObject(given) || property.type !== 'model') return false
-  const fields = property.fields()
-  return fields !== null && hasRough(fields, given)
-}
-
-const hasRough = ({ properties }: Shape, given: JsonObject): boolean =>
-  [...properties].some(([name, property]) => hasRoughText(property, getOwn(given, name) ?? null))
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 1200)
 const VALUES = 10

@@ -3,8 +3,10 @@ import * as fc from 'fast-check'
 import { PROPERTY_TYPES, type PropertyType } from '../../../src/definitions/values/types.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/model/json/value.ts'
 
+type Models = { readonly [name: string]: JsonObject }
+
 /** Models that refer to themselves and to each other. */
-export const MODELS: { readonly [name: string]: JsonObject } = {
+export const MODELS: Models = {
   'shop.Item': {
     gloopProperties: [
       { name: 'sku', required: true, minLength: 1, maxLength: 4 },
@@ -167,15 +169,15 @@ function declarationOf(name: string, type: PropertyType | undefined, depth: numb
 const rarely = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
-/** Values for the inputs of these declarations. */
-export const inputsFor = (list: readonly JsonObject[], depth = 3): fc.Arbitrary<JsonObject> =>
+/** Values for the inputs of these declarations. `models`: those that they refer to. */
+export const inputsFor = (list: readonly JsonObject[], depth = 3, models = MODELS): fc.Arbitrary<JsonObject> =>
   fc
     .tuple(
       fc.tuple(
         ...list.map((declaration) =>
           fc.oneof(
             { weight: 1, arbitrary: fc.constant(undefined) },
-            { weight: 4, arbitrary: valuesOf(declaration, depth) },
+            { weight: 4, arbitrary: valuesOf(declaration, depth, models) },
           ),
         ),
       ),
@@ -198,20 +200,20 @@ export const inputsFor = (list: readonly JsonObject[], depth = 3): fc.Arbitrary<
       return Object.fromEntries([...Object.entries(more), ...given])
     })
 
-function valuesOf(declaration: JsonObject, depth: number): fc.Arbitrary<Json> {
-  const one = valueOf(declaration, depth)
+function valuesOf(declaration: JsonObject, depth: number, models: Models): fc.Arbitrary<Json> {
+  const one = valueOf(declaration, depth, models)
   const fit = declaration['array'] === true ? fc.array(one, { maxLength: 3 }) : one
   return fc.oneof({ weight: 8, arbitrary: fit }, { weight: 1, arbitrary: anything }, { weight: 1, arbitrary: one })
 }
 
 /** A single value: mostly of the type, often at a bound or a choice. */
-function valueOf(declaration: JsonObject, depth: number): fc.Arbitrary<Json> {
+function valueOf(declaration: JsonObject, depth: number, models = MODELS): fc.Arbitrary<Json> {
   const { choices, min, max, defaultValue } = declaration
   const known = [
     ...(Array.isArray(choices) ? choices : []),
     ...[min, max, defaultValue].filter((one) => one !== undefined),
   ]
-  const fit = fittingOf(declaration, depth)
+  const fit = fittingOf(declaration, depth, models)
   return fc.oneof(
     { weight: 6, arbitrary: fit },
     ...(known.length > 0 ? [{ weight: 3, arbitrary: fc.constantFrom<Json>(...known) }] : []),
@@ -219,7 +221,11 @@ function valueOf(declaration: JsonObject, depth: number): fc.Arbitrary<Json> {
   )
 }
 
-function fittingOf({ type, gloopProperties, reference }: JsonObject, depth: number): fc.Arbitrary<Json> {
+function fittingOf(
+  { type, gloopProperties, reference }: JsonObject,
+  depth: number,
+  models: Models,
+): fc.Arbitrary<Json> {
   switch (type) {
     case 'boolean':
       return fc.boolean()
@@ -237,10 +243,10 @@ function fittingOf({ type, gloopProperties, reference }: JsonObject, depth: numb
       if (depth === 0) return fc.constant({})
       const fields =
         typeof reference === 'string'
-          ? MODELS[reference === 'other.Item' ? 'shop.Item' : reference]?.['gloopProperties']
+          ? models[reference === 'other.Item' ? 'shop.Item' : reference]?.['gloopProperties']
           : gloopProperties
       const list = Array.isArray(fields) ? fields.filter(isObject) : []
-      return inputsFor(list, depth - 1)
+      return inputsFor(list, depth - 1, models)
     }
     default:
       return number
