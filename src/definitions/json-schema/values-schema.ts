@@ -82,7 +82,9 @@ class SchemaBuilder {
 
   /** `fill`: absent properties get their defaults. */
   #object({ properties, extra }: Shape, { fill }: { readonly fill: boolean }): JsonObject {
-    const schemas = new Map([...properties].map(([name, property]) => [name, this.#declared(property, fill)]))
+    // A default of the model may break the rules of its fields.
+    const shown = (property: Property) => (this.#isHeld ? withoutRules(property) : property)
+    const schemas = new Map([...properties].map(([name, property]) => [name, this.#declared(shown(property), fill)]))
     const required = [...properties.values()].filter((property) => !this.#isHeld && isNeeded(property, fill))
     return objectSchema(schemas, { required: required.map(({ name }) => name), extra })
   }
@@ -97,15 +99,15 @@ class SchemaBuilder {
     }
   }
 
-  #list(property: Property): JsonObject {
-    if (property.fault !== null) return NEVER
+  #list(given: Property): JsonObject {
+    const property = this.#isHeld ? asHeld(given) : given
+    if (property.fault !== null) return this.#isHeld ? {} : NEVER
     if (!property.array) return this.#single(property)
     const list = { type: 'array', items: this.#single(elementOf(property)) }
-    return this.#isHeld || property.allowNull ? nullable(list) : list
+    return property.allowNull ? nullable(list) : list
   }
 
-  #single(given: Property): JsonObject {
-    const property = this.#isHeld ? asHeld(given) : given
+  #single(property: Property): JsonObject {
     const schema = this.#ofType(property)
     return property.allowNull ? nullable(schema) : schema
   }
@@ -146,9 +148,11 @@ const isNeeded = (property: Property, fill: boolean): boolean =>
   fill && property.defaultValue !== undefined ? filledValueOf(property) === null : property.required
 
 /** What is known of a stored value: a default may break the rules, and anything may be null. */
-const asHeld = (property: Property): Property =>
-  property.defaultValue === undefined
-    ? { ...property, allowNull: true }
-    : { ...property, allowNull: true, min: undefined, max: undefined, ...NO_RULES }
+const asHeld = (property: Property): Property => ({
+  ...(property.defaultValue === undefined ? property : withoutRules(property)),
+  allowNull: true,
+})
 
-const NO_RULES = { minLength: undefined, maxLength: undefined, choices: undefined }
+const withoutRules = (property: Property): Property => ({ ...property, ...NO_RULES })
+
+const NO_RULES = { min: undefined, max: undefined, minLength: undefined, maxLength: undefined, choices: undefined }
