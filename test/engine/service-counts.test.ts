@@ -102,7 +102,9 @@ test('one count at a time runs, and of many contexts it is answered again for a 
     const each = world.asked()
     expect(each).toBe(8)
     // Those who ask while one runs share the next.
-    expect(await Promise.all([get(), get(), get(), get()])).toEqual(Array(4).fill({ WAITING: size }))
+    expect(await Promise.all([get(), get(), get(), get()])).toEqual(
+      Array.from({ length: 4 }, () => ({ WAITING: size })),
+    )
     expect(world.asked()).toBe(isKept ? 0 : 2 * each)
     world.pass(each * 1000 * 20 + 1)
     await get()
