@@ -1,6 +1,7 @@
 // engine: what the calls use of the engine.
 import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
+import { ServiceCounts } from './calls/service-counts.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { ListTurns } from './webhooks/list-turns.ts'
 
@@ -28,8 +29,10 @@ type Own = Pick<
 
 export function callPartsOf({ given, ...core }: Own & { readonly given: EngineParts }): CallParts {
   const { store, catalog, log, tagLimits, clock, bounds, webhooks, memory } = given
+  const { store, catalog, log, tagLimits, clock, bounds, webhooks } = given
+  const now = () => clock.now()
   return {
-    now: () => clock.now(),
+    now,
     store,
     catalog,
     mailboxes: core.mailboxes,
@@ -48,6 +51,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     webhooks: core.webhooks,
     deliveries: core.deliveries,
     settlementOf: webhooks.settlementOf,
+    serviceCounts: new ServiceCounts({ store, catalog, now }),
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
     listTurns: new ListTurns(),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),

@@ -42,6 +42,7 @@ const store: Store = {
   countRows: silent,
   sweepRows: silent,
   newest: silent,
+  count: silent,
   log: silent,
   list: silent,
   waitingFor: silent,

@@ -13,6 +13,28 @@ import {
 } from './contract-support.ts'
 
 export function queryPromises(test: ScenarioTest): void {
+  describe('a count', () => {
+    test('is of those with all the words', async ({ store, again }) => {
+      const ids = await create(
+        store,
+        ...Array.from({ length: 150 }, (_, index) => ({
+          indexKeys: ['all', ...(index % 3 === 0 ? ['third'] : []), ...(index < 100 ? ['low'] : []), `${index}`],
+        })),
+      )
+      await update(store, ids[0] ?? 0, { indexKeys: ['all'] })
+      for await (const reader of again()) {
+        expect(await reader.count({ all: ['all'] })).toBe(150)
+        expect(await reader.count({ all: ['third'] })).toBe(49)
+        expect(await reader.count({ all: ['low', 'third'] })).toBe(33)
+        expect(await reader.count({ all: ['all', 'low', 'third'] })).toBe(33)
+        expect(await reader.count({ all: ['all', '149'] })).toBe(1)
+        expect(await reader.count({ all: ['low', '149'] })).toBe(0)
+        expect(await reader.count({ all: ['all', 'nobody'] })).toBe(0)
+        expect(await reader.count({ all: ['nobody'] })).toBe(0)
+      }
+    })
+  })
+
   describe('a list', () => {
     test('has the contexts with all the words, by ascending id', async ({ store, again }) => {
       const [a = 0, b = 0, c = 0, d = 0] = await create(

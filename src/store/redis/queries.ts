@@ -30,6 +30,9 @@ const FIRST = 16
 /** Most contexts that are remembered as unreadable, so that each is logged once. */
 const MAX_LOGGED_IDS = 10_000
 
+/** More than there can be. The client of Redis reads integers near 2^53 inexactly. */
+const MOST_MATCHES = 1e15
+
 /** The keys as they are stored, each once, because the scripts read each key that they get. */
 const keysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
 
@@ -92,6 +95,15 @@ export class Queries {
     return newest === 0 ? null : newest
   }
 
+  /** As `Store.count`. */
+  async count(all: readonly string[]): Promise<number> {
+    const keys = [0, ...keysOf(all)]
+    const counts = await this.#client.everywhere((partition) =>
+      this.#count(partition, keys, 0, Number.MAX_SAFE_INTEGER),
+    )
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+
   #pages(
     partition: number,
     keys: readonly (string | number)[],
@@ -141,7 +153,7 @@ export class Queries {
     after: ContextId,
     before: ContextId,
   ): Promise<number> {
-    let [from, left] = [String(after + 1), Number.MAX_SAFE_INTEGER]
+    let [from, left] = [String(after + 1), MOST_MATCHES]
     while (from !== '') {
       const [next = '', skipped = ''] = texts(
         await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...keys]),
@@ -149,7 +161,7 @@ export class Queries {
       from = next
       left = Number(skipped)
     }
-    return Number.MAX_SAFE_INTEGER - left
+    return MOST_MATCHES - left
   }
 
   /** As `Store.waitingFor`. */

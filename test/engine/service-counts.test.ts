@@ -1,0 +1,126 @@
+// How many contexts services have: what is counted, how often, and how secured contexts of services of one name are told
+// apart.
+import { expect, test } from 'vitest'
+import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
+import { openBench } from '../support/engine.ts'
+import { emptyStore } from '../support/stores.ts'
+
+const waiting = (more: object = {}) => ({
+  states: [
+    {
+      name: 'a',
+      waiting: true,
+      transitions: [
+        { event: 'go', to: 'b' },
+        { event: 'fail', to: 'c' },
+      ],
+    },
+    { name: 'b' },
+    {
+      name: 'c',
+      action: { lines: [{ type: 'set', expression: 'x', to: ['$fluxEvent'] }] },
+      transitions: [{ event: 'y', to: 'b' }],
+    },
+  ],
+  ...more,
+})
+
+const FILES = {
+  'p/Twin.flux': waiting({ secured: true }),
+  'q/Twin.flux': waiting({ secured: true }),
+  'p/Open.flux': waiting(),
+  'p/Lone.flux': waiting({ secured: true }),
+}
+
+test('open and secured contexts are counted by service and status', async () => {
+  const bench = await openBench(FILES)
+  const start = async (owner: string, fluxName: string) => (await bench.execute({ package: owner, fluxName })).contextId
+  const [first, second] = [await start('p', 'Twin'), await start('q', 'Twin')]
+  for (const name of ['Open', 'Lone', 'Open', 'Lone', 'Open']) await start('p', name)
+  await bench.sendEvent({ contextId: second, event: 'go' })
+  await bench.sendEvent({ contextId: first + 6, event: 'fail' })
+  const { catalog, store } = bench.parts
+  const counts = new ServiceCounts({ store, catalog, now: () => 0 })
+  const shown = async (all: boolean) => {
+    const of = await counts.get({ all })
+    return Object.fromEntries(catalog.all().map((flux) => [`${flux.package}/${flux.fluxName}`, of(flux)]))
+  }
+  expect(await shown(true)).toEqual({
+    'p/Lone': { WAITING: 2 },
+    'p/Open': { WAITING: 2, FAILED: 1 },
+    'p/Twin': { WAITING: 1 },
+    'q/Twin': { COMPLETED: 1 },
+  })
+  expect(await shown(false)).toEqual({
+    'p/Lone': {},
+    'p/Open': { WAITING: 2, FAILED: 1 },
+    'p/Twin': {},
+    'q/Twin': {},
+  })
+  await bench.close()
+})
+
+/** A store in which each key has so many contexts, and a count takes a second. */
+function countedStore(size: number) {
+  let [now, asked] = [0, 0]
+  const store = emptyStore({
+    async count({ all }) {
+      asked += 1
+      now += 1000
+      return all.includes('secured') || !all.some((key) => key === 'status:WAITING' || key.startsWith('open:'))
+        ? 0
+        : size
+    },
+  })
+  return {
+    store,
+    now: () => now,
+    pass: (milliseconds: number) => {
+      now += milliseconds
+    },
+    asked: () => {
+      const before = asked
+      asked = 0
+      return before
+    },
+  }
+}
+
+test('one count at a time runs, and of many contexts it is answered again for a while', async () => {
+  const bench = await openBench({ 'p/Open.flux': waiting() })
+  const { catalog } = bench.parts
+  const [flux] = catalog.all()
+  if (flux === undefined) throw new Error('it is not loaded')
+  for (const { size, isKept } of [
+    { size: 10, isKept: false },
+    { size: 1_000_000, isKept: true },
+  ]) {
+    const world = countedStore(size)
+    const counts = new ServiceCounts({ store: world.store, catalog, now: world.now })
+    const get = async () => (await counts.get({ all: false }))(flux)
+    expect(await get()).toEqual({ WAITING: size })
+    const each = world.asked()
+    expect(each).toBe(8)
+    // Those who ask while one runs share the next.
+    expect(await Promise.all([get(), get(), get(), get()])).toEqual(
+      Array.from({ length: 4 }, () => ({ WAITING: size })),
+    )
+    expect(world.asked()).toBe(isKept ? 0 : 2 * each)
+    world.pass(each * 1000 * 20 + 1)
+    await get()
+    expect(world.asked()).toBe(each)
+  }
+  await bench.close()
+})
+
+test('a count that failed is not remembered', async () => {
+  const bench = await openBench({ 'p/Open.flux': waiting() })
+  let isAway = true
+  const store = emptyStore({ count: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(0)) })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, now: () => 0 })
+  const asked = [counts.get({ all: true }), counts.get({ all: true })]
+  expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  isAway = false
+  await expect(counts.get({ all: true })).resolves.toBeTypeOf('function')
+  await bench.close()
+})
