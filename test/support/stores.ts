@@ -28,6 +28,8 @@ export const emptyStore = (verbs: Partial<Store> = {}): Store => ({
   newest: () => Promise.resolve(null),
   log: () => Promise.resolve([]),
   list: () => Promise.resolve([]),
+  select: () => Promise.resolve({ contexts: [], rest: null }),
+  count: () => Promise.resolve(0),
   waitingFor: () => Promise.resolve([]),
   claimDue: () => Promise.resolve({ ids: [], next: null }),
   claimAbandoned: () => Promise.resolve([]),
