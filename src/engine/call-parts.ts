@@ -2,6 +2,8 @@
 import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
 import { ServiceCounts } from './calls/service-counts.ts'
+import { KnownServices } from './calls/known-services.ts'
+import { StartTimes } from './calls/start-times.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { ListTurns } from './webhooks/list-turns.ts'
 
@@ -9,6 +11,9 @@ import { ListTurns } from './webhooks/list-turns.ts'
 const MAX_REPLAYS = 16
 /** Lists of deliveries that are gathered at once; each takes a few MB of memory until it is written. */
 const MAX_LISTS = 32
+
+/** Counts of contexts at once: each may look at all of them. */
+const MAX_COUNTS = 16
 
 /** What the engine itself is made of. */
 type Own = Pick<
@@ -29,7 +34,6 @@ type Own = Pick<
 
 export function callPartsOf({ given, ...core }: Own & { readonly given: EngineParts }): CallParts {
   const { store, catalog, log, tagLimits, clock, bounds, webhooks, memory } = given
-  const { store, catalog, log, tagLimits, clock, bounds, webhooks } = given
   const now = () => clock.now()
   return {
     now,
@@ -54,6 +58,9 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     serviceCounts: new ServiceCounts({ store, catalog, now }),
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
     listTurns: new ListTurns(),
+    counts: new CountBound({ limit: MAX_COUNTS, what: 'counts of contexts' }),
+    startTimes: new StartTimes(store),
+    knownServices: new KnownServices(store),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
     requests: memory.requests,
   }

@@ -2,6 +2,7 @@
 import type { ContextId } from '../model/context.ts'
 import type { ListedSpace, RowSpace, RowWrite, StoredRow } from '../model/rows.ts'
 import type { Standstill } from '../model/standstill.ts'
+import type { Selection, SelectQuery } from './selection.ts'
 import type { NotesPlace } from './step-watch.ts'
 
 /** A context as an adapter sees it: opaque parts, and the few fields that it indexes. */
@@ -127,6 +128,12 @@ export interface WaitingQuery extends PageRequest {
   readonly upTo: ContextId
 }
 
+export interface SelectedPage {
+  readonly contexts: readonly StoredContext[]
+  /** Where the list continues: `after` of the next page, under `desc` its `before`; null: there are no more. */
+  readonly rest: ContextId | null
+}
+
 /** A context whose step no server runs, with the owner of the step when it was found. */
 export interface AbandonedLease {
   readonly id: ContextId
@@ -181,8 +188,6 @@ export interface Store {
   sweepRows(request: { now: number; limit: number }): Promise<number>
   /** The highest id of a context that has the index key, in one partition or in all; null if there is none. */
   newest(request: { key: string; partition?: number }): Promise<ContextId | null>
-  /** How many contexts have all the keys. With one key it is known at once; else the index is read, in pieces. */
-  count(request: { readonly all: readonly string[] }): Promise<number>
   /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**
@@ -190,6 +195,13 @@ export interface Store {
    * requests. Contexts may be purged during the query: only an empty result means that there are no more.
    */
   list(request: ListQuery): Promise<StoredContext[]>
+  /**
+   * Complete contexts that match, by their ids. It examines a bounded number of candidates, save for those that it skips:
+   * so a page may have fewer contexts, or none, although there are more.
+   */
+  select(request: SelectQuery): Promise<SelectedPage>
+  /** How many contexts match. Other requests are served meanwhile. */
+  count(request: Selection): Promise<number>
   /** Ids of contexts that match, ascending, each once. */
   waitingFor(request: WaitingQuery): Promise<ContextId[]>
   /**

@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/model/caller.ts'
-import type { ListQuery, Store, StoredContext } from '../../src/ports/store.ts'
+import type { SelectQuery } from '../../src/ports/selection.ts'
+import type { Store, StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 
 const WAITING = {
@@ -72,7 +73,11 @@ const listing =
   (store: Store): Store =>
     new Proxy(store, {
       get(target, name) {
-        if (name === 'list') return async (query: ListQuery) => through(await target.list(query))
+        if (name === 'select')
+          return async (query: SelectQuery) => {
+            const { contexts, rest } = await target.select(query)
+            return { contexts: through([...contexts]), rest }
+          }
         const value: unknown = Reflect.get(target, name, target)
         return typeof value === 'function' ? value.bind(target) : value
       },

@@ -45,6 +45,7 @@ const store: Store = {
   count: silent,
   log: silent,
   list: silent,
+  select: silent,
   waitingFor: silent,
   claimDue: silent,
   claimAbandoned: silent,

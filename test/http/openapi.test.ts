@@ -175,6 +175,7 @@ describe('the document', () => {
       'GET /flux-api/context/state',
       'GET /flux-api/context/wait',
       'GET /flux-api/contexts',
+      'GET /flux-api/contexts/count',
       'GET /flux-api/definition',
       'GET /flux-api/event',
       'GET /flux-api/events/pending',
@@ -203,10 +204,9 @@ describe('the document', () => {
     ])
     expect(parametersOf('getStateContext')).toEqual([...address, 'query stateName'])
     expect(parametersOf('listContexts')).toEqual(
-      ['fluxName', 'key', 'tag', 'status', 'currentState', 'startState', 'limit', 'page', 'after'].map(
-        (name) => `query ${name}?`,
-      ),
+      [...FILTERS, 'order', 'view', 'limit', 'page', 'after', 'before'].map((name) => `query ${name}?`),
     )
+    expect(parametersOf('countContexts')).toEqual(['by', ...FILTERS].map((name) => `query ${name}?`))
   })
 
   test('describes every parameter, and has an example of a package', () => {
@@ -241,7 +241,7 @@ describe('the document', () => {
       },
       Contexts: {
         xml: { name: 'contexts', wrapped: true },
-        items: { $ref: '#/components/schemas/Context', xml: { name: 'item' } },
+        items: { $ref: '#/components/schemas/ListedContext', xml: { name: 'item' } },
       },
       EventResult: { xml: { name: 'response' } },
       Problem: {
@@ -307,6 +307,12 @@ describe('the document', () => {
   )
 })
 
+/** Of lists and counts. */
+const FILTERS =
+  'fluxName key tag status currentState startState errorType parent paused startedAfter startedBefore updatedAfter updatedBefore endedAfter endedBefore dueBefore'.split(
+    ' ',
+  )
+
 /** A right call of each operation: what comes after the path, and the body. */
 async function calls(): Promise<{ readonly [id: string]: { query: string; request?: Request } }> {
   const id = await start('Waiter', { tag: 'x' })
@@ -326,6 +332,7 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
     listPending: { query: '?event=late' },
     withdraw: { query: `?eventId=late-${id}` },
     listContexts: { query: '' },
+    countContexts: { query: '' },
     getContext: { query: `?contextId=${id}&snapshot=true` },
     getStateContext: { query: `?contextId=${id}&stateName=open` },
     getContextEvents: { query: `?contextId=${id}` },

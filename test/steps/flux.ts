@@ -24,6 +24,7 @@ export const flux: StepFlux = {
   withdraw: refuse,
   stopEvent: refuse,
   listContexts: refuse,
+  countContexts: refuse,
   listPage: refuse,
   getContext: refuse,
   getStateContext: refuse,

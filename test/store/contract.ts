@@ -6,6 +6,7 @@ import { modelPromises } from './contract-model.ts'
 import { queryPromises } from './contract-queries.ts'
 import { rowModelPromises } from './contract-row-model.ts'
 import { rowPromises } from './contract-rows.ts'
+import { selectionPromises } from './contract-selections.ts'
 import { scenarios, type OpenStore } from './contract-support.ts'
 import { timePromises } from './contract-time.ts'
 import { uniquePromises } from './contract-uniques.ts'
@@ -18,6 +19,7 @@ export function storeContract(name: string, open: OpenStore): void {
     const test = scenarios(open)
     commitPromises(test)
     queryPromises(test)
+    selectionPromises(test)
     timePromises(test)
     endPromises(test)
     rowPromises(test)

@@ -29,6 +29,7 @@ export const emptyStore = (verbs: Partial<Store> = {}): Store => ({
   count: () => Promise.resolve(0),
   log: () => Promise.resolve([]),
   list: () => Promise.resolve([]),
+  select: () => Promise.resolve({ contexts: [], rest: null }),
   waitingFor: () => Promise.resolve([]),
   claimDue: () => Promise.resolve({ ids: [], next: null }),
   claimAbandoned: () => Promise.resolve([]),

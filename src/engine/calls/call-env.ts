@@ -31,7 +31,9 @@ import type { Deliveries } from '../webhooks/deliveries.ts'
 import type { ListTurns } from '../webhooks/list-turns.ts'
 import type { ServiceCounts } from './service-counts.ts'
 import type { EventHints } from './event-hint.ts'
+import type { KnownServices } from './known-services.ts'
 import type { ShownContexts } from './shown-contexts.ts'
+import type { StartTimes } from './start-times.ts'
 
 /** The parts of the engine that calls use. */
 export interface CallParts {
@@ -64,6 +66,10 @@ export interface CallParts {
   /** Lists of deliveries that are gathered at once. */
   readonly lists: CountBound
   readonly listTurns: ListTurns
+  /** Counts of contexts, and searches through many of them, at once. */
+  readonly counts: CountBound
+  readonly startTimes: StartTimes
+  readonly knownServices: KnownServices
   /** Deliveries that are sent again, at once. */
   readonly replays: CountBound
   /** Memory for requests, those that are sent again among them. */

@@ -7,6 +7,7 @@ import type { Standstill } from '../../model/standstill.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
+import type { Selection, SelectQuery } from '../../ports/selection.ts'
 import type {
   CommitOutcome,
   CommitRequest,
@@ -16,6 +17,7 @@ import type {
   Store,
   StoredContext,
   WaitingQuery,
+  SelectedPage,
 } from '../../ports/store.ts'
 import { ContextReader } from './context-reader.ts'
 import { type Disk, openDisk } from './disk.ts'
@@ -146,16 +148,20 @@ class LmdbStore implements Store {
     return this.#memory.newest(key)
   }
 
-  count({ all }: { readonly all: readonly string[] }): Promise<number> {
-    return this.#reader.count(all)
-  }
-
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return this.#reader.logRows(id, limit)
   }
 
   list(query: ListQuery): Promise<StoredContext[]> {
     return this.#reader.list(query)
+  }
+
+  select(query: SelectQuery): Promise<SelectedPage> {
+    return this.#reader.select(query)
+  }
+
+  count(selection: Selection): Promise<number> {
+    return this.#reader.count(selection)
   }
 
   waitingFor(query: WaitingQuery): Promise<ContextId[]> {

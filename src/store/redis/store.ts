@@ -7,6 +7,7 @@ import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
+import type { Selection, SelectQuery } from '../../ports/selection.ts'
 import type {
   CommitOutcome,
   CommitRequest,
@@ -16,6 +17,7 @@ import type {
   Store,
   StoredContext,
   WaitingQuery,
+  SelectedPage,
 } from '../../ports/store.ts'
 import { PartitionClaims } from './claims.ts'
 import { CommitSender } from './commit-sender.ts'
@@ -25,9 +27,11 @@ import { definitionKey, definitionsKey, partitionKey, standstillKey } from './ke
 import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
+import { purge } from './purge.ts'
 import { Queries } from './queries.ts'
 import { RowQueries } from './rows.ts'
 import { listOf, texts } from './scripts.ts'
+import { Selections } from './selections.ts'
 import { decodeContext, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 import { messageOf } from '../../model/error-message.ts'
@@ -41,9 +45,6 @@ export interface RedisStoreOptions {
   readonly deadAfterMs: number
   readonly log: Log
 }
-
-/** Contexts deleted by one script: others want to be served too. */
-const BULK = 100
 
 /**
  * Connects, and makes the namespace if it isn't there.
@@ -80,6 +81,7 @@ export class RedisStore implements Store {
   readonly #commits: CommitSender
   readonly #queries: Queries
   readonly #rows: RowQueries
+  readonly #selections: Selections
   readonly #claims: PartitionClaims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
@@ -96,6 +98,7 @@ export class RedisStore implements Store {
     this.#queries = new Queries(this.#client, { partitions, log })
     this.#commits = new CommitSender(this.#client, this.#ids, { partitions, writer })
     this.#rows = new RowQueries(this.#client, partitions)
+    this.#selections = new Selections(this.#client, this.#queries, partitions)
     this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
@@ -170,14 +173,20 @@ export class RedisStore implements Store {
     return this.#queries.newest(request)
   }
 
-  count = ({ all }: { readonly all: readonly string[] }): Promise<number> => this.#queries.count(all)
-
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return limit > 0 ? texts(await this.#client.run('rows', id % this.partitions, [id, limit])) : []
   }
 
   list(query: ListQuery): Promise<StoredContext[]> {
     return this.#queries.list(query)
+  }
+
+  select(query: SelectQuery): Promise<SelectedPage> {
+    return this.#selections.select(query)
+  }
+
+  count(selection: Selection): Promise<number> {
+    return this.#selections.count(selection)
   }
 
   waitingFor(query: WaitingQuery): Promise<ContextId[]> {
@@ -228,20 +237,8 @@ export class RedisStore implements Store {
     return this.#connection.publish(channel, text)
   }
 
-  async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {
-    let purged = 0
-    for (let partition = 0; partition < this.partitions; partition += 1) {
-      for (let passed = 0; purged < limit;) {
-        const look = Math.min(BULK, limit - purged)
-        const [deleted = 0, stayed = 0] = texts(
-          await this.#client.run('purge', partition, [endedBefore, look, passed]),
-        ).map(Number)
-        purged += deleted
-        passed += stayed
-        if (deleted + stayed < look) break
-      }
-    }
-    return purged
+  purge(request: { endedBefore: number; limit: number }): Promise<number> {
+    return purge(this.#client, this.partitions, request)
   }
 
   close(): Promise<void> {

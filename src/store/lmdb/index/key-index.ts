@@ -3,6 +3,7 @@ import type { ContextId } from '../../../model/context.ts'
 import type { ListQuery, WaitingQuery } from '../../../ports/store.ts'
 import { type Cursor, IdSet } from './id-set.ts'
 import { Posting } from './posting.ts'
+import { Union, type Ascent } from './union.ts'
 
 /** Lists of keys that are remembered. */
 const MAX_SHARED_LISTS = 1024
@@ -47,13 +48,13 @@ export class KeyIndex {
    * A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more.
    */
   all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): KeyMatches {
-    const sets: Ids[] = this.#sets(all).sort((a, b) => a.size - b.size)
+    const sets: Ids[] = this.eachOf(all).sort((a, b) => a.size - b.size)
     const [smallest = this.#everyone, ...larger] = sets
     if (sets.length < new Set(all).size || smallest.size <= skip) return { ids: [], rest: null }
     const matches = new Matches(
       smallest.above(after),
       larger.map((ids) => ids.above(after)),
-      this.#sets(without).map((ids) => ids.above(after)),
+      this.eachOf(without).map((ids) => ids.above(after)),
     )
     return matches.take({ limit, skip, hops })
   }
@@ -63,13 +64,20 @@ export class KeyIndex {
    * `hops` candidates. `rest`: where to go on; null: there are no more.
    */
   any({ any, without = [], upTo, limit, after = 0, skip = 0 }: WaitingQuery, hops: number): KeyMatches {
-    const [first, ...others] = this.#sets(any).map((ids) => ids.above(after))
+    const [first, ...others] = this.eachOf(any).map((ids) => ids.above(after))
     if (first === undefined) return { ids: [], rest: null }
     const walk = others.length === 0 ? first : new Union([first, ...others])
-    const excluded = this.#sets(without).map((ids) => ids.above(after))
+    const excluded = this.eachOf(without).map((ids) => ids.above(after))
     return excluded.length === 0
       ? { ids: page(walk, limit, skip, upTo), rest: null }
       : pageWithout(walk, excluded, { limit, skip, upTo, hops })
+  }
+
+  /** For each of the keys its set; all contexts, if there is no key. Null: a key has nobody. */
+  setsOf(keys: readonly string[]): readonly ChunkedIds[] | null {
+    const sets = this.eachOf(keys)
+    if (sets.length < new Set(keys).size) return null
+    return keys.length === 0 ? [this.#everyone] : sets
   }
 
   /** Who has the key, ascending. */
@@ -81,16 +89,13 @@ export class KeyIndex {
     }
   }
 
-  countOf(key: string): number {
-    return this.#postings.get(key)?.size ?? 0
-  }
-
   /** The highest id that has the key. */
   newest(key: string): ContextId | null {
     return this.#postings.get(key)?.newest ?? null
   }
 
-  #sets(keys: readonly string[]): Posting[] {
+  /** The sets of those of the keys that anyone has. */
+  eachOf(keys: readonly string[]): Posting[] {
     return Array.from(new Set(keys), (key) => this.#postings.get(key)).filter((posting) => posting !== undefined)
   }
 
@@ -125,15 +130,10 @@ export interface KeyMatches {
 }
 
 /** A posting, or all contexts. */
+export type ChunkedIds = Pick<IdSet, 'size' | 'chunks'>
 type Ids = Pick<IdSet, 'size' | 'above'>
 
-interface Walk {
-  readonly id: ContextId | undefined
-  next(): void
-  skip(count: number): void
-}
-
-function page(walk: Walk, limit: number, skip: number, upTo = Infinity): ContextId[] {
+function page(walk: Ascent, limit: number, skip: number, upTo = Infinity): ContextId[] {
   const ids: ContextId[] = []
   if (skip > 0) walk.skip(skip)
   for (let id = walk.id; id !== undefined && id <= upTo && ids.length < limit; id = walk.id) {
@@ -145,7 +145,7 @@ function page(walk: Walk, limit: number, skip: number, upTo = Infinity): Context
 
 /** The same, of the ids that no excluded cursor has, and for so many candidates only. */
 function pageWithout(
-  walk: Walk,
+  walk: Ascent,
   excluded: readonly Cursor[],
   { limit, skip, upTo, hops }: { readonly [name in 'limit' | 'skip' | 'upTo' | 'hops']: number },
 ): KeyMatches {
@@ -219,31 +219,5 @@ class Matches {
       next = Math.min(next, excluded.id ?? Infinity)
     }
     return next
-  }
-}
-
-/** The ids that any of the cursors has, each once. */
-class Union implements Walk {
-  readonly #cursors: readonly Cursor[]
-  id: ContextId | undefined
-
-  constructor(cursors: readonly Cursor[]) {
-    this.#cursors = cursors
-    this.id = this.#lowest()
-  }
-
-  next(): void {
-    for (const cursor of this.#cursors) if (cursor.id === this.id) cursor.next()
-    this.id = this.#lowest()
-  }
-
-  skip(count: number): void {
-    for (let left = count; left > 0 && this.id !== undefined; left--) this.next()
-  }
-
-  #lowest(): ContextId | undefined {
-    let lowest = Infinity
-    for (const { id } of this.#cursors) if (id !== undefined && id < lowest) lowest = id
-    return lowest === Infinity ? undefined : lowest
   }
 }

@@ -25,6 +25,11 @@ end
 -- The ids of the first leaf from one rank to another.
 local function ranked(name, from, to) return redis.call('ZRANGE', root .. name, from, to) end
 
+-- The ids of the first leaf from one down to another.
+local function ranked_down(name, from, to, limit)
+  return redis.call('ZRANGE', root .. name, text_of(from), text_of(to), 'BYSCORE', 'REV', 'LIMIT', 0, limit)
+end
+
 -- An upper bound of the number of ids. A leaf may have up to twice its usual size, when its ids are close to its first
 -- one.
 local function size_of(name)
@@ -80,6 +85,30 @@ local function first_ids(name, from, to, limit)
     from = tonumber(leaves_after(name, from, to, 1)[1])
   end
   return found
+end
+
+-- Which of the candidates, ascending ids, are in a set.
+local function members(name, candidates)
+  local lowest, highest, has = candidates[1], candidates[#candidates], {}
+  local function look(first, wanted)
+    -- Reading a few members too many costs less than querying each candidate.
+    if first then
+      for _, id in ipairs(ids_of(name, first)) do has[id] = true end
+    elseif count_in_first(name, lowest, highest) > 3 * #wanted then
+      for index, score in ipairs(scores_in_first(name, wanted)) do has[wanted[index]] = score end
+    else
+      for _, id in ipairs(ids_between(name, false, tonumber(lowest), tonumber(highest), -1)) do has[id] = true end
+    end
+  end
+  look(leaf_of(name, lowest), candidates)
+  local few = math.floor(#candidates / 8) + 1
+  local leaves = leaves_after(name, tonumber(lowest), tonumber(highest), few)
+  if #leaves < few then
+    for _, first in ipairs(leaves) do look(first, candidates) end
+  else
+    for _, id in ipairs(candidates) do has[id] = has[id] or contains(name, id) end
+  end
+  return has
 end
 
 local function highest_id(name)
