@@ -19,8 +19,12 @@ interface ServiceCount {
 
 type Counts = ReadonlyMap<CompiledFlux, ServiceCount>
 
-/** Counting takes at most this share of the time, one part in so many. */
-const SHARE = 20
+/** A count of more contexts than these is answered again for so many times as long as it took. */
+const FEW = 50_000
+const TIMES = 20
+
+/** Services that are counted at once. */
+const STRIDE = 16
 
 /** Limits of what is read to tell apart secured contexts of services that have one name. */
 const SECURED_READ = { contexts: 10_000, page: 100, characters: 4_000_000 }
@@ -76,14 +80,15 @@ export class ServiceCounts {
     const { catalog, now } = this.#parts
     const [of, began] = [catalog.all(), now()]
     const counts = new Map<CompiledFlux, ServiceCount>()
-    const statuses = await this.#statuses()
+    const { statuses, total } = await this.#statuses()
     const areSecured = (await this.#countOf([[SECURED]])) > 0
-    for (const flux of of) {
+    const add = async (flux: CompiledFlux): Promise<void> => {
       const open = await this.#byStatus(statuses, keyOfOpen(flux))
       counts.set(flux, { open, secured: areSecured ? await this.#secured(flux, statuses) : NONE })
     }
+    for (let from = 0; from < of.length; from += STRIDE) await Promise.all(of.slice(from, from + STRIDE).map(add))
     const ended = now()
-    this.#known = { counts, until: ended + (ended - began) * SHARE, of }
+    this.#known = total > FEW ? { counts, until: ended + (ended - began) * TIMES, of } : null
     return counts
   }
 
@@ -92,15 +97,13 @@ export class ServiceCounts {
     return this.#parts.store.count({ any })
   }
 
-  /** The statuses that contexts have, the rarest first. */
-  async #statuses(): Promise<readonly Status[]> {
+  /** The statuses that contexts have, the rarest first, and the number of all contexts. */
+  async #statuses(): Promise<{ readonly statuses: readonly Status[]; readonly total: number }> {
     const counted: { status: Status; count: number }[] = []
     for (const status of CONTEXT_STATUSES)
       counted.push({ status, count: await this.#countOf(keysOfList({}, [status])) })
-    return counted
-      .filter(({ count }) => count > 0)
-      .sort((one, other) => one.count - other.count)
-      .map(({ status }) => status)
+    const found = counted.filter(({ count }) => count > 0).sort((one, other) => one.count - other.count)
+    return { statuses: found.map(({ status }) => status), total: found.reduce((sum, { count }) => sum + count, 0) }
   }
 
   /** Of those who have the key. What is left for the most frequent status isn't counted. */
