@@ -6,6 +6,7 @@ import { describeCall, type RequestOf } from './call.ts'
 import { component } from './component.ts'
 import { ADDED, contextId, data, flag, model, object, text, time } from './fields.ts'
 import { emptyModel, STATE_EXAMPLE, stateAnswer } from './get-state.ts'
+import { pendingView } from './list-pending.ts'
 
 const error = component(
   'FluxException',
@@ -51,6 +52,12 @@ const step = component(
   { description: 'A function, script or child that is running, or that will be tried again' },
 )
 
+const relative = z.object({
+  contextId,
+  fluxName: text.nullable().meta({ description: 'null: the caller may not see it, or it is not kept any more' }),
+  state: text.nullable(),
+})
+
 export const contextAnswer = component(
   'Context',
   z.object({
@@ -77,6 +84,15 @@ export const contextAnswer = component(
     error: error.nullable(),
     definition: text.meta({ description: 'Content hash of the definition that the context was started with' }),
     step: step.nullable(),
+    parent: relative.nullable().meta({ description: 'The context that started this one and waits for it', xsd: ADDED }),
+    child: relative.nullable().meta({ description: 'The context that this one waits for', xsd: ADDED }),
+    lastEvent: z
+      .object({ event: text, at: time, eventId: text })
+      .nullable()
+      .meta({ description: 'The last event that it took; null: none yet', xsd: ADDED }),
+    pending: z.array(pendingView).meta({ description: 'Events that it keeps until it waits for them', xsd: ADDED }),
+    forkedFrom: contextId.nullable().meta({ description: 'Reserved: null', xsd: ADDED }),
+    paused: z.boolean().meta({ description: 'Reserved: false', xsd: ADDED }),
     key: text.nullable().meta({ description: 'The key of the context, if it has one', xsd: ADDED }),
     snapshot: object.exactOptional(),
   }),
@@ -95,6 +111,7 @@ export const PREFERS_WAIT = {
 } as const
 
 export type ContextView = z.output<typeof contextAnswer>
+export type RelativeView = z.output<typeof relative>
 export type StepView = z.output<typeof step>
 export type ErrorView = z.output<typeof error>
 
@@ -122,6 +139,12 @@ export const CONTEXT_EXAMPLE: ContextView = {
   error: null,
   definition: 'Zm9vYmFy',
   step: null,
+  parent: null,
+  child: null,
+  lastEvent: null,
+  pending: [],
+  forkedFrom: null,
+  paused: false,
   key: null,
 }
 

@@ -12,7 +12,7 @@ const MAX_LIMIT = 1000
 /** Matches to pass over behind a row, and the key of that row. */
 const CURSOR = /^\d{1,15}:.{1,1000}$/s
 
-const pendingView = component(
+export const pendingView = component(
   'PendingEvent',
   z.object({
     eventId: text,

@@ -169,6 +169,7 @@ function recordOf(
     lease: null,
     stepStartedAt: undefined,
     lastError: undefined,
+    lastEvent: undefined,
     moves: 0,
     tail: [],
     visited: [],

@@ -43,6 +43,14 @@ export type StepError = {
   readonly stack?: string
 }
 
+/** The last event that a context took. */
+export type LastEvent = {
+  readonly event: string
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly eventId: string
+}
+
 /** Owner in the lease of a ready step. No server runs it, and claiming it does not count as a takeover. */
 export const UNOWNED = 'nobody'
 
@@ -149,6 +157,8 @@ export interface ContextRecord {
   readonly stepStartedAt?: number | undefined
   /** Why the previous attempt failed, while the step is retried or waits for its next attempt. */
   readonly lastError?: StepError | undefined
+  /** Absent until it has taken one. */
+  readonly lastEvent?: LastEvent | undefined
   /** Number of all moves so far. */
   readonly moves: number
   /**

@@ -14,6 +14,7 @@ import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
 import { indexKeysOf, parseIndexKeys } from '../../src/engine/record/index-keys.ts'
 import { contextView, stateView } from '../../src/engine/record/views.ts'
 import { folderOf, open } from '../definitions/catalog-files.ts'
+import { viewEnv } from '../support/turns.ts'
 import { readCorpus } from '../definitions/pinned/corpus.ts'
 import { Random } from '../recorded/random.ts'
 
@@ -136,7 +137,7 @@ async function look(
   record: ContextRecord,
   flux: Awaited<ReturnType<typeof pinnedFluxOf>>,
 ): Promise<void> {
-  expect(contextView(record, flux, record.tail, () => undefined).stateContexts).toHaveLength(record.visited.length)
+  expect(contextView(record, flux, viewEnv(record.tail)).stateContexts).toHaveLength(record.visited.length)
   for (const state of flux.states) expect(stateView(record, flux, state, record.tail).name).toBe(state.name)
   expect(new Set(flux.states.map(({ name }) => name)).size).toBe(flux.states.length)
   expect(indexKeysOf(record, flux)).toEqual(
@@ -150,7 +151,7 @@ async function look(
       decide(
         flux,
         record,
-        { type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM },
+        { type: 'EVENT', name, eventId: 'e-1', input: {}, untyped: false, tags: null, caller: SYSTEM },
         given(record.updatedAt),
       ),
     )

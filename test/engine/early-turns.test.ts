@@ -48,7 +48,8 @@ const tick = (nr: number, more: object = {}): Input => ({
   untyped: false,
   tags: null,
   caller: SYSTEM,
-  arrival: { eventId: `e${nr}`, tags: [], receipt: `r${nr}`, keep: null },
+  eventId: `e${nr}`,
+  arrival: { tags: [], receipt: `r${nr}`, keep: null },
   ...more,
 })
 const WAKE: Input = { type: 'WAKE' }

@@ -7,6 +7,7 @@ import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { takeOver } from '../../src/engine/steps/leases.ts'
 import { scriptNames } from '../../src/engine/interpreter/scope.ts'
 import { contextView } from '../../src/engine/record/views.ts'
+import { viewEnv } from '../support/turns.ts'
 
 const source = { input: [{ name: 'word' }], states: [{ name: 's', action: { type: 'script', script: 'return 1' } }] }
 const flux = compileFlux({ package: 'p', fluxName: 'Old', source, models: new Map() }, new Report('Old.flux'))
@@ -58,7 +59,7 @@ const recordOf = (args: JsonObject) =>
 test('a step of then is shown, taken over, and given what it was given', () => {
   if (!flux) throw new Error('not compiled')
   const record = recordOf({ word: 'then', $request: null })
-  expect(contextView(record, flux, [], () => undefined).step).toMatchObject({
+  expect(contextView(record, flux, viewEnv([])).step).toMatchObject({
     kind: 'script',
     attempt: 1,
     startedAt: null,

@@ -151,6 +151,7 @@ test('a message that throws leaves nothing behind: the others take the ids that 
   const throwing: Input = {
     type: 'EVENT',
     name: 'go',
+    eventId: 'e-1',
     input: {},
     untyped: false,
     get tags(): never {

@@ -104,7 +104,15 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   const post =
     ({ core }: Server, id: number, eventId = 'e'): WebhookEffect =>
     async (keeping) => {
-      const input = { type: 'EVENT', name: 'tick', input: {}, untyped: false, tags: null, caller: SYSTEM } as const
+      const input = {
+        type: 'EVENT',
+        name: 'tick',
+        eventId: 'e-1',
+        input: {},
+        untyped: false,
+        tags: null,
+        caller: SYSTEM,
+      } as const
       const { failure } = await core.mailboxes.post(id, input, sendUnder(keeping).toOne?.(eventId))
       if (failure) throw new FluxError(failure)
       return { contextId: null, answer: { kind: 'sent', eventId, contextIds: [id] } }

@@ -46,6 +46,12 @@ export const contextView = (id: number): ContextView => ({
   error: null,
   definition: 'h',
   step: null,
+  parent: null,
+  child: null,
+  lastEvent: null,
+  pending: [],
+  forkedFrom: null,
+  paused: false,
   key: null,
 })
 

@@ -25,10 +25,11 @@ const nothing = {
   gloopProperties: [{ name: 'a', value: [1, null] }],
 }
 
-const { key: _added, ...view } = contextView(1)
+const { key: _key, parent: _parent, child: _child, lastEvent: _last, pending: _pending, ...others } = contextView(1)
+const { forkedFrom: _from, paused: _paused, ...view } = others
 
 /** Each optional part is there that version 0.1 had. */
-const full: Omit<ContextView, 'key'> = {
+const full: typeof view & Pick<ContextView, 'snapshot'> = {
   ...view,
   tags: ['a', 'b'],
   nextRun: 5,

@@ -77,7 +77,7 @@ async function answerOf(server: RecordedServer, call: Call): Promise<string> {
 /**
  * Answers have these since version 0.2, which the answers that are kept can't have: to an event `eventId`, whose value is
  * random, and `pending`, which is empty as long as no event may come early; to a start `started`; and contexts have
- * `key`, which is null where none is given.
+ * what follows `step`, with ids of events that are random, up to `key`, which is null where none is given.
  */
 const withoutNewFields = (body: string): string =>
   body
@@ -85,8 +85,14 @@ const withoutNewFields = (body: string): string =>
     .replace(/<eventId>[^<]*<\/eventId><pending(?: type="array")?\/>/, '')
     .replace(/(?<="contextId":\d+),"started":true(?=})/, '')
     .replace(/<started type="boolean">true<\/started>/, '')
-    .replace(/(?<="step":(?:null|\{.*?\})),"key":null(?=[,}])/g, '')
-    .replace(/(?<=<step type="null"\/>|<\/step>)<key type="null"\/>/g, '')
+    .replace(
+      /(?<="step":(?:null|\{.*?\})),"parent":(?:null|\{"contextId").*?,"pending":\[\],"forkedFrom":null,"paused":false,"key":null(?=[,}])/g,
+      '',
+    )
+    .replace(
+      /(?<=<step type="null"\/>|<\/step>)<parent.*?<paused type="boolean">false<\/paused><key type="null"\/>/gs,
+      '',
+    )
 
 /** Where every context stands that hasn't ended. */
 async function overview(server: RecordedServer): Promise<string> {

@@ -5,6 +5,8 @@ import { Report } from '../../src/definitions/report.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextId } from '../../src/model/context.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
+import type { Move } from '../../src/model/record.ts'
+import type { ViewEnv } from '../../src/engine/record/views.ts'
 import { readyKindOfStep } from '../../src/engine/record/position.ts'
 import type { Slot } from '../../src/engine/steps/admission.ts'
 import type { StepKind } from '../../src/ports/step-slots.ts'
@@ -110,6 +112,7 @@ export type Decided = TurnResult & { kind: 'decided' }
 export const event = (name: string): Input => ({
   type: 'EVENT',
   name,
+  eventId: 'e-1',
   input: {},
   untyped: false,
   tags: null,
@@ -128,4 +131,13 @@ export const outcomeOf = (
   record,
   flux,
   ...more,
+})
+
+/** For the view of a context without relatives. */
+export const viewEnv = (moves: readonly Move[]): ViewEnv => ({
+  moves,
+  parent: null,
+  child: null,
+  startedAt: () => undefined,
+  now: 0,
 })

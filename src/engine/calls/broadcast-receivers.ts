@@ -67,8 +67,9 @@ export async function move(
   { byTags }: { readonly byTags: boolean } = { byTags: true },
 ): Promise<Found> {
   try {
-    const arrival = { eventId, tags, receipt, keep: null }
-    const message = { type: 'EVENT', name: event, input, untyped, tags: byTags ? tags : null, caller, arrival } as const
+    const arrival = { tags, receipt, keep: null }
+    const to = byTags ? tags : null
+    const message = { type: 'EVENT', name: event, eventId, input, untyped, tags: to, caller, arrival } as const
     const outcome = await mailboxes.post(id, message, { rows: items?.moved })
     const { updatedAt: at } = outcome.record
     if (outcome.kept) return { answer: 'pending', kept: { contextId: id, expiresAt: outcome.kept.expiresAt }, at }

@@ -20,8 +20,11 @@ import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import { decodeRecord } from '../record/decode.ts'
+import { movesOf } from '../record/move-log.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import { relativesOf } from '../record/relatives.ts'
 import type { StartedAt } from '../record/step-view.ts'
+import type { ViewEnv } from '../record/views.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../webhooks/deliveries.ts'
@@ -115,6 +118,17 @@ export async function readContext(
   const flux = await pinnedFluxOf(env, stored, record)
   requireRole(env, flux, 'read')
   return { record, flux }
+}
+
+/** What the view of a context shows beside its record. */
+export async function viewEnvOf(env: CallEnv, record: ContextRecord): Promise<ViewEnv> {
+  const isVisible = (flux: CompiledFlux) => !flux.secured || denial(env.caller, 'read') === null
+  const { store, catalog, log, startedAt } = env
+  const [moves, relatives] = await Promise.all([
+    movesOf(record, env),
+    relativesOf(record, { store, catalog, log, isVisible }),
+  ])
+  return { ...relatives, moves, startedAt, now: env.now() }
 }
 
 /** The service of the package that is named, else of that of the caller, else the only one of that name. */

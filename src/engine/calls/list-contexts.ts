@@ -6,11 +6,10 @@ import { breathe, charactersOf } from '../../model/texts.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { keysOfList } from '../record/index-keys.ts'
-import { movesOf } from '../record/move-log.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { contextView } from '../record/views.ts'
-import type { CallEnv } from './call-env.ts'
+import { viewEnvOf, type CallEnv } from './call-env.ts'
 import { hiddenFrom } from './hidden.ts'
 import { listRequest } from './requests.ts'
 
@@ -64,14 +63,14 @@ export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): P
  * of the list, and contexts written by older versions have fewer keys.
  */
 async function viewOf(env: CallEnv, stored: StoredContext, checked: boolean): Promise<ContextView | null> {
-  const { log, startedAt } = env
+  const { log } = env
   try {
     const record = decodeRecord(stored)
     // Redaction may take long if there are many secrets, even if the view is small.
     await breathe(record.request === null && record.inherited === null ? charactersOf(stored.parts) : Infinity)
     const flux = await pinnedFluxOf(env, stored, record)
     if (checked && flux.secured) return null
-    return contextView(record, flux, await movesOf(record, env), startedAt)
+    return contextView(record, flux, await viewEnvOf(env, record))
   } catch (error) {
     if (!isUnreadable(error, log)) log.error("a context can't be shown", { contextId: stored.id, error })
     return null

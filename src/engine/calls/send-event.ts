@@ -84,8 +84,8 @@ function post(
 ): Promise<MessageOutcome> {
   const { caller, mailboxes } = env
   const receipt = isKept ? receiptKeyOf(env.scope, eventId) : null
-  const arrival = { eventId, tags: sentTags, receipt, keep: start ? ('end' as const) : ttl }
-  const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller, arrival } as const
+  const arrival = { tags: sentTags, receipt, keep: start ? ('end' as const) : ttl }
+  const message = { type: 'EVENT', name: event, eventId, input, untyped, tags: null, caller, arrival } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
     return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows, first })

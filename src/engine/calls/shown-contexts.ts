@@ -1,6 +1,7 @@
 // engine/calls: views of contexts that callers have waited for. Many may wait for one commit: they share one view.
 import type { ContextView } from '../../api/get-context.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import { notFound } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
@@ -10,6 +11,7 @@ import type { Store } from '../../ports/store.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import { relativesOf } from '../record/relatives.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import { contextView } from '../record/views.ts'
 import type { Waits } from '../waits/waits.ts'
@@ -26,6 +28,8 @@ interface ShownContextsParts {
   readonly log: Log
   readonly waits: Waits
   readonly startedAt: StartedAt
+  /** Epoch milliseconds. */
+  readonly now: () => number
 }
 
 export class ShownContexts {
@@ -51,13 +55,16 @@ export class ShownContexts {
   }
 
   async #read(id: ContextId): Promise<ShownContext> {
-    const { store, catalog, startedAt } = this.#parts
+    const { store, catalog, log, startedAt, now } = this.#parts
     const stored = await store.load({ id })
     if (!stored) throw notFound(`there is no context ${id}`)
     await breathe(charactersOf(stored.parts))
     const record = decodeRecord(stored)
     const flux = await pinnedFluxOf({ catalog, store }, stored, record)
     const moves = await movesOf(record, this.#parts)
-    return { record, moves, view: contextView(record, flux, moves, startedAt) }
+    // Many callers share the view, whatever their rights.
+    const isVisible = ({ secured }: CompiledFlux) => !secured
+    const relatives = await relativesOf(record, { store, catalog, log, isVisible })
+    return { record, moves, view: contextView(record, flux, { ...relatives, moves, startedAt, now: now() }) }
   }
 }

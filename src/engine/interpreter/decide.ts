@@ -61,7 +61,7 @@ function isAwaited({ position, lease }: ContextRecord, { epoch, attempt, owner }
 export function begin(flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision {
   const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history: [] }
   return conclude(
-    { flux, record: initial, event: null },
+    { flux, record: initial, event: null, lastEvent: undefined },
     transition(flux, initial.position.phase, turnStateOf(initial), {
       type: 'START',
       state: initial.startState,
@@ -99,7 +99,8 @@ function event(
   })
   if (errors.length > 0)
     return { kind: 'refused', failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
-  return transit(flux, record, { type: 'EVENT', name: input.name, input: value }, env)
+  const { name, eventId } = input
+  return transit(flux, record, { type: 'EVENT', name, input: value }, env, { event: name, at: env.now, eventId })
 }
 
 /**
@@ -130,13 +131,19 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
   }
 }
 
-/** Runs one event through the machine. */
-function transit(flux: CompiledFlux, record: ContextRecord, event: MachineEvent, env: DecisionEnv): Decision {
+/** Runs one event through the machine. `lastEvent`: that of the context, if the event has an effect. */
+function transit(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  event: MachineEvent,
+  env: DecisionEnv,
+  lastEvent = record.lastEvent,
+): Decision {
   const history = env.history ?? (record.moves === record.tail.length ? record.tail : null)
   try {
     const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history }
     return conclude(
-      { flux, record, event },
+      { flux, record, event, lastEvent },
       transition(flux, record.position.phase, turnStateOf(record), { ...event, env: reducerEnv }),
       env,
     )

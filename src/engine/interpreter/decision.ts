@@ -20,7 +20,7 @@ export interface StepAnswer {
 }
 
 /** What is known of an event, for a context that keeps it. */
-export interface Arrival extends Pick<PendingEvent, 'eventId' | 'tags' | 'receipt'> {
+export interface Arrival extends Pick<PendingEvent, 'tags' | 'receipt'> {
   /** Milliseconds for which its sender wants it kept; `end`: until the context ends; null: the definition decides. */
   readonly keep: number | 'end' | null
 }
@@ -31,6 +31,7 @@ export type Input =
   | {
       readonly type: 'EVENT'
       readonly name: string
+      readonly eventId: string
       readonly input: JsonObject
       readonly untyped: boolean
       readonly tags: readonly string[] | null

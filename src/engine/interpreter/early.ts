@@ -17,14 +17,14 @@ export const isNamed = ({ states }: CompiledFlux, event: string): boolean =>
 export function keepOrRefuse(
   flux: CompiledFlux,
   record: ContextRecord,
-  { name, input, untyped, arrival }: Input & { type: 'EVENT' },
+  { name, eventId, input, untyped, arrival }: Input & { type: 'EVENT' },
   { now, refusal }: { readonly now: number; readonly refusal: string },
 ): Decision {
   const keep = arrival?.keep ?? flux.early.get(name)
   if (arrival === undefined || keep === undefined)
     return { kind: 'refused', failure: { kind: 'conflict', detail: refusal } }
   if (keep === 'end' && !isNamed(flux, name)) return { kind: 'refused', failure: notNamed(flux, name) }
-  const { eventId, tags, receipt } = arrival
+  const { tags, receipt } = arrival
   const expiresAt = keep === 'end' ? null : now + keep
   const isScoped = true as const
   const event = { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt, isScoped }

@@ -15,11 +15,13 @@ interface Received {
   readonly record: ContextRecord
   /** null: the start of the context. */
   readonly event: MachineEvent | null
+  /** The last one of a sender, if this event has an effect. */
+  readonly lastEvent: ContextRecord['lastEvent']
 }
 
 /** Turns a transition of the machine into a decision. `made`: null if the event had no effect. */
 export function conclude(
-  { flux, record, event }: Received,
+  { flux, record, event, lastEvent }: Received,
   made: MachineTransition | null,
   { now, owner }: DecisionEnv,
 ): Decision {
@@ -37,6 +39,7 @@ export function conclude(
     lease: acting && !awaits ? leaseOf(record, owner, begins) : null,
     stepStartedAt: !acting || (begins && !startsNow) ? undefined : startsNow ? now : record.stepStartedAt,
     lastError: acting || phase === 'backoff' ? errorAfter(record, state.epoch, failure, now) : undefined,
+    lastEvent,
   })
   return {
     kind: 'next',
@@ -49,7 +52,9 @@ export function conclude(
   }
 }
 
-type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastError'> & { readonly now: number }
+type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastError' | 'lastEvent'> & {
+  readonly now: number
+}
 
 /**
  * Each field is named, in the same order in all functions that create records. Records are copied and read for each
@@ -58,7 +63,7 @@ type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastEr
 function nextRecord(
   record: ContextRecord,
   { phase, state: { data, turn, moves, epoch, attempt, pick, due } }: MachineTransition,
-  { now, child, lease, stepStartedAt, lastError }: Running,
+  { now, child, lease, stepStartedAt, lastError, lastEvent }: Running,
 ): ContextRecord {
   const status = statusOf(phase, due)
   const isEnd = isFinished(status)
@@ -89,6 +94,7 @@ function nextRecord(
     lease,
     stepStartedAt,
     lastError,
+    lastEvent,
     moves: data.moves,
     tail: record.tail,
     visited: data.visited,

@@ -9,15 +9,24 @@ import type { ContextRecord, Move, StateData } from '../../model/record.ts'
 import type { OriginPlace } from '../../definitions/compile/origins.ts'
 import { redactorOf, type Redactor } from '../redact/redactor.ts'
 import { requestShown } from '../redact/request.ts'
+import type { Relatives } from './relatives.ts'
 import { stepView, type StartedAt } from './step-view.ts'
 
 const NO_DATA: StateData = { input: {}, output: {} }
 
+/** What a view shows beside the record. */
+export interface ViewEnv extends Relatives {
+  /** The newest moves. */
+  readonly moves: readonly Move[]
+  readonly startedAt: StartedAt
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
 export function contextView(
   record: ContextRecord,
   flux: CompiledFlux,
-  log: readonly Move[],
-  stepStartedAt: StartedAt,
+  { moves: log, startedAt: stepStartedAt, now, parent, child }: ViewEnv,
 ): ContextView {
   const { id, version, status, tags, startedAt, updatedAt, endedAt, error, definition } = record
   const redactor = redactorOf(record, flux)
@@ -54,6 +63,12 @@ export function contextView(
     error: error && redactor.error(error),
     definition,
     step: stepView(record, flux, stepStartedAt, redactor),
+    parent,
+    child,
+    lastEvent: lastEventShown(record, redactor),
+    pending: pendingShown(record, now),
+    forkedFrom: null,
+    paused: false,
     key: record.key === null ? null : redactor.text({ of: 'key' }, record.key),
   }
 }
@@ -95,6 +110,25 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
       })),
   }
 }
+
+function lastEventShown({ lastEvent }: ContextRecord, redactor: Redactor): ContextView['lastEvent'] {
+  if (!lastEvent) return null
+  const { event, at, eventId } = lastEvent
+  return { event: redactor.text({ of: 'event' }, event), at, eventId }
+}
+
+const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number): ContextView['pending'] =>
+  pending
+    .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+    .map(({ eventId, event, tags, receivedAt, expiresAt }) => ({
+      eventId,
+      event,
+      contextId: id,
+      fluxName,
+      tags: [...tags],
+      receivedAt,
+      expiresAt,
+    }))
 
 /** Adds the request of the webhook. */
 function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelDescriptor {

@@ -79,7 +79,15 @@ function born(): ContextRecord {
   return freeze(next(begin(flux, birth.recordOf(1), given)).record)
 }
 
-const event = (name: string): Input => ({ type: 'EVENT', name, input: {}, untyped: false, tags: null, caller: SYSTEM })
+const event = (name: string): Input => ({
+  type: 'EVENT',
+  name,
+  eventId: 'e-1',
+  input: {},
+  untyped: false,
+  tags: null,
+  caller: SYSTEM,
+})
 const tell = (record: ContextRecord, input: Input, more: Partial<DecisionEnv> = {}) =>
   decide(flux, record, input, { ...given, ...more })
 const working = () => freeze(next(tell(born(), event('work'))).record)

@@ -1,0 +1,52 @@
+// engine/record: the parent and the child of a context, as views of it show them.
+import type { RelativeView } from '../../api/get-context.ts'
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Store } from '../../ports/store.ts'
+import { decodeHead } from './decode.ts'
+import { pinnedFluxOf } from './pinned-flux.ts'
+import { isUnreadable } from './unreadable.ts'
+
+export interface Relatives {
+  readonly parent: RelativeView | null
+  readonly child: RelativeView | null
+}
+
+export interface RelativesEnv {
+  readonly store: Pick<Store, 'load' | 'getDefinition'>
+  readonly catalog: Catalog
+  readonly log: Log
+  /** Whether those who see the context may see one of that service. */
+  readonly isVisible: (flux: CompiledFlux) => boolean
+}
+
+const NONE: Relatives = { parent: null, child: null }
+
+/** Most contexts have neither, and cost nothing here. */
+export async function relativesOf({ parent, child }: ContextRecord, env: RelativesEnv): Promise<Relatives> {
+  if (parent === null && child === null) return NONE
+  const [parentView, childView] = await Promise.all([
+    parent === null ? null : relativeOf(parent.id, env),
+    child === null ? null : relativeOf(child, env),
+  ])
+  return { parent: parentView, child: childView }
+}
+
+async function relativeOf(contextId: ContextId, { isVisible, ...parts }: RelativesEnv): Promise<RelativeView> {
+  const unknown = { contextId, fluxName: null, state: null }
+  try {
+    const stored = await parts.store.load({ id: contextId })
+    if (!stored) return unknown
+    const record = decodeHead(stored)
+    const flux = await pinnedFluxOf(parts, stored, record)
+    if (!isVisible(flux)) return unknown
+    return { contextId, fluxName: record.fluxName, state: flux.states[record.state]?.name ?? '' }
+  } catch (error) {
+    // It has a fault of its own, which its own view tells.
+    if (!isUnreadable(error, parts.log)) throw error
+    return unknown
+  }
+}

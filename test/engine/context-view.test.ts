@@ -1,0 +1,96 @@
+// What the view of a context tells of its relatives, of the last event, and of what it keeps.
+import { afterEach, describe, expect, test } from 'vitest'
+import { openBench, type Bench, type Files } from '../support/engine.ts'
+import { ANONYMOUS } from '../../src/model/caller.ts'
+
+const FILES: Files = {
+  'p/Parent.flux': {
+    states: [
+      { name: 'ask', action: { type: 'invokeFlux', name: 'Child' }, transitions: [{ to: 'done' }] },
+      { name: 'done' },
+    ],
+  },
+  'p/Child.flux': {
+    early: 600,
+    states: [
+      { name: 'a', waiting: true, transitions: [{ event: 'go', to: 'b' }] },
+      {
+        name: 'b',
+        waiting: true,
+        transitions: [
+          { event: 'later', to: 'c' },
+          { wait: 'duration:60', to: 'c' },
+        ],
+      },
+      { name: 'c' },
+    ],
+  },
+  'p/SecretParent.flux': {
+    secured: true,
+    states: [
+      { name: 'ask', action: { type: 'invokeFlux', name: 'Child' }, transitions: [{ to: 'done' }] },
+      { name: 'done' },
+    ],
+  },
+}
+
+describe('the view of a context', () => {
+  let bench: Bench
+  afterEach(() => bench.close())
+
+  test('tells the parent and the child, with their states', async () => {
+    bench = await openBench(FILES)
+    const parent = await bench.run('Parent')
+    const view = await bench.until(parent, ({ child }) => child !== null)
+    const childId = view.child?.contextId ?? 0
+    expect(view).toMatchObject({ parent: null, child: { contextId: childId, fluxName: 'Child', state: 'a' } })
+    expect(await bench.getContext({ contextId: childId })).toMatchObject({
+      parent: { contextId: parent, fluxName: 'Parent', state: 'ask' },
+      child: null,
+    })
+    await bench.sendEvent({ contextId: childId, event: 'go' })
+    expect((await bench.getContext({ contextId: parent })).child).toMatchObject({ state: 'b' })
+    const listed = await bench.listContexts({ fluxName: 'Parent' })
+    expect(listed[0]?.child).toEqual({ contextId: childId, fluxName: 'Child', state: 'b' })
+    await bench.sendEvent({ contextId: childId, event: 'later' })
+    expect((await bench.until(parent, ({ status }) => status === 'COMPLETED')).child).toBeNull()
+  })
+
+  test('tells nothing but the id of a relative that the caller may not see', async () => {
+    bench = await openBench(FILES)
+    const parent = await bench.run('SecretParent')
+    const { child } = await bench.until(parent, (view) => view.child !== null)
+    const contextId = child?.contextId ?? 0
+    const anyone = bench.engine.api(ANONYMOUS)
+    expect((await anyone.getContext({ contextId })).parent).toEqual({ contextId: parent, fluxName: null, state: null })
+    expect((await bench.getContext({ contextId })).parent).toMatchObject({ fluxName: 'SecretParent' })
+  })
+
+  test('tells the last event that it took, which a wake-up and a refused event leave as it was', async () => {
+    bench = await openBench(FILES)
+    const contextId = await bench.run('Child')
+    expect(await bench.getContext({ contextId })).toMatchObject({ lastEvent: null, forkedFrom: null, paused: false })
+    const at = bench.clock.now()
+    await bench.sendEvent({ contextId, event: 'go', eventId: 'own-id' })
+    await expect(bench.sendEvent({ contextId, event: 'unknown' })).rejects.toMatchObject({
+      failure: { kind: 'conflict' },
+    })
+    await bench.advance(61_000)
+    bench = await bench.restart()
+    const view = await bench.until(contextId, ({ status }) => status === 'COMPLETED')
+    expect(view.lastEvent).toEqual({ event: 'go', at, eventId: 'own-id' })
+  })
+
+  test('tells the events that it keeps, until they expire', async () => {
+    bench = await openBench(FILES)
+    const contextId = await bench.run('Child')
+    await bench.sendEvent({ contextId, event: 'later', eventId: 'early-1' })
+    const { pending, lastEvent } = await bench.getContext({ contextId })
+    expect(pending).toEqual(await bench.listPending({ contextId }))
+    expect(pending).toMatchObject([{ eventId: 'early-1', event: 'later', contextId, fluxName: 'Child' }])
+    expect(lastEvent).toBeNull()
+    await bench.sendEvent({ contextId, event: 'go' })
+    const after = await bench.getContext({ contextId })
+    expect(after).toMatchObject({ status: 'COMPLETED', pending: [], lastEvent: { event: 'later', eventId: 'early-1' } })
+  })
+})
