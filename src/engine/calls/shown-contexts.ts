@@ -32,6 +32,9 @@ interface ShownContextsParts {
   readonly now: () => number
 }
 
+/** Many callers share the view, whatever their rights. */
+const isOpen = ({ secured }: CompiledFlux): boolean => !secured
+
 export class ShownContexts {
   readonly #parts: ShownContextsParts
   readonly #shown = new Map<ContextId, { readonly version: number | null; readonly shown: Promise<ShownContext> }>()
@@ -62,9 +65,7 @@ export class ShownContexts {
     const record = decodeRecord(stored)
     const flux = await pinnedFluxOf({ catalog, store }, stored, record)
     const moves = await movesOf(record, this.#parts)
-    // Many callers share the view, whatever their rights.
-    const isVisible = ({ secured }: CompiledFlux) => !secured
-    const relatives = await relativesOf(record, { store, catalog, log, isVisible })
+    const relatives = await relativesOf(record, { store, catalog, log, isVisible: isOpen })
     return { record, moves, view: contextView(record, flux, { ...relatives, moves, startedAt, now: now() }) }
   }
 }
