@@ -18,11 +18,13 @@ export interface PageFacts {
   readonly place: PlaceName | null
   readonly visitor: Visitor
   /** Filters of the stream whose moves make the page load its live parts again; left out: it isn't live. */
-  readonly live?: string
+  readonly live?: string | undefined
+  /** Whether its live parts are loaded again every second. */
+  readonly polls?: boolean
 }
 
 /** The whole document. */
-export const Shell: FC<PageFacts & { readonly children: Child }> = ({ title, place, visitor, live, children }) => (
+export const Shell: FC<PageFacts & { readonly children: Child }> = ({ title, place, visitor, live, polls, children }) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -34,7 +36,7 @@ export const Shell: FC<PageFacts & { readonly children: Child }> = ({ title, pla
       <script src="/inspector/assets/idiomorph.js" defer />
       <script src="/inspector/assets/live.js" defer />
     </head>
-    <body data-live={live}>
+    <body data-live={live} data-polls={polls ? 'yes' : undefined} data-now={visitor.now}>
       <a class="hidden skip" href="#main">
         Skip to the content
       </a>
