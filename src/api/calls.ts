@@ -1,13 +1,16 @@
 // api: all calls.
 import type { Call } from './call.ts'
 import { EXECUTE } from './execute.ts'
+import { GET_CONTEXT_EVENTS } from './get-context-events.ts'
 import { GET_CONTEXT } from './get-context.ts'
 import { GET_DEFINITION } from './get-definition.ts'
 import { GET_EVENT } from './get-event.ts'
+import { GET_SERVICE_SCHEMA } from './get-service-schema.ts'
 import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
 import { LIST_DELIVERIES } from './list-deliveries.ts'
 import { LIST_PENDING } from './list-pending.ts'
+import { LIST_SERVICES } from './list-services.ts'
 import { LIST_WEBHOOKS } from './list-webhooks.ts'
 import { REPLAY_DELIVERY } from './replay-delivery.ts'
 import { SEND_EVENT } from './send-event.ts'
@@ -28,11 +31,14 @@ export const CALLS: readonly Call[] = [
   LIST_CONTEXTS,
   GET_CONTEXT,
   GET_STATE,
+  GET_CONTEXT_EVENTS,
   WAIT_FOR,
   ADD_TAGS,
   PUT_TAGS,
   REMOVE_TAGS,
   GET_DEFINITION,
+  GET_SERVICE_SCHEMA,
+  LIST_SERVICES,
   LIST_WEBHOOKS,
   LIST_DELIVERIES,
   REPLAY_DELIVERY,

@@ -1,13 +1,16 @@
 // api: the calls, which the REST API and the in-process methods share: the same request fields, the same answers.
 import type { JsonObject } from '../model/json/value.ts'
 import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
+import type { ContextEventsRequest, ContextEventsView } from './get-context-events.ts'
 import type { ContextView, GetContextRequest } from './get-context.ts'
 import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
+import type { SchemaRequest, ServiceSchemaView } from './get-service-schema.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { DeliveriesRequest, DeliveryPage, DeliveryView } from './list-deliveries.ts'
 import type { PendingPage, PendingRequest, PendingView } from './list-pending.ts'
+import type { ListServicesRequest, ServicesView } from './list-services.ts'
 import type { ListWebhooksRequest, WebhookView } from './list-webhooks.ts'
 import type { ReplayAnswer, ReplayRequest } from './replay-delivery.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
@@ -56,9 +59,15 @@ export interface FluxApi {
    */
   waitFor(request: WaitRequest, options?: { readonly signal?: AbortSignal | undefined }): Promise<ContextView>
   getStateContext(request: GetStateRequest): Promise<StateContextView>
+  /** Which events the context can take now, and what happens if none comes. Of one that has ended, the lists are empty. */
+  getContextEvents(request: ContextEventsRequest): Promise<ContextEventsView>
   addTags(request: TagRequest): Promise<MessageAnswer>
   removeTags(request: TagRequest): Promise<MessageAnswer>
   getDefinition(request: DefinitionRequest): Promise<JsonObject>
+  /** The JSON Schemas of a loaded service: of the inputs of a start, and of its outputs. */
+  getServiceSchema(request: SchemaRequest): Promise<ServiceSchemaView>
+  /** The loaded services, with counts of their contexts, and the faults that the last load found. */
+  listServices(request?: ListServicesRequest): Promise<ServicesView>
   /** The endpoints of webhooks, with the counts of this server's deliveries. */
   listWebhooks(request?: ListWebhooksRequest): Promise<WebhookView[]>
   /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */

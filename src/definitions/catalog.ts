@@ -2,6 +2,7 @@
 import type { Log } from '../ports/log.ts'
 import { recompile } from './compile/service.ts'
 import { loadFolders, type LoadedFolders, type LoadOptions } from './loader.ts'
+import { LoadReport } from './load-report.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
@@ -21,9 +22,9 @@ export interface OpenedCatalog {
 }
 
 /** Loads all packages. Faults in files do not make it fail; they are in the report. */
-export async function openCatalog({ log, ...options }: CatalogOptions): Promise<OpenedCatalog> {
+export async function openCatalog(options: CatalogOptions): Promise<OpenedCatalog> {
   const loaded = await loadFolders(options, { whole: false })
-  return { catalog: new Catalog(options, loaded, log), report: loaded.faults, complete: loaded.complete }
+  return { catalog: new Catalog(options, loaded), report: loaded.faults, complete: loaded.complete }
 }
 
 /** Maximum number of pinned definitions in the cache; others are compiled again when needed. */
@@ -37,12 +38,14 @@ export class Catalog {
   readonly #reported = new Set<string>()
   #generation = 0
   #index: Index
+  #lastLoad: LoadReport
   #reloading: Promise<unknown> = Promise.resolve()
 
-  constructor(options: LoadOptions, loaded: LoadedFolders, log: Log | undefined) {
+  constructor({ log, ...options }: CatalogOptions, loaded: LoadedFolders) {
     this.#options = options
     this.#log = log
     this.#index = new Index(loaded, null)
+    this.#lastLoad = this.#reportOf(loaded, null)
   }
 
   /** Incremented by each successful reload, after which pinned definitions may compile differently. */
@@ -91,6 +94,11 @@ export class Catalog {
     return this.#index.skipped
   }
 
+  /** What the last load found, also one after which nothing was replaced. */
+  lastLoad(): LoadReport {
+    return this.#lastLoad
+  }
+
   /** Names of the packages, sorted. */
   packages(): readonly string[] {
     return this.#index.packages
@@ -120,6 +128,7 @@ export class Catalog {
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
       const loaded = await loadFolders(this.#options, { whole: true })
+      this.#lastLoad = this.#reportOf(loaded, this.#lastLoad)
       if (!loaded.complete) {
         this.#log?.warn("services are not reloaded: a folder of packages can't be read")
         return loaded.faults
@@ -135,6 +144,10 @@ export class Catalog {
     })
     this.#reloading = reload.catch(() => {})
     return reload
+  }
+
+  #reportOf(loaded: LoadedFolders, before: LoadReport | null): LoadReport {
+    return new LoadReport(loaded, { folders: this.#options.folders, now: Date.now(), before })
   }
 
   async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {

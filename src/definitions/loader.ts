@@ -21,6 +21,9 @@ export interface LoadedFolders {
   readonly services: readonly {
     readonly package: string
     readonly fluxName: string
+    readonly file: string
+    /** null: the file can't be read. */
+    readonly source: JsonObject | null
     readonly flux: CompiledFlux | null
   }[]
   readonly faults: readonly Fault[]
@@ -67,7 +70,11 @@ export async function loadFolders(
   const texts = new Map([...fluxes, ...models].map(({ file, text }) => [file, text]))
   return {
     packages,
-    services: units.map(({ report, flux, ...unit }) => ({ ...unit, flux: report.broken ? null : flux })),
+    services: units.map(({ report, flux, ...unit }) => ({
+      ...unit,
+      file: report.file,
+      flux: report.broken ? null : flux,
+    })),
     faults: withPositions(all, (file) => texts.get(file)),
     complete,
   }

@@ -1,6 +1,7 @@
 // engine: what the calls use of the engine.
 import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
+import { ServiceCounts } from './calls/service-counts.ts'
 import type { EngineParts } from './engine-parts.ts'
 
 /** Deliveries of webhooks that are sent again at once; each holds its request in memory, and may wait for its workflow. */
@@ -27,8 +28,9 @@ type Own = Pick<
 
 export function callPartsOf({ given, ...core }: Own & { readonly given: EngineParts }): CallParts {
   const { store, catalog, log, tagLimits, clock, bounds, webhooks } = given
+  const now = () => clock.now()
   return {
-    now: () => clock.now(),
+    now,
     store,
     catalog,
     mailboxes: core.mailboxes,
@@ -47,6 +49,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     webhooks: core.webhooks,
     deliveries: core.deliveries,
     settlementOf: webhooks.settlementOf,
+    serviceCounts: new ServiceCounts({ store, catalog, now }),
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
   }

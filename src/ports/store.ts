@@ -181,6 +181,8 @@ export interface Store {
   sweepRows(request: { now: number; limit: number }): Promise<number>
   /** The highest id of a context that has the index key, in one partition or in all; null if there is none. */
   newest(request: { key: string; partition?: number }): Promise<ContextId | null>
+  /** How many contexts have all the keys. With one key it is known at once; else the index is read, in pieces. */
+  count(request: { readonly all: readonly string[] }): Promise<number>
   /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**

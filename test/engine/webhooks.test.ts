@@ -39,6 +39,7 @@ const store: Store = {
   countRows: silent,
   sweepRows: silent,
   newest: silent,
+  count: silent,
   log: silent,
   list: silent,
   waitingFor: silent,

@@ -70,6 +70,7 @@ type Verb =
   | 'countRows'
   | 'sweepRows'
   | 'newest'
+  | 'count'
 
 /** The store as one server reaches it. */
 export class FaultyStore implements Store {
@@ -122,6 +123,7 @@ export class FaultyStore implements Store {
   countRows: Store['countRows'] = (request) => this.#ask('countRows', () => this.#store.countRows(request))
   sweepRows: Store['sweepRows'] = (request) => this.#ask('sweepRows', () => this.#store.sweepRows(request))
   newest: Store['newest'] = (request) => this.#ask('newest', () => this.#store.newest(request))
+  count: Store['count'] = (request) => this.#ask('count', () => this.#store.count(request))
   standstill: Store['standstill'] = (request) => this.#store.standstill(request)
   close: Store['close'] = () => this.#store.close()
 

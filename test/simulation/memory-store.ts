@@ -60,6 +60,7 @@ export class MemoryStore implements Store {
   countRows: Store['countRows'] = async ({ space }) => this.#open.rows.count(space)
   sweepRows: Store['sweepRows'] = async ({ now, limit }) => this.#open.rows.sweep(now, limit)
   newest: Store['newest'] = async ({ key, partition }) => this.#open.newest(key, partition)
+  count: Store['count'] = async ({ all }) => (await this.list({ all, limit: Infinity })).length
   log: Store['log'] = async ({ id, limit }) => (limit > 0 ? (this.#open.kept.get(id)?.log.slice(-limit) ?? []) : [])
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
   claimAbandoned: Store['claimAbandoned'] = async (request) => this.#open.claimAbandoned(request)

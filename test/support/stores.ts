@@ -26,6 +26,7 @@ export const emptyStore = (verbs: Partial<Store> = {}): Store => ({
   countRows: () => Promise.resolve(0),
   sweepRows: () => Promise.resolve(0),
   newest: () => Promise.resolve(null),
+  count: () => Promise.resolve(0),
   log: () => Promise.resolve([]),
   list: () => Promise.resolve([]),
   waitingFor: () => Promise.resolve([]),

@@ -4,10 +4,14 @@ import type { Json } from '../../model/json/value.ts'
 const ISO =
   /^([+-]\d{6}|\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
 const MILLISECONDS = /^[+-]?\d{1,16}$/
+
+/** What a date as text looks like. `parseDate` refuses some that look like one, such as the 30th of February. */
+export const DATE_TEXT =
+  /^(?:[+-]?\d{1,16}|(?:[+-]\d{6}|\d{4})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:[Tt](?:[01]\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?)$/
 const MINUTE_MS = 60_000
 
 /** The largest time value of a JavaScript Date, in epoch milliseconds (before or after 1970). */
-const MAX_DATE_MS = 8.64e15
+export const MAX_DATE_MS = 8.64e15
 
 /**
  * Returns the epoch milliseconds of a date (`2026-02-28`: midnight UTC), a date-time (`2026-02-28T10:15:30.5+01:00`;

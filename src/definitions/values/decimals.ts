@@ -11,6 +11,9 @@ export interface Decimal {
 /** A number whose plain notation has more digits is refused, since a short text can denote gigabytes of zeros. */
 export const MAX_DECIMAL_DIGITS = 10_000
 
+/** The same, with sign, point and exponent. */
+export const MAX_DECIMAL_CHARACTERS = MAX_DECIMAL_DIGITS + 8
+
 const NOTATION = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
 
 /**
@@ -18,7 +21,7 @@ const NOTATION = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/
  * digits).
  */
 export function parseDecimal(text: string): Decimal | null {
-  if (text.length > MAX_DECIMAL_DIGITS + 8) return null // room for sign, point and exponent
+  if (text.length > MAX_DECIMAL_CHARACTERS) return null
   const match = NOTATION.exec(text)
   if (match === null) return null
   const [, sign = '', whole = '', fraction = '', power = '0'] = match

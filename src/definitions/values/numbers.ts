@@ -6,7 +6,7 @@ import { ok, err, type ValueOrigin, type Result } from './coerced.ts'
  * The least and the greatest JSON number that each type accepts. Beyond 2^53 − 1, a JSON number may differ from what
  * its sender wrote.
  */
-const RANGES = {
+export const RANGES = {
   byte: [-128, 127],
   short: [-32_768, 32_767],
   integer: [-2_147_483_648, 2_147_483_647],
@@ -21,10 +21,15 @@ export type NumberType = keyof typeof RANGES
 
 export const isNumberType = (type: string): type is NumberType => Object.hasOwn(RANGES, type)
 
-const isFractional = (type: NumberType): boolean => type === 'float' || type === 'double' || type === 'bigDecimal'
+export const isFractional = (type: NumberType): boolean =>
+  type === 'float' || type === 'double' || type === 'bigDecimal'
 
 /** Types whose values do not all fit into a JSON number. They are accepted as text, also in JSON. */
-const isExact = (type: NumberType): boolean => type === 'long' || type === 'bigInteger' || type === 'bigDecimal'
+export const isExact = (type: NumberType): boolean => type === 'long' || type === 'bigInteger' || type === 'bigDecimal'
+
+/** A number as text. Those of which `parseDecimal` makes no whole number are among the second only with an exponent. */
+export const DECIMAL_TEXT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
+export const WHOLE_TEXT = /^[+-]?(?:\d+(?:\.0*)?|\.0+|(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+)$/
 
 /**
  * Reads a number. A long, bigInteger or bigDecimal given as text becomes a number if that is exactly equal, else text

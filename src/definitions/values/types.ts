@@ -76,5 +76,7 @@ function readDate(value: Json): Result {
 
 const isOneCharacter = (text: string): boolean => text.length <= 2 && [...text].length === 1
 
-/** Base64 of RFC 4648, section 4, with padding. */
+/** Base64 of RFC 4648, section 4, with padding: what `isBase64` accepts, as a single pattern. */
+export const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
 const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)

@@ -28,6 +28,7 @@ import type { ViewEnv } from '../record/views.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../webhooks/deliveries.ts'
+import type { ServiceCounts } from './service-counts.ts'
 import type { EventHints } from './event-hint.ts'
 import type { ShownContexts } from './shown-contexts.ts'
 
@@ -57,6 +58,8 @@ export interface CallParts {
   readonly webhooks: WebhookApi
   readonly deliveries: Deliveries
   readonly settlementOf: SettlementOf
+  /** Contexts of each loaded service, by status. */
+  readonly serviceCounts: ServiceCounts
   /** Lists of deliveries that are gathered at once. */
   readonly lists: CountBound
   /** Deliveries that are sent again, at once. */

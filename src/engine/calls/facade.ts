@@ -3,13 +3,16 @@ import type { FluxApi } from '../../api/flux-api.ts'
 import type { CallEnv } from './call-env.ts'
 import { changeTags } from './change-tags.ts'
 import { execute } from './execute.ts'
+import { getContextEvents } from './get-context-events.ts'
 import { getContext } from './get-context.ts'
 import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
+import { getServiceSchema } from './get-service-schema.ts'
 import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
 import { listDeliveriesPage } from './list-deliveries.ts'
 import { listPendingPage } from './list-pending.ts'
+import { listServices } from './list-services.ts'
 import { listWebhooks } from './list-webhooks.ts'
 import { replayDelivery } from './replay-delivery.ts'
 import { sendEvent } from './send-event.ts'
@@ -34,9 +37,12 @@ export function facade(env: CallEnv): FluxApi {
     getContext: (request) => getContext(env, request),
     waitFor: (request, options) => waitFor(env, request, options?.signal),
     getStateContext: (request) => getStateContext(env, request),
+    getContextEvents: (request) => getContextEvents(env, request),
     addTags: (request) => changeTags(env, request, 'add'),
     removeTags: (request) => changeTags(env, request, 'remove'),
     getDefinition: (request) => getDefinition(env, request),
+    getServiceSchema: (request) => getServiceSchema(env, request),
+    listServices: (request) => listServices(env, request),
     listWebhooks: (request) => listWebhooks(env, request),
     listDeliveries: async (request) => (await listDeliveriesPage(env, request)).deliveries,
     listDeliveriesPage: (request) => listDeliveriesPage(env, request),

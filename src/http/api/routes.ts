@@ -6,10 +6,13 @@ import type { Authenticate } from '../../access/authenticate.ts'
 import { rootOf, type Call } from '../../api/call.ts'
 import { EXECUTE } from '../../api/execute.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
+import { GET_CONTEXT_EVENTS } from '../../api/get-context-events.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
+import { GET_SERVICE_SCHEMA } from '../../api/get-service-schema.ts'
 import { GET_STATE } from '../../api/get-state.ts'
+import { LIST_SERVICES } from '../../api/list-services.ts'
 import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
 import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
@@ -102,10 +105,13 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
+  addCall(app, parts, GET_CONTEXT_EVENTS, (calls, request) => calls.getContextEvents(request))
   addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
   addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
+  addCall(app, parts, GET_SERVICE_SCHEMA, (calls, request) => calls.getServiceSchema(request))
+  addCall(app, parts, LIST_SERVICES, (calls, request) => calls.listServices(request))
   addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addLists(app, parts)

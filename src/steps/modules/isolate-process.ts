@@ -98,9 +98,12 @@ const apiOf = (run: number): FluxApi => ({
   // The function's own end ends it, wherever it runs.
   waitFor: (request) => ask(run, 'waitFor', request),
   getStateContext: (request) => ask(run, 'getStateContext', request),
+  getContextEvents: (request) => ask(run, 'getContextEvents', request),
   addTags: (request) => ask(run, 'addTags', request),
   removeTags: (request) => ask(run, 'removeTags', request),
   getDefinition: (request) => ask(run, 'getDefinition', request),
+  getServiceSchema: (request) => ask(run, 'getServiceSchema', request),
+  listServices: (request = {}) => ask(run, 'listServices', request),
   listWebhooks: (request = {}) => ask(run, 'listWebhooks', request),
   listDeliveries: (request = {}) => ask(run, 'listDeliveries', request),
   listDeliveriesPage: (request = {}) => ask(run, 'listDeliveriesPage', request),

@@ -1,4 +1,5 @@
 // store/lmdb: contexts as they lie on disk, with lists of them and the rows of their logs.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { charactersOf } from '../../model/texts.ts'
@@ -74,6 +75,21 @@ export class ContextReader {
     return this.#find((more) => memory.waitingFor({ ...query, ...more }, MAX_HOPS))
   }
 
+  /** As `Store.count`. */
+  async count(all: readonly string[]): Promise<number> {
+    const { memory } = this.#parts
+    const [key, ...others] = all
+    if (key !== undefined && others.length === 0) return memory.countOf(key)
+    let count = 0
+    for (let after: ContextId | undefined = 0; after !== undefined;) {
+      if (after > 0) await nextTurn()
+      const { ids, rest }: KeyMatches = memory.list({ all, after, limit: MAX_HOPS }, MAX_HOPS)
+      count += ids.length
+      after = rest?.after ?? (ids.length < MAX_HOPS ? undefined : ids.at(-1))
+    }
+    return count
+  }
+
   /** As `Store.log`. */
   logRows(id: ContextId, limit: number): string[] {
     return limit > 0 ? this.#parts.disk.rows.newest(id, limit, (row, error) => this.#logRow(id, row, error)) : []
@@ -111,9 +127,7 @@ export class ContextReader {
     const { ids, rest } = search(null)
     const found = [...ids]
     for (let more = rest; more !== null;) {
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
+      await nextTurn()
       const next = search(more)
       found.push(...next.ids)
       more = next.rest

@@ -146,6 +146,10 @@ class LmdbStore implements Store {
     return this.#memory.newest(key)
   }
 
+  count({ all }: { readonly all: readonly string[] }): Promise<number> {
+    return this.#reader.count(all)
+  }
+
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return this.#reader.logRows(id, limit)
   }

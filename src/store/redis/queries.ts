@@ -92,6 +92,15 @@ export class Queries {
     return newest === 0 ? null : newest
   }
 
+  /** As `Store.count`. */
+  async count(all: readonly string[]): Promise<number> {
+    const keys = [0, ...keysOf(all)]
+    const counts = await this.#client.everywhere((partition) =>
+      this.#count(partition, keys, 0, Number.MAX_SAFE_INTEGER),
+    )
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+
   #pages(
     partition: number,
     keys: readonly (string | number)[],

@@ -170,6 +170,8 @@ export class RedisStore implements Store {
     return this.#queries.newest(request)
   }
 
+  count = ({ all }: { readonly all: readonly string[] }): Promise<number> => this.#queries.count(all)
+
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return limit > 0 ? texts(await this.#client.run('rows', id % this.partitions, [id, limit])) : []
   }

@@ -81,6 +81,10 @@ export class KeyIndex {
     }
   }
 
+  countOf(key: string): number {
+    return this.#postings.get(key)?.size ?? 0
+  }
+
   /** The highest id that has the key. */
   newest(key: string): ContextId | null {
     return this.#postings.get(key)?.newest ?? null

@@ -102,6 +102,11 @@ export class Memory {
     return this.#indexKeys.any(query, hops)
   }
 
+  /** How many have the index key. */
+  countOf(key: string): number {
+    return this.#indexKeys.countOf(key)
+  }
+
   /** Who has the index key, ascending. */
   having(key: string): Iterable<ContextId> {
     return this.#indexKeys.having(key)

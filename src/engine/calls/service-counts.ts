@@ -1,0 +1,160 @@
+// engine/calls: how many contexts each loaded service has, by status. They are counted by the index, at most one count at a
+// time, and what took long to count is answered again for a while.
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { CONTEXT_STATUSES, type ContextId, type Status } from '../../model/context.ts'
+import type { Store } from '../../ports/store.ts'
+import { decodeHead } from '../record/decode.ts'
+import { keyOfOpen, keysOfList, SECURED } from '../record/index-keys.ts'
+
+/** Contexts of a service by status; statuses without any are left out. */
+export type StatusCounts = { readonly [status in Status]?: number }
+
+interface ServiceCount {
+  /** Contexts that are open to all. */
+  readonly open: StatusCounts
+  /** Contexts that were secured when they were started. */
+  readonly secured: StatusCounts
+}
+
+type Counts = ReadonlyMap<CompiledFlux, ServiceCount>
+
+/** Counting takes at most this share of the time, one part in so many. */
+const SHARE = 20
+
+/** Limits of what is read to tell apart secured contexts of services that have one name. */
+const SECURED_READ = { contexts: 10_000, page: 100, characters: 4_000_000 }
+
+const NONE: StatusCounts = {}
+
+export interface ServiceCountsParts {
+  readonly store: Store
+  readonly catalog: Pick<Catalog, 'all' | 'findAnywhere'>
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+export class ServiceCounts {
+  readonly #parts: ServiceCountsParts
+  /** The last count, until when it holds, and the services that it is of. */
+  #known: { readonly counts: Counts; readonly until: number; readonly of: readonly CompiledFlux[] } | null = null
+  #running: Promise<Counts> | null = null
+  /** The count after the one that runs: of those who asked meanwhile. */
+  #next: Promise<Counts> | null = null
+
+  constructor(parts: ServiceCountsParts) {
+    this.#parts = parts
+  }
+
+  /** By service. `all`: with contexts that were secured when they were started. */
+  async get({ all }: { readonly all: boolean }): Promise<(flux: CompiledFlux) => StatusCounts> {
+    const counts = await this.#fresh()
+    return (flux) => {
+      const { open, secured } = counts.get(flux) ?? { open: NONE, secured: NONE }
+      return all ? sumOf(open, secured) : open
+    }
+  }
+
+  #fresh(): Promise<Counts> | Counts {
+    const { catalog, now } = this.#parts
+    const known = this.#known
+    if (known !== null && known.of === catalog.all() && now() < known.until) return known.counts
+    if (this.#running === null) return this.#run()
+    this.#next ??= this.#running.catch(() => {}).then(() => this.#run())
+    return this.#next
+  }
+
+  async #run(): Promise<Counts> {
+    this.#next = null
+    this.#running = this.#count().finally(() => {
+      this.#running = null
+    })
+    return this.#running
+  }
+
+  async #count(): Promise<Counts> {
+    const { catalog, now } = this.#parts
+    const [of, began] = [catalog.all(), now()]
+    const counts = new Map<CompiledFlux, ServiceCount>()
+    const statuses = await this.#statuses()
+    const areSecured = (await this.#countOf([SECURED])) > 0
+    for (const flux of of) {
+      const open = await this.#byStatus(statuses, keyOfOpen(flux))
+      counts.set(flux, { open, secured: areSecured ? await this.#secured(flux, statuses) : NONE })
+    }
+    const ended = now()
+    this.#known = { counts, until: ended + (ended - began) * SHARE, of }
+    return counts
+  }
+
+  #countOf(all: readonly string[]): Promise<number> {
+    return this.#parts.store.count({ all })
+  }
+
+  /** The statuses that contexts have, the rarest first. */
+  async #statuses(): Promise<readonly Status[]> {
+    const counted: { status: Status; count: number }[] = []
+    for (const status of CONTEXT_STATUSES) counted.push({ status, count: await this.#countOf(keysOfList({ status })) })
+    return counted
+      .filter(({ count }) => count > 0)
+      .sort((one, other) => one.count - other.count)
+      .map(({ status }) => status)
+  }
+
+  /** Of those who have the key. What is left for the most frequent status isn't counted. */
+  async #byStatus(statuses: readonly Status[], key: string): Promise<StatusCounts> {
+    const counts: { [status in Status]?: number } = {}
+    let left = await this.#countOf([key])
+    for (const [index, status] of statuses.entries()) {
+      if (left <= 0) break
+      const isLast = index === statuses.length - 1
+      const count = isLast ? left : await this.#countOf([key, ...keysOfList({ status })])
+      if (count > 0) counts[status] = count
+      left -= count
+    }
+    return counts
+  }
+
+  async #secured(flux: CompiledFlux, statuses: readonly Status[]): Promise<StatusCounts> {
+    const { fluxName } = flux
+    if (this.#parts.catalog.findAnywhere(fluxName).length > 1) return this.#readSecured(flux)
+    const counts: { [status in Status]?: number } = {}
+    for (const status of statuses) {
+      const count = await this.#countOf([SECURED, ...keysOfList({ fluxName, status })])
+      if (count > 0) counts[status] = count
+    }
+    return counts
+  }
+
+  /** The index has no package of secured contexts, so those of services of one name are read. */
+  async #readSecured({ package: owner, fluxName }: CompiledFlux): Promise<StatusCounts> {
+    const counts: { [status in Status]?: number } = {}
+    const [unfinished = '', finished = ''] = [
+      keysOfList({ fluxName }),
+      keysOfList({ fluxName, status: 'COMPLETED' }),
+    ].map(([key]) => key)
+    for (const key of [unfinished, finished]) {
+      let after: ContextId | undefined = 0
+      for (let read = 0; read < SECURED_READ.contexts && after !== undefined;) {
+        const { page: limit, characters } = SECURED_READ
+        const page = await this.#parts.store.list({ all: [SECURED, key], limit, after, characters })
+        for (const stored of page) {
+          const { package: of, status } = decodeHead(stored)
+          if (of === owner) counts[status] = (counts[status] ?? 0) + 1
+        }
+        read += page.length
+        after = page.at(-1)?.id
+      }
+    }
+    return counts
+  }
+}
+
+function sumOf(one: StatusCounts, other: StatusCounts): StatusCounts {
+  const sum: { [status in Status]?: number } = { ...one }
+  for (const status of CONTEXT_STATUSES) {
+    const count = (one[status] ?? 0) + (other[status] ?? 0)
+    if (count > 0) sum[status] = count
+  }
+  return sum
+}
