@@ -4,6 +4,7 @@ import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
+import { createInspector } from '../inspector/inspector.tsx'
 import { isLoopbackAddress } from '../http/request/origin-guard.ts'
 import { listen, type HttpServer } from '../http/server.ts'
 import type { Log } from '../ports/log.ts'
@@ -147,6 +148,11 @@ async function start(parts: Start): Promise<Server> {
     publicUrl,
     ready: () => parts.unready ?? engine.trouble(),
     skipped: () => catalog.skipped(),
+    inspector: (host) =>
+      createInspector(
+        { api: engine.api, authenticate: tokens.authenticate, requireAuth, now: clock.now, log, version: about.version },
+        host,
+      ),
   })
   watchdog.start({ ...watchdogOptions(settings), notes })
   await engine.start()
