@@ -41,6 +41,8 @@ const store: Store = {
   newest: silent,
   log: silent,
   list: silent,
+  select: silent,
+  count: silent,
   waitingFor: silent,
   claimDue: silent,
   claimAbandoned: silent,

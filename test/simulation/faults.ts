@@ -56,6 +56,8 @@ type Verb =
   | 'commit'
   | 'log'
   | 'list'
+  | 'select'
+  | 'count'
   | 'waitingFor'
   | 'claimDue'
   | 'claimAbandoned'
@@ -105,6 +107,8 @@ export class FaultyStore implements Store {
   version: Store['version'] = (request) => this.#ask('version', () => this.#store.version(request))
   log: Store['log'] = (request) => this.#ask('log', () => this.#store.log(request))
   list: Store['list'] = (request) => this.#ask('list', () => this.#store.list(request))
+  select: Store['select'] = (request) => this.#ask('select', () => this.#store.select(request))
+  count: Store['count'] = (request) => this.#ask('count', () => this.#store.count(request))
   waitingFor: Store['waitingFor'] = (request) => this.#ask('waitingFor', () => this.#store.waitingFor(request))
   claimDue: Store['claimDue'] = (request) => this.#ask('claimDue', () => this.#store.claimDue(request))
   claimAbandoned: Store['claimAbandoned'] = (request) =>

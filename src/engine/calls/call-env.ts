@@ -26,7 +26,9 @@ import type { RefusalLog } from '../refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../webhooks/deliveries.ts'
 import type { EventHints } from './event-hint.ts'
+import type { KnownServices } from './known-services.ts'
 import type { ShownContexts } from './shown-contexts.ts'
+import type { StartTimes } from './start-times.ts'
 
 /** The parts of the engine that calls use. */
 export interface CallParts {
@@ -56,6 +58,10 @@ export interface CallParts {
   readonly settlementOf: SettlementOf
   /** Lists of deliveries that are gathered at once. */
   readonly lists: CountBound
+  /** Counts of contexts, and searches through many of them, at once. */
+  readonly counts: CountBound
+  readonly startTimes: StartTimes
+  readonly knownServices: KnownServices
   /** Deliveries that are sent again, at once. */
   readonly replays: CountBound
 }

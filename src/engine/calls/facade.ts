@@ -2,12 +2,13 @@
 import type { FluxApi } from '../../api/flux-api.ts'
 import type { CallEnv } from './call-env.ts'
 import { changeTags } from './change-tags.ts'
+import { countContexts } from './count-contexts.ts'
 import { execute } from './execute.ts'
 import { getContext } from './get-context.ts'
 import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
 import { getStateContext } from './get-state.ts'
-import { listPage } from './list-contexts.ts'
+import { listContexts, listPage } from './list-contexts.ts'
 import { listDeliveriesPage } from './list-deliveries.ts'
 import { listPendingPage } from './list-pending.ts'
 import { listWebhooks } from './list-webhooks.ts'
@@ -29,7 +30,8 @@ export function facade(env: CallEnv): FluxApi {
     listPendingPage: (request) => listPendingPage(env, request),
     withdraw: (request) => withdrawEvent(env, request),
     stopEvent: (request) => stopEvent(env, request),
-    listContexts: async (request) => (await listPage(env, request)).contexts,
+    listContexts: listContexts(env),
+    countContexts: (request) => countContexts(env, request),
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),
     waitFor: (request, options) => waitFor(env, request, options?.signal),

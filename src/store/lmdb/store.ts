@@ -13,6 +13,9 @@ import type {
   AbandonedLease,
   ListQuery,
   RowQuery,
+  SelectedPage,
+  Selection,
+  SelectQuery,
   Store,
   StoredContext,
   WaitingQuery,
@@ -152,6 +155,14 @@ class LmdbStore implements Store {
 
   list(query: ListQuery): Promise<StoredContext[]> {
     return this.#reader.list(query)
+  }
+
+  select(query: SelectQuery): Promise<SelectedPage> {
+    return this.#reader.select(query)
+  }
+
+  count(selection: Selection): Promise<number> {
+    return this.#reader.count(selection)
   }
 
   waitingFor(query: WaitingQuery): Promise<ContextId[]> {

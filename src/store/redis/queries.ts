@@ -31,7 +31,7 @@ const FIRST = 16
 const MAX_LOGGED_IDS = 10_000
 
 /** The keys as they are stored, each once, because the scripts read each key that they get. */
-const keysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
+export const storedKeysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
 
 export class Queries {
   readonly #client: PartitionClient
@@ -58,9 +58,9 @@ export class Queries {
     characters = Infinity,
   }: ListQuery): Promise<StoredContext[]> {
     if (limit <= 0) return []
-    const [excluded, shared] = [keysOf(without), keysOf(all)]
+    const [excluded, shared] = [storedKeysOf(without), storedKeysOf(all)]
     const keys = [excluded.length, ...excluded, ...shared]
-    const start = this.#partitions === 1 ? { after, skip } : await this.#passOver(keys, { after, skip })
+    const start = this.#partitions === 1 ? { after, skip } : await this.passOver(keys, { after, skip })
     if (start === null) return []
     // A single partition skips matches in its script; several cannot, since each knows only its own matches.
     const alone = this.#partitions === 1
@@ -75,7 +75,7 @@ export class Queries {
         this.#pages(partition, keys, { after: from, skip: alone ? left : 0, piece }),
       )
       const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
-      const some = await this.#loadAll(ids, characters - size)
+      const some = await this.loadAll(ids, characters - size)
       for (const { parts } of some) size += charactersOf(parts)
       contexts.push(...some)
       from = ids.at(-1) ?? from
@@ -116,7 +116,7 @@ export class Queries {
    * Skips most of the matches before a page without reading their ids: each partition names the match that is its share
    * ahead, and everything below the lowest of these is counted. Null when there is no such page.
    */
-  async #passOver(
+  async passOver(
     keys: readonly (string | number)[],
     { after, skip }: { after: ContextId; skip: number },
   ): Promise<{ after: ContextId; skip: number } | null> {
@@ -127,7 +127,7 @@ export class Queries {
       )
       const lowest = Math.min(...heads.map(([id = Infinity]) => id))
       if (lowest === Infinity) return null
-      const passed = await this.#client.everywhere((partition) => this.#count(partition, keys, after, lowest))
+      const passed = await this.#client.everywhere((partition) => this.count(partition, keys, after, lowest))
       skip -= passed.reduce((sum, count) => sum + count, 0)
       after = lowest - 1
     }
@@ -135,7 +135,7 @@ export class Queries {
   }
 
   /** Counts the matches of a partition above one id and below another. */
-  async #count(
+  async count(
     partition: number,
     keys: readonly (string | number)[],
     after: ContextId,
@@ -155,7 +155,7 @@ export class Queries {
   /** As `Store.waitingFor`. */
   async waitingFor({ any, without = [], upTo, after = 0, skip = 0, limit }: WaitingQuery): Promise<ContextId[]> {
     if (limit <= 0 || any.length === 0) return []
-    const [keys, excluded] = [keysOf(any), keysOf(without)]
+    const [keys, excluded] = [storedKeysOf(any), storedKeysOf(without)]
     const looked = keys.length + EXCLUDED_COST * excluded.length
     const piece = Math.max(LEAST, Math.min(PIECE, skip + limit, Math.floor(ANY_IDS / looked)))
     const values = [piece, excluded.length, ...excluded, ...keys]
@@ -192,7 +192,7 @@ export class Queries {
   }
 
   /** Reads the contexts that exist, in the order of their ids, until they have so many characters. */
-  async #loadAll(ids: readonly ContextId[], characters: number): Promise<StoredContext[]> {
+  async loadAll(ids: readonly ContextId[], characters: number): Promise<StoredContext[]> {
     const [found, read]: [StoredContext[], Map<ContextId, StoredContext | null>] = [[], new Map()]
     // Each partition reads at least one context, however large. So few are requested until it is known that they are
     // small.
