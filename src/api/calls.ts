@@ -1,5 +1,6 @@
 // api: all calls.
 import type { Call } from './call.ts'
+import { COUNT_CONTEXTS } from './count-contexts.ts'
 import { EXECUTE } from './execute.ts'
 import { GET_CONTEXT_EVENTS } from './get-context-events.ts'
 import { GET_CONTEXT } from './get-context.ts'
@@ -29,6 +30,7 @@ export const CALLS: readonly Call[] = [
   STOP_EVENT,
   TERMINATE,
   LIST_CONTEXTS,
+  COUNT_CONTEXTS,
   GET_CONTEXT,
   GET_STATE,
   GET_CONTEXT_EVENTS,

@@ -1,5 +1,6 @@
 // api: the calls, which the REST API and the in-process methods share: the same request fields, the same answers.
 import type { JsonObject } from '../model/json/value.ts'
+import type { ContextCount, CountRequest } from './count-contexts.ts'
 import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
 import type { ContextEventsRequest, ContextEventsView } from './get-context-events.ts'
 import type { ContextView, GetContextRequest } from './get-context.ts'
@@ -7,7 +8,7 @@ import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
 import type { SchemaRequest, ServiceSchemaView } from './get-service-schema.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
-import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
+import type { ContextPage, Fits, ListedContext, ListRequest } from './list-contexts.ts'
 import type { DeliveriesRequest, DeliveryPage, DeliveryView } from './list-deliveries.ts'
 import type { PendingPage, PendingRequest, PendingView } from './list-pending.ts'
 import type { ListServicesRequest, ServicesView } from './list-services.ts'
@@ -45,13 +46,16 @@ export interface FluxApi {
    * @throws FluxError `notFound`; `conflict` when it is done
    */
   stopEvent(request: StopEventRequest): Promise<Receipt>
-  /** Returns one page. It may have fewer than `limit` contexts when they are large: see `listPage`. */
-  listContexts(request: ListRequest): Promise<ContextView[]>
+  /** Returns one page of whole contexts. It may have fewer than `limit`: see `listPage`. */
+  listContexts(request: ListRequest & { readonly view?: 'full' | undefined }): Promise<ContextView[]>
+  listContexts(request: ListRequest): Promise<ListedContext[]>
   /**
    * Returns one page and the position of the next. `fits` decides when the page is full; by default at about 2 million
-   * characters.
+   * characters. It may end early, since a call looks at a bounded number of contexts.
    */
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
+  /** How many contexts there are, by status, state or service. */
+  countContexts(request: CountRequest): Promise<ContextCount>
   getContext(request: GetContextRequest): Promise<ContextView>
   /**
    * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.

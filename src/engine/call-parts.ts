@@ -1,13 +1,18 @@
 // engine: what the calls use of the engine.
 import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
+import { KnownServices } from './calls/known-services.ts'
 import { ServiceCounts } from './calls/service-counts.ts'
+import { StartTimes } from './calls/start-times.ts'
 import type { EngineParts } from './engine-parts.ts'
 
 /** Deliveries of webhooks that are sent again at once; each holds its request in memory, and may wait for its workflow. */
 const MAX_REPLAYS = 16
 /** Lists of deliveries that are gathered at once; each takes a few MB of memory until it is written. */
 const MAX_LISTS = 32
+
+/** Counts of contexts at once: each may look at all of them. */
+const MAX_COUNTS = 16
 
 /** What the engine itself is made of. */
 type Own = Pick<
@@ -51,6 +56,9 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     settlementOf: webhooks.settlementOf,
     serviceCounts: new ServiceCounts({ store, catalog, now }),
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
+    counts: new CountBound({ limit: MAX_COUNTS, what: 'counts of contexts' }),
+    startTimes: new StartTimes(store),
+    knownServices: new KnownServices(store),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
   }
 }

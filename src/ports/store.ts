@@ -127,6 +127,51 @@ export interface WaitingQuery extends PageRequest {
   readonly upTo: ContextId
 }
 
+/** Epoch milliseconds, both exclusive. */
+export interface TimeRange {
+  readonly after?: number | undefined
+  readonly before?: number | undefined
+}
+
+/** Exclusive bounds of ids. */
+export interface IdRange {
+  readonly after?: ContextId | undefined
+  readonly before?: ContextId | undefined
+}
+
+/** Which contexts are selected, or counted. */
+export interface Selection extends IdRange {
+  /** Lists of keys. A context has all keys of one of them. No context may have all keys of two. */
+  readonly any: readonly (readonly string[])[]
+  /** Keys that none of them has. */
+  readonly without?: readonly string[] | undefined
+  /** When they must be woken; those that need not be are left out. */
+  readonly due?: { readonly before: number } | undefined
+  /** When they finished; those that have not are left out. */
+  readonly ended?: TimeRange | undefined
+  /** Further bounds of ids for each partition, by its number. */
+  readonly windows?: readonly IdRange[] | undefined
+}
+
+export interface SelectQuery extends Selection {
+  /** `desc`: by descending id. */
+  readonly order: 'asc' | 'desc'
+  readonly limit: number
+  /** Number of matches to skip. */
+  readonly skip?: number | undefined
+  /** The page ends early, after at least one context, when the texts of its contexts have this many characters. */
+  readonly characters?: number | undefined
+}
+
+export interface SelectedPage {
+  readonly contexts: readonly StoredContext[]
+  /**
+   * Where the list continues: behind that id, which is `after` of the next page, under `desc` its `before`. Null: there
+   * are no more.
+   */
+  readonly rest: ContextId | null
+}
+
 /** A context whose step no server runs, with the owner of the step when it was found. */
 export interface AbandonedLease {
   readonly id: ContextId
@@ -181,8 +226,6 @@ export interface Store {
   sweepRows(request: { now: number; limit: number }): Promise<number>
   /** The highest id of a context that has the index key, in one partition or in all; null if there is none. */
   newest(request: { key: string; partition?: number }): Promise<ContextId | null>
-  /** How many contexts have all the keys. With one key it is known at once; else the index is read, in pieces. */
-  count(request: { readonly all: readonly string[] }): Promise<number>
   /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**
@@ -190,6 +233,14 @@ export interface Store {
    * requests. Contexts may be purged during the query: only an empty result means that there are no more.
    */
   list(request: ListQuery): Promise<StoredContext[]>
+  /**
+   * Complete contexts that match, by their ids. Unlike `list`, it examines a bounded number of candidates, so a page may
+   * have fewer contexts, or none, although there are more; only while it skips matches it goes on, without blocking
+   * other requests.
+   */
+  select(request: SelectQuery): Promise<SelectedPage>
+  /** How many contexts match. Other requests are served meanwhile; what changes meanwhile may count or not. */
+  count(request: Selection): Promise<number>
   /** Ids of contexts that match, ascending, each once. */
   waitingFor(request: WaitingQuery): Promise<ContextId[]>
   /**

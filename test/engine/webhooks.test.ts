@@ -42,6 +42,8 @@ const store: Store = {
   count: silent,
   log: silent,
   list: silent,
+  select: silent,
+  count: silent,
   waitingFor: silent,
   claimDue: silent,
   claimAbandoned: silent,

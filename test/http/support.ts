@@ -82,6 +82,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     stopEvent: note('stopEvent', RECEIPT_EXAMPLE),
     listContexts: note('listContexts', [contextView(1), contextView(2)]),
     listPage: note('listPage', { contexts: [contextView(1), contextView(2)], next: null }),
+    countContexts: note('countContexts', { total: 2, by: 'status', counts: { WAITING: 2 } }),
     getContext: note('getContext', contextView(1)),
     waitFor: note('waitFor', contextView(1)),
     getStateContext: note('getStateContext', { name: 'a', input: nothing, output: nothing, transitionContexts: [] }),

@@ -6,6 +6,8 @@ import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'
 import { MemoryStore } from './memory-store.ts'
 
+const UNFINISHED = CONTEXT_STATUSES.filter((status) => !isFinished(status))
+
 /** Whoever is looked for by what he is, is found, and nobody else. */
 export async function checkIndexes(
   records: readonly ContextRecord[],
@@ -13,8 +15,8 @@ export async function checkIndexes(
   wrong: (what: string) => void,
 ): Promise<void> {
   const store = new MemoryStore(memory)
-  const check = async (what: string, words: readonly string[], test: (record: ContextRecord) => boolean) => {
-    const found = (await store.list({ all: words, limit: Infinity })).map(({ id }) => id)
+  const check = async (what: string, any: readonly (readonly string[])[], test: (record: ContextRecord) => boolean) => {
+    const found = (await store.select({ any, order: 'asc', limit: Infinity })).contexts.map(({ id }) => id)
     const expected = records
       .filter(test)
       .map(({ id }) => id)
@@ -22,22 +24,22 @@ export async function checkIndexes(
     if (found.join() !== expected.join()) wrong(`${what} are ${expected.join()}, and found are ${found.join()}`)
   }
   for (const status of CONTEXT_STATUSES)
-    await check(`those that are ${status}`, keysOfList({ status }), (record) => record.status === status)
-  await check('the unfinished', keysOfList({}), ({ status }) => !isFinished(status))
+    await check(`those that are ${status}`, keysOfList({}, [status]), (record) => record.status === status)
+  await check('the unfinished', keysOfList({}, UNFINISHED), ({ status }) => !isFinished(status))
   await check(
     'those with the tag red',
-    keysOfList({ tag: ['red'] }),
+    keysOfList({ tag: ['red'] }, UNFINISHED),
     ({ status, tags }) => !isFinished(status) && tags.includes('red'),
   )
   for (const name of new Set(records.map(({ fluxName }) => fluxName)))
     await check(
       `those of ${name}`,
-      keysOfList({ fluxName: name }),
+      keysOfList({ fluxName: name }, UNFINISHED),
       ({ status, fluxName }) => !isFinished(status) && fluxName === name,
     )
   await check(
     'those in Listen',
-    keysOfList({ currentState: 'Listen' }),
+    keysOfList({ currentState: 'Listen' }, UNFINISHED),
     (record) => !isFinished(record.status) && ledger.stateOf(record) === 'Listen',
   )
   for (const tags of [[], ['red']]) {

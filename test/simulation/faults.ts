@@ -56,6 +56,8 @@ type Verb =
   | 'commit'
   | 'log'
   | 'list'
+  | 'select'
+  | 'count'
   | 'waitingFor'
   | 'claimDue'
   | 'claimAbandoned'
@@ -70,7 +72,6 @@ type Verb =
   | 'countRows'
   | 'sweepRows'
   | 'newest'
-  | 'count'
 
 /** The store as one server reaches it. */
 export class FaultyStore implements Store {
@@ -106,6 +107,8 @@ export class FaultyStore implements Store {
   version: Store['version'] = (request) => this.#ask('version', () => this.#store.version(request))
   log: Store['log'] = (request) => this.#ask('log', () => this.#store.log(request))
   list: Store['list'] = (request) => this.#ask('list', () => this.#store.list(request))
+  select: Store['select'] = (request) => this.#ask('select', () => this.#store.select(request))
+  count: Store['count'] = (request) => this.#ask('count', () => this.#store.count(request))
   waitingFor: Store['waitingFor'] = (request) => this.#ask('waitingFor', () => this.#store.waitingFor(request))
   claimDue: Store['claimDue'] = (request) => this.#ask('claimDue', () => this.#store.claimDue(request))
   claimAbandoned: Store['claimAbandoned'] = (request) =>
@@ -123,7 +126,6 @@ export class FaultyStore implements Store {
   countRows: Store['countRows'] = (request) => this.#ask('countRows', () => this.#store.countRows(request))
   sweepRows: Store['sweepRows'] = (request) => this.#ask('sweepRows', () => this.#store.sweepRows(request))
   newest: Store['newest'] = (request) => this.#ask('newest', () => this.#store.newest(request))
-  count: Store['count'] = (request) => this.#ask('count', () => this.#store.count(request))
   standstill: Store['standstill'] = (request) => this.#store.standstill(request)
   close: Store['close'] = () => this.#store.close()
 

@@ -2,11 +2,23 @@
 import type { ContextId } from '../../src/model/context.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import { charactersOf } from '../../src/model/texts.ts'
-import type { ListQuery, Store, StoredContext, WaitingQuery } from '../../src/ports/store.ts'
+import type {
+  ListQuery,
+  SelectedPage,
+  Selection,
+  SelectQuery,
+  Store,
+  StoredContext,
+  TimeRange,
+  WaitingQuery,
+} from '../../src/ports/store.ts'
 import { AheadIds } from '../../src/store/redis/ahead-ids.ts'
 import type { Memory } from './memory.ts'
 
 const has = (words: readonly string[], keys: readonly string[]) => words.some((word) => keys.includes(word))
+
+const isIn = (time: number | null, range: TimeRange | undefined) =>
+  !range || (time !== null && time > (range.after ?? -Infinity) && time < (range.before ?? Infinity))
 
 /** One handle of that memory. */
 export class MemoryStore implements Store {
@@ -60,7 +72,6 @@ export class MemoryStore implements Store {
   countRows: Store['countRows'] = async ({ space }) => this.#open.rows.count(space)
   sweepRows: Store['sweepRows'] = async ({ now, limit }) => this.#open.rows.sweep(now, limit)
   newest: Store['newest'] = async ({ key, partition }) => this.#open.newest(key, partition)
-  count: Store['count'] = async ({ all }) => (await this.list({ all, limit: Infinity })).length
   log: Store['log'] = async ({ id, limit }) => (limit > 0 ? (this.#open.kept.get(id)?.log.slice(-limit) ?? []) : [])
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
   claimAbandoned: Store['claimAbandoned'] = async (request) => this.#open.claimAbandoned(request)
@@ -81,6 +92,34 @@ export class MemoryStore implements Store {
     let size = 0
     const cut = found.findIndex(({ parts }) => (size += charactersOf(parts)) >= characters)
     return cut < 0 ? found : found.slice(0, cut + 1)
+  }
+
+  async select({ order, limit, skip = 0, characters = Infinity, ...selection }: SelectQuery): Promise<SelectedPage> {
+    const matches = this.#matching(selection)
+    if (order === 'desc') matches.reverse()
+    const found = matches.slice(skip, skip + limit)
+    let size = 0
+    const cut = found.findIndex(({ parts }) => (size += charactersOf(parts)) >= characters)
+    const contexts = cut < 0 ? found : found.slice(0, cut + 1)
+    const last = contexts.at(-1)
+    return { contexts, rest: last === undefined || last.id === matches.at(-1)?.id ? null : last.id }
+  }
+
+  async count(selection: Selection): Promise<number> {
+    return this.#matching(selection).length
+  }
+
+  #matching({ any, without = [], after = 0, before = Infinity, windows = [], due, ended }: Selection): StoredContext[] {
+    return this.#open.matching(
+      ({ id, indexKeys, due: dueAt, endedAt }) =>
+        any.some((keys) => keys.every((key) => indexKeys.includes(key))) &&
+        !has(without, indexKeys) &&
+        id < before &&
+        isIn(id, windows[id % this.partitions]) &&
+        isIn(dueAt, due) &&
+        isIn(endedAt, ended),
+      { after, limit: Infinity },
+    )
   }
 
   async waitingFor({ any, without = [], upTo, ...page }: WaitingQuery): Promise<ContextId[]> {

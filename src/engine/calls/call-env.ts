@@ -30,7 +30,9 @@ import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../webhooks/deliveries.ts'
 import type { ServiceCounts } from './service-counts.ts'
 import type { EventHints } from './event-hint.ts'
+import type { KnownServices } from './known-services.ts'
 import type { ShownContexts } from './shown-contexts.ts'
+import type { StartTimes } from './start-times.ts'
 
 /** The parts of the engine that calls use. */
 export interface CallParts {
@@ -62,6 +64,10 @@ export interface CallParts {
   readonly serviceCounts: ServiceCounts
   /** Lists of deliveries that are gathered at once. */
   readonly lists: CountBound
+  /** Counts of contexts, and searches through many of them, at once. */
+  readonly counts: CountBound
+  readonly startTimes: StartTimes
+  readonly knownServices: KnownServices
   /** Deliveries that are sent again, at once. */
   readonly replays: CountBound
 }

@@ -10,7 +10,7 @@ import { nearestName } from '../../model/nearest.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import { definitionOf } from '../record/decode.ts'
-import { keysOfList } from '../record/index-keys.ts'
+import { unfinishedKey } from '../record/index-keys.ts'
 
 /** Stored definitions that are searched in addition to the loaded ones. If there are more, no hint is given. */
 const MOST_DEFINITIONS = 1000
@@ -152,7 +152,7 @@ export class EventHints {
    * first.
    */
   async #runs(hash: string, fluxName: string): Promise<boolean> {
-    const all = keysOfList({ fluxName })
+    const all = [unfinishedKey(fluxName)]
     let [after, contexts, characters]: [ContextId, number, number] = [0, 0, 0]
     while (contexts < SEARCH_LIMITS.contexts && characters < SEARCH_LIMITS.characters) {
       const page = await this.#parts.store.list({ all, limit: SEARCH_LIMITS.page, after })

@@ -2,6 +2,7 @@
 import type { FluxApi } from '../../api/flux-api.ts'
 import type { CallEnv } from './call-env.ts'
 import { changeTags } from './change-tags.ts'
+import { countContexts } from './count-contexts.ts'
 import { execute } from './execute.ts'
 import { getContextEvents } from './get-context-events.ts'
 import { getContext } from './get-context.ts'
@@ -9,7 +10,7 @@ import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
 import { getServiceSchema } from './get-service-schema.ts'
 import { getStateContext } from './get-state.ts'
-import { listPage } from './list-contexts.ts'
+import { listContexts, listPage } from './list-contexts.ts'
 import { listDeliveriesPage } from './list-deliveries.ts'
 import { listPendingPage } from './list-pending.ts'
 import { listServices } from './list-services.ts'
@@ -32,7 +33,8 @@ export function facade(env: CallEnv): FluxApi {
     listPendingPage: (request) => listPendingPage(env, request),
     withdraw: (request) => withdrawEvent(env, request),
     stopEvent: (request) => stopEvent(env, request),
-    listContexts: async (request) => (await listPage(env, request)).contexts,
+    listContexts: listContexts(env),
+    countContexts: (request) => countContexts(env, request),
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),
     waitFor: (request, options) => waitFor(env, request, options?.signal),

@@ -1,6 +1,7 @@
 // engine/calls: validates the requests of the calls beyond their schemas, which `api/` declares.
 import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
+import { COUNT_CONTEXTS, type CountRequest } from '../../api/count-contexts.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
 import { MAX_TTL_SECONDS, SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
 import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
@@ -115,8 +116,13 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
     ...others,
     tag: checkedTags(tag, '/tag', limits),
     limit,
-    skip: others.after === undefined ? page * limit : 0,
+    skip: (others.order === 'asc' ? others.after : others.before) === undefined ? page * limit : 0,
   }
+}
+
+export function countRequest(request: CountRequest, limits: TagLimits) {
+  const { tag, ...others } = check(COUNT_CONTEXTS, request)
+  return { ...others, tag: checkedTags(tag, '/tag', limits) }
 }
 
 export function waitRequest(request: WaitRequest, limits: TagLimits) {

@@ -3,7 +3,7 @@
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { CONTEXT_STATUSES, type ContextId, type Status } from '../../model/context.ts'
-import type { Store } from '../../ports/store.ts'
+import type { SelectedPage, Store } from '../../ports/store.ts'
 import { decodeHead } from '../record/decode.ts'
 import { keyOfOpen, keysOfList, SECURED } from '../record/index-keys.ts'
 
@@ -77,7 +77,7 @@ export class ServiceCounts {
     const [of, began] = [catalog.all(), now()]
     const counts = new Map<CompiledFlux, ServiceCount>()
     const statuses = await this.#statuses()
-    const areSecured = (await this.#countOf([SECURED])) > 0
+    const areSecured = (await this.#countOf([[SECURED]])) > 0
     for (const flux of of) {
       const open = await this.#byStatus(statuses, keyOfOpen(flux))
       counts.set(flux, { open, secured: areSecured ? await this.#secured(flux, statuses) : NONE })
@@ -87,14 +87,15 @@ export class ServiceCounts {
     return counts
   }
 
-  #countOf(all: readonly string[]): Promise<number> {
-    return this.#parts.store.count({ all })
+  /** Contexts that have all keys of one of the lists. */
+  #countOf(any: readonly (readonly string[])[]): Promise<number> {
+    return this.#parts.store.count({ any })
   }
 
   /** The statuses that contexts have, the rarest first. */
   async #statuses(): Promise<readonly Status[]> {
     const counted: { status: Status; count: number }[] = []
-    for (const status of CONTEXT_STATUSES) counted.push({ status, count: await this.#countOf(keysOfList({ status })) })
+    for (const status of CONTEXT_STATUSES) counted.push({ status, count: await this.#countOf(keysOfList({}, [status])) })
     return counted
       .filter(({ count }) => count > 0)
       .sort((one, other) => one.count - other.count)
@@ -104,11 +105,11 @@ export class ServiceCounts {
   /** Of those who have the key. What is left for the most frequent status isn't counted. */
   async #byStatus(statuses: readonly Status[], key: string): Promise<StatusCounts> {
     const counts: { [status in Status]?: number } = {}
-    let left = await this.#countOf([key])
+    let left = await this.#countOf([[key]])
     for (const [index, status] of statuses.entries()) {
       if (left <= 0) break
       const isLast = index === statuses.length - 1
-      const count = isLast ? left : await this.#countOf([key, ...keysOfList({ status })])
+      const count = isLast ? left : await this.#countOf(withKey(keysOfList({}, [status]), key))
       if (count > 0) counts[status] = count
       left -= count
     }
@@ -120,7 +121,7 @@ export class ServiceCounts {
     if (this.#parts.catalog.findAnywhere(fluxName).length > 1) return this.#readSecured(flux)
     const counts: { [status in Status]?: number } = {}
     for (const status of statuses) {
-      const count = await this.#countOf([SECURED, ...keysOfList({ fluxName, status })])
+      const count = await this.#countOf(withKey(keysOfList({ fluxName }, [status]), SECURED))
       if (count > 0) counts[status] = count
     }
     return counts
@@ -129,26 +130,30 @@ export class ServiceCounts {
   /** The index has no package of secured contexts, so those of services of one name are read. */
   async #readSecured({ package: owner, fluxName }: CompiledFlux): Promise<StatusCounts> {
     const counts: { [status in Status]?: number } = {}
-    const [unfinished = '', finished = ''] = [
-      keysOfList({ fluxName }),
-      keysOfList({ fluxName, status: 'COMPLETED' }),
-    ].map(([key]) => key)
-    for (const key of [unfinished, finished]) {
-      let after: ContextId | undefined = 0
-      for (let read = 0; read < SECURED_READ.contexts && after !== undefined;) {
-        const { page: limit, characters } = SECURED_READ
-        const page = await this.#parts.store.list({ all: [SECURED, key], limit, after, characters })
-        for (const stored of page) {
-          const { package: of, status } = decodeHead(stored)
-          if (of === owner) counts[status] = (counts[status] ?? 0) + 1
-        }
-        read += page.length
-        after = page.at(-1)?.id
+    const any = withKey(keysOfList({ fluxName }, CONTEXT_STATUSES), SECURED)
+    const { page: limit, characters, contexts: most } = SECURED_READ
+    let after: ContextId | null = 0
+    for (let read = 0; read < most && after !== null;) {
+      const { contexts, rest }: SelectedPage = await this.#parts.store.select({
+        any,
+        after,
+        order: 'asc',
+        limit,
+        characters,
+      })
+      for (const stored of contexts) {
+        const { package: of, status } = decodeHead(stored)
+        if (of === owner) counts[status] = (counts[status] ?? 0) + 1
       }
+      read += contexts.length
+      after = rest
     }
     return counts
   }
 }
+
+const withKey = (lists: readonly (readonly string[])[], key: string): string[][] =>
+  lists.map((keys) => [key, ...keys])
 
 function sumOf(one: StatusCounts, other: StatusCounts): StatusCounts {
   const sum: { [status in Status]?: number } = { ...one }

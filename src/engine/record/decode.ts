@@ -117,6 +117,32 @@ export const decodeHead = ({
 }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
   decodeRecord({ id, version, parts: { ...(base !== undefined && { base }), ...(head !== undefined && { head }) } })
 
+/** The record without most of its data: with what its redactor needs. @throws FluxError `unreadable` */
+export function decodeSummary({ id, version, parts }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
+  const few: { [name: string]: string } = {}
+  for (const name of SUMMARY_PARTS) {
+    const text = parts[name]
+    if (text !== undefined) few[name] = text
+  }
+  return decodeRecord({ id, version, parts: few })
+}
+
+const SUMMARY_PARTS = ['base', 'head', 'input', 'request', 'inherited'] as const
+
+/** When a context was started, and when it was last changed, epoch milliseconds. @throws FluxError `unreadable` */
+export function momentsOf({ id, parts }: Pick<StoredContext, 'id' | 'parts'>): {
+  readonly startedAt: number
+  readonly updatedAt: number
+} {
+  try {
+    const { startedAt }: Base = JSON.parse(parts['base'] ?? '')
+    const { updatedAt }: Head = JSON.parse(parts['head'] ?? '')
+    return { startedAt, updatedAt }
+  } catch (error) {
+    throw unreadable(id, error)
+  }
+}
+
 /** The record with its newest moves, and without its data. @throws FluxError `unreadable` */
 export const decodeMoves = ({
   id,

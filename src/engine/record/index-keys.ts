@@ -1,7 +1,6 @@
 // engine/record: the index keys of a context, and the keys of a query.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ListRequest } from '../../api/list-contexts.ts'
-import { isFinished, type Status } from '../../model/context.ts'
+import { CONTEXT_STATUSES, isFinished, type ContextId, type Status } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { contextKeysOf } from './context-key.ts'
@@ -26,6 +25,11 @@ export const keyOfOpen = ({
   readonly fluxName: string
 }): string => indexKey(indexKey('open', owner), fluxName)
 
+/** The key of contexts that are paused. */
+export const PAUSED = 'paused'
+const errorKey = (type: string) => indexKey('error', type)
+const parentKey = (id: ContextId) => `parent:${id}`
+
 /**
  * Cached keys of contexts without tags. A service has few different lists of keys, and most commits do not change them.
  */
@@ -33,13 +37,23 @@ const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
 
 /** The index keys of a context. */
 export function indexKeysOf(record: ContextRecord, flux: CompiledFlux): readonly string[] {
-  if (record.tags.length > 0) return [...keysOf(record, flux), ...contextKeysOf(record, flux)]
+  if (record.tags.length > 0) return [...keysOf(record, flux), ...ownKeysOf(record, flux)]
   const lists = untagged.get(flux) ?? new Map<string, readonly string[]>()
   untagged.set(flux, lists)
   const key = `${record.status} ${record.state} ${record.startState} ${record.position.phase}`
   const keys = lists.get(key) ?? keysOf(record, flux)
   lists.set(key, keys)
-  return record.key === null ? keys : [...keys, ...contextKeysOf(record, flux)]
+  const isPlain = record.key === null && record.parent === null && record.error === null
+  return isPlain ? keys : [...keys, ...ownKeysOf(record, flux)]
+}
+
+/** Keys that few other contexts of the service have. Those of its error and its parent never change. */
+function ownKeysOf(record: ContextRecord, flux: CompiledFlux): string[] {
+  const { error, parent } = record
+  const keys = [...contextKeysOf(record, flux)]
+  if (error !== null) keys.push(errorKey(error.type))
+  if (parent !== null) keys.push(parentKey(parent.id))
+  return keys
 }
 
 function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
@@ -114,19 +128,49 @@ export function heardEvents(terms: readonly string[]): { readonly event: string;
 export const keysOfHearers = (event: string, tags: readonly string[]): string[] =>
   (tags.length > 0 ? tags : [null]).map((tag) => eventKey(event, tag))
 
-/** The keys that every context of the list has. */
-export function keysOfList({ fluxName, key, tag = [], status, currentState, startState }: ListRequest): string[] {
-  const at = status ? setOf(status) : 'u'
-  const filters = [
-    ...(fluxName !== undefined ? [indexKey(`${at}:flux`, fluxName)] : []),
-    ...(key !== undefined ? [indexKey(`${at}:key`, key)] : []),
-    ...(startState !== undefined ? [indexKey(`${at}:start`, startState)] : []),
-    ...(currentState !== undefined ? [indexKey(`${at}:state`, currentState)] : []),
-    ...tag.map((name) => indexKey(`${at}:tag`, name)),
-    ...(status ? [`status:${status}`] : []),
-  ]
-  return filters.length > 0 ? filters : [`${at}:all`]
+/** What contexts are asked for by their index keys. */
+export interface KeyFilters {
+  readonly fluxName?: string | undefined
+  readonly key?: string | undefined
+  readonly tag?: readonly string[] | undefined
+  readonly currentState?: string | undefined
+  readonly startState?: string | undefined
+  readonly errorType?: string | undefined
+  readonly parent?: ContextId | undefined
+  readonly paused?: boolean | undefined
 }
+
+/**
+ * Lists of keys: the contexts with these statuses that pass the filters are those that have all keys of one list. None
+ * has all keys of two.
+ */
+export function keysOfList(filters: KeyFilters, statuses: readonly Status[]): string[][] {
+  const named = (at: string) => namedKeys(filters, at)
+  const fixed = [
+    ...(filters.errorType === undefined ? [] : [errorKey(filters.errorType)]),
+    ...(filters.parent === undefined ? [] : [parentKey(filters.parent)]),
+    ...(filters.paused === true ? [PAUSED] : []),
+  ]
+  const hasNames = named('u').length > 0
+  if (!hasNames && CONTEXT_STATUSES.every((status) => statuses.includes(status))) return [fixed]
+  return ['u', 'f'].flatMap((at) => {
+    const own = CONTEXT_STATUSES.filter((status) => setOf(status) === at)
+    const some = own.filter((status) => statuses.includes(status))
+    if (some.length < own.length) return some.map((status) => [...named(at), ...fixed, `status:${status}`])
+    return [[...(hasNames ? named(at) : [`${at}:all`]), ...fixed]]
+  })
+}
+
+const namedKeys = ({ fluxName, key, startState, currentState, tag = [] }: KeyFilters, at: string): string[] => [
+  ...(fluxName !== undefined ? [indexKey(`${at}:flux`, fluxName)] : []),
+  ...(key !== undefined ? [indexKey(`${at}:key`, key)] : []),
+  ...(startState !== undefined ? [indexKey(`${at}:start`, startState)] : []),
+  ...(currentState !== undefined ? [indexKey(`${at}:state`, currentState)] : []),
+  ...tag.map((name) => indexKey(`${at}:tag`, name)),
+]
+
+/** The key of unfinished contexts of services of that name. */
+export const unfinishedKey = (fluxName: string): string => indexKey('u:flux', fluxName)
 
 /** Keys of which an unfinished context that keeps the event when it comes early has at least one. */
 export const keysOfEarly = (event: string, tags: readonly string[]): string[] =>

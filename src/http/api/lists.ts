@@ -44,7 +44,9 @@ function addList(app: Hono<Env>, { api, callerOf, answers }: ListParts): void {
     const page = new PageWriter(answers, format, rootOf(LIST_CONTEXTS.answer))
     try {
       const next = await fill(page, calls, request)
-      const link = next === null ? {} : { link: `<${nextPage(LIST_CONTEXTS.route, request, next)}>; rel="next"` }
+      const { order, ...filters } = request
+      const place = order === 'asc' ? { after: next } : { order, before: next }
+      const link = next === null ? {} : { link: `<${nextPage(LIST_CONTEXTS.route, filters, place)}>; rel="next"` }
       return page.respond(c, { ...callHeaders(c, format), ...link })
     } catch (error) {
       page.drop()
@@ -69,7 +71,7 @@ function addPaged<R extends z.ZodType<Filters>, A extends z.ZodType>(
     const format = acceptedFormat(c)
     const request = reader.finish(reader.begin(c), null)
     const { items, next } = await run(calls, request)
-    const link = next === null ? {} : { link: `<${nextPage(call.route, request, next)}>; rel="next"` }
+    const link = next === null ? {} : { link: `<${nextPage(call.route, request, { after: next })}>; rel="next"` }
     return answers.send(c, items, format.pieces(items, root), { headers: { ...callHeaders(c, format), ...link } })
   })
 }
@@ -86,12 +88,12 @@ async function fill(page: PageWriter, api: FluxApi, request: CheckedList): Promi
 type Filters = { readonly tag?: readonly string[] | undefined; readonly [name: string]: unknown }
 
 /**
- * The URL of the next page: the same filters and limit, after that place. It is relative, so that it also works behind a
- * proxy.
+ * The URL of the next page: the same filters and limit, from that place on. It is relative, so that it also works behind
+ * a proxy.
  */
-function nextPage(route: string, { tag, ...filters }: Filters, after: ContextId | string): string {
+function nextPage(route: string, { tag, ...filters }: Filters, place: object): string {
   const query = new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...filters, page: undefined, after }))
+  for (const [name, value] of Object.entries({ ...filters, page: undefined, ...place }))
     if (value !== undefined) query.set(name, String(value))
   for (const each of tag ?? []) query.append('tag', each)
   return `${route}?${query}`

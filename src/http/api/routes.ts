@@ -4,6 +4,7 @@ import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import type { Authenticate } from '../../access/authenticate.ts'
 import { rootOf, type Call } from '../../api/call.ts'
+import { COUNT_CONTEXTS } from '../../api/count-contexts.ts'
 import { EXECUTE } from '../../api/execute.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { GET_CONTEXT_EVENTS } from '../../api/get-context-events.ts'
@@ -102,6 +103,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, WITHDRAW, (calls, request) => calls.withdraw(request))
   addCall(app, parts, STOP_EVENT, (calls, request) => calls.stopEvent(request))
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
+  addCall(app, parts, COUNT_CONTEXTS, (calls, request) => calls.countContexts(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))

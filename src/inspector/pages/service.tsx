@@ -1,6 +1,6 @@
 // inspector/pages: one service: its diagram with how many contexts are in each state, and a form that starts one.
 import type { FC } from 'hono/jsx'
-import type { ServiceSchemaView } from '../../api/get-schema.ts'
+import type { ServiceSchemaView } from '../../api/get-service-schema.ts'
 import type { ServicesView } from '../../api/list-services.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Drawing } from '../diagram/drawing.ts'

@@ -37,7 +37,7 @@ async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<Serv
   const name = nameOf(c)
   const [{ services }, schema, definition, counted] = await Promise.all([
     api.listServices({}),
-    api.getSchema(name),
+    api.getServiceSchema(name),
     api.getDefinition(name),
     api.countContexts({ fluxName: name.fluxName, by: 'currentState' }),
   ])
@@ -53,7 +53,7 @@ async function start(
   name: { readonly package: string; readonly fluxName: string },
   form: FormValues,
 ): Promise<number> {
-  const schema = await api.getSchema(name)
+  const schema = await api.getServiceSchema(name)
   const { input, errors } = inputOf(controlsOf(schema.input), form)
   if (errors.length > 0) throw new FluxError({ kind: 'invalid', detail: 'the input can not be read', errors })
   const tags = (form.get('tags')?.[0] ?? '')

@@ -1,6 +1,8 @@
 // steps: the process in which isolated functions run, one at a time. Its `flux` argument forwards calls to the server
 // over the channel.
 import type { FluxApi } from '../../api/flux-api.ts'
+import type { ContextView } from '../../api/get-context.ts'
+import type { ListedContext, ListRequest } from '../../api/list-contexts.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { isObject, toBoundedJson, tryJson, type JsonObject } from '../../model/json/value.ts'
 import type { Log, LogLevel } from '../../ports/log.ts'
@@ -83,6 +85,15 @@ async function ask<T>(run: number, method: CalledMethod, request: unknown): Prom
   return JSON.parse(await answer)
 }
 
+function listedFor(run: number) {
+  function list(request: ListRequest & { readonly view?: 'full' | undefined }): Promise<ContextView[]>
+  function list(request: ListRequest): Promise<ListedContext[]>
+  function list(request: ListRequest): Promise<ListedContext[]> {
+    return ask(run, 'listContexts', request)
+  }
+  return list
+}
+
 const apiOf = (run: number): FluxApi => ({
   execute: (request) => ask(run, 'execute', request),
   terminate: (request) => ask(run, 'terminate', request),
@@ -92,7 +103,8 @@ const apiOf = (run: number): FluxApi => ({
   listPendingPage: (request = {}) => ask(run, 'listPendingPage', request),
   withdraw: (request) => ask(run, 'withdraw', request),
   stopEvent: (request) => ask(run, 'stopEvent', request),
-  listContexts: (request) => ask(run, 'listContexts', request),
+  listContexts: listedFor(run),
+  countContexts: (request) => ask(run, 'countContexts', request),
   listPage: (request) => ask(run, 'listPage', request),
   getContext: (request) => ask(run, 'getContext', request),
   // The function's own end ends it, wherever it runs.

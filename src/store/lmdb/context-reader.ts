@@ -4,7 +4,7 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { ListQuery, StoredContext, WaitingQuery } from '../../ports/store.ts'
+import type { ListQuery, SelectedPage, Selection, SelectQuery, StoredContext, WaitingQuery } from '../../ports/store.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { Disk } from './disk.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -15,6 +15,9 @@ import type { WriteGroup } from './write-group.ts'
 
 /** Candidates for a list that are examined in one turn of the event loop: about a millisecond. */
 const MAX_HOPS = 10_000
+
+/** Candidates for one page that are examined, if no matches are to be skipped: a few milliseconds. */
+const MAX_PAGE_HOPS = 20_000
 
 /** Most parts of logs that are remembered as unreadable, so that each is logged once. */
 const MAX_LOGGED_ROWS = 10_000
@@ -69,25 +72,47 @@ export class ContextReader {
     }
   }
 
+  /** As `Store.select`. */
+  async select({ order, limit, skip = 0, characters = Infinity, ...selection }: SelectQuery): Promise<SelectedPage> {
+    const { memory, commits } = this.#parts
+    if (limit <= 0) return { contexts: [], rest: null }
+    const find = (from: Selection, left: number) =>
+      memory.select(from, { order, limit, skip: left, hops: MAX_PAGE_HOPS })
+    for (let [from, left]: [Selection, number] = [selection, skip]; ;) {
+      let found = find(from, left)
+      if (await commits.settled((group) => found.ids.some((id) => group.touches(id)))) found = find(from, left)
+      const before = memory.size
+      const contexts = this.#readAll(found.ids, characters)
+      // An unreadable record is left out of the index when it is found: the page is searched again.
+      if (memory.size < before) continue
+      const last = contexts.at(-1)
+      const isCut = last !== undefined && last.id !== found.ids.at(-1)
+      if (isCut) return { contexts, rest: last.id }
+      if (found.rest === null) return { contexts, rest: null }
+      if (left === 0 || contexts.length > 0) return { contexts, rest: found.rest.behind }
+      left = found.rest.skip
+      from = { ...selection, [order === 'asc' ? 'after' : 'before']: found.rest.behind }
+      await nextTurn()
+    }
+  }
+
+  /** As `Store.count`. */
+  async count(selection: Selection): Promise<number> {
+    const { memory } = this.#parts
+    let count = 0
+    for (let from = selection; ;) {
+      const { count: more, rest } = memory.count(from, MAX_HOPS)
+      count += more
+      if (rest === null) return count
+      from = { ...selection, after: rest }
+      await nextTurn()
+    }
+  }
+
   /** As `Store.waitingFor`. */
   waitingFor(query: WaitingQuery): Promise<ContextId[]> {
     const { memory } = this.#parts
     return this.#find((more) => memory.waitingFor({ ...query, ...more }, MAX_HOPS))
-  }
-
-  /** As `Store.count`. */
-  async count(all: readonly string[]): Promise<number> {
-    const { memory } = this.#parts
-    const [key, ...others] = all
-    if (key !== undefined && others.length === 0) return memory.countOf(key)
-    let count = 0
-    for (let after: ContextId | undefined = 0; after !== undefined;) {
-      if (after > 0) await nextTurn()
-      const { ids, rest }: KeyMatches = memory.list({ all, after, limit: MAX_HOPS }, MAX_HOPS)
-      count += ids.length
-      after = rest?.after ?? (ids.length < MAX_HOPS ? undefined : ids.at(-1))
-    }
-    return count
   }
 
   /** As `Store.log`. */

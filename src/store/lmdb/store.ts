@@ -13,6 +13,9 @@ import type {
   AbandonedLease,
   ListQuery,
   RowQuery,
+  SelectedPage,
+  Selection,
+  SelectQuery,
   Store,
   StoredContext,
   WaitingQuery,
@@ -146,16 +149,20 @@ class LmdbStore implements Store {
     return this.#memory.newest(key)
   }
 
-  count({ all }: { readonly all: readonly string[] }): Promise<number> {
-    return this.#reader.count(all)
-  }
-
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return this.#reader.logRows(id, limit)
   }
 
   list(query: ListQuery): Promise<StoredContext[]> {
     return this.#reader.list(query)
+  }
+
+  select(query: SelectQuery): Promise<SelectedPage> {
+    return this.#reader.select(query)
+  }
+
+  count(selection: Selection): Promise<number> {
+    return this.#reader.count(selection)
   }
 
   waitingFor(query: WaitingQuery): Promise<ContextId[]> {

@@ -30,8 +30,11 @@ const FIRST = 16
 /** Most contexts that are remembered as unreadable, so that each is logged once. */
 const MAX_LOGGED_IDS = 10_000
 
+/** Matches to skip in order to count them: the parser of replies is not exact for the largest integers. */
+export const ALL_SKIPPED = 2 ** 48
+
 /** The keys as they are stored, each once, because the scripts read each key that they get. */
-const keysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
+export const storedKeysOf = (keys: readonly string[]): string[] => Array.from(new Set(keys), encodeText)
 
 export class Queries {
   readonly #client: PartitionClient
@@ -58,9 +61,9 @@ export class Queries {
     characters = Infinity,
   }: ListQuery): Promise<StoredContext[]> {
     if (limit <= 0) return []
-    const [excluded, shared] = [keysOf(without), keysOf(all)]
+    const [excluded, shared] = [storedKeysOf(without), storedKeysOf(all)]
     const keys = [excluded.length, ...excluded, ...shared]
-    const start = this.#partitions === 1 ? { after, skip } : await this.#passOver(keys, { after, skip })
+    const start = this.#partitions === 1 ? { after, skip } : await this.passOver(keys, { after, skip })
     if (start === null) return []
     // A single partition skips matches in its script; several cannot, since each knows only its own matches.
     const alone = this.#partitions === 1
@@ -75,7 +78,7 @@ export class Queries {
         this.#pages(partition, keys, { after: from, skip: alone ? left : 0, piece }),
       )
       const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
-      const some = await this.#loadAll(ids, characters - size)
+      const some = await this.loadAll(ids, characters - size)
       for (const { parts } of some) size += charactersOf(parts)
       contexts.push(...some)
       from = ids.at(-1) ?? from
@@ -90,15 +93,6 @@ export class Queries {
     const found = partition === undefined ? await this.#client.everywhere(ask) : [await ask(partition)]
     const newest = Math.max(0, ...idsOf(found.flatMap(texts)))
     return newest === 0 ? null : newest
-  }
-
-  /** As `Store.count`. */
-  async count(all: readonly string[]): Promise<number> {
-    const keys = [0, ...keysOf(all)]
-    const counts = await this.#client.everywhere((partition) =>
-      this.#count(partition, keys, 0, Number.MAX_SAFE_INTEGER),
-    )
-    return counts.reduce((sum, count) => sum + count, 0)
   }
 
   #pages(
@@ -125,7 +119,7 @@ export class Queries {
    * Skips most of the matches before a page without reading their ids: each partition names the match that is its share
    * ahead, and everything below the lowest of these is counted. Null when there is no such page.
    */
-  async #passOver(
+  async passOver(
     keys: readonly (string | number)[],
     { after, skip }: { after: ContextId; skip: number },
   ): Promise<{ after: ContextId; skip: number } | null> {
@@ -136,7 +130,7 @@ export class Queries {
       )
       const lowest = Math.min(...heads.map(([id = Infinity]) => id))
       if (lowest === Infinity) return null
-      const passed = await this.#client.everywhere((partition) => this.#count(partition, keys, after, lowest))
+      const passed = await this.#client.everywhere((partition) => this.count(partition, keys, after, lowest))
       skip -= passed.reduce((sum, count) => sum + count, 0)
       after = lowest - 1
     }
@@ -144,13 +138,13 @@ export class Queries {
   }
 
   /** Counts the matches of a partition above one id and below another. */
-  async #count(
+  async count(
     partition: number,
     keys: readonly (string | number)[],
     after: ContextId,
     before: ContextId,
   ): Promise<number> {
-    let [from, left] = [String(after + 1), Number.MAX_SAFE_INTEGER]
+    let [from, left] = [String(after + 1), ALL_SKIPPED]
     while (from !== '') {
       const [next = '', skipped = ''] = texts(
         await this.#client.run('page', partition, [from, before - 1, left, 0, this.#hops, ...keys]),
@@ -158,13 +152,13 @@ export class Queries {
       from = next
       left = Number(skipped)
     }
-    return Number.MAX_SAFE_INTEGER - left
+    return ALL_SKIPPED - left
   }
 
   /** As `Store.waitingFor`. */
   async waitingFor({ any, without = [], upTo, after = 0, skip = 0, limit }: WaitingQuery): Promise<ContextId[]> {
     if (limit <= 0 || any.length === 0) return []
-    const [keys, excluded] = [keysOf(any), keysOf(without)]
+    const [keys, excluded] = [storedKeysOf(any), storedKeysOf(without)]
     const looked = keys.length + EXCLUDED_COST * excluded.length
     const piece = Math.max(LEAST, Math.min(PIECE, skip + limit, Math.floor(ANY_IDS / looked)))
     const values = [piece, excluded.length, ...excluded, ...keys]
@@ -201,7 +195,7 @@ export class Queries {
   }
 
   /** Reads the contexts that exist, in the order of their ids, until they have so many characters. */
-  async #loadAll(ids: readonly ContextId[], characters: number): Promise<StoredContext[]> {
+  async loadAll(ids: readonly ContextId[], characters: number): Promise<StoredContext[]> {
     const [found, read]: [StoredContext[], Map<ContextId, StoredContext | null>] = [[], new Map()]
     // Each partition reads at least one context, however large. So few are requested until it is known that they are
     // small.

@@ -21,6 +21,7 @@ const NAMES = [
   'read-row',
   'reserve',
   'rows',
+  'select',
   'sweep-rows',
   'time',
   'version',

@@ -12,6 +12,9 @@ import type {
   CommitRequest,
   AbandonedLease,
   ListQuery,
+  SelectedPage,
+  Selection,
+  SelectQuery,
   RowQuery,
   Store,
   StoredContext,
@@ -28,6 +31,7 @@ import { redisNotesPlace } from './notes.ts'
 import { Queries } from './queries.ts'
 import { RowQueries } from './rows.ts'
 import { listOf, texts } from './scripts.ts'
+import { Selections } from './selections.ts'
 import { decodeContext, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
 import { messageOf } from '../../model/error-message.ts'
@@ -80,6 +84,7 @@ export class RedisStore implements Store {
   readonly #commits: CommitSender
   readonly #queries: Queries
   readonly #rows: RowQueries
+  readonly #selections: Selections
   readonly #claims: PartitionClaims
 
   constructor(connection: Connection, options: RedisStoreOptions) {
@@ -96,6 +101,7 @@ export class RedisStore implements Store {
     this.#queries = new Queries(this.#client, { partitions, log })
     this.#commits = new CommitSender(this.#client, this.#ids, { partitions, writer })
     this.#rows = new RowQueries(this.#client, partitions)
+    this.#selections = new Selections(this.#client, this.#queries, partitions)
     this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
     // The one that came may have a time of its own. If it goes again at once, the next one is asked.
     connection.on('ready', () => void this.learnTime().catch(() => {}))
@@ -170,14 +176,20 @@ export class RedisStore implements Store {
     return this.#queries.newest(request)
   }
 
-  count = ({ all }: { readonly all: readonly string[] }): Promise<number> => this.#queries.count(all)
-
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return limit > 0 ? texts(await this.#client.run('rows', id % this.partitions, [id, limit])) : []
   }
 
   list(query: ListQuery): Promise<StoredContext[]> {
     return this.#queries.list(query)
+  }
+
+  select(query: SelectQuery): Promise<SelectedPage> {
+    return this.#selections.select(query)
+  }
+
+  count(selection: Selection): Promise<number> {
+    return this.#selections.count(selection)
   }
 
   waitingFor(query: WaitingQuery): Promise<ContextId[]> {

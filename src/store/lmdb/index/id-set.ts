@@ -52,6 +52,11 @@ export class IdSet {
     return new Cursor(this.#chunks, id + 1)
   }
 
+  /** In ascending order; not to be changed. */
+  get chunks(): readonly (readonly number[])[] {
+    return this.#chunks
+  }
+
   /** Keeps sets that shrink from becoming many nearly empty chunks. */
   #merge(index: number, chunk: number[]): void {
     const next = this.#chunks[index + 1]
@@ -139,3 +144,6 @@ function lowerBound(ids: readonly number[], id: ContextId, low = 0): number {
   }
   return low
 }
+
+/** Index of the last id that isn't above this one; -1: there is none. */
+export const lastBelow = (ids: readonly number[], id: ContextId): number => lowerBound(ids, id + 1) - 1

@@ -72,6 +72,18 @@ export class KeyIndex {
       : pageWithout(walk, excluded, { limit, skip, upTo, hops })
   }
 
+  /** Those who have all of the keys: each of these sets has them, the smallest first. Null: nobody has them. */
+  setsOf(keys: readonly string[]): readonly ChunkedIds[] | null {
+    const sets = this.#sets(keys)
+    if (sets.length < new Set(keys).size) return null
+    return sets.length === 0 ? [this.#everyone] : sets.sort((one, other) => one.size - other.size)
+  }
+
+  /** The set of each of the keys that anyone has. */
+  eachOf(keys: readonly string[]): readonly ChunkedIds[] {
+    return this.#sets(keys)
+  }
+
   /** Who has the key, ascending. */
   *having(key: string): Generator<ContextId> {
     const cursor = this.#postings.get(key)?.above(0)
@@ -79,10 +91,6 @@ export class KeyIndex {
       yield id
       cursor?.next()
     }
-  }
-
-  countOf(key: string): number {
-    return this.#postings.get(key)?.size ?? 0
   }
 
   /** The highest id that has the key. */
@@ -125,6 +133,7 @@ export interface KeyMatches {
 }
 
 /** A posting, or all contexts. */
+export type ChunkedIds = Pick<IdSet, 'size' | 'chunks'>
 type Ids = Pick<IdSet, 'size' | 'above'>
 
 interface Walk {

@@ -1,12 +1,13 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
-import type { AbandonedLease, ListQuery, WaitingQuery } from '../../../ports/store.ts'
+import type { AbandonedLease, ListQuery, Selection, WaitingQuery } from '../../../ports/store.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header, LargePart, Rows } from '../records/header.ts'
 import type { RowCounts, RowGroup } from '../row-group.ts'
 import { type KeyMatches, KeyIndex } from './key-index.ts'
 import { Owners, type ClaimRequest } from './owners.ts'
 import type { Posting } from './posting.ts'
+import { countIds, selectIds, type SelectedIds, type SelectPage, type TimesOf } from './selected.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export interface Entry extends Rows {
@@ -17,6 +18,9 @@ export interface Entry extends Rows {
   readonly postings: readonly Posting[]
   readonly large: readonly LargePart[]
 }
+
+/** Contexts with a time in a range that are sorted by id: more of them are found soon enough among all. */
+const MOST_TIMED = 8192
 
 const NO_POSTINGS: readonly Posting[] = []
 
@@ -34,6 +38,13 @@ export class Memory {
   readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
   readonly #rowCounts: RowCounts
   readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
+
+  readonly #times: TimesOf = {
+    due: (id) => this.#entries.get(id)?.due ?? null,
+    ended: (id) => this.#entries.get(id)?.endedAt ?? null,
+    dueIn: ({ before }) => this.#dueBefore(before),
+    endedIn: ({ after = -Infinity, before = Infinity }) => this.#ends.between(after, before, MOST_TIMED),
+  }
 
   constructor(rowCounts: RowCounts = new Map()) {
     this.#rowCounts = rowCounts
@@ -98,13 +109,18 @@ export class Memory {
     return this.#indexKeys.all(query, hops)
   }
 
-  waitingFor(query: WaitingQuery, hops: number): KeyMatches {
-    return this.#indexKeys.any(query, hops)
+  /** As `selectIds`. */
+  select(selection: Selection, page: SelectPage): SelectedIds {
+    return selectIds(this.#indexKeys, this.#times, selection, page)
   }
 
-  /** How many have the index key. */
-  countOf(key: string): number {
-    return this.#indexKeys.countOf(key)
+  /** As `countIds`. */
+  count(selection: Selection, hops: number): ReturnType<typeof countIds> {
+    return countIds(this.#indexKeys, this.#times, selection, hops)
+  }
+
+  waitingFor(query: WaitingQuery, hops: number): KeyMatches {
+    return this.#indexKeys.any(query, hops)
   }
 
   /** Who has the index key, ascending. */
@@ -168,6 +184,15 @@ export class Memory {
     } finally {
       for (const [id, endedAt] of seen) this.#ends.push(id, endedAt)
     }
+  }
+
+  /** Those who may be due before that time; null: too many. Claims and notifications hide when one is due. */
+  #dueBefore(time: number): Set<ContextId> | null {
+    const found = this.#wakeUps.between(-Infinity, time, MOST_TIMED)
+    if (found === null || found.size + this.#hidden.size + this.#notified.size > 2 * MOST_TIMED) return null
+    for (const id of this.#hidden.keys()) found.add(id)
+    for (const id of this.#notified) found.add(id)
+    return found
   }
 
   #wakeAt(id: ContextId): number | null {

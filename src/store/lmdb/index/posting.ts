@@ -44,6 +44,13 @@ export class Posting {
     else if (ids === id) this.#ids = NOBODY
   }
 
+  /** The ids, ascending, in chunks that aren't to be changed. */
+  get chunks(): readonly (readonly number[])[] {
+    const ids = this.#ids
+    if (typeof ids !== 'number') return ids.chunks
+    return ids === NOBODY ? [] : [[ids]]
+  }
+
   /** Begins at the first id above `id`. */
   above(id: ContextId): Cursor {
     const ids = this.#ids

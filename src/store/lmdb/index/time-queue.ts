@@ -55,6 +55,21 @@ export class TimeQueue {
     this.#times[at] = time
   }
 
+  /**
+   * The ids whose entries are between these times, both exclusive, with some that are out of date; null: more than
+   * `most`. Looks at all entries: a millisecond or two for a million.
+   */
+  between(after: number, before: number, most: number): Set<ContextId> | null {
+    const [times, found] = [this.#times, new Set<ContextId>()]
+    for (let at = 0; at < times.length; at++) {
+      const time = times[at] ?? Infinity
+      if (time <= after || time >= before) continue
+      found.add(this.#ids[at] ?? 0)
+      if (found.size > most) return null
+    }
+    return found
+  }
+
   #insert(id: ContextId, time: number): void {
     let at = this.#ids.length
     while (at > 0) {

@@ -82,6 +82,30 @@ local function first_ids(name, from, to, limit)
   return found
 end
 
+-- Which of the candidates, ascending ids, are in a set.
+local function members(name, candidates)
+  local lowest, highest, has = candidates[1], candidates[#candidates], {}
+  local function look(first, wanted)
+    -- Reading a few members too many costs less than querying each candidate.
+    if first then
+      for _, id in ipairs(ids_of(name, first)) do has[id] = true end
+    elseif count_in_first(name, lowest, highest) > 3 * #wanted then
+      for index, score in ipairs(scores_in_first(name, wanted)) do has[wanted[index]] = score end
+    else
+      for _, id in ipairs(ids_between(name, false, tonumber(lowest), tonumber(highest), -1)) do has[id] = true end
+    end
+  end
+  look(leaf_of(name, lowest), candidates)
+  local few = math.floor(#candidates / 8) + 1
+  local leaves = leaves_after(name, tonumber(lowest), tonumber(highest), few)
+  if #leaves < few then
+    for _, first in ipairs(leaves) do look(first, candidates) end
+  else
+    for _, id in ipairs(candidates) do has[id] = has[id] or contains(name, id) end
+  end
+  return has
+end
+
 local function highest_id(name)
   local last = leaf_of(name, '+inf')
   if not last then return ranked(name, -1, -1)[1] end

@@ -1,0 +1,69 @@
+// engine/calls: turns the filters of a list or a count into a selection of the store, and a test of what the store does
+// not know.
+import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
+import type { Selection, StoredContext } from '../../ports/store.ts'
+import { momentsOf } from '../record/decode.ts'
+import { keysOfList, PAUSED, type KeyFilters } from '../record/index-keys.ts'
+import type { CallEnv } from './call-env.ts'
+import { hiddenFrom } from './hidden.ts'
+
+/** Checked filters; times are epoch milliseconds. */
+export interface Filters extends KeyFilters {
+  readonly status?: readonly string[] | undefined
+  readonly startedAfter?: number | undefined
+  readonly startedBefore?: number | undefined
+  readonly updatedAfter?: number | undefined
+  readonly updatedBefore?: number | undefined
+  readonly endedAfter?: number | undefined
+  readonly endedBefore?: number | undefined
+  readonly dueBefore?: number | undefined
+}
+
+export interface Selected {
+  readonly selection: Selection
+  /** Whether a context passes; null: all that the store selects do. */
+  readonly test: ((context: StoredContext) => boolean) | null
+  /** Whether there are contexts that this caller must not see. */
+  readonly isLimited: boolean
+}
+
+const UNFINISHED = CONTEXT_STATUSES.filter((status) => !isFinished(status))
+
+/** The statuses that are meant. `all`: every one of them; left out: those of contexts that have not ended. */
+export function statusesOf({ status }: Pick<Filters, 'status'>, leftOut: readonly Status[] = UNFINISHED) {
+  if (!status) return leftOut
+  return status.includes('all') ? CONTEXT_STATUSES : CONTEXT_STATUSES.filter((one) => status.includes(one))
+}
+
+export async function selectionOf(
+  env: CallEnv,
+  filters: Filters,
+  statuses: readonly Status[] = statusesOf(filters),
+): Promise<Selected> {
+  const { startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore, dueBefore } = filters
+  const hidden = hiddenFrom(env, 'read')
+  // What was last changed before a time was started before it, too.
+  const started = { after: startedAfter, before: lowestOf(startedBefore, updatedBefore) }
+  const hasEnds = endedAfter !== undefined || endedBefore !== undefined
+  const windows = await env.startTimes.windows(started)
+  const selection: Selection = {
+    any: keysOfList(filters, statuses),
+    without: filters.paused === false ? [...hidden, PAUSED] : hidden,
+    due: dueBefore === undefined ? undefined : { before: dueBefore },
+    ended: hasEnds ? { after: endedAfter, before: endedBefore } : undefined,
+    windows: windows ?? undefined,
+  }
+  const isTested = [startedAfter, startedBefore, updatedAfter, updatedBefore].some((time) => time !== undefined)
+  const test = (context: StoredContext) => {
+    const { startedAt, updatedAt } = momentsOf(context)
+    return isBetween(startedAt, startedAfter, startedBefore) && isBetween(updatedAt, updatedAfter, updatedBefore)
+  }
+  return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
+}
+
+const isBetween = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before
+
+function lowestOf(one: number | undefined, other: number | undefined): number | undefined {
+  const lowest = Math.min(one ?? Infinity, other ?? Infinity)
+  return lowest === Infinity ? undefined : lowest
+}
