@@ -64,10 +64,7 @@ export function createApp({
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   addWebhooks(app, { ...options, refuse })
-  app.route(
-    '/inspector',
-    inspector({ ...guard, statusOf, readForm: (c) => readForm(c, options) }),
-  )
+  app.route('/inspector', inspector({ ...guard, statusOf, readForm: (c) => readForm(c, options) }))
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
     return next()

@@ -81,7 +81,8 @@ function addLogIn(app: Hono, pages: Pages, sessions: Sessions): void {
 }
 
 /** Only pages of the inspector. */
-const localPath = (path: string): string => (/^\/inspector(?:[/?]|$)/.test(path) && !path.includes('\\') ? path : '/inspector')
+const localPath = (path: string): string =>
+  /^\/inspector(?:[/?]|$)/.test(path) && !path.includes('\\') ? path : '/inspector'
 
 interface LogIn {
   readonly next: string

@@ -24,7 +24,14 @@ export interface PageFacts {
 }
 
 /** The whole document. */
-export const Shell: FC<PageFacts & { readonly children: Child }> = ({ title, place, visitor, live, polls, children }) => (
+export const Shell: FC<PageFacts & { readonly children: Child }> = ({
+  title,
+  place,
+  visitor,
+  live,
+  polls,
+  children,
+}) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -34,7 +41,7 @@ export const Shell: FC<PageFacts & { readonly children: Child }> = ({ title, pla
       <link rel="icon" href="data:," />
       <link rel="stylesheet" href="/inspector/assets/style.css" />
       <script src="/inspector/assets/idiomorph.js" defer />
-      <script src="/inspector/assets/live.js" defer />
+      <script src="/inspector/assets/live.js" type="module" />
     </head>
     <body data-live={live} data-polls={polls ? 'yes' : undefined} data-now={visitor.now}>
       <a class="hidden skip" href="#main">
@@ -65,19 +72,23 @@ export const Shell: FC<PageFacts & { readonly children: Child }> = ({ title, pla
         </div>
       </header>
       <main id="main">{children}</main>
-      <footer class="foot">
-        <span>
-          Times are in <span data-zone>UTC</span>.
-        </span>
-        <span data-connection role="status" />
-        <span>
-          Keys: <kbd>/</kbd> find, <kbd>j</kbd> <kbd>k</kbd> rows, <kbd>Enter</kbd> opens, <kbd>g</kbd> <kbd>c</kbd> contexts, <kbd>g</kbd>{' '}
-          <kbd>s</kbd> services
-        </span>
-        <span>{`actorflux ${visitor.version}`}</span>
-      </footer>
+      <Footer version={visitor.version} />
     </body>
   </html>
+)
+
+const Footer: FC<{ readonly version: string }> = ({ version }) => (
+  <footer class="foot">
+    <span>
+      Times are in <span data-zone>UTC</span>.
+    </span>
+    <span data-connection role="status" />
+    <span>
+      Keys: <kbd>/</kbd> find, <kbd>j</kbd> <kbd>k</kbd> rows, <kbd>Enter</kbd> opens, <kbd>g</kbd> <kbd>c</kbd>{' '}
+      contexts, <kbd>g</kbd> <kbd>s</kbd> services
+    </span>
+    <span>{`actorflux ${version}`}</span>
+  </footer>
 )
 
 export const FormToken: FC<{ readonly visitor: Visitor }> = ({ visitor }) => (

@@ -131,6 +131,14 @@ async function start(parts: Start): Promise<Server> {
   const { requestTimeout, maxStreams, publicUrl } = settings
   const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
   const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, waiting: memory.waiting }
+  const inspectorOptions = {
+    api: engine.api,
+    authenticate: tokens.authenticate,
+    requireAuth,
+    now: clock.now,
+    log,
+    version: about.version,
+  }
   const app = createApp({
     ...limits,
     clock,
@@ -148,11 +156,7 @@ async function start(parts: Start): Promise<Server> {
     publicUrl,
     ready: () => parts.unready ?? engine.trouble(),
     skipped: () => catalog.skipped(),
-    inspector: (host) =>
-      createInspector(
-        { api: engine.api, authenticate: tokens.authenticate, requireAuth, now: clock.now, log, version: about.version },
-        host,
-      ),
+    inspector: (host) => createInspector(inspectorOptions, host),
   })
   watchdog.start({ ...watchdogOptions(settings), notes })
   await engine.start()

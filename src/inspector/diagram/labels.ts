@@ -43,7 +43,6 @@ function placed(points: readonly Point[], text: string, areas: readonly Area[]):
     .slice(1)
     .map((end, index) => ({ start: points[index] ?? end, end }))
     .toSorted((one, other) => lengthOf(other) - lengthOf(one))
-  const isRow = ({ start, end }: Piece) => start.y === end.y
   const ordered = [...pieces.filter(isRow), ...pieces.filter((piece) => !isRow(piece))]
   // First as a whole, then cut.
   const characters = Math.min(text.length, MAX_CHARACTERS)
@@ -61,6 +60,8 @@ interface Piece {
   readonly start: Point
   readonly end: Point
 }
+
+const isRow = ({ start, end }: Piece): boolean => start.y === end.y
 
 const lengthOf = ({ start, end }: Piece): number => Math.abs(start.x - end.x) + Math.abs(start.y - end.y)
 

@@ -9,7 +9,7 @@ export interface Point {
   readonly y: number
 }
 
-export interface Connection {
+export interface Way {
   readonly from: string
   readonly to: string
 }
@@ -21,7 +21,7 @@ const TAKEN_COST = 120
 const MAX_CROSSINGS = 120_000
 
 /** The corners of each line, in the order of the connections. */
-export function routesOf(boxes: readonly Box[], connections: readonly Connection[]): readonly (readonly Point[])[] {
+export function routesOf(boxes: readonly Box[], connections: readonly Way[]): readonly (readonly Point[])[] {
   const named = new Map(boxes.map((box) => [box.name, box]))
   const lanes = new Lanes(boxes)
   const isSmall = lanes.xs.length * lanes.ys.length <= MAX_CROSSINGS
@@ -40,7 +40,7 @@ export function routesOf(boxes: readonly Box[], connections: readonly Connection
   return connections.map((_connection, index) => routes.get(index) ?? [])
 }
 
-const distance = (named: ReadonlyMap<string, Box>, { from, to }: Connection): number => {
+const distance = (named: ReadonlyMap<string, Box>, { from, to }: Way): number => {
   const [source, target] = [named.get(from), named.get(to)]
   return source && target ? Math.abs(source.x - target.x) + Math.abs(source.y - target.y) : 0
 }
@@ -116,9 +116,19 @@ class Search {
     const row = (step.crossing - column) / xs.length
     const ways = [
       { to: step.crossing - 1, heading: 1, is: column > 0, length: (xs[column] ?? 0) - (xs[column - 1] ?? 0) },
-      { to: step.crossing + 1, heading: 1, is: column < xs.length - 1, length: (xs[column + 1] ?? 0) - (xs[column] ?? 0) },
+      {
+        to: step.crossing + 1,
+        heading: 1,
+        is: column < xs.length - 1,
+        length: (xs[column + 1] ?? 0) - (xs[column] ?? 0),
+      },
       { to: step.crossing - xs.length, heading: 2, is: row > 0, length: (ys[row] ?? 0) - (ys[row - 1] ?? 0) },
-      { to: step.crossing + xs.length, heading: 2, is: row < ys.length - 1, length: (ys[row + 1] ?? 0) - (ys[row] ?? 0) },
+      {
+        to: step.crossing + xs.length,
+        heading: 2,
+        is: row < ys.length - 1,
+        length: (ys[row + 1] ?? 0) - (ys[row] ?? 0),
+      },
     ] as const
     for (const { to, heading, is, length } of ways) {
       if (!is || this.#lanes.isBlocked(to)) continue

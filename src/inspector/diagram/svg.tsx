@@ -15,7 +15,7 @@ export interface Marks {
     /** Class of its status. */
     readonly tone: string
     readonly visited: ReadonlySet<string>
-    /** Transitions that were taken, as `lineKey` writes them. */
+    /** Moves that it made, as `moveKey` writes them. */
     readonly taken: ReadonlySet<string>
     /** Whether it has ended, so that nothing comes next. */
     readonly hasEnded: boolean
@@ -26,13 +26,22 @@ export interface Marks {
   readonly hrefOf: (state: string) => string
 }
 
+/** A wide drawing is shown smaller, so that more of it is seen at once. */
+const FRAME_PX = 780
+const MIN_SCALE = 0.78
+
 const BADGE = { min: 9, max: 20 }
 const RADIUS_PX = 8
 const TITLE_CHARACTERS = 17
 const CALLS_CHARACTERS = 20
 
-/** A transition, as far as the history of a context names it. */
-export const lineKey = (from: string, to: string): string => JSON.stringify([from, to])
+/** A move, as the history of a context names it. `event` null: it had none. */
+export const moveKey = (from: string, to: string, event: string | null): string => JSON.stringify([from, to, event])
+
+function isTaken({ from, to, kind, label }: DrawnLine['edge'], taken: ReadonlySet<string>): boolean {
+  if (kind === 'event') return taken.has(moveKey(from, to, label))
+  return taken.has(moveKey(from, to, null))
+}
 
 export const Diagram: FC<{ readonly drawing: Drawing; readonly marks: Marks; readonly label: string }> = ({
   drawing,
@@ -41,10 +50,16 @@ export const Diagram: FC<{ readonly drawing: Drawing; readonly marks: Marks; rea
 }) => {
   const { width, height, lines, states, start } = drawing
   const most = Math.max(1, ...(marks.counts?.values() ?? []))
+  const scale = Math.min(1, Math.max(MIN_SCALE, FRAME_PX / width))
   const first = states.find(({ name }) => name === start)
   return (
     <div class="diagram" tabindex={0} role="group" aria-label={label}>
-      <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} xmlns="http://www.w3.org/2000/svg">
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        width={Math.round(width * scale)}
+        height={Math.round(height * scale)}
+        xmlns="http://www.w3.org/2000/svg"
+      >
         {lines.map((line) => (
           <Line line={line} marks={marks} />
         ))}
@@ -133,9 +148,9 @@ const Line: FC<{ readonly line: DrawnLine; readonly marks: Marks }> = ({
   line: { edge, points, label },
   marks: { context },
 }) => {
-  const isTaken = context?.taken.has(lineKey(edge.from, edge.to)) ?? false
+  const wasTaken = context !== undefined && isTaken(edge, context.taken)
   const isNext = context !== undefined && !context.hasEnded && context.current === edge.from
-  const classes = ['line', edge.kind, isTaken && 'taken', isNext && 'ahead'].filter(Boolean).join(' ')
+  const classes = ['line', edge.kind, wasTaken && 'taken', isNext && 'ahead'].filter(Boolean).join(' ')
   return (
     <g class={classes}>
       <title>{edge.label === '' ? `${edge.from} → ${edge.to}` : `${edge.from} → ${edge.to}: ${edge.label}`}</title>

@@ -52,8 +52,8 @@ const Field: FC<{ readonly control: Control; readonly refusal: Refusal | null; r
       {hints !== '' && <small id={`${id}-hint`}>{hints}</small>}
       {takesEmpty && (
         <label class="row faint">
-          <input type="checkbox" name={emptyBoxOf(name)} checked={refusal?.values.has(emptyBoxOf(name)) ?? false} /> empty
-          text
+          <input type="checkbox" name={emptyBoxOf(name)} checked={refusal?.values.has(emptyBoxOf(name)) ?? false} />{' '}
+          empty text
         </label>
       )}
       {wrong !== undefined && wrong.length > 0 && (

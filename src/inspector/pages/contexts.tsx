@@ -67,7 +67,10 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
   )
 }
 
-const Table: FC<{ readonly contexts: readonly ListedContext[]; readonly visitor: Visitor }> = ({ contexts, visitor }) => (
+const Table: FC<{ readonly contexts: readonly ListedContext[]; readonly visitor: Visitor }> = ({
+  contexts,
+  visitor,
+}) => (
   <div class="scroll">
     <table class="list">
       <thead>

@@ -177,7 +177,8 @@ const toneOfOutcome = (outcome: DeliveryView['outcome']): string => {
 }
 
 const Row: FC<{ readonly delivery: DeliveryView; readonly visitor: Visitor }> = ({ delivery, visitor }) => {
-  const { deliveryId, outcome, urlPath, method, status, duration, contextId, time, reason, request, replayOf } = delivery
+  const { deliveryId, outcome, urlPath, method, status, duration, contextId, time, reason, request, replayOf } =
+    delivery
   return (
     <tr data-row>
       <td>

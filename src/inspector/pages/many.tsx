@@ -32,7 +32,15 @@ const verbOf = (deed: Deed, word: string): string => {
   return deed === 'event' ? `Send ${word} to` : `${VERBS[deed]} with ${word}`
 }
 
-export const AskPage: FC<Asked & { readonly visitor: Visitor }> = ({ visitor, deed, ids, matched, filters, back, ...asked }) => (
+export const AskPage: FC<Asked & { readonly visitor: Visitor }> = ({
+  visitor,
+  deed,
+  ids,
+  matched,
+  filters,
+  back,
+  ...asked
+}) => (
   <Shell title="Are you sure?" place="Contexts" visitor={visitor}>
     <h1>{`${verbOf(deed, asked.with)} these contexts?`}</h1>
     <form class="stack" method="post" action="/inspector/contexts/many">
@@ -74,7 +82,10 @@ export const RunPage: FC<{ readonly visitor: Visitor; readonly run: Run }> = ({ 
     <Shell title="Many contexts" place="Contexts" visitor={visitor} polls={!hasEnded}>
       <div class="side" data-part="run" data-ended={hasEnded}>
         <h1>{`${verbOf(deed, run.with)} ${counted(matched)}: ${state}`}</h1>
-        <progress value={hasEnded && !isStopped ? 1 : done} max={hasEnded && !isStopped ? 1 : Math.max(matched, done, 1)}>
+        <progress
+          value={hasEnded && !isStopped ? 1 : done}
+          max={hasEnded && !isStopped ? 1 : Math.max(matched, done, 1)}
+        >
           {`${done} of ${matched}`}
         </progress>
         <p>{`${done.toLocaleString('en')} dealt with, ${changed.toLocaleString('en')} changed, ${(done - changed).toLocaleString('en')} could not be.`}</p>

@@ -33,7 +33,12 @@ export const ServicePage: FC<ServiceFacts & { readonly visitor: Visitor; readonl
   const { package: owner, fluxName, comment, states, file } = service
   const hrefOf = (currentState: string) => contextsHref({ fluxName, currentState })
   return (
-    <Shell title={`${owner}/${fluxName}`} place="Services" visitor={visitor} live={`fluxName=${encodeURIComponent(fluxName)}`}>
+    <Shell
+      title={`${owner}/${fluxName}`}
+      place="Services"
+      visitor={visitor}
+      live={`fluxName=${encodeURIComponent(fluxName)}`}
+    >
       <div class="head">
         <h1 class="crumbs">
           {owner} / <b>{fluxName}</b>

@@ -53,7 +53,7 @@ const Chart: FC<{
   readonly due: readonly ListedContext[]
   readonly now: number
 }> = ({ range: { title, ms, bars, each }, due, now }) => {
-  const counts = new Array<number>(bars).fill(0)
+  const counts = Array.from({ length: bars }, () => 0)
   for (const { nextRun } of due) {
     const bar = Math.max(0, Math.floor((((nextRun ?? now) - now) / ms) * bars))
     if (bar < bars) counts[bar] = (counts[bar] ?? 0) + 1
@@ -77,7 +77,12 @@ const Chart: FC<{
           {counts.map((count, index) => {
             const height = count === 0 ? 1 : Math.max(3, (count / most) * (CHART.height - 4))
             return (
-              <rect x={(index * width + 1).toFixed(1)} y={CHART.height - height} width={(width - 2).toFixed(1)} height={height}>
+              <rect
+                x={(index * width + 1).toFixed(1)}
+                y={CHART.height - height}
+                width={(width - 2).toFixed(1)}
+                height={height}
+              >
                 <title>{`${count} in ${each} ${index + 1}`}</title>
               </rect>
             )

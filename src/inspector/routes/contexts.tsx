@@ -10,7 +10,7 @@ import type { Visitor } from '../visitor.ts'
 import { parametersOf, requestOf, withoutPage } from './filters.ts'
 import { documentOf, type Pages } from './pages.ts'
 
-const PAGE_SIZE = 50
+const PAGE_LIMIT = 50
 /** Contexts that the charts count. */
 const MAX_DUE = 5000
 const DAY_MS = 86_400_000
@@ -47,7 +47,7 @@ async function list(c: Context, pages: Pages): Promise<Response> {
     api.listPage({
       ...request,
       order: isOldestFirst ? 'asc' : 'desc',
-      limit: PAGE_SIZE,
+      limit: PAGE_LIMIT,
       view: 'summary',
       ...(from !== undefined && { [cursor]: Number(from) }),
     }),
@@ -82,7 +82,8 @@ async function many(c: Context, pages: Pages): Promise<Response> {
   const status = filter.status ?? UNFINISHED
   const matched = (await visitor.api.countContexts({ ...filter, status, by: 'status' })).total
   if (textOf('sure') !== 'yes') {
-    const words = new URLSearchParams(withoutPage(filters)).toString().replaceAll('&', ', ') || 'all that are unfinished'
+    const words =
+      new URLSearchParams(withoutPage(filters)).toString().replaceAll('&', ', ') || 'all that are unfinished'
     const asked = { deed, with: word, ids, matched, filters: words, back }
     return documentOf(c, <AskPage {...asked} visitor={visitor} />)
   }

@@ -4,7 +4,7 @@ import { DELIVERY_OUTCOMES } from '../../model/webhook.ts'
 import { DeliveriesPage } from '../pages/deliveries.tsx'
 import { documentOf, type Pages } from './pages.ts'
 
-const PAGE_SIZE = 50
+const PAGE_LIMIT = 50
 
 export function addDeliveriesPages(app: Hono, pages: Pages): void {
   app.get('/deliveries', async (c) => {
@@ -15,7 +15,7 @@ export function addDeliveriesPages(app: Hono, pages: Pages): void {
     const [webhooks, { deliveries, next }] = await Promise.all([
       visitor.api.listWebhooks(),
       visitor.api.listDeliveriesPage({
-        limit: PAGE_SIZE,
+        limit: PAGE_LIMIT,
         outcome,
         urlPath: urlPath === '' ? undefined : urlPath,
         after,

@@ -98,7 +98,14 @@ export class Pages {
 }
 
 /** Refusals that the form shows again, with what was typed. */
-const TOLD: ReadonlySet<Failure['kind']> = new Set(['invalid', 'malformed', 'conflict', 'busy', 'overloaded', 'forbidden'])
+const TOLD: ReadonlySet<Failure['kind']> = new Set([
+  'invalid',
+  'malformed',
+  'conflict',
+  'busy',
+  'overloaded',
+  'forbidden',
+])
 
 /** A page, with the headers that were set. */
 export const documentOf = (c: Context, page: { toString(): string }, status = 200): Response =>

@@ -48,9 +48,7 @@ export const CanTake: FC<{
           )}
         </details>
       ))}
-      {events.else !== null && (
-        <p class="faint">It also takes any other event, which can be sent by the API.</p>
-      )}
+      {events.else !== null && <p class="faint">It also takes any other event, which can be sent by the API.</p>}
       {others.length > 0 && (
         <details>
           <summary>{`Not now: ${others.length} more`}</summary>

@@ -4,7 +4,7 @@ import type { ContextEventsView } from '../../../api/get-context-events.ts'
 import type { ContextView } from '../../../api/get-context.ts'
 import type { JsonObject } from '../../../model/json/value.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
-import { Diagram, lineKey } from '../../diagram/svg.tsx'
+import { Diagram, moveKey } from '../../diagram/svg.tsx'
 import { Copyable } from '../../parts/command.tsx'
 import { contextHref, contextsHref, serviceHref } from '../../parts/links.ts'
 import { hasEnded, StatusSign, toneOf } from '../../parts/status.tsx'
@@ -86,7 +86,7 @@ const Head: FC<{
   readonly visitor: Visitor
 }> = ({ context, events, stays, visitor }) => (
   <div class="head" data-part="head">
-    <div class="row">
+    <div class="row split">
       <h1 class="crumbs">
         <a href={contextsHref({ fluxName: context.fluxName })}>{context.package}</a> /{' '}
         <a href={serviceHref(context.package, context.fluxName)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
@@ -122,7 +122,7 @@ function marksOf(context: ContextView, stays: readonly Stay[], now: number) {
     current,
     tone: toneOf(status),
     visited: new Set(stays.map(({ state }) => state)),
-    taken: new Set(stays.flatMap(({ from, state }) => (from === null ? [] : [lineKey(from, state)]))),
+    taken: new Set(stays.flatMap(({ from, state, event }) => (from === null ? [] : [moveKey(from, state, event)]))),
     hasEnded: hasEnded(status),
     wakes: nextRun === null || hasEnded(status) ? null : { since, at: nextRun, now },
   }

@@ -18,7 +18,9 @@ export const Timeline: FC<{
   return (
     <section aria-labelledby="timeline">
       <h2 id="timeline">Timeline</h2>
-      {stays.length > shown.length && <p class="faint">{`${stays.length - shown.length} earlier moves are left out.`}</p>}
+      {stays.length > shown.length && (
+        <p class="faint">{`${stays.length - shown.length} earlier moves are left out.`}</p>
+      )}
       <div class="scroll">
         <table>
           <thead>
