@@ -4,6 +4,25 @@ import type { FluxApi } from '../api/flux-api.ts'
 import type { Caller } from '../model/caller.ts'
 import type { Failure } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
+import type { StepUsage } from '../ports/step-slots.ts'
+import type { ServerSeen } from '../ports/store.ts'
+
+/** How the server is. */
+export interface ServerHealth {
+  /** Why it cannot serve now; null if it can. */
+  readonly trouble: string | null
+  /** Where contexts are kept. */
+  readonly store: string
+  /** Boot id of this server. */
+  readonly runId: string
+  readonly uptimeMs: number
+  /** By how much the event loop was late, at the 99th percentile. */
+  readonly lagMs: number
+  readonly memoryBytes: number
+  readonly steps: readonly StepUsage[]
+  /** Those that share the store; none if it is of this one alone. */
+  readonly servers: readonly ServerSeen[]
+}
 
 export interface InspectorOptions {
   /** The calls, with the rights of that caller. */
@@ -16,6 +35,7 @@ export interface InspectorOptions {
   readonly now: () => number
   readonly log: Log
   readonly version: string
+  readonly health: () => Promise<ServerHealth>
 }
 
 /** The values of a form by name. */

@@ -9,6 +9,7 @@ import type { InspectorOptions, PageHost } from './host.ts'
 import { addContextPage } from './routes/context.tsx'
 import { addContextsPages } from './routes/contexts.tsx'
 import { addDeliveriesPages } from './routes/deliveries.tsx'
+import { addHealthPage } from './routes/health.tsx'
 import { addServicePages } from './routes/services.tsx'
 import { ManyRuns } from './many-runs.ts'
 import { LogInPage, ProblemPage } from './pages/problem.tsx'
@@ -52,6 +53,7 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
   addContextsPages(app, pages)
   addContextPage(app, pages)
   addDeliveriesPages(app, pages)
+  addHealthPage(app, pages, options)
   app.all('*', () => {
     throw new FluxError({ kind: 'noRoute', detail: 'There is no such page.' })
   })

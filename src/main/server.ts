@@ -13,6 +13,7 @@ import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { aboutOf } from './about.ts'
 import { openEngine } from './engine.ts'
+import { healthOf } from './health.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
 import { watchSecrets } from './secrets.ts'
 import { loadServices, type LoadedServices, type RunnableServices } from './services.ts'
@@ -43,6 +44,7 @@ interface Opened {
   tokens?: Tokens
   http?: HttpServer
   engine?: Engine
+  health?: ReturnType<typeof healthOf>
 }
 
 /** What the steps of starting one server share. */
@@ -131,6 +133,8 @@ async function start(parts: Start): Promise<Server> {
   const { requestTimeout, maxStreams, publicUrl } = settings
   const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
   const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, waiting: memory.waiting }
+  const health = healthOf(engine, storage)
+  opened.health = health
   const inspectorOptions = {
     api: engine.api,
     authenticate: tokens.authenticate,
@@ -138,6 +142,7 @@ async function start(parts: Start): Promise<Server> {
     now: clock.now,
     log,
     version: about.version,
+    health: health.health,
   }
   const app = createApp({
     ...limits,
@@ -181,6 +186,7 @@ async function close(
   parts.unready = 'the server is stopping'
   parts.stopping.abort()
   tokens.close()
+  parts.opened.health?.close()
   engine.endWaits()
   const began = systemClock.now()
   const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine.webhooks.giveUp())

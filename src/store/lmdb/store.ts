@@ -16,6 +16,7 @@ import type {
   SelectedPage,
   Selection,
   SelectQuery,
+  ServerSeen,
   Store,
   StoredContext,
   WaitingQuery,
@@ -183,6 +184,11 @@ class LmdbStore implements Store {
 
   async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
     return this.#memory.leasedTo(owner)
+  }
+
+  /** There is only this one, which is not noted. */
+  async servers(): Promise<ServerSeen[]> {
+    return []
   }
 
   /** No other process can use this store, so a heartbeat is not needed. */

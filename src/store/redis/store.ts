@@ -16,6 +16,7 @@ import type {
   Selection,
   SelectQuery,
   RowQuery,
+  ServerSeen,
   Store,
   StoredContext,
   WaitingQuery,
@@ -210,6 +211,10 @@ export class RedisStore implements Store {
 
   leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
     return this.#claims.leasedTo(owner)
+  }
+
+  servers(): Promise<ServerSeen[]> {
+    return this.#claims.servers()
   }
 
   heartbeat({ owner }: { owner: string }): Promise<boolean> {
