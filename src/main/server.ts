@@ -175,18 +175,18 @@ async function start(parts: Start): Promise<Server> {
       const faults = await catalog.reload()
       return { services: catalog.all(), report: faults }
     },
-    close: ({ grace }) => close(parts, { tokens, http, engine, grace }),
+    close: ({ grace }) => close(parts, { tokens, http, engine, health, grace }),
   }
 }
 
 async function close(
   parts: Start,
-  { tokens, http, engine, grace }: Required<Opened> & { readonly grace: number },
+  { tokens, http, engine, health, grace }: Required<Opened> & { readonly grace: number },
 ): Promise<void> {
   parts.unready = 'the server is stopping'
   parts.stopping.abort()
   tokens.close()
-  parts.opened.health?.close()
+  health.close()
   engine.endWaits()
   const began = systemClock.now()
   const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine.webhooks.giveUp())
