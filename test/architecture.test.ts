@@ -21,6 +21,7 @@ const MAY: { readonly [module: string]: readonly string[] } = {
   alarms: ['model', 'ports'],
   access: ['model'],
   http: ['model', 'ports', 'api', 'access'],
+  inspector: ['model', 'ports', 'api', 'access'],
   observe: ['model', 'ports'],
   watchdog: ['model', 'ports', 'observe'],
   settings: ['model', 'ports'],
@@ -38,6 +39,7 @@ const MAY: { readonly [module: string]: readonly string[] } = {
     'alarms',
     'access',
     'http',
+    'inspector',
     'observe',
     'watchdog',
     'settings',
@@ -58,7 +60,8 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   bullmq: ['alarms'],
   lmdb: ['store/lmdb'],
   'fs-native-extensions': ['store/lmdb'],
-  hono: ['http'],
+  hono: ['http', 'inspector'],
+  '@dagrejs/dagre': ['inspector'],
   'fast-xml-parser': ['http'],
   '@hono/node-server': ['http'],
   '@fastify/busboy': ['http'],
@@ -72,7 +75,7 @@ interface Import {
 }
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+  .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts'))
   .map((file) => file.replaceAll('\\', '/'))
 const imports: Import[] = files.flatMap((from) => {
   const source = readFileSync(join(SRC, from), 'utf8')
@@ -87,7 +90,7 @@ const inside = imports
   .map(({ from, to }) => ({ from, to: relative(SRC, resolve(SRC, dirname(from), to)).replaceAll('\\', '/') }))
 
 function moduleOf(file: string): string {
-  const parts = file.replace(/\.ts$/, '').split('/')
+  const parts = file.replace(/\.tsx?$/, '').split('/')
   return parts[0] === 'store' ? `store/${parts[1]}` : (parts[0] ?? '')
 }
 

@@ -91,7 +91,7 @@ async function doubts(found: readonly Found[]): Promise<string[]> {
 }
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts'))
+  .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts'))
   .map((file) => file.replaceAll('\\', '/'))
 
 afterEach(() => {

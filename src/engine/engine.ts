@@ -2,13 +2,27 @@
 import type { FluxApi } from '../api/flux-api.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
+import type { StepUsage } from '../ports/step-slots.ts'
+import type { ServerSeen } from '../ports/store.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'
 
 export type { EngineParts } from './engine-parts.ts'
 
+export interface EngineHealth {
+  /** Why it cannot serve now; null if it can. */
+  readonly trouble: string | null
+  /** Boot id of this server. */
+  readonly runId: string
+  readonly steps: readonly StepUsage[]
+  /** None where the store is of one server alone. */
+  readonly servers: readonly ServerSeen[]
+}
+
 export interface Engine {
+  /** How it is, for people. */
+  health(): Promise<EngineHealth>
   /** Why the engine cannot serve now; null if it can. */
   trouble(): string | null
   /** The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself. */
@@ -62,6 +76,12 @@ export function createEngine(parts: EngineParts): Engine {
       core.waits.giveUp()
       core.keptBroadcasts.giveUp()
     },
+    health: async () => ({
+      trouble: store.trouble(),
+      runId: core.identity.owner,
+      steps: parts.slots.usage(),
+      servers: await store.servers(),
+    }),
     trouble: () => store.trouble(),
     async start() {
       await core.heartbeat.start()

@@ -13,9 +13,11 @@ import { addHome, type About } from './docs/home.ts'
 import { acceptOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
+import { readForm } from './request/form.ts'
+import type { FormFields } from './request/form-fields.ts'
 import { originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
 import { routePath } from './request/paths.ts'
-import { problemParts, problemResponse } from './problem.ts'
+import { problemParts, problemResponse, statusOf } from './problem.ts'
 import { replayedHeaders } from './webhooks/replay-header.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
@@ -26,8 +28,16 @@ export interface AppOptions
   readonly about: About
   /** Names of the services that are skipped because of faults; none if left out. */
   readonly skipped?: () => readonly string[]
+  /** The pages under /inspector. */
+  readonly inspector: (host: InspectorHost) => Hono
   /** Bytes that large answers under way may hold together. */
   readonly maxAnswers: number
+}
+
+/** What the application does for pages of others. Their context may be of any application. */
+interface InspectorHost extends OriginGuard {
+  readonly statusOf: (failure: Failure) => number
+  readonly readForm: (c: Context) => Promise<FormFields<string>>
 }
 
 /** Seconds for which a browser may cache the answer to a CORS preflight. */
@@ -41,6 +51,7 @@ export function createApp({
   allowedHosts,
   about,
   maxAnswers,
+  inspector,
   ...given
 }: AppOptions): Hono<Env> {
   const { log } = given
@@ -53,6 +64,7 @@ export function createApp({
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   addWebhooks(app, { ...options, refuse })
+  app.route('/inspector', inspector({ ...guard, statusOf, readForm: (c) => readForm(c, options) }))
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
     return next()

@@ -4,6 +4,7 @@ import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
+import { createInspector } from '../inspector/inspector.tsx'
 import { isLoopbackAddress } from '../http/request/origin-guard.ts'
 import { listen, type HttpServer } from '../http/server.ts'
 import type { Log } from '../ports/log.ts'
@@ -12,6 +13,7 @@ import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { aboutOf } from './about.ts'
 import { openEngine } from './engine.ts'
+import { healthOf } from './health.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
 import { watchSecrets } from './secrets.ts'
 import { loadServices, type LoadedServices, type RunnableServices } from './services.ts'
@@ -42,6 +44,7 @@ interface Opened {
   tokens?: Tokens
   http?: HttpServer
   engine?: Engine
+  health?: ReturnType<typeof healthOf>
 }
 
 /** What the steps of starting one server share. */
@@ -148,6 +151,7 @@ async function start(parts: Start): Promise<Server> {
     publicUrl,
     ready: () => parts.unready ?? engine.trouble(),
     skipped: () => catalog.skipped(),
+    inspector: (host) => createInspector(inspectorOptions, host),
   })
   watchdog.start({ ...watchdogOptions(settings), notes })
   await engine.start()
@@ -161,17 +165,18 @@ async function start(parts: Start): Promise<Server> {
       const faults = await catalog.reload()
       return { services: catalog.all(), report: faults }
     },
-    close: ({ grace }) => close(parts, { tokens, http, engine, grace }),
+    close: ({ grace }) => close(parts, { tokens, http, engine, health, grace }),
   }
 }
 
 async function close(
   parts: Start,
-  { tokens, http, engine, grace }: Required<Opened> & { readonly grace: number },
+  { tokens, http, engine, health, grace }: Required<Opened> & { readonly grace: number },
 ): Promise<void> {
   parts.unready = 'the server is stopping'
   parts.stopping.abort()
   tokens.close()
+  health.close()
   engine.endWaits()
   const began = systemClock.now()
   const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine.webhooks.giveUp())

@@ -7,6 +7,13 @@ import type { ContextId } from '../model/context.ts'
  */
 export type StepKind = 'code' | 'isolated' | 'script' | 'slowScript'
 
+export interface StepUsage {
+  readonly kind: StepKind
+  readonly taken: number
+  readonly slots: number
+  readonly waiting: number
+}
+
 export interface StepSlots {
   /** Takes a slot of that kind. Returns false if none is free, or if the slots are closed. */
   tryTake(kind: StepKind): boolean
@@ -14,6 +21,8 @@ export interface StepSlots {
   release(kind: StepKind): void
   /** Number of free slots of that kind; 0 when closed. */
   free(kind: StepKind): number
+  /** Slots that are taken, those that there are, and contexts that wait for one, of each kind. */
+  usage(): readonly StepUsage[]
   /** Whether as many contexts are queued as `wait` accepts. */
   isFull(kind: StepKind): boolean
   /** Queues a context whose step waits for a slot. Returns false if the queue is full. */

@@ -140,6 +140,13 @@ export interface AbandonedLease {
   readonly owner: string
 }
 
+export interface ServerSeen {
+  /** Boot id. */
+  readonly runId: string
+  /** Milliseconds since its last heartbeat, by the clock of the store. */
+  readonly silentMs: number
+}
+
 export interface Store {
   /**
    * Incremented when data that was read before may be invalid: the connection was lost, and the store may have lost its
@@ -223,6 +230,8 @@ export interface Store {
   }): Promise<AbandonedLease[]>
   /** Contexts whose step is leased to that owner. Contexts that cannot be reached now are omitted. */
   leasedTo(request: { owner: string }): Promise<ContextId[]>
+  /** Servers that share the store, by their last heartbeats; none if it is of one server alone. */
+  servers(): Promise<readonly ServerSeen[]>
   /**
    * Reports that this server is alive. Resolves with false if it was declared dead: others may claim its steps, and it
    * must continue under another boot id.

@@ -1,7 +1,7 @@
 // steps: limits the number of steps of each kind that run at once, and queues a bounded number of context ids, in
 // order. It is the only bound on steps in memory: a step without a slot has no lease and no data.
 import type { ContextId } from '../model/context.ts'
-import type { StepKind, StepSlots } from '../ports/step-slots.ts'
+import type { StepKind, StepSlots, StepUsage } from '../ports/step-slots.ts'
 
 /** Maximum number of queued ids of each kind. Other ready steps are found in the store. */
 const MAX_WAITING = 10_000
@@ -24,6 +24,8 @@ export interface SlotsOptions {
  * must not wait for the store between two of them. For slow scripts, that wait does not matter.
  */
 const SCRIPTS = { script: 64, slowScript: 16 }
+
+const STEP_KINDS: readonly StepKind[] = ['code', 'isolated', 'script', 'slowScript']
 
 interface Lane {
   readonly slots: number
@@ -62,6 +64,13 @@ export class Slots implements StepSlots {
   free(kind: StepKind): number {
     const { slots, taken } = this.#lanes[kind]
     return this.#isClosed ? 0 : slots - taken
+  }
+
+  usage(): readonly StepUsage[] {
+    return STEP_KINDS.map((kind) => {
+      const { taken, slots, waiting } = this.#lanes[kind]
+      return { kind, taken, slots, waiting: waiting.size }
+    })
   }
 
   isFull(kind: StepKind): boolean {

@@ -114,6 +114,7 @@ export class FaultyStore implements Store {
   claimAbandoned: Store['claimAbandoned'] = (request) =>
     this.#ask('claimAbandoned', () => this.#store.claimAbandoned(request))
   leasedTo: Store['leasedTo'] = (request) => this.#ask('leasedTo', () => this.#store.leasedTo(request))
+  servers: Store['servers'] = () => this.#store.servers()
   heartbeat: Store['heartbeat'] = (request) => this.#ask('heartbeat', () => this.#store.heartbeat(request))
   putDefinition: Store['putDefinition'] = (request) =>
     this.#ask('putDefinition', () => this.#store.putDefinition(request))

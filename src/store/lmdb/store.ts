@@ -14,6 +14,10 @@ import type {
   AbandonedLease,
   ListQuery,
   RowQuery,
+  SelectedPage,
+  Selection,
+  SelectQuery,
+  ServerSeen,
   Store,
   StoredContext,
   WaitingQuery,
@@ -182,6 +186,11 @@ class LmdbStore implements Store {
 
   async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
     return this.#memory.leasedTo(owner)
+  }
+
+  /** There is only this one, which is not noted. */
+  async servers(): Promise<ServerSeen[]> {
+    return []
   }
 
   /** No other process can use this store, so a heartbeat is not needed. */

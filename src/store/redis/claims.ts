@@ -1,7 +1,7 @@
 // store/redis: claims contexts that are due, and contexts whose server is dead or whose step is ready. A partition that
 // cannot be reached does not delay the others.
 import type { ContextId } from '../../model/context.ts'
-import type { AbandonedLease } from '../../ports/store.ts'
+import type { AbandonedLease, ServerSeen } from '../../ports/store.ts'
 import type { RedisAddress } from './connection.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
@@ -125,6 +125,16 @@ export class PartitionClaims {
       return lives === '1'
     })
     return answers.every((lives) => lives)
+  }
+
+  /** As `Store.servers`. Of the first partition that answers. */
+  async servers(): Promise<ServerSeen[]> {
+    const [[now = '', ...pairs] = []] = await this.#client.reachable(async (partition) =>
+      texts(await this.#client.run('servers', partition, [])),
+    )
+    return pairs.flatMap((runId, at) =>
+      at % 2 === 0 ? [{ runId, silentMs: Math.max(0, Number(now) - Number(pairs[at + 1])) }] : [],
+    )
   }
 
   #receiveTime(time: number, asked: number, partition: number): void {

@@ -13,7 +13,11 @@ import type {
   CommitRequest,
   AbandonedLease,
   ListQuery,
+  SelectedPage,
+  Selection,
+  SelectQuery,
   RowQuery,
+  ServerSeen,
   Store,
   StoredContext,
   WaitingQuery,
@@ -207,6 +211,10 @@ export class RedisStore implements Store {
 
   leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
     return this.#claims.leasedTo(owner)
+  }
+
+  servers(): Promise<ServerSeen[]> {
+    return this.#claims.servers()
   }
 
   heartbeat({ owner }: { owner: string }): Promise<boolean> {

@@ -1,0 +1,77 @@
+// inspector/diagram: where the states lie. Their own places are kept, spread so that nothing overlaps and labels have
+// room; where places are missing, dagre lays the states out.
+import { graphlib, layout } from '@dagrejs/dagre'
+import type { Graph, GraphState } from './graph.ts'
+
+export interface Box {
+  readonly name: string
+  /** Of the left upper corner, in pixels. */
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
+export const BOX_WIDTH = 172
+export const BOX_HEIGHT = 44
+/** Between two states, for labels and lines. */
+const GAP = { x: 104, y: 48 }
+/** Around the drawing. */
+export const MARGIN = 40
+/** A drawing is never spread more. */
+const MAX_SPREAD = 6
+
+type Point = { readonly x: number; readonly y: number }
+
+/** Left upper corners are at or right of and below (MARGIN, MARGIN). */
+export function boxesOf(graph: Graph): readonly Box[] {
+  const places = graph.states.map(({ place }) => place).filter((place) => place !== null)
+  const own = places.length === graph.states.length ? spread(places) : null
+  const points = own ?? laidOut(graph)
+  const left = Math.min(...points.map(({ x }) => x))
+  const top = Math.min(...points.map(({ y }) => y))
+  return graph.states.map(({ name }, index) => {
+    const { x, y } = points[index] ?? { x: left, y: top }
+    return {
+      name,
+      x: Math.round(x - left) + MARGIN,
+      y: Math.round(y - top) + MARGIN,
+      width: BOX_WIDTH,
+      height: BOX_HEIGHT,
+    }
+  })
+}
+
+/** null: two states lie so close together that they can't be spread. */
+function spread(places: readonly Point[]): readonly Point[] | null {
+  let [minX, minY] = [Infinity, Infinity]
+  for (const [index, one] of places.entries())
+    for (const other of places.slice(index + 1)) {
+      const dx = Math.abs(one.x - other.x)
+      const dy = Math.abs(one.y - other.y)
+      // They are beside each other, or one is above the other.
+      if (dx >= dy) minX = Math.min(minX, dx)
+      else minY = Math.min(minY, dy)
+      if (dx === 0 && dy === 0) return null
+    }
+  const scaleX = Math.max(1, (BOX_WIDTH + GAP.x) / minX)
+  const scaleY = Math.max(1, (BOX_HEIGHT + GAP.y) / minY)
+  if (scaleX > MAX_SPREAD || scaleY > MAX_SPREAD) return null
+  return places.map(({ x, y }) => ({ x: x * scaleX, y: y * scaleY }))
+}
+
+function laidOut({ states, edges }: Graph): readonly Point[] {
+  const graph = new graphlib.Graph({ multigraph: true })
+  graph.setGraph({ rankdir: 'LR', nodesep: GAP.y, ranksep: GAP.x, edgesep: 20 })
+  graph.setDefaultEdgeLabel(() => ({}))
+  // Names may be any text, so nodes are known by their numbers.
+  const numbers = new Map(states.map(({ name }, index) => [name, String(index)]))
+  for (const index of states.keys()) graph.setNode(String(index), { width: BOX_WIDTH, height: BOX_HEIGHT })
+  for (const [index, { from, to }] of edges.entries())
+    graph.setEdge(numbers.get(from) ?? '', numbers.get(to) ?? '', { minlen: 1 }, String(index))
+  layout(graph)
+  return states.map((_state: GraphState, index) => {
+    const { x = 0, y = 0 } = graph.node(String(index))
+    return { x, y }
+  })
+}

@@ -1,0 +1,119 @@
+// inspector/forms: the fields of an input, with what was typed and what was wrong with it.
+import type { FC } from 'hono/jsx'
+import type { FieldError } from '../../model/failure.ts'
+import type { FormValues } from '../host.ts'
+import { emptyBoxOf, fieldNameOf, pointerOf, type Control } from './controls.ts'
+
+/** A form that was sent and refused. */
+export interface Refusal {
+  readonly values: FormValues
+  readonly detail: string
+  readonly errors: readonly FieldError[]
+}
+
+export const Fields: FC<{
+  readonly controls: readonly Control[]
+  readonly refusal: Refusal | null
+  /** Makes ids of fields unique on the page. */
+  readonly prefix: string
+}> = ({ controls, refusal, prefix }) => (
+  <>
+    {controls.map((control, index) => (
+      <Field control={control} refusal={refusal} id={`${prefix}-${index}`} />
+    ))}
+  </>
+)
+
+const Field: FC<{ readonly control: Control; readonly refusal: Refusal | null; readonly id: string }> = ({
+  control,
+  refusal,
+  id,
+}) => {
+  const { name, isRequired, description, initial, takesEmpty } = control
+  const pointer = pointerOf(name)
+  const wrong = refusal?.errors.filter((error) => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`))
+  const value = refusal?.values.get(fieldNameOf(name))?.[0] ?? ''
+  const hints = [description, initial === null ? null : `${initial} if left empty`].filter(Boolean).join('; ')
+  const describedBy = [hints !== '' && `${id}-hint`, wrong?.length && `${id}-wrong`].filter(Boolean).join(' ')
+  const common = {
+    id,
+    name: fieldNameOf(name),
+    'aria-required': isRequired,
+    'aria-invalid': Boolean(wrong?.length),
+    'aria-describedby': describedBy === '' ? undefined : describedBy,
+  }
+  return (
+    <div class="field">
+      <div class="row">
+        <label for={id}>{name}</label>
+        {isRequired && <small>required</small>}
+      </div>
+      <Input control={control} value={value} common={common} />
+      {hints !== '' && <small id={`${id}-hint`}>{hints}</small>}
+      {takesEmpty && (
+        <label class="row faint">
+          <input type="checkbox" name={emptyBoxOf(name)} checked={refusal?.values.has(emptyBoxOf(name)) ?? false} />{' '}
+          empty text
+        </label>
+      )}
+      {wrong !== undefined && wrong.length > 0 && (
+        <span class="wrong" id={`${id}-wrong`}>
+          {wrong.map(({ pointer: place, detail }) => `${place.slice(pointer.length + 1)} ${detail}`.trim()).join('; ')}
+        </span>
+      )}
+    </div>
+  )
+}
+
+const Input: FC<{ readonly control: Control; readonly value: string; readonly common: object }> = ({
+  control: { kind, choices },
+  value,
+  common,
+}) => {
+  if (kind === 'json')
+    return (
+      <textarea {...common} spellcheck={false} placeholder="JSON">
+        {value}
+      </textarea>
+    )
+  if (kind === 'choice' || kind === 'flag') {
+    const options = kind === 'flag' ? ['true', 'false'] : choices
+    return (
+      <select {...common}>
+        <option value="">–</option>
+        {options.map((option) => (
+          <option value={option} selected={option === value}>
+            {option === '' ? 'empty text' : option}
+          </option>
+        ))}
+      </select>
+    )
+  }
+  return <input {...common} value={value} inputmode={kind === 'number' ? 'decimal' : undefined} autocomplete="off" />
+}
+
+/** What was refused, and of which fields without a place in the form. */
+export const RefusalNotice: FC<{ readonly refusal: Refusal | null; readonly controls: readonly Control[] }> = ({
+  refusal,
+  controls,
+}) => {
+  if (!refusal) return null
+  const own = controls.map(({ name }) => pointerOf(name))
+  const others = refusal.errors.filter(
+    ({ pointer }) => !own.some((place) => pointer === place || pointer.startsWith(`${place}/`)),
+  )
+  return (
+    <div class="notice bad" role="alert">
+      <p>{refusal.detail}</p>
+      {others.length > 0 && (
+        <ul>
+          {others.map(({ pointer, detail }) => (
+            <li>
+              <code>{pointer}</code> {detail}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}

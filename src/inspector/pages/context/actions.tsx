@@ -1,0 +1,124 @@
+// inspector/pages: what can be done about a context: send an event that it takes, tag it, terminate it.
+import type { FC } from 'hono/jsx'
+import type { ContextEventsView } from '../../../api/get-context-events.ts'
+import type { ContextView } from '../../../api/get-context.ts'
+import { controlsOf } from '../../forms/controls.ts'
+import { Fields, RefusalNotice, type Refusal } from '../../forms/fields.tsx'
+import { contextHref } from '../../parts/links.ts'
+import { hasEnded } from '../../parts/status.tsx'
+import { FormToken } from '../../shell.tsx'
+import type { Visitor } from '../../visitor.ts'
+
+export interface SentForm {
+  /** Name of the event. */
+  readonly event: string
+  readonly refusal: Refusal
+}
+
+/** Forms of events that are open from the beginning. */
+const MAX_OPEN = 2
+
+export const CanTake: FC<{
+  readonly visitor: Visitor
+  readonly context: ContextView
+  readonly events: ContextEventsView
+  readonly sent: SentForm | null
+}> = ({ visitor, context, events, sent }) => {
+  const { events: taken, others } = events
+  // Replaced only when what it can take has changed, so that nothing that is being typed is lost.
+  const key = `${context.currentState} ${context.status} ${context.executionHistory.length}`
+  return (
+    <section class="box" aria-labelledby="can-take" data-part="can-take" data-key={sent ? undefined : key}>
+      <h2 id="can-take">It can take</h2>
+      {taken.length === 0 && events.else === null && <p class="faint">Nothing now.</p>}
+      {taken.map(({ event, to, input }, index) => (
+        <details class="event" open={sent?.event === event || (sent === null && index < MAX_OPEN)}>
+          <summary>
+            <code>{event}</code> <small>→ {to}</small>
+          </summary>
+          {visitor.mayInvoke && (
+            <EventForm
+              visitor={visitor}
+              id={context.id}
+              event={event}
+              schema={input}
+              refusal={sent?.event === event ? sent.refusal : null}
+              prefix={`event-${index}`}
+            />
+          )}
+        </details>
+      ))}
+      {events.else !== null && <p class="faint">It also takes any other event, which can be sent by the API.</p>}
+      {others.length > 0 && (
+        <details>
+          <summary>{`Not now: ${others.length} more`}</summary>
+          <dl>
+            {others.map(({ event, reason }) => (
+              <>
+                <dt>
+                  <code>{event}</code>
+                </dt>
+                <dd>{reason}</dd>
+              </>
+            ))}
+          </dl>
+        </details>
+      )}
+    </section>
+  )
+}
+
+const EventForm: FC<{
+  readonly visitor: Visitor
+  readonly id: number
+  readonly event: string
+  readonly schema: ContextEventsView['events'][number]['input']
+  readonly refusal: Refusal | null
+  readonly prefix: string
+}> = ({ visitor, id, event, schema, refusal, prefix }) => {
+  const controls = controlsOf(schema)
+  return (
+    <form class="stack" method="post" action={`${contextHref(id)}/events`}>
+      <FormToken visitor={visitor} />
+      <input type="hidden" name="event" value={event} />
+      <RefusalNotice refusal={refusal} controls={controls} />
+      <Fields controls={controls} refusal={refusal} prefix={prefix} />
+      <div>
+        <button class="primary" type="submit" aria-label={`Send ${event}`}>
+          Send
+        </button>
+      </div>
+    </form>
+  )
+}
+
+export const Steering: FC<{ readonly visitor: Visitor; readonly context: ContextView }> = ({ visitor, context }) => {
+  if (!visitor.mayInvoke || hasEnded(context.status)) return null
+  const { id, tags, fluxName, currentState } = context
+  return (
+    <section class="box" data-part="steering" data-key={tags.join(',')}>
+      <form class="row" method="post" action={`${contextHref(id)}/tags`}>
+        <FormToken visitor={visitor} />
+        <input name="tag" aria-label="Tag" placeholder="tag" required />
+        <button type="submit" name="do" value="add">
+          Add tag
+        </button>
+        <button type="submit" name="do" value="remove">
+          Remove tag
+        </button>
+      </form>
+      <details>
+        <summary>Terminate …</summary>
+        <form class="stack" method="post" action={`${contextHref(id)}/terminate`}>
+          <FormToken visitor={visitor} />
+          <p>{`Terminate context ${id} of ${fluxName}, which is in ${currentState}? It can't be taken back.`}</p>
+          <div>
+            <button class="danger" type="submit">
+              Terminate
+            </button>
+          </div>
+        </form>
+      </details>
+    </section>
+  )
+}

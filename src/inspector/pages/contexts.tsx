@@ -1,0 +1,239 @@
+// inspector/pages: the list of contexts, with filters in its address, so that a link is a view.
+import type { FC } from 'hono/jsx'
+import type { ListedContext } from '../../api/list-contexts.ts'
+import { CONTEXT_STATUSES } from '../../model/context.ts'
+import { Empty } from '../parts/command.tsx'
+import { contextHref, contextsHref, serviceHref } from '../parts/links.ts'
+import { StatusSign } from '../parts/status.tsx'
+import { When } from '../parts/time.tsx'
+import { FormToken, Shell } from '../shell.tsx'
+import type { Visitor } from '../visitor.ts'
+
+/** Filters by the names that the list of the API has. */
+export type Filters = { readonly [name: string]: string }
+
+export interface ContextsFacts {
+  readonly filters: Filters
+  readonly contexts: readonly ListedContext[]
+  /** Address of the next page; null: this is the last. */
+  readonly next: string | null
+  /** How many there are by status, of the same filters. */
+  readonly counts: { readonly [status: string]: number }
+  /** Names of the loaded services. */
+  readonly services: readonly string[]
+  /** What was done, or could not be done. */
+  readonly notice: string | null
+}
+
+const TEXT_FILTERS = [
+  { name: 'tag', label: 'tag' },
+  { name: 'key', label: 'key' },
+  { name: 'currentState', label: 'state' },
+  { name: 'errorType', label: 'error type' },
+] as const
+
+export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (facts) => {
+  const { visitor, filters, contexts, next, counts, services, notice } = facts
+  return (
+    <Shell title="Contexts" place="Contexts" visitor={visitor} live={liveFilters(filters)}>
+      <div class="head">
+        <h1>Contexts</h1>
+        <Counts counts={counts} filters={filters} />
+      </div>
+      {notice !== null && (
+        <p class="notice" role="status">
+          {notice}
+        </p>
+      )}
+      <FilterForm filters={filters} services={services} />
+      {contexts.length === 0 ? (
+        <Nothing filters={filters} />
+      ) : (
+        <form method="post" action="/inspector/contexts/many" data-many>
+          <FormToken visitor={visitor} />
+          <input type="hidden" name="back" value={contextsHref(filters)} />
+          {visitor.mayInvoke && <ManyBar />}
+          <Table contexts={contexts} visitor={visitor} />
+        </form>
+      )}
+      {next !== null && (
+        <p>
+          <a class="button" href={next} rel="next">
+            Older
+          </a>
+        </p>
+      )}
+    </Shell>
+  )
+}
+
+const Table: FC<{ readonly contexts: readonly ListedContext[]; readonly visitor: Visitor }> = ({
+  contexts,
+  visitor,
+}) => (
+  <div class="scroll">
+    <table class="list">
+      <thead>
+        <tr>
+          {visitor.mayInvoke && (
+            <th scope="col">
+              <input type="checkbox" aria-label="Choose all of this page" data-all hidden />
+            </th>
+          )}
+          <th scope="col">status</th>
+          <th scope="col" class="num">
+            id
+          </th>
+          <th scope="col">service</th>
+          <th scope="col">state</th>
+          <th scope="col">tags</th>
+          <th scope="col" class="num">
+            started
+          </th>
+          <th scope="col" class="num">
+            next run
+          </th>
+        </tr>
+      </thead>
+      <tbody data-part="rows" data-rows>
+        {contexts.map((context) => (
+          <Row context={context} visitor={visitor} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+const Row: FC<{ readonly context: ListedContext; readonly visitor: Visitor }> = ({ context, visitor }) => {
+  const { id, status, package: owner, fluxName, currentState, tags, startedAt, nextRun, error } = context
+  return (
+    <tr data-row id={`context-${id}`}>
+      {visitor.mayInvoke && (
+        <td>
+          <input type="checkbox" name="id" value={String(id)} aria-label={`Choose ${id}`} />
+        </td>
+      )}
+      <td>
+        <StatusSign status={status} />
+      </td>
+      <td class="num mono">
+        <a href={contextHref(id)} data-open>
+          {id}
+        </a>
+      </td>
+      <td>
+        <a href={serviceHref(owner, fluxName)}>{fluxName}</a>
+      </td>
+      <td>
+        {currentState}
+        {error && (
+          <span class="faint cut" title={`${error.type}: ${error.message}`}>
+            {' '}
+            {error.message}
+          </span>
+        )}
+      </td>
+      <td>
+        {tags.slice(0, 3).map((tag) => (
+          <a class="tag" href={contextsHref({ tag })} title={tag}>
+            {tag}
+          </a>
+        ))}
+        {tags.length > 3 && <small title={tags.slice(3).join(', ')}>{` +${tags.length - 3}`}</small>}
+      </td>
+      <td class="num">
+        <When at={startedAt} now={visitor.now} />
+      </td>
+      <td class="num">{nextRun === null ? '' : <When at={nextRun} now={visitor.now} />}</td>
+    </tr>
+  )
+}
+
+const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: Filters }> = ({ counts, filters }) => (
+  <p class="row" data-part="counts">
+    {CONTEXT_STATUSES.filter((status) => (counts[status] ?? 0) > 0).map((status) => (
+      <a href={contextsHref({ ...filters, status })} aria-current={filters['status'] === status ? 'true' : undefined}>
+        <StatusSign status={status} /> {(counts[status] ?? 0).toLocaleString('en')}
+      </a>
+    ))}
+  </p>
+)
+
+const FilterForm: FC<{ readonly filters: Filters; readonly services: readonly string[] }> = ({ filters, services }) => (
+  <form class="filters" method="get" action="/inspector/contexts" role="search" aria-label="Filters">
+    <label>
+      status
+      <select name="status">
+        <option value="">unfinished</option>
+        <option value="all" selected={filters['status'] === 'all'}>
+          all
+        </option>
+        {CONTEXT_STATUSES.map((status) => (
+          <option value={status} selected={filters['status'] === status}>
+            {status}
+          </option>
+        ))}
+      </select>
+    </label>
+    <label>
+      service
+      <input name="fluxName" list="services" value={filters['fluxName'] ?? ''} autocomplete="off" />
+    </label>
+    <datalist id="services">
+      {services.map((name) => (
+        <option value={name} />
+      ))}
+    </datalist>
+    {TEXT_FILTERS.map(({ name, label }) => (
+      <label>
+        {label}
+        <input name={name} value={filters[name] ?? ''} data-filter={name === 'tag' ? true : undefined} />
+      </label>
+    ))}
+    <label>
+      order
+      <select name="order">
+        <option value="desc">newest first</option>
+        <option value="asc" selected={filters['order'] === 'asc'}>
+          oldest first
+        </option>
+      </select>
+    </label>
+    <button type="submit">Filter</button>
+    {Object.keys(filters).length > 0 && <a href="/inspector/contexts">Clear</a>}
+  </form>
+)
+
+const ManyBar: FC = () => (
+  <fieldset class="row many">
+    <legend class="hidden">Do with those chosen</legend>
+    <input name="tag" placeholder="tag" aria-label="Tag for those chosen" />
+    <button type="submit" name="do" value="tag">
+      Tag
+    </button>
+    <input name="event" placeholder="event" aria-label="Event for those chosen" />
+    <button type="submit" name="do" value="event">
+      Send
+    </button>
+    <button class="danger" type="submit" name="do" value="terminate">
+      Terminate …
+    </button>
+  </fieldset>
+)
+
+const Nothing: FC<{ readonly filters: Filters }> = ({ filters }) =>
+  Object.keys(filters).length === 0 ? (
+    <Empty command={`curl --json '{"fluxName":"ApprovalWithTimeout"}' localhost:8080/flux-api/examples/execute`}>
+      No context is unfinished. Start one with the form of a service, or with the API:
+    </Empty>
+  ) : (
+    <Empty>
+      Nothing matches. <a href="/inspector/contexts?status=all">All contexts that are kept</a>
+    </Empty>
+  )
+
+/** Of the stream: it has the filters of the list but those of pages and times. */
+function liveFilters(filters: Filters): string {
+  const { order: _order, limit: _limit, after: _after, before: _before, page: _page, ...others } = filters
+  return new URLSearchParams(others).toString()
+}

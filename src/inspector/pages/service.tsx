@@ -1,0 +1,144 @@
+// inspector/pages: one service: its diagram with how many contexts are in each state, and a form that starts one.
+import type { FC } from 'hono/jsx'
+import type { ServiceSchemaView } from '../../api/get-service-schema.ts'
+import type { ServicesView } from '../../api/list-services.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import type { Drawing } from '../diagram/drawing.ts'
+import { Diagram } from '../diagram/svg.tsx'
+import { controlsOf } from '../forms/controls.ts'
+import { Fields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
+import { contextsHref, serviceHref } from '../parts/links.ts'
+import { FormToken, Shell } from '../shell.tsx'
+import type { Visitor } from '../visitor.ts'
+
+export interface ServiceFacts {
+  readonly service: ServicesView['services'][number]
+  readonly schema: ServiceSchemaView
+  readonly definition: JsonObject
+  readonly drawing: Drawing | null
+  /** Unfinished contexts in each state. */
+  readonly counts: ReadonlyMap<string, number>
+}
+
+/** `refusal`: of a start that was sent. */
+export const ServicePage: FC<ServiceFacts & { readonly visitor: Visitor; readonly refusal: Refusal | null }> = ({
+  visitor,
+  service,
+  schema,
+  definition,
+  drawing,
+  counts,
+  refusal,
+}) => {
+  const { package: owner, fluxName, comment, states, file } = service
+  const hrefOf = (currentState: string) => contextsHref({ fluxName, currentState })
+  return (
+    <Shell
+      title={`${owner}/${fluxName}`}
+      place="Services"
+      visitor={visitor}
+      live={`fluxName=${encodeURIComponent(fluxName)}`}
+    >
+      <div class="head">
+        <h1 class="crumbs">
+          {owner} / <b>{fluxName}</b>
+        </h1>
+        {comment !== null && <p class="comment">{comment}</p>}
+        <p class="row faint" data-part="counts">
+          <a href={contextsHref({ fluxName })}>Unfinished contexts</a>
+          <a href={contextsHref({ fluxName, status: 'all' })}>All that are kept</a>
+          <code>{file}</code>
+        </p>
+      </div>
+      <div class="columns">
+        <div class="side">
+          <div data-part="diagram">
+            {drawing ? (
+              <Diagram drawing={drawing} marks={{ counts, hrefOf }} label={`Diagram of ${fluxName}`} />
+            ) : (
+              <StateList states={states} counts={counts} hrefOf={hrefOf} />
+            )}
+          </div>
+          <StartedBy service={service} />
+          <details>
+            <summary>Definition</summary>
+            <pre class="wide" tabindex={0}>
+              {JSON.stringify(definition, null, 2)}
+            </pre>
+          </details>
+        </div>
+        {visitor.mayInvoke && <StartForm visitor={visitor} service={service} schema={schema} refusal={refusal} />}
+      </div>
+    </Shell>
+  )
+}
+
+const StartForm: FC<{
+  readonly visitor: Visitor
+  readonly service: ServiceFacts['service']
+  readonly schema: ServiceSchemaView
+  readonly refusal: Refusal | null
+}> = ({ visitor, service, schema, refusal }) => {
+  const controls = controlsOf(schema.input)
+  return (
+    <section class="box" aria-labelledby="start">
+      <h2 id="start">Start</h2>
+      <form class="stack" method="post" action={`${serviceHref(service.package, service.fluxName)}/start`}>
+        <FormToken visitor={visitor} />
+        <RefusalNotice refusal={refusal} controls={controls} />
+        <Fields controls={controls} refusal={refusal} prefix="start" />
+        <div class="field">
+          <label for="start-tags">tags</label>
+          <input id="start-tags" name="tags" value={refusal?.values.get('tags')?.[0] ?? ''} autocomplete="off" />
+          <small>separated by commas</small>
+        </div>
+        <div>
+          <button class="primary" type="submit">
+            Start
+          </button>
+        </div>
+      </form>
+    </section>
+  )
+}
+
+const StartedBy: FC<{ readonly service: ServiceFacts['service'] }> = ({ service: { triggers, webhooks } }) => {
+  if (triggers.length === 0 && webhooks.length === 0) return null
+  return (
+    <section>
+      <h2>Started by</h2>
+      <ul>
+        {triggers.map((trigger) => (
+          <li>
+            event <code>{typeof trigger === 'string' ? trigger : JSON.stringify(trigger)}</code>
+          </li>
+        ))}
+        {webhooks.map(({ urlPath, httpMethods }) => (
+          <li>
+            <code>{`${Array.isArray(httpMethods) ? httpMethods.join('/') : 'POST'} /api${String(urlPath)}`}</code>{' '}
+            <a href={`/inspector/deliveries?urlPath=${encodeURIComponent(String(urlPath))}`}>deliveries</a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+const StateList: FC<{
+  readonly states: readonly string[]
+  readonly counts: ReadonlyMap<string, number>
+  readonly hrefOf: (state: string) => string
+}> = ({ states, counts, hrefOf }) => (
+  <table>
+    <tbody>
+      {states.map((name) => (
+        <tr>
+          <td>
+            <a href={hrefOf(name)}>{name}</a>
+          </td>
+          <td class="num">{counts.get(name) ?? 0}</td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)

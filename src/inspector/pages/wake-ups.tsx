@@ -1,0 +1,130 @@
+// inspector/pages: what is due in the next hour and in the next day, as charts, and what comes first.
+import type { FC } from 'hono/jsx'
+import type { ListedContext } from '../../api/list-contexts.ts'
+import { Empty } from '../parts/command.tsx'
+import { contextHref } from '../parts/links.ts'
+import { When } from '../parts/time.tsx'
+import { Shell } from '../shell.tsx'
+import type { Visitor } from '../visitor.ts'
+
+export interface WakeUpsFacts {
+  /** Contexts that are due at any time before the end of the day to come. */
+  readonly due: readonly ListedContext[]
+  /** Whether there are more than were read. */
+  readonly isCut: boolean
+}
+
+const HOUR_MS = 3_600_000
+const RANGES = [
+  { title: 'The next hour', ms: HOUR_MS, bars: 60, each: 'minute' },
+  { title: 'The next day', ms: 24 * HOUR_MS, bars: 48, each: 'half hour' },
+]
+const CHART = { width: 960, height: 120 }
+const MAX_LISTED = 50
+
+export const WakeUpsPage: FC<WakeUpsFacts & { readonly visitor: Visitor }> = ({ visitor, due, isCut }) => {
+  const first = due
+    .filter(({ nextRun }) => nextRun !== null)
+    .toSorted((one, other) => (one.nextRun ?? 0) - (other.nextRun ?? 0))
+    .slice(0, MAX_LISTED)
+  return (
+    <Shell title="Wake-ups" place="Wake-ups" visitor={visitor} live="status=WAITING_UNTIL">
+      <div class="head">
+        <h1>Wake-ups</h1>
+        <p class="faint">Contexts that wait until a time, and when that is.</p>
+        {isCut && <p class="notice">There are more than these charts count.</p>}
+      </div>
+      {due.length === 0 ? (
+        <Empty>Nothing is due within a day. A transition with a "wait" makes a context wait until a time.</Empty>
+      ) : (
+        <div class="side" data-part="due">
+          {RANGES.map((range) => (
+            <Chart range={range} due={due} now={visitor.now} />
+          ))}
+          <List contexts={first} now={visitor.now} />
+        </div>
+      )}
+    </Shell>
+  )
+}
+
+const Chart: FC<{
+  readonly range: (typeof RANGES)[number]
+  readonly due: readonly ListedContext[]
+  readonly now: number
+}> = ({ range: { title, ms, bars, each }, due, now }) => {
+  const counts = Array.from({ length: bars }, () => 0)
+  for (const { nextRun } of due) {
+    const bar = Math.max(0, Math.floor((((nextRun ?? now) - now) / ms) * bars))
+    if (bar < bars) counts[bar] = (counts[bar] ?? 0) + 1
+  }
+  const most = Math.max(1, ...counts)
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const width = CHART.width / bars
+  return (
+    <section>
+      <h2>{title}</h2>
+      <p class="faint">{`${total.toLocaleString('en')} due, at most ${most.toLocaleString('en')} in a ${each}`}</p>
+      <div class="scroll" tabindex={0}>
+        <svg
+          class="chart"
+          viewBox={`0 0 ${CHART.width} ${CHART.height}`}
+          width={CHART.width}
+          height={CHART.height}
+          role="img"
+          aria-label={`${title}: ${total} due`}
+        >
+          {counts.map((count, index) => {
+            const height = count === 0 ? 1 : Math.max(3, (count / most) * (CHART.height - 4))
+            return (
+              <rect
+                x={(index * width + 1).toFixed(1)}
+                y={CHART.height - height}
+                width={(width - 2).toFixed(1)}
+                height={height}
+              >
+                <title>{`${count} in ${each} ${index + 1}`}</title>
+              </rect>
+            )
+          })}
+        </svg>
+      </div>
+    </section>
+  )
+}
+
+const List: FC<{ readonly contexts: readonly ListedContext[]; readonly now: number }> = ({ contexts, now }) => (
+  <section>
+    <h2>First</h2>
+    <div class="scroll">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col" class="num">
+              due
+            </th>
+            <th scope="col" class="num">
+              id
+            </th>
+            <th scope="col">service</th>
+            <th scope="col">state</th>
+          </tr>
+        </thead>
+        <tbody>
+          {contexts.map(({ id, nextRun, fluxName, currentState }) => (
+            <tr data-row id={`due-${id}`}>
+              <td class="num">{nextRun !== null && <When at={nextRun} now={now} />}</td>
+              <td class="num mono">
+                <a href={contextHref(id)} data-open>
+                  {id}
+                </a>
+              </td>
+              <td>{fluxName}</td>
+              <td>{currentState}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </section>
+)

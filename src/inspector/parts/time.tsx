@@ -1,0 +1,47 @@
+// inspector/parts: times and durations, for people.
+import type { FC } from 'hono/jsx'
+
+const UNITS = [
+  { ms: 86_400_000, unit: 'd' },
+  { ms: 3_600_000, unit: 'h' },
+  { ms: 60_000, unit: 'min' },
+  { ms: 1000, unit: 's' },
+] as const
+
+/** With its two largest units: `23 h 41 min`. */
+export function durationText(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+  const at = UNITS.findIndex((unit) => ms >= unit.ms)
+  const [large, small] = UNITS.slice(at, at + 2)
+  if (!large) return '0 s'
+  if (!small) {
+    const seconds = ms / large.ms
+    return `${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)} s`
+  }
+  const whole = Math.floor(ms / large.ms)
+  const rest = Math.floor((ms % large.ms) / small.ms)
+  return rest === 0 ? `${whole} ${large.unit}` : `${whole} ${large.unit} ${rest} ${small.unit}`
+}
+
+/** `12 s ago`, `in 4 s`. */
+export const relativeText = (at: number, now: number): string =>
+  at <= now ? `${durationText(now - at)} ago` : `in ${durationText(at - now)}`
+
+/** Largest time of a Date. */
+const MAX_TIME_MS = 8.64e15
+
+export const isoOf = (at: number): string => (Math.abs(at) <= MAX_TIME_MS ? new Date(at).toISOString() : String(at))
+
+/** Relative, with the absolute time as its title. Scripts show both in the zone of the reader. */
+export const When: FC<{ readonly at: number; readonly now: number }> = ({ at, now }) => (
+  <time datetime={isoOf(at)} title={isoOf(at)} data-at={at}>
+    {relativeText(at, now)}
+  </time>
+)
+
+/** The time of day, with the whole as its title. `precise`: with milliseconds. */
+export const Clock: FC<{ readonly at: number; readonly precise?: boolean }> = ({ at, precise = false }) => (
+  <time datetime={isoOf(at)} title={isoOf(at)} data-clock={precise ? 'ms' : 's'}>
+    {isoOf(at).slice(11, precise ? 23 : 19)}
+  </time>
+)

@@ -1,0 +1,83 @@
+// inspector/routes: the page of a context, and its forms.
+import type { Context, Hono } from 'hono'
+import { notFound, FluxError } from '../../model/failure.ts'
+import { controlsOf, inputOf } from '../forms/controls.ts'
+import type { FormValues } from '../host.ts'
+import { ContextPage, TABS, type ContextFacts } from '../pages/context/context.tsx'
+import type { SentForm } from '../pages/context/actions.tsx'
+import { contextHref } from '../parts/links.ts'
+import type { Visitor } from '../visitor.ts'
+import { documentOf, type Pages } from './pages.ts'
+
+export function addContextPage(app: Hono, pages: Pages): void {
+  app.get('/contexts/:id', (c) => show(c, pages, { visitor: pages.visitor(c), sent: null, status: 200 }))
+  app.post('/contexts/:id/events', async (c) => {
+    const visitor = pages.visitor(c)
+    const form = await pages.form(c)
+    const refused = await pages.refusedBy(form, () => send(visitor, idOf(c), form))
+    if (refused === null) return c.redirect(contextHref(idOf(c)), 303)
+    const sent = { event: form.get('event')?.[0] ?? '', refusal: refused.refusal }
+    return show(c, pages, { visitor, sent, status: refused.status })
+  })
+  app.post('/contexts/:id/tags', async (c) => {
+    const { api } = pages.visitor(c)
+    const form = await pages.form(c)
+    const request = { contextId: idOf(c), tag: [form.get('tag')?.[0] ?? ''] }
+    if (form.get('do')?.[0] === 'remove') await api.removeTags(request)
+    else await api.addTags(request)
+    return c.redirect(contextHref(idOf(c)), 303)
+  })
+  app.post('/contexts/:id/terminate', async (c) => {
+    const { api } = pages.visitor(c)
+    await pages.form(c)
+    await api.terminate({ contextId: idOf(c) })
+    return c.redirect(contextHref(idOf(c)), 303)
+  })
+}
+
+/** @throws FluxError `notFound` for what is no id */
+function idOf(c: Context): number {
+  const text = c.req.param('id') ?? ''
+  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  if (id < 1 || !Number.isSafeInteger(id)) throw notFound(`there is no context ${text}`)
+  return id
+}
+
+/** @throws FluxError also for fields that are no JSON */
+async function send({ api }: Visitor, contextId: number, form: FormValues): Promise<void> {
+  const event = form.get('event')?.[0] ?? ''
+  const { events } = await api.getContextEvents({ contextId })
+  const schema = events.find((each) => each.event === event)?.input
+  const { input, errors } = inputOf(controlsOf(schema ?? {}), form)
+  if (errors.length > 0) throw new FluxError({ kind: 'invalid', detail: 'the input can not be read', errors })
+  await api.sendEvent({ contextId, event, input, untyped: true })
+}
+
+interface Shown {
+  readonly visitor: Visitor
+  readonly sent: SentForm | null
+  readonly status: number
+}
+
+async function show(c: Context, pages: Pages, { visitor, sent, status }: Shown): Promise<Response> {
+  const facts = await factsOf(c, pages, visitor)
+  return documentOf(c, <ContextPage {...facts} visitor={visitor} sent={sent} />, status)
+}
+
+async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<ContextFacts> {
+  const contextId = idOf(c)
+  const tab = TABS.find((name) => name === c.req.query('tab')) ?? 'Timeline'
+  const [context, events, definition] = await Promise.all([
+    api.getContext({ contextId, snapshot: tab === 'Snapshot' }),
+    api.getContextEvents({ contextId }),
+    api.getDefinition({ contextId }).catch(nullIfLost),
+  ])
+  const drawing = definition && pages.drawings.of(context.definition, definition)
+  return { context, events, definition, drawing, tab, state: c.req.query('state') ?? null }
+}
+
+/** The definition of an old context may be lost; the rest is shown all the same. */
+function nullIfLost(error: unknown): null {
+  if (error instanceof FluxError && error.failure.kind === 'notFound') return null
+  throw error
+}

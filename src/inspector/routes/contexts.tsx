@@ -1,0 +1,133 @@
+// inspector/routes: the list of contexts, what is done with many of them, wake-ups, and finding.
+import type { Context, Hono } from 'hono'
+import { malformed, notFound } from '../../model/failure.ts'
+import { DEEDS, type Run } from '../many-runs.ts'
+import { ContextsPage } from '../pages/contexts.tsx'
+import { AskPage, RunPage } from '../pages/many.tsx'
+import { WakeUpsPage } from '../pages/wake-ups.tsx'
+import { contextHref, contextsHref } from '../parts/links.ts'
+import type { Visitor } from '../visitor.ts'
+import { parametersOf, requestOf, withoutPage } from './filters.ts'
+import { documentOf, type Pages } from './pages.ts'
+
+const PAGE_LIMIT = 50
+/** Contexts that the charts count. */
+const MAX_DUE = 5000
+const DAY_MS = 86_400_000
+/** Contexts that are asked for at once. */
+const STRIDE = 1000
+
+export function addContextsPages(app: Hono, pages: Pages): void {
+  app.get('/contexts', (c) => list(c, pages))
+  app.post('/contexts/many', (c) => many(c, pages))
+  app.get('/runs/:id', (c) => documentOf(c, <RunPage visitor={pages.visitor(c)} run={runOf(c, pages)} />))
+  app.post('/runs/:id/stop', async (c) => {
+    pages.visitor(c)
+    await pages.form(c)
+    pages.runs.stop(runOf(c, pages).id)
+    return c.redirect(`/inspector/runs/${c.req.param('id')}`, 303)
+  })
+  app.get('/find', (c) => find(c, pages.visitor(c)))
+  app.get('/wake-ups', async (c) => {
+    const visitor = pages.visitor(c)
+    return documentOf(c, <WakeUpsPage visitor={visitor} {...await dueIn(visitor)} />)
+  })
+}
+
+async function list(c: Context, pages: Pages): Promise<Response> {
+  const visitor = pages.visitor(c)
+  const { api } = visitor
+  const parameters = parametersOf(c)
+  const filters = withoutPage(parameters)
+  const isOldestFirst = parameters['order'] === 'asc'
+  const cursor = isOldestFirst ? 'after' : 'before'
+  const from = parameters[cursor]
+  const request = requestOf(filters)
+  const [{ contexts, next }, counted, { services }] = await Promise.all([
+    api.listPage({
+      ...request,
+      order: isOldestFirst ? 'asc' : 'desc',
+      limit: PAGE_LIMIT,
+      view: 'summary',
+      ...(from !== undefined && { [cursor]: Number(from) }),
+    }),
+    api.countContexts({ ...request, status: undefined, by: 'status' }),
+    api.listServices({}),
+  ])
+  const kept = isOldestFirst ? { ...filters, order: 'asc' } : filters
+  const facts = {
+    filters: kept,
+    contexts,
+    next: next === null ? null : contextsHref({ ...kept, [cursor]: String(next) }),
+    counts: counted.counts,
+    services: [...new Set(services.map(({ fluxName }) => fluxName))],
+    notice: parameters['done'] ?? null,
+  }
+  return documentOf(c, <ContextsPage {...facts} visitor={visitor} />)
+}
+
+/** Asks whether it is meant, then begins. */
+async function many(c: Context, pages: Pages): Promise<Response> {
+  const visitor = pages.visitor(c)
+  const form = await pages.form(c)
+  const textOf = (name: string) => form.get(name)?.[0] ?? ''
+  const deed = DEEDS.find((each) => each === textOf('do'))
+  if (deed === undefined) throw malformed('it is not known what is to be done')
+  const word = textOf('with') || textOf(deed === 'untag' ? 'tag' : deed)
+  if (deed !== 'terminate' && word === '') throw malformed(deed === 'event' ? 'name the event' : 'name the tag')
+  const ids = (form.get('id') ?? []).map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)
+  const back = listPath(textOf('back'))
+  const filters = Object.fromEntries(new URL(back, 'http://host').searchParams)
+  const filter = requestOf(withoutPage(filters))
+  const status = filter.status ?? UNFINISHED
+  const matched = (await visitor.api.countContexts({ ...filter, status, by: 'status' })).total
+  if (textOf('sure') !== 'yes') {
+    const words =
+      new URLSearchParams(withoutPage(filters)).toString().replaceAll('&', ', ') || 'all that are unfinished'
+    const asked = { deed, with: word, ids, matched, filters: words, back }
+    return documentOf(c, <AskPage {...asked} visitor={visitor} />)
+  }
+  const isChosen = textOf('scope') === 'chosen'
+  const chosen = isChosen ? { ids } : { filter: { ...filter, status } }
+  const run = pages.runs.start(visitor.api, { deed, with: word, chosen, matched: isChosen ? ids.length : matched })
+  return c.redirect(`/inspector/runs/${run.id}`, 303)
+}
+
+const UNFINISHED = ['RUNNING', 'WAITING', 'WAITING_UNTIL']
+
+const listPath = (path: string): string => (path.startsWith('/inspector/contexts?') ? path : '/inspector/contexts')
+
+/** Where one context, or a list of them, is found under a text. */
+async function find(c: Context, { api }: Visitor): Promise<Response> {
+  const text = (c.req.query('q') ?? '').trim()
+  if (/^\d{1,16}$/.test(text)) return c.redirect(contextHref(Number(text)), 302)
+  const { services } = await api.listServices({})
+  const isService = services.some(({ fluxName }) => fluxName === text)
+  if (isService) return c.redirect(contextsHref({ fluxName: text }), 302)
+  const byKey = await api.listPage({ key: text, limit: 1 })
+  return c.redirect(contextsHref(byKey.contexts.length > 0 ? { key: text } : { tag: text }), 302)
+}
+
+/** @throws FluxError `notFound` */
+function runOf(c: Context, pages: Pages): Run {
+  const run = pages.runs.get(c.req.param('id') ?? '')
+  if (!run) throw notFound('there is no such run: it was forgotten, or the server was started again')
+  return run
+}
+
+async function dueIn({ api, now }: Visitor) {
+  const due = []
+  let after: number | undefined
+  for (;;) {
+    const page = await api.listPage({
+      status: ['WAITING_UNTIL'],
+      dueBefore: now + DAY_MS,
+      view: 'summary',
+      limit: STRIDE,
+      ...(after !== undefined && { after }),
+    })
+    due.push(...page.contexts)
+    if (page.next === null || due.length >= MAX_DUE) return { due, isCut: page.next !== null }
+    after = page.next
+  }
+}

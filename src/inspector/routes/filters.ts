@@ -1,0 +1,44 @@
+// inspector/routes: the filters in the address of a list, as the calls take them.
+import type { Context } from 'hono'
+import type { CountRequest } from '../../api/count-contexts.ts'
+import type { Filters } from '../pages/contexts.tsx'
+
+/** Of a page, and not of what is listed. */
+const NOT_FILTERS: ReadonlySet<string> = new Set(['order', 'limit', 'after', 'before', 'page', 'done', 'view'])
+
+/** The parameters that are not empty; values of a repeated one are joined by commas. */
+export function parametersOf(c: Context): Filters {
+  return Object.fromEntries(
+    Object.entries(c.req.queries())
+      .map(([name, values]) => [name, values.filter((value) => value !== '').join(',')] as const)
+      .filter(([, value]) => value !== ''),
+  )
+}
+
+export const withoutPage = (parameters: Filters): Filters =>
+  Object.fromEntries(Object.entries(parameters).filter(([name]) => !NOT_FILTERS.has(name)))
+
+/** What is not known is left out: an old link may have it. */
+export function requestOf(parameters: Filters): Omit<CountRequest, 'by'> {
+  const { tag, paused, parent, startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore } =
+    parameters
+  const { fluxName, key, status, currentState, startState, errorType, dueBefore } = parameters
+  return {
+    fluxName,
+    key,
+    status,
+    currentState,
+    startState,
+    errorType,
+    tag: tag?.split(','),
+    paused: paused === undefined ? undefined : paused === 'true',
+    parent: parent === undefined ? undefined : Number(parent),
+    startedAfter,
+    startedBefore,
+    updatedAfter,
+    updatedBefore,
+    endedAfter,
+    endedBefore,
+    dueBefore,
+  }
+}

@@ -1,0 +1,115 @@
+// inspector/routes: what the routes of all pages share: who looks at them, their forms, and how they answer.
+import type { Context } from 'hono'
+import { ANONYMOUS, denial, type Caller } from '../../model/caller.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Drawings } from '../diagram/drawing.ts'
+import type { Refusal } from '../forms/fields.tsx'
+import type { FormValues, InspectorOptions, PageHost } from '../host.ts'
+import type { ManyRuns } from '../many-runs.ts'
+import { checkFormToken, formTokenOf, type Sessions } from '../sessions.ts'
+import { mayInvoke, type Visitor } from '../visitor.ts'
+
+interface PagesParts {
+  readonly options: InspectorOptions
+  readonly host: PageHost
+  readonly sessions: Sessions
+  readonly drawings: Drawings
+  readonly runs: ManyRuns
+}
+
+/** A form whose request was refused, and the status of the answer that shows it again. */
+export interface Refused {
+  readonly refusal: Refusal
+  readonly status: number
+}
+
+export class Pages {
+  readonly #parts: PagesParts
+
+  constructor(parts: PagesParts) {
+    this.#parts = parts
+  }
+
+  get log(): Log {
+    return this.#parts.options.log
+  }
+
+  get runs(): ManyRuns {
+    return this.#parts.runs
+  }
+
+  get drawings(): Drawings {
+    return this.#parts.drawings
+  }
+
+  statusOf(failure: Failure): number {
+    return this.#parts.host.statusOf(failure)
+  }
+
+  /** @throws FluxError when they may not see the pages */
+  visitor(c: Context): Visitor {
+    const { options, sessions } = this.#parts
+    const caller = sessions.callerOf(c)
+    const failure = options.requireAuth ? denial(caller, 'read') : null
+    if (failure) throw new FluxError(failure)
+    return this.#visitorOf(c, caller)
+  }
+
+  /** Somebody of whom nothing is known, who sees no data. */
+  stranger(c: Context): Visitor {
+    return { ...this.#visitorOf(c, ANONYMOUS), mayInvoke: false }
+  }
+
+  /** The fields of a form of this browser's. @throws FluxError when it is another's, or can't be read */
+  async form(c: Context): Promise<FormValues> {
+    const { host } = this.#parts
+    host.checkCall(c)
+    const form = await host.readForm(c)
+    checkFormToken(c, form.get('$form')?.[0])
+    return form
+  }
+
+  /** null: it went well. @throws what is not told in the form */
+  async refusedBy(values: FormValues, run: () => Promise<unknown>): Promise<Refused | null> {
+    try {
+      await run()
+      return null
+    } catch (error) {
+      if (!(error instanceof FluxError) || !TOLD.has(error.failure.kind)) throw error
+      const { failure } = error
+      const errors = 'errors' in failure ? (failure.errors ?? []) : []
+      return { refusal: { values, detail: failure.detail, errors }, status: this.statusOf(failure) }
+    }
+  }
+
+  #visitorOf(c: Context, caller: Caller): Visitor {
+    const { options, sessions } = this.#parts
+    return {
+      caller,
+      api: options.api(caller),
+      formToken: formTokenOf(c),
+      hasSession: sessions.hasSession(c),
+      mayInvoke: mayInvoke(caller, options.requireAuth),
+      now: options.now(),
+      version: options.version,
+    }
+  }
+}
+
+/** Refusals that the form shows again, with what was typed. */
+const TOLD: ReadonlySet<Failure['kind']> = new Set([
+  'invalid',
+  'malformed',
+  'conflict',
+  'busy',
+  'overloaded',
+  'forbidden',
+])
+
+/** A page, with the headers that were set. */
+export const documentOf = (c: Context, page: { toString(): string }, status = 200): Response =>
+  c.body(
+    `<!doctype html>${page.toString()}`,
+    new Response(null, { status, headers: { 'content-type': 'text/html; charset=utf-8' } }),
+  )

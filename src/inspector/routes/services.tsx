@@ -1,0 +1,64 @@
+// inspector/routes: the pages of services, and the form that starts one.
+import type { Context, Hono } from 'hono'
+import { FluxError, notFound } from '../../model/failure.ts'
+import { controlsOf, inputOf } from '../forms/controls.ts'
+import type { FormValues } from '../host.ts'
+import { ServicePage, type ServiceFacts } from '../pages/service.tsx'
+import { ServicesPage } from '../pages/services.tsx'
+import { contextHref } from '../parts/links.ts'
+import type { Visitor } from '../visitor.ts'
+import { documentOf, type Pages } from './pages.ts'
+
+export function addServicePages(app: Hono, pages: Pages): void {
+  app.get('/', async (c) => {
+    const visitor = pages.visitor(c)
+    return documentOf(c, <ServicesPage visitor={visitor} view={await visitor.api.listServices({})} />)
+  })
+  app.get('/services/:package/:fluxName', async (c) => {
+    const visitor = pages.visitor(c)
+    return documentOf(c, <ServicePage {...await factsOf(c, pages, visitor)} visitor={visitor} refusal={null} />)
+  })
+  app.post('/services/:package/:fluxName/start', async (c) => {
+    const visitor = pages.visitor(c)
+    const form = await pages.form(c)
+    let started = 0
+    const refused = await pages.refusedBy(form, async () => {
+      started = await start(visitor, nameOf(c), form)
+    })
+    if (refused === null) return c.redirect(contextHref(started), 303)
+    const facts = await factsOf(c, pages, visitor)
+    return documentOf(c, <ServicePage {...facts} visitor={visitor} refusal={refused.refusal} />, refused.status)
+  })
+}
+
+const nameOf = (c: Context) => ({ package: c.req.param('package') ?? '', fluxName: c.req.param('fluxName') ?? '' })
+
+async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<ServiceFacts> {
+  const name = nameOf(c)
+  const [{ services }, schema, definition, counted] = await Promise.all([
+    api.listServices({}),
+    api.getServiceSchema(name),
+    api.getDefinition(name),
+    api.countContexts({ fluxName: name.fluxName, by: 'currentState' }),
+  ])
+  const service = services.find(({ package: owner, fluxName }) => owner === name.package && fluxName === name.fluxName)
+  if (!service) throw notFound(`package '${name.package}' has no service '${name.fluxName}'`)
+  const drawing = pages.drawings.of(service.definition, definition)
+  return { service, schema, definition, drawing, counts: new Map(Object.entries(counted.counts)) }
+}
+
+/** The id of the context. @throws FluxError also for fields that are no JSON */
+async function start(
+  { api }: Visitor,
+  name: { readonly package: string; readonly fluxName: string },
+  form: FormValues,
+): Promise<number> {
+  const schema = await api.getServiceSchema(name)
+  const { input, errors } = inputOf(controlsOf(schema.input), form)
+  if (errors.length > 0) throw new FluxError({ kind: 'invalid', detail: 'the input can not be read', errors })
+  const tags = (form.get('tags')?.[0] ?? '')
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '')
+  return (await api.execute({ ...name, input, tags, untyped: true })).contextId
+}

@@ -1,0 +1,11 @@
+#!lua flags=no-writes
+-- Lists the servers whose heartbeats the partition has.
+--
+-- Keys  owners
+--
+-- Returns {now, id, last heartbeat, id, last heartbeat, …}, in milliseconds; 1,000 servers at most
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = redis.call('ZREVRANGE', owners, 0, 999, 'WITHSCORES')
+table.insert(found, 1, now)
+return found
