@@ -1,7 +1,6 @@
 // engine: what the calls use of the engine.
 import { CountBound } from '../model/count-bound.ts'
 import type { CallParts } from './calls/call-env.ts'
-import { KnownServices } from './calls/known-services.ts'
 import { ServiceCounts } from './calls/service-counts.ts'
 import { KnownServices } from './calls/known-services.ts'
 import { StartTimes } from './calls/start-times.ts'
