@@ -5,7 +5,7 @@ import { momentOf } from '../model/moment.ts'
 import { contextKey, flag, id, name, tags } from './fields.ts'
 
 /** Every status. */
-export const ALL_STATUSES = 'all'
+const ALL_STATUSES = 'all'
 
 const isStatus = (text: unknown): text is Status => CONTEXT_STATUSES.some((status) => status === text)
 
@@ -17,7 +17,7 @@ const statuses = z
       const some = listed(given).filter((status) => status !== '')
       return some.length > 0 && some.every((status) => status === ALL_STATUSES || isStatus(status))
     },
-    { error: `must be one of ${CONTEXT_STATUSES.join(', ')}, or ${ALL_STATUSES}` },
+    { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` },
   )
   .transform((given) => {
     const some = listed(given)

@@ -134,6 +134,17 @@ async function start(parts: Start): Promise<Server> {
   const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
   const budgets = { waiting: memory.waiting, unverified: memory.unverified }
   const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, ...budgets }
+  const health = healthOf(engine, storage)
+  opened.health = health
+  const inspectorOptions = {
+    api: engine.api,
+    authenticate: tokens.authenticate,
+    requireAuth,
+    now: clock.now,
+    log,
+    version: about.version,
+    health: health.health,
+  }
   const app = createApp({
     ...limits,
     clock,

@@ -83,7 +83,7 @@ test.each<[Method, object, string, string, string, string]>([
     'GET contexts?status=TIRED',
     'malformed',
     '/status',
-    'must be one of RUNNING, WAITING, WAITING_UNTIL, COMPLETED, FAILED, TERMINATED, or all',
+    'must be one of RUNNING, WAITING, WAITING_UNTIL, COMPLETED, FAILED, TERMINATED',
   ],
   [
     'getContext',

@@ -43,6 +43,7 @@ const store: Store = {
   sweepRows: silent,
   newest: silent,
   count: silent,
+  servers: silent,
   log: silent,
   list: silent,
   select: silent,

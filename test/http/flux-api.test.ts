@@ -421,6 +421,30 @@ async function linkOf(path: string, size: number): Promise<string | null> {
 }
 
 describe('the link to the next page', () => {
+  test('carries order, times and statuses, and under desc the id as before', async () => {
+    const given = await linkOf(
+      '/flux-api/contexts?order=desc&view=summary&status=WAITING,FAILED&status=RUNNING&startedAfter=2026-01-01&dueBefore=1767225600000' +
+        '&updatedBefore=2026-01-01T01:00%2B01:00&errorType=a%26b&parent=7&paused=false&after=3&before=99&limit=3',
+      3,
+    )
+    const [, target = ''] = /^<(\/flux-api\/contexts\?.*)>; rel="next"$/.exec(given ?? '') ?? []
+    const { searchParams } = new URL(target, 'http://localhost')
+    expect(Object.fromEntries(searchParams)).toEqual({
+      order: 'desc',
+      view: 'summary',
+      status: 'WAITING,FAILED,RUNNING',
+      startedAfter: '1767225600000',
+      updatedBefore: '1767225600000',
+      dueBefore: '1767225600000',
+      errorType: 'a&b',
+      parent: '7',
+      paused: 'false',
+      after: '3',
+      before: '13',
+      limit: '3',
+    })
+  })
+
   test('carries the filters, and the last id instead of the page', async () => {
     const given = await linkOf(
       '/flux-api/contexts?fluxName=a%26b&tag=x&tag=%C3%BC&status=FAILED&currentState=c&startState=s&limit=3&page=4',

@@ -1,4 +1,5 @@
 // What the tests of the HTTP room share: an api that remembers its calls, and an application around it.
+import { Hono } from 'hono'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTokens } from '../../src/access/authenticate.ts'
@@ -151,6 +152,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     },
     secrets: NO_SECRETS,
     publicUrl: null,
+    inspector: () => new Hono(),
     webhookTimeout: 1000,
     maxParts: 100,
     requireAuth: false,

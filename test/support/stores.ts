@@ -27,6 +27,7 @@ export const emptyStore = (verbs: Partial<Store> = {}): Store => ({
   sweepRows: () => Promise.resolve(0),
   newest: () => Promise.resolve(null),
   count: () => Promise.resolve(0),
+  servers: () => Promise.resolve([]),
   log: () => Promise.resolve([]),
   list: () => Promise.resolve([]),
   select: () => Promise.resolve({ contexts: [], rest: null }),

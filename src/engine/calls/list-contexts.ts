@@ -15,13 +15,13 @@ import { listRequest } from './requests.ts'
 import { selectionOf, type Selected } from './selection.ts'
 
 /** Limits of one read from the store: contexts, and approximate characters. */
-const STRIDE = { contexts: 256, characters: 256 * 1024 }
+const STRIDE = { contexts: 256, tested: 128, characters: 256 * 1024 }
 /** Views that are made concurrently: each may load a thousand moves. */
 const VIEWS = 8
 /** Characters of stored contexts after which a page ends early, unless the caller passes `fits`. */
 const PAGE_CHARACTERS = 2 * 1024 * 1024
 /** Contexts, and characters of them, that are read for a page because the store does not know the times asked for. */
-const MAX_READ = { contexts: 768, characters: 1024 * 1024 }
+const MAX_READ = { contexts: 384, characters: 1024 * 1024 }
 
 /** Times that the store may examine as many contexts as it may at once, for one page. */
 const MAX_SHORT = 2
@@ -82,7 +82,7 @@ class Page {
     const { selection, test } = this.#given
     const contexts = this.#contexts
     for (let [looked, short] = [0, 0]; ;) {
-      const asked = test === null ? Math.min(STRIDE.contexts, limit - contexts.length) : STRIDE.contexts
+      const asked = test === null ? Math.min(STRIDE.contexts, limit - contexts.length) : STRIDE.tested
       const bounds = order === 'asc' ? { after: this.#behind, before } : { after, before: this.#behind }
       const skip = test === null ? this.#skip : 0
       const query = { ...selection, ...bounds, order, limit: asked, skip, characters: STRIDE.characters }
@@ -105,16 +105,17 @@ class Page {
   /** True when the page is full. */
   async #add(stored: readonly StoredContext[]): Promise<boolean> {
     const { limit } = this.#request
-    const [{ fits }, contexts] = [this.#given, this.#contexts]
-    for (let place = 0; place < stored.length; place += VIEWS) {
-      const some = stored.slice(place, place + VIEWS)
+    const [{ fits, test }, contexts] = [this.#given, this.#contexts]
+    for (const { parts } of stored) this.#read += charactersOf(parts)
+    const matches = test === null ? stored : stored.filter((context) => this.#passes(context, test))
+    for (let place = 0; place < matches.length; place += VIEWS) {
+      const some = matches.slice(place, place + VIEWS)
       const views = await Promise.all(some.map((context) => this.#viewOf(context)))
       for (const [index, context] of some.entries()) {
-        const [length, view] = [charactersOf(context.parts), views[index]]
-        this.#read += length
+        const view = views[index]
         if (view && this.#skip > 0) this.#skip -= 1
         else if (view) {
-          this.#size += length
+          this.#size += charactersOf(context.parts)
           const fit = fits ? await fits(view) : this.#size <= PAGE_CHARACTERS
           if (!fit && contexts.length > 0) return true
           contexts.push(view)
@@ -126,16 +127,23 @@ class Page {
     return false
   }
 
+  /** Of a damaged one, the view tells. */
+  #passes(context: StoredContext, test: (context: StoredContext) => boolean): boolean {
+    try {
+      return test(context)
+    } catch {
+      return true
+    }
+  }
+
   /**
-   * The view of a context; null: it doesn't pass, it cannot be shown, or this caller may not see it: services are
-   * checked again here, because the index keys reflect the services at the start of the list, and contexts written by
+   * The view of a context; null: it cannot be shown, or this caller may not see it. Services are checked again here, because the index keys reflect the services at the start of the list, and contexts written by
    * older versions have fewer keys.
    */
   async #viewOf(stored: StoredContext): Promise<ListedContext | null> {
     const { log } = this.#env
-    const [{ test, isLimited }, isSummary] = [this.#given, this.#request.view === 'summary']
+    const [{ isLimited }, isSummary] = [this.#given, this.#request.view === 'summary']
     try {
-      if (test?.(stored) === false) return null
       const record = isSummary ? decodeSummary(stored) : decodeRecord(stored)
       // Redaction may take long if there are many secrets, even if the view is small.
       await breathe(record.request === null && record.inherited === null ? charactersOf(stored.parts) : Infinity)
@@ -152,8 +160,9 @@ class Page {
   }
 }
 
-/** Without data, states and history. */
-function summaryOf({ error, ...view }: ContextView): ListedContext {
+/** Without data, states and history. The order of fields stays, which matters in XML. */
+function summaryOf(view: ContextView): ListedContext {
+  const { error } = view
   const summary: ListedContext = { ...view, error: error && { message: error.message, type: error.type } }
   for (const name of NOT_IN_SUMMARY) Reflect.deleteProperty(summary, name)
   return summary

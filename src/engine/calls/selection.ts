@@ -3,7 +3,7 @@
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import type { Selection } from '../../ports/selection.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import { momentsOf } from '../record/decode.ts'
+import { startedAtOf, updatedAtOf } from '../record/decode.ts'
 import { keysOfList, PAUSED, type KeyFilters } from '../record/index-keys.ts'
 import type { CallEnv } from './call-env.ts'
 import { hiddenFrom } from './hidden.ts'
@@ -54,12 +54,12 @@ export async function selectionOf(
     ended: hasEnds ? { after: endedAfter, before: endedBefore } : undefined,
     windows: windows ?? undefined,
   }
-  const isTested = [startedAfter, startedBefore, updatedAfter, updatedBefore].some((time) => time !== undefined)
-  const test = (context: StoredContext) => {
-    const { startedAt, updatedAt } = momentsOf(context)
-    return isBetween(startedAt, startedAfter, startedBefore) && isBetween(updatedAt, updatedAfter, updatedBefore)
-  }
-  return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
+  const asksStart = startedAfter !== undefined || startedBefore !== undefined
+  const asksUpdate = updatedAfter !== undefined || updatedBefore !== undefined
+  const test = (context: StoredContext) =>
+    (!asksStart || isBetween(startedAtOf(context), startedAfter, startedBefore)) &&
+    (!asksUpdate || isBetween(updatedAtOf(context), updatedAfter, updatedBefore))
+  return { selection, test: asksStart || asksUpdate ? test : null, isLimited: hidden.length > 0 }
 }
 
 const isBetween = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before

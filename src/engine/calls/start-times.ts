@@ -3,7 +3,7 @@
 import type { ContextId } from '../../model/context.ts'
 import type { IdRange, TimeRange } from '../../ports/selection.ts'
 import type { Store } from '../../ports/store.ts'
-import { momentsOf } from '../record/decode.ts'
+import { startedAtOf } from '../record/decode.ts'
 
 /**
  * Contexts whose ids or times are so close to a bound are not left out: their starts may have been decided in another
@@ -74,7 +74,7 @@ export class StartTimes {
     const { contexts } = await this.#store.select({ any: [[]], windows, after: id - 1, order: 'asc', limit: 1 })
     const [context] = contexts
     if (!context) return null
-    const found = { id: context.id, startedAt: momentsOf(context).startedAt }
+    const found = { id: context.id, startedAt: startedAtOf(context) }
     if (this.#known.size >= MAX_KNOWN) this.#known.clear()
     this.#known.set(name, found)
     return found

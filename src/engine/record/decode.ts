@@ -129,15 +129,21 @@ export function decodeSummary({ id, version, parts }: Pick<StoredContext, 'id' |
 
 const SUMMARY_PARTS = ['base', 'head', 'input', 'request', 'inherited'] as const
 
-/** When a context was started, and when it was last changed, epoch milliseconds. @throws FluxError `unreadable` */
-export function momentsOf({ id, parts }: Pick<StoredContext, 'id' | 'parts'>): {
-  readonly startedAt: number
-  readonly updatedAt: number
-} {
+/** When a context was started, epoch milliseconds. @throws FluxError `unreadable` */
+export function startedAtOf({ id, parts }: Pick<StoredContext, 'id' | 'parts'>): number {
   try {
     const { startedAt }: Base = JSON.parse(parts['base'] ?? '')
+    return startedAt
+  } catch (error) {
+    throw unreadable(id, error)
+  }
+}
+
+/** When a context was last changed, epoch milliseconds. @throws FluxError `unreadable` */
+export function updatedAtOf({ id, parts }: Pick<StoredContext, 'id' | 'parts'>): number {
+  try {
     const { updatedAt }: Head = JSON.parse(parts['head'] ?? '')
-    return { startedAt, updatedAt }
+    return updatedAt
   } catch (error) {
     throw unreadable(id, error)
   }

@@ -22,6 +22,7 @@ const NAMES = [
   'reserve',
   'rows',
   'select',
+  'servers',
   'sweep-rows',
   'time',
   'version',

@@ -27,6 +27,9 @@ export interface SelectPage {
   readonly hops: number
 }
 
+/** Candidates that take as long as one of which a time is looked up. */
+const TIMED_HOPS = 3
+
 const isIn = (time: number | null, { after = -Infinity, before = Infinity }: TimeRange): boolean =>
   time !== null && time > after && time < before
 
@@ -37,7 +40,7 @@ export function selectIds(index: KeyIndex, times: TimesOf, selection: Selection,
   const { first, last } = placesOf(selection, order)
   const walks = walksOf(index, times, selection, { order, first })
   const ids: ContextId[] = []
-  const budget = { left: page.hops }
+  const budget = { left: hopsOf(selection, page.hops) }
   let { skip } = page
   const [only] = walks
   if (walks.length === 1 && only?.isPlain === true && skip > 0) skip -= only.skip(skip, last)
@@ -64,7 +67,7 @@ export function countIds(
   if (size !== null) return { count: size, rest: null }
   const { first, last } = placesOf(selection, 'asc')
   const walks = walksOf(index, times, selection, { order: 'asc', first })
-  const budget = { left: hops }
+  const budget = { left: hopsOf(selection, hops) }
   for (let count = 0; ; count += 1) {
     const lowest = nextOf(walks, last, budget)
     if (lowest === undefined) return { count, rest: null }
@@ -72,6 +75,8 @@ export function countIds(
     lowest.next()
   }
 }
+
+const hopsOf = ({ due, ended }: Selection, hops: number): number => (due || ended ? Math.ceil(hops / TIMED_HOPS) : hops)
 
 /** The number of matches where it is that of some sets; else null. */
 function sizeOf(index: KeyIndex, { any, without = [], due, ended, after, before, windows }: Selection): number | null {
