@@ -32,7 +32,7 @@ function compiled(shape: Shape, use: Use): (given: Json) => boolean {
   return (given) => check(given)
 }
 
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 1200)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 600)
 const VALUES = 10
 
 describe('a schema of inputs', () => {
