@@ -78,7 +78,7 @@ export function createEngine(parts: EngineParts): Engine {
 
 async function close(
   {
-    given: { store, runner, alarm, others },
+    given: { store, runner, alarm, others, moves },
     keptBroadcasts,
     held,
     ends,
@@ -109,5 +109,6 @@ async function close(
   await deliveries.close()
   claims.close()
   runner.close()
+  await moves?.close()
   await store.close()
 }

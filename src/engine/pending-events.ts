@@ -37,12 +37,12 @@ export function takeNext(context: TrackedContext, now: number, apply: (input: In
 /** Why the context can't take it; null: it has taken it. That its sender may send it was checked when it came. */
 function tryToApply(
   context: TrackedContext,
-  { event: name, input, untyped }: PendingEvent,
+  { event: name, eventId, input, untyped }: PendingEvent,
   apply: (input: Input) => Applied,
 ): Failure | null {
   const { record } = context
   try {
-    const applied = apply({ type: 'EVENT', name, input, untyped, tags: null, caller: SYSTEM })
+    const applied = apply({ type: 'EVENT', name, input, untyped, tags: null, caller: SYSTEM, eventId })
     return applied.kind === 'refused' ? applied.failure : null
   } catch (error) {
     if (error instanceof Lacking || context.record !== record) throw error

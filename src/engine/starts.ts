@@ -55,6 +55,7 @@ export class Starts {
       unknown,
       tags,
       trigger,
+      triggerId,
       request,
       key,
       existing,
@@ -74,7 +75,19 @@ export class Starts {
         onEnd?.()
         fail(error)
       }
-      const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
+      const whole = {
+        flux,
+        startState,
+        input,
+        untyped,
+        unknown,
+        tags,
+        trigger,
+        triggerId,
+        parent: null,
+        partition,
+        request,
+      }
       const data = new TurnData(this.#parts)
       const over =
         <T>(settle: (result: T) => void) =>

@@ -124,14 +124,15 @@ async function start(parts: Start): Promise<Server> {
   }
   const clock = systemClock
   const given = { catalog, runner, clock, log, secrets, memory, onOwner }
-  const { engine, storage, notes } = await openEngine(settings, given)
+  const { engine, storage, notes, moves } = await openEngine(settings, given)
   opened.engine = engine
   const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
-  const { requestTimeout, maxStreams, publicUrl } = settings
+  const { requestTimeout, maxStreams, maxReaders, publicUrl } = settings
   const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
   const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, waiting: memory.waiting }
   const app = createApp({
     ...limits,
+    live: { feed: moves, isSecured: (service) => isSecured(catalog, service), maxReaders },
     clock,
     stopping: parts.stopping.signal,
     origins,
@@ -163,6 +164,11 @@ async function start(parts: Start): Promise<Server> {
     close: ({ grace }) => close(parts, { tokens, http, engine, grace }),
   }
 }
+
+const isSecured = (
+  catalog: RunnableServices['catalog'],
+  { package: owner, fluxName }: { readonly package: string; readonly fluxName: string },
+): boolean => catalog.find(owner, fluxName)?.secured === true
 
 async function close(
   parts: Start,

@@ -39,6 +39,8 @@ export type Input =
       readonly isHeld?: true
       /** Left out: the context can't keep it. */
       readonly arrival?: Arrival
+      /** Of one without `arrival`, as far as it is known. */
+      readonly eventId?: string
     }
   /** Removes an event that came early: all copies of it that the context keeps. */
   /** `receipt`: only what was sent under it; null: whoever sent it. */

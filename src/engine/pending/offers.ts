@@ -100,8 +100,9 @@ export class Offers {
   /** Sends it to the context, which writes the rows if it takes it. */
   async #give(held: HeldRow, id: ContextId, taking: readonly RowWrite[]): Promise<Offered> {
     const { mailboxes } = this.#parts
-    const { event, input, untyped, tags, roles } = held.event
-    const message = { type: 'EVENT', name: event, input, untyped, tags, caller: { roles }, isHeld: true } as const
+    const { event, eventId, input, untyped, tags, roles } = held.event
+    const sent = { name: event, eventId, input, untyped, tags, caller: { roles } }
+    const message = { type: 'EVENT', ...sent, isHeld: true } as const
     const rows: RowsOf = (_, record, flux) => {
       const outcome = { became: 'moved', ...standOf({ record, flux }), at: record.updatedAt } as const
       return [...taking, ...this.#parts.held.outcomeRows(held.event, outcome)]
