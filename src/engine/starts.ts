@@ -67,14 +67,6 @@ export class Starts {
     onEnd?: () => void,
   ): Promise<MessageOutcome> {
     return new Promise((succeed, fail) => {
-      const resolve = (outcome: MessageOutcome) => {
-        onEnd?.()
-        succeed(outcome)
-      }
-      const reject = (error: unknown) => {
-        onEnd?.()
-        fail(error)
-      }
       const whole = {
         flux,
         startState,
@@ -93,6 +85,7 @@ export class Starts {
         <T>(settle: (result: T) => void) =>
         (result: T) => {
           data.release()
+          onEnd?.()
           settle(result)
         }
       const start = {
@@ -102,8 +95,8 @@ export class Starts {
         first,
         data,
         lost: 0,
-        resolve: over(resolve),
-        reject: over(reject),
+        resolve: over(succeed),
+        reject: over(fail),
       }
       this.#pace.run(() => this.#try(start))
     })

@@ -65,7 +65,7 @@ export function movesOperation(): JsonObject {
           JSON.stringify({
             'text/event-stream': {
               schema: { ...referenceTo(answer), description: 'Data of the event `move`' },
-              example: `id: 1795221861244-0\nevent: move\ndata: ${JSON.stringify(answerExample)}\n\n`,
+              example: answerExample,
             },
           }),
         ),

@@ -30,11 +30,13 @@ const READY = 'ready'
 /** `on`: the feed of moves is active; `ok`: the answer of each server. */
 type SignalKind = 'on' | 'ok'
 
+type SignalListener = (kind: string, name: string) => void
+
 /** Messages about the feed of moves, among all servers, this one included. */
 export interface MoveSignals {
   /** Resolves with how many servers have got it. `name`: letters, digits, `-` and `_`. */
   send(kind: SignalKind, name: string): Promise<number>
-  onSignal(listener: (kind: string, name: string) => void): void
+  onSignal(listener: SignalListener): void
 }
 
 export interface RedisFeed extends CommitFeed {
@@ -47,7 +49,7 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   const onNotified: ((id: ContextId) => void)[] = []
   const onWatched: ((ids: readonly ContextId[]) => void)[] = []
   const onReady: (() => void)[] = []
-  const onSignal: ((kind: string, name: string) => void)[] = []
+  const onSignal: SignalListener[] = []
   let isLogged = false
   /** Logged once: servers that wait also query, and the store logs that Redis is away. */
   const fail = (error: unknown) => {
@@ -59,10 +61,8 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   const send = (text: string) => void publish(channel, text).catch(fail)
   const hear = (text: string) => {
     if (text === READY) for (const listener of onReady) listener()
-    else if (text.startsWith(MOVES)) {
-      const [kind = '', name = ''] = text.slice(MOVES.length, -1).split('/')
-      for (const listener of onSignal) listener(kind, name)
-    } else if (!text.startsWith(WATCH)) for (const listener of onNotified) listener(Number(text))
+    else if (text.startsWith(MOVES)) hearSignal(text, onSignal)
+    else if (!text.startsWith(WATCH)) for (const listener of onNotified) listener(Number(text))
     else if (!text.startsWith(own)) for (const listener of onWatched) listener(watchedIn(text))
   }
   let isSubscribed = false
@@ -90,12 +90,8 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
       subscribe()
     },
     signals: {
-      async send(kind, name) {
-        // In a cluster, a node tells only of those that are subscribed to it itself.
-        const others = listening instanceof Cluster ? await subscribers(listening, channel) : null
-        const received = await publish(channel, `${MOVES}${kind}/${name}:`)
-        return others ?? Number(received)
-      },
+      send: (kind, name) =>
+        publish(channel, `${MOVES}${kind}/${name}:`).then((received) => receiversOf(listening, channel, received)),
       onSignal(listener) {
         onSignal.push(listener)
         subscribe()
@@ -107,8 +103,15 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   }
 }
 
-async function subscribers(cluster: Cluster, channel: string): Promise<number> {
-  const counts = await Promise.all(cluster.nodes('all').map((node) => node.pubsub('NUMSUB', channel)))
+function hearSignal(text: string, listeners: readonly SignalListener[]): void {
+  const [kind = '', name = ''] = text.slice(MOVES.length, -1).split('/')
+  for (const listener of listeners) listener(kind, name)
+}
+
+/** How many have got a message. In a cluster, a node tells only of those that are subscribed to it itself. */
+async function receiversOf(connection: Connection, channel: string, received: unknown): Promise<number> {
+  if (!(connection instanceof Cluster)) return Number(received)
+  const counts = await Promise.all(connection.nodes('all').map((node) => node.pubsub('NUMSUB', channel)))
   return counts.reduce((sum, reply) => sum + Number(Array.isArray(reply) ? reply[1] : 0), 0)
 }
 

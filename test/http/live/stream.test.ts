@@ -57,6 +57,18 @@ const SERVICES = {
   },
 }
 
+const start = async (live: Live, fluxName: string, input: object = {}, token?: string): Promise<number> => {
+  const { json } = await live.call('POST', '/flux-api/p/execute', {
+    body: { fluxName, input },
+    ...(token !== undefined && { token }),
+  })
+  return (json as { contextId: number }).contextId
+}
+const send = (live: Live, event: string, contextId: number, more: object = {}) =>
+  live.call('POST', `/flux-api/event?contextId=${contextId}`, { body: { event, ...more } })
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
 let redis: RedisServer
 beforeAll(async () => {
   redis = await startRedis()
@@ -69,16 +81,6 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
     ACTORFLUX_NAMESPACE: `n${randomBytes(6).toString('hex')}`,
     ...more,
   })
-  const start = async (live: Live, fluxName: string, input: object = {}, token?: string): Promise<number> => {
-    const { json } = await live.call('POST', '/flux-api/p/execute', {
-      body: { fluxName, input },
-      ...(token !== undefined && { token }),
-    })
-    return (json as { contextId: number }).contextId
-  }
-  const send = (live: Live, event: string, contextId: number, more: object = {}) =>
-    live.call('POST', `/flux-api/event?contextId=${contextId}`, { body: { event, ...more } })
-
   describe('of an open server', () => {
     let live: Live
     beforeAll(async () => {
@@ -362,7 +364,6 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
       const [one, two] = [await live.token('one', 'read'), await live.token('two', 'read', Date.now() + 4000)]
       await new Promise((resolve) => setTimeout(resolve, 2500))
       expect((await openStream(live.url)).status).toBe(401)
-      const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
       const [first, second] = [await openStream(live.url, '', bearer(one)), await openStream(live.url, '', bearer(two))]
       expect([first.status, second.status]).toEqual([200, 200])
       const third = await openStream(live.url, '', bearer(one))

@@ -40,7 +40,7 @@ export class Activation {
       this.#parts.signals.send('on', name).then(
         (receivers) => {
           expected = receivers
-          check()
+          return check()
         },
         // Nobody can be reached: the feed says so itself.
         () => {},

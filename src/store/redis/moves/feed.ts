@@ -11,8 +11,8 @@ import { movesKey } from '../keys.ts'
 import { sendScript, texts } from '../scripts.ts'
 import { Activation } from './activation.ts'
 import { Outbox } from './outbox.ts'
-import { isPlace, isPlaceBefore, itemOf, placeBehind, timeOf, type Entry } from './place.ts'
-import { Tail } from './tail.ts'
+import { isPlace, isPlaceBefore, itemOf, placeBehind, timeOf, type StreamEntry } from './place.ts'
+import { MoveTail } from './tail.ts'
 
 export interface RedisMovesOptions {
   /** Opens a connection: for commands, or to block on. */
@@ -37,7 +37,7 @@ export class RedisMoves implements MoveFeed {
   readonly #activation: Activation
   #connection: Connection | null = null
   #outbox: Outbox | null = null
-  #tail: Tail | null = null
+  #tail: MoveTail | null = null
   /** Where the feed began. */
   #since = '0-0'
   #callOffEnd: (() => void) | null = null
@@ -97,7 +97,7 @@ export class RedisMoves implements MoveFeed {
   listen(from: string, listener: FeedListener): () => void {
     const { connect } = this.#options
     const [connection, key] = [connect('worker'), `${this.#root}s`]
-    const tail = new Tail({ connection, key, read: (request) => this.read(request), listener }, from)
+    const tail = new MoveTail({ connection, key, read: (request) => this.read(request), listener }, from)
     this.#tail = tail
     this.#renewLater()
     return () => {
@@ -111,11 +111,12 @@ export class RedisMoves implements MoveFeed {
   async read({ after, limit }: { readonly after: string; readonly limit: number }): Promise<FeedPage> {
     const connection = await this.#connected()
     const key = `${this.#root}s`
-    const [since, [oldest], [newest]]: [string | null, readonly Entry[], readonly Entry[]] = await Promise.all([
-      connection.get(`${this.#root}on`),
-      connection.xrange(key, '-', '+', 'COUNT', 1),
-      connection.xrevrange(key, '+', '-', 'COUNT', 1),
-    ])
+    const [since, [oldest], [newest]]: [string | null, readonly StreamEntry[], readonly StreamEntry[]] =
+      await Promise.all([
+        connection.get(`${this.#root}on`),
+        connection.xrange(key, '-', '+', 'COUNT', 1),
+        connection.xrevrange(key, '+', '-', 'COUNT', 1),
+      ])
     const last = newest?.[0] ?? since ?? this.#since
     const isKnown =
       isPlace(after) &&
@@ -124,7 +125,8 @@ export class RedisMoves implements MoveFeed {
       (oldest === undefined || !isPlaceBefore(after, placeBehind(oldest))) &&
       !isPlaceBefore(last, after)
     const from = isKnown ? after : laterOf(since, oldest)
-    const entries: readonly Entry[] = from === null ? [] : await connection.xrange(key, `(${from}`, '+', 'COUNT', limit)
+    const entries: readonly StreamEntry[] =
+      from === null ? [] : await connection.xrange(key, `(${from}`, '+', 'COUNT', limit)
     const items = entries.map(itemOf)
     return { items, end: items.at(-1)?.id ?? (isKnown ? after : last), isGap: !isKnown }
   }
@@ -212,7 +214,7 @@ export class RedisMoves implements MoveFeed {
 }
 
 /** The place behind which everything is that is kept since the feed began; null: nothing is. */
-function laterOf(since: string | null, oldest: Entry | undefined): string | null {
+function laterOf(since: string | null, oldest: StreamEntry | undefined): string | null {
   if (since === null || oldest === undefined) return null
   const behind = placeBehind(oldest)
   return isPlaceBefore(behind, since) ? since : behind

@@ -31,8 +31,11 @@ const RETRY_MS = 200
 const WAIT_RETRY_MS = 20
 /** Milliseconds for which a move waits for the one before. A server that was killed has lost that one. */
 const PATIENCE_FOR_EARLIER_MS = 2000
-/** Milliseconds that servers may take to learn that the feed is active. */
-const ACTIVATION_MS = 500
+/**
+ * Milliseconds that servers may take to learn that the feed is active; and the patience with what was committed in that
+ * time: it may never have been told.
+ */
+const [ACTIVATION_MS, PATIENCE_AT_FIRST_MS] = [500, 300]
 
 export class Outbox {
   readonly #parts: OutboxParts
@@ -116,9 +119,9 @@ export class Outbox {
   #modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
     const { since, now } = this.#parts
     if (isResent) return 'r'
-    if (waitsSince !== null && now() - waitsSince > PATIENCE_FOR_EARLIER_MS) return 'a'
-    const isLate = previousAt !== null && at - previousAt < PATIENCE_FOR_EARLIER_MS
-    return isLate && previousAt > since() + ACTIVATION_MS ? 'w' : 'a'
+    if (previousAt === null || previousAt <= since() || at - previousAt > PATIENCE_FOR_EARLIER_MS) return 'a'
+    const patience = previousAt > since() + ACTIVATION_MS ? PATIENCE_FOR_EARLIER_MS : PATIENCE_AT_FIRST_MS
+    return waitsSince !== null && now() - waitsSince > patience ? 'a' : 'w'
   }
 }
 

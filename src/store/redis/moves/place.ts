@@ -16,10 +16,10 @@ export function isPlaceBefore(one: string, other: string): boolean {
 }
 
 /** An entry as ioredis gives it: its place, and names and values in turn. */
-export type Entry = readonly [place: string, fields: readonly string[]]
+export type StreamEntry = readonly [place: string, fields: readonly string[]]
 
 /** A place behind which that entry is the first. */
-export function placeBehind([place]: Entry): string {
+export function placeBehind([place]: StreamEntry): string {
   const [time, number] = [timeOf(place), numberOf(place)]
   return number > 0 ? `${time}-${number - 1}` : `${time - 1}-${Number.MAX_SAFE_INTEGER}`
 }
@@ -47,7 +47,7 @@ class EntryItem implements FeedItem {
 }
 
 /** Entries without a message say that some are missing, or that the feed began anew. */
-export function itemOf([id, fields]: Entry): FeedItem {
+export function itemOf([id, fields]: StreamEntry): FeedItem {
   const [name, facts = '', , text = ''] = fields
   return name === 'f' ? new EntryItem(id, facts, text) : { id, move: null, text: '' }
 }

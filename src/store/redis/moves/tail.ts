@@ -1,9 +1,9 @@
 // store/redis: follows the feed of moves over a connection of its own, one for all readers of this server.
 import type { FeedItem, FeedListener, FeedPage } from '../../../ports/move-feed.ts'
 import type { Connection } from '../connection.ts'
-import { itemOf, type Entry } from './place.ts'
+import { itemOf, type StreamEntry } from './place.ts'
 
-export interface TailParts {
+export interface MoveTailParts {
   readonly connection: Connection
   /** Key of the stream. */
   readonly key: string
@@ -19,14 +19,14 @@ const PACE_MS = 100
 const RETRY_MS = 500
 const MAX_READ = 2000
 
-export class Tail {
-  readonly #parts: TailParts
+export class MoveTail {
+  readonly #parts: MoveTailParts
   #place: string
   /** The connection was lost: what is asked for may be kept no more. */
   #isDoubtful = false
   #isStopped = false
 
-  constructor(parts: TailParts, from: string) {
+  constructor(parts: MoveTailParts, from: string) {
     this.#parts = parts
     this.#place = from
     const { connection } = parts
@@ -64,7 +64,7 @@ export class Tail {
     const found = await connection.xread('COUNT', MAX_READ, 'BLOCK', BLOCK_MS, 'STREAMS', key, this.#place)
     // What was asked before the connection was lost is looked at again.
     if (this.#isDoubtful) return []
-    return (found?.[0]?.[1] ?? []).map((entry: Entry) => itemOf(entry))
+    return (found?.[0]?.[1] ?? []).map((entry: StreamEntry) => itemOf(entry))
   }
 
   /** As `#next`, and finds out whether something is missing. */
