@@ -26,7 +26,8 @@ export interface FeedPage {
   readonly isGap: boolean
 }
 
-export type FeedListener = (items: readonly FeedItem[]) => void
+/** Returns the milliseconds until it wants to be called again: what comes in between is given at once. */
+export type FeedListener = (items: readonly FeedItem[]) => number
 
 export interface MoveFeed {
   /** Whether commits are to be published. Until somebody reads, they are not. */

@@ -24,8 +24,16 @@ const moveTextOf = ({ id, text }: FeedItem): string => `id: ${id}\nevent: move\n
 /** Some events that are written at once. */
 export interface Piece {
   readonly bytes: Buffer
+  /** The bytes as a chunk of HTTP/1.1 (RFC 9112, 7.1). They share their memory. */
+  readonly chunk: Buffer
   /** Moves among them. */
   readonly count: number
+}
+
+function pieceOf(text: string, count: number): Piece {
+  const head = `${Buffer.byteLength(text).toString(16)}\r\n`
+  const chunk = Buffer.from(`${head}${text}\r\n`)
+  return { bytes: chunk.subarray(head.length, -2), chunk, count }
 }
 
 /** Bytes of a piece, about. */
@@ -56,7 +64,7 @@ export class Batch {
     const pieces: Piece[] = []
     let [text, count] = ['', 0]
     const cut = () => {
-      if (text !== '') pieces.push({ bytes: Buffer.from(text), count })
+      if (text !== '') pieces.push(pieceOf(text, count))
       text = ''
       count = 0
     }

@@ -45,6 +45,9 @@ const HEARTBEAT_TICKS = 15
 const CATCH_UP_ITEMS = 500
 const MAX_CATCHING_UP = 8
 
+/** Milliseconds between two writes to the streams: each write costs more than the bytes of some moves. */
+const paceOf = (streams: number): number => Math.min(50 + streams, 250)
+
 export class MoveHub {
   readonly #options: HubOptions
   readonly #readers = new Set<Reader>()
@@ -118,7 +121,10 @@ export class MoveHub {
   #listen(place: string): void {
     if (this.#stopListening !== null) return
     this.#place = place
-    this.#stopListening = this.#options.feed.listen(place, (items) => this.#give(items))
+    this.#stopListening = this.#options.feed.listen(place, (items) => {
+      this.#give(items)
+      return paceOf(this.#readers.size)
+    })
     this.#tickLater()
   }
 

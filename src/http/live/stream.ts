@@ -7,6 +7,8 @@ export interface Sink {
   /** Bytes that the reader has not taken yet. */
   readonly queued: number
   write(bytes: Uint8Array): void
+  /** Writes what was made for many readers. */
+  share(piece: Piece): void
   /** Ends the answer. */
   end(): void
 }
@@ -40,11 +42,11 @@ export class LiveStream {
 
   /** Writes the pieces, or counts them as dropped, if more than `bound` bytes wait for the reader. */
   give(pieces: readonly Piece[], bound: number): void {
-    for (const { bytes, count } of pieces) {
-      if (this.#sink.queued >= bound) this.#dropped += count
+    for (const piece of pieces) {
+      if (this.#sink.queued >= bound) this.#dropped += piece.count
       else {
         this.#tellDropped()
-        this.#write(bytes)
+        if (!this.#isOver) this.#sink.share(piece)
       }
     }
   }

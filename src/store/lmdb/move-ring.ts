@@ -12,9 +12,6 @@ import {
   type MoveFeed,
 } from '../../ports/move-feed.ts'
 
-/** Milliseconds between two calls of the listener: what came in between is given at once. */
-const PACE_MS = 100
-
 /** An item whose text is made when it is first asked for: nobody may. */
 class RingItem implements FeedItem {
   readonly id: string
@@ -140,11 +137,10 @@ export class MoveRing implements MoveFeed {
     const items = this.#items.slice(Math.max(0, this.#unheard - this.#first))
     this.#unheard = this.#end
     this.#isPaced = true
-    this.#clock.after(PACE_MS, () => {
+    this.#clock.after(this.#listener(items), () => {
       this.#isPaced = false
       this.#tell()
     })
-    this.#listener(items)
   }
 
   /** When nobody has read for a while, commits are not published any more, and what was kept is dropped. */

@@ -22,7 +22,7 @@ const LATE =
 
 /** The start of the message in which a server asks for notifications: `watch:<server>:<id>,<id>`. */
 const WATCH = 'watch:'
-/** What a message about the feed of moves begins with: `watch:moves/on/<name>:`. Earlier versions find no id in it. */
+/** What a message about the feed of moves begins with: `watch:moves/on/<name>/<place>:`. Earlier versions find no id in it. */
 const MOVES = `${WATCH}moves/`
 /** The message that steps are ready; any other message is the id of a context. */
 const READY = 'ready'
@@ -30,12 +30,12 @@ const READY = 'ready'
 /** `on`: the feed of moves is active; `ok`: the answer of each server. */
 type SignalKind = 'on' | 'ok'
 
-type SignalListener = (kind: string, name: string) => void
+type SignalListener = (kind: string, name: string, place: string) => void
 
 /** Messages about the feed of moves, among all servers, this one included. */
 export interface MoveSignals {
-  /** Resolves with how many servers have got it. `name`: letters, digits, `-` and `_`. */
-  send(kind: SignalKind, name: string): Promise<number>
+  /** Resolves with how many servers have got it. `name` and `place`: letters, digits, `-` and `_`. */
+  send(kind: SignalKind, name: string, place: string): Promise<number>
   onSignal(listener: SignalListener): void
 }
 
@@ -90,8 +90,7 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
       subscribe()
     },
     signals: {
-      send: (kind, name) =>
-        publish(channel, `${MOVES}${kind}/${name}:`).then((received) => receiversOf(listening, channel, received)),
+      send: (...parts) => receiversOf(listening, channel, publish(channel, `${MOVES}${parts.join('/')}:`)),
       onSignal(listener) {
         onSignal.push(listener)
         subscribe()
@@ -104,12 +103,13 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
 }
 
 function hearSignal(text: string, listeners: readonly SignalListener[]): void {
-  const [kind = '', name = ''] = text.slice(MOVES.length, -1).split('/')
-  for (const listener of listeners) listener(kind, name)
+  const [kind = '', name = '', place = ''] = text.slice(MOVES.length, -1).split('/')
+  for (const listener of listeners) listener(kind, name, place)
 }
 
 /** How many have got a message. In a cluster, a node tells only of those that are subscribed to it itself. */
-async function receiversOf(connection: Connection, channel: string, received: unknown): Promise<number> {
+async function receiversOf(connection: Connection, channel: string, sent: Promise<unknown>): Promise<number> {
+  const received = await sent
   if (!(connection instanceof Cluster)) return Number(received)
   const counts = await Promise.all(connection.nodes('all').map((node) => node.pubsub('NUMSUB', channel)))
   return counts.reduce((sum, reply) => sum + Number(Array.isArray(reply) ? reply[1] : 0), 0)

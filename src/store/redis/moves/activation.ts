@@ -5,8 +5,8 @@ import type { MoveSignals } from '../feed.ts'
 
 export interface ActivationParts {
   readonly signals: MoveSignals
-  /** This server publishes from now on. Resolves when what it has committed before is in the feed. */
-  readonly onActive: () => Promise<void>
+  /** This server publishes from now on; `since`: where the feed began. Resolves when what it has committed before is in the feed. */
+  readonly onActive: (since: string) => Promise<void>
 }
 
 /** Milliseconds for which the confirmation of other servers is waited for. */
@@ -19,14 +19,14 @@ export class Activation {
 
   constructor(parts: ActivationParts) {
     this.#parts = parts
-    parts.signals.onSignal((kind, name) => {
-      if (kind === 'on') void this.#confirm(name)
+    parts.signals.onSignal((kind, name, since) => {
+      if (kind === 'on') void this.#confirm(name, since)
       else if (kind === 'ok') this.#count(name)
     })
   }
 
   /** Resolves when all servers that can be reached publish, and have appended what they had committed. */
-  async spread(): Promise<void> {
+  async spread(since: string): Promise<void> {
     const name = randomBytes(9).toString('base64url')
     await new Promise<void>((resolve) => {
       let expected = Infinity
@@ -37,7 +37,7 @@ export class Activation {
         resolve()
       }
       this.#asked.set(name, { confirmed: 0, check })
-      this.#parts.signals.send('on', name).then(
+      this.#parts.signals.send('on', name, since).then(
         (receivers) => {
           expected = receivers
           return check()
@@ -49,9 +49,9 @@ export class Activation {
     this.#asked.delete(name)
   }
 
-  async #confirm(name: string): Promise<void> {
-    await this.#parts.onActive()
-    await this.#parts.signals.send('ok', name).catch(() => {})
+  async #confirm(name: string, since: string): Promise<void> {
+    await this.#parts.onActive(since)
+    await this.#parts.signals.send('ok', name, since).catch(() => {})
   }
 
   #count(name: string): void {

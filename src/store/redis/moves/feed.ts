@@ -50,7 +50,8 @@ export class RedisMoves implements MoveFeed {
     this.#root = movesKey(options.namespace)
     this.#activation = new Activation({
       signals: options.signals,
-      onActive: async () => {
+      onActive: async (since) => {
+        if (isPlace(since)) this.#since = since
         this.#begin(UNREAD_MS)
         await this.#outbox?.flush()
       },
@@ -89,7 +90,7 @@ export class RedisMoves implements MoveFeed {
 
   async activate(): Promise<string> {
     await this.#renew()
-    await this.#activation.spread()
+    await this.#activation.spread(this.#since)
     const [, newest = this.#since] = await this.#renew()
     return newest
   }
@@ -160,7 +161,7 @@ export class RedisMoves implements MoveFeed {
     this.#callOffRenewal = this.#options.clock.after(RENEWAL_MS, () => {
       this.#renewLater()
       this.#renew().then(
-        () => this.#activation.spread(),
+        () => this.#activation.spread(this.#since),
         () => {},
       )
     })

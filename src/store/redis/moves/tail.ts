@@ -13,8 +13,6 @@ export interface MoveTailParts {
 
 /** Milliseconds for which Redis holds the question; the connection counts as dead later. */
 const BLOCK_MS = 5000
-/** Milliseconds between two questions: what came in between is given at once. */
-const PACE_MS = 100
 /** Milliseconds until it is asked again after an error. */
 const RETRY_MS = 500
 const MAX_READ = 2000
@@ -49,8 +47,8 @@ export class MoveTail {
         if (this.#isStopped) return
         if (items.length === 0) continue
         this.#place = items.at(-1)?.id ?? this.#place
-        this.#parts.listener(items)
-        if (items.length < MAX_READ) await pause(PACE_MS)
+        const pace = this.#parts.listener(items)
+        if (items.length < MAX_READ) await pause(pace)
       } catch {
         // Redis is away, which the store logs, or it is stopped.
         this.#isDoubtful = true
