@@ -59,6 +59,7 @@ export interface Settings {
   readonly maxConnections: number
   /** Requests at once that send many events or starts, a line each. */
   readonly maxStreams: number
+  readonly maxReaders: number
   /** Contexts that may be busy at once with what calls ask for. */
   readonly maxCommits: number
   /** Broadcasts to many contexts at once. */

@@ -31,6 +31,7 @@ test('have defaults', () => {
     maxAnswers: 134_217_728,
     maxConnections: 20_000,
     maxStreams: 64,
+    maxReaders: 1000,
     maxCommits: 1024,
     maxBroadcasts: 16,
     maxWaits: 20_000,

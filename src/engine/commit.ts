@@ -17,6 +17,7 @@ import type { ContextCache } from './context-cache.ts'
 import { logSettled } from './pending-events.ts'
 import type { TrackedContext } from './tracked-context.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
+import type { MoveMessages } from './move-messages.ts'
 
 /** Called after each commit of this server to one context. */
 export type CommitWatcher = (record: ContextRecord, flux: CompiledFlux) => void
@@ -39,6 +40,8 @@ export interface CommitsParts {
   readonly onParent: (id: ContextId) => void
   /** A context that a webhook started has paused or ended. Its caller may be waiting at another server. */
   readonly onAnswer: (id: ContextId) => void
+  /** Told of each context that was committed; left out: nobody can read of it. */
+  readonly moves?: MoveMessages
   /** A context was committed. */
   readonly onCommitted: (context: TrackedContext) => void
   /** It is unknown whether a commit to that context was done. */
@@ -122,12 +125,14 @@ export class Commits {
 
   /** Finds out the outcome of a commit to a context, and performs its effects. */
   reconcile(id: ContextId): void {
+    this.#parts.moves?.onUnknownOutcome()
     this.#parts.onUnknownOutcome(id)
   }
 
   #failed(writes: readonly Write[], error: unknown): never {
     const { cache, onUnknownOutcome } = this.#parts
     const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
+    if (isUnknown) this.#parts.moves?.onUnknownOutcome()
     for (const {
       context: { id },
     } of writes) {
@@ -148,7 +153,7 @@ export class Commits {
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
-    const { cache, log, alarm, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } =
+    const { cache, log, alarm, moves, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } =
       this.#parts
     for (const {
       context: { id, parts, due },
@@ -166,6 +171,7 @@ export class Commits {
       if (due !== null) this.#follow(id, () => alarm.set(due))
       for (const parent of context.parents) this.#follow(id, () => onParent(parent))
       this.#follow(id, () => onCommitted(context))
+      if (moves) this.#follow(id, () => moves.onCommitted(context))
       const watcher = this.#watchers.get(id)
       if (watcher) this.#follow(id, () => watcher(record, flux))
       else if (answers(context)) this.#follow(id, () => onAnswer(id))

@@ -24,6 +24,7 @@ import { LEASE_BEATS } from './idempotency/broadcast-ownership.ts'
 import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
+import { MoveMessages } from './move-messages.ts'
 import { endWebhooksOf } from './ends/ends-of.ts'
 import type { EndWebhooks } from './ends/end-webhooks.ts'
 import { HeldEvents } from './pending/held-events.ts'
@@ -61,6 +62,7 @@ export class EngineCore {
   readonly waits: Waits
   readonly shown: ShownContexts
   readonly broadcasts: CountBound
+  readonly moves: MoveMessages
   readonly commits: Commits
   readonly mailboxes: Mailboxes
   readonly redelivery: Redelivery
@@ -93,6 +95,7 @@ export class EngineCore {
     this.admission = new Admission({ slots, runner, budget })
     this.waits = waitsOf(given)
     this.broadcasts = new CountBound({ limit: given.bounds.broadcasts, what: 'broadcasts under way' })
+    this.moves = new MoveMessages(given.moves ?? null)
     this.commits = commitsOf(this)
     this.mailboxes = mailboxesOf(this)
     this.redelivery = redeliveryOf(this)
@@ -168,12 +171,10 @@ export class EngineCore {
 }
 
 function commitsOf(core: EngineCore): Commits {
-  const { store, alarm, log } = core.given
   return new Commits({
-    store,
+    ...core.given,
     cache: core.cache,
-    alarm,
-    log,
+    moves: core.moves,
     owner: () => core.identity.owner,
     onStep: (step, slot, { flux, record }) => core.steps.start(step, flux, slot, record),
     onReady: ({ record, flux }) => core.ready(record, flux),

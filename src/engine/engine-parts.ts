@@ -6,6 +6,7 @@ import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
+import type { MoveFeed } from '../ports/move-feed.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
 import type { StepSlots } from '../ports/step-slots.ts'
@@ -37,6 +38,8 @@ export interface EngineParts {
     readonly beat: number
     readonly feed: CommitFeed
   } | null
+  /** Told of commits while somebody reads it; left out: nobody can. */
+  readonly moves?: MoveFeed | undefined
   readonly tagLimits: TagLimits
   readonly memory: MemoryLimits
   /** How many of each there may be at once; calls beyond are refused. */

@@ -98,7 +98,7 @@ export function createEngine(parts: EngineParts): Engine {
 
 async function close(
   {
-    given: { store, runner, alarm, others },
+    given: { store, runner, alarm, others, moves },
     keptBroadcasts,
     held,
     ends,
@@ -129,5 +129,6 @@ async function close(
   await deliveries.close()
   claims.close()
   runner.close()
+  await moves?.close()
   await store.close()
 }

@@ -32,6 +32,8 @@ export interface StartRequest {
   readonly tags: readonly string[]
   /** The event that triggered the start; null: none. */
   readonly trigger: string | null
+  /** Its eventId. */
+  readonly triggerId?: string | undefined
   readonly parent: Parent | null
   /** A template must not come out empty. Left out: that of the service; null: none. */
   readonly key?: string | Template | null | undefined
@@ -59,6 +61,10 @@ export interface StartRequest {
 
 /** A request for a context without a parent. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
+
+/** The event that a context is started by, or with. */
+export const startedBy = ({ trigger, triggerId, event }: StartRequest) =>
+  ({ type: 'START', event: trigger ?? event?.event ?? null, eventId: triggerId ?? event?.eventId ?? null }) as const
 
 /** `key`: where it is known. */
 type Refused = { readonly failure: Failure; readonly key?: string | null }

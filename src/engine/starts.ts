@@ -55,6 +55,7 @@ export class Starts {
       unknown,
       tags,
       trigger,
+      triggerId,
       request,
       key,
       existing,
@@ -66,20 +67,25 @@ export class Starts {
     onEnd?: () => void,
   ): Promise<MessageOutcome> {
     return new Promise((succeed, fail) => {
-      const resolve = (outcome: MessageOutcome) => {
-        onEnd?.()
-        succeed(outcome)
+      const whole = {
+        flux,
+        startState,
+        input,
+        untyped,
+        unknown,
+        tags,
+        trigger,
+        triggerId,
+        parent: null,
+        partition,
+        request,
       }
-      const reject = (error: unknown) => {
-        onEnd?.()
-        fail(error)
-      }
-      const whole = { flux, startState, input, untyped, unknown, tags, trigger, parent: null, partition, request }
       const data = new TurnData(this.#parts)
       const over =
         <T>(settle: (result: T) => void) =>
         (result: T) => {
           data.release()
+          onEnd?.()
           settle(result)
         }
       const start = {
@@ -89,8 +95,8 @@ export class Starts {
         first,
         data,
         lost: 0,
-        resolve: over(resolve),
-        reject: over(reject),
+        resolve: over(succeed),
+        reject: over(fail),
       }
       this.#pace.run(() => this.#try(start))
     })

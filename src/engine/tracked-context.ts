@@ -5,7 +5,7 @@ import type { Failure } from '../model/failure.ts'
 import type { PendingEvent, PendingOutcome } from '../model/pending.ts'
 import type { ContextRecord, Move } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'
-import type { Decision } from './interpreter/decision.ts'
+import type { Decision, Input } from './interpreter/decision.ts'
 import type { Step } from './record/position.ts'
 import type { Slot } from './steps/admission.ts'
 import type { FailedAttempt } from './steps/attempts.ts'
@@ -28,6 +28,22 @@ export interface TrackedContext {
   readonly failures: FailedAttempt[]
   /** Events that it kept, or was started with, and keeps no more. */
   settled: readonly SettledEvent[]
+  /** What changed it: the message that counts, if there were several. */
+  cause: MoveCause | null
+}
+
+/** `event`: that it was started by, or with. */
+export type MoveCause =
+  Input | { readonly type: 'START'; readonly event: string | null; readonly eventId: string | null }
+
+/**
+ * Notes what changed the context. A start counts more than what came in the same commit, a termination more than other
+ * messages, and a change of tags less. A child that could not be started is part of what its parent did.
+ */
+export function noteCause(context: TrackedContext, input: Input): void {
+  const { cause } = context
+  if (cause !== null && (cause.type === 'START' || cause.type === 'TERMINATE' || input.type === 'TAG')) return
+  if (input.type !== 'FAIL' || !input.isUnspawned) context.cause = input
 }
 
 /** An event that ceased to be pending. */
@@ -69,6 +85,7 @@ export function trackedContext(
     parents: [],
     failures: [],
     settled: NONE_SETTLED,
+    cause: null,
   }
 }
 

@@ -10,7 +10,7 @@ import type { JsonObject } from '../model/json/value.ts'
 import { MAX_LOG_ROWS, type Move } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { Write } from '../ports/store.ts'
-import { initialRecordOf, type StartRequest } from './start-request.ts'
+import { initialRecordOf, startedBy, type StartRequest } from './start-request.ts'
 import { partitionOfKey } from './record/context-key.ts'
 import { writeOf } from './record/encode.ts'
 import { nextPending } from './interpreter/early.ts'
@@ -23,7 +23,7 @@ import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 import { contextRowsOf } from './context-rows.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
-import { startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
+import { noteCause, startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
 
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
@@ -90,6 +90,7 @@ export class UnitOfWork {
       decision = decide(context.flux, context.record, message, { ...this.#env, history: this.#historyOf(context) })
       if (decision.kind === 'needsHistory') throw new Error('a decision asks for a history that it has')
     }
+    if (decision.kind !== 'refused' && decision.kind !== 'noop') noteCause(context, message)
     switch (decision.kind) {
       case 'next':
         this.#take(context, decision)
@@ -143,6 +144,7 @@ export class UnitOfWork {
     if (decision.kind !== 'next')
       throw new Error(`the first turn of '${flux.fluxName}' had no effect: ${decision.kind}`)
     const context = trackedContext(null, flux, NO_TEXTS, record)
+    context.cause = startedBy(request)
     this.contexts.set(id, context)
     this.#take(context, decision)
     return { context }

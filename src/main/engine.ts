@@ -2,6 +2,7 @@
 import { createEngine, type Engine, type EngineParts } from '../engine/engine.ts'
 import { settlementOf } from '../http/webhooks/settlement.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
+import type { MoveFeed } from '../ports/move-feed.ts'
 import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
@@ -14,6 +15,8 @@ export interface OpenedEngine {
   /** Where contexts are kept, to be shown to people. */
   readonly storage: string
   readonly notes: NotesPlace
+  /** What is committed, for those who watch. */
+  readonly moves: MoveFeed
 }
 
 /**
@@ -54,5 +57,5 @@ export async function openEngine(
     bounds,
     webhooks: { deliveries: settings.deliveries, settlementOf },
   })
-  return { engine, storage, notes: parts.store.notes }
+  return { engine, storage, notes: parts.store.notes, moves: parts.moves }
 }

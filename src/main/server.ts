@@ -127,10 +127,10 @@ async function start(parts: Start): Promise<Server> {
   }
   const clock = systemClock
   const given = { catalog, runner, clock, log, secrets, memory, onOwner }
-  const { engine, storage, notes } = await openEngine(settings, given)
+  const { engine, storage, notes, moves } = await openEngine(settings, given)
   opened.engine = engine
   const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
-  const { requestTimeout, maxStreams, publicUrl } = settings
+  const { requestTimeout, maxStreams, maxReaders, publicUrl } = settings
   const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
   const budgets = { waiting: memory.waiting, unverified: memory.unverified }
   const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, ...budgets }
@@ -147,6 +147,7 @@ async function start(parts: Start): Promise<Server> {
   }
   const app = createApp({
     ...limits,
+    live: { feed: moves, isSecured: (service) => isSecured(catalog, service), maxReaders },
     clock,
     stopping: parts.stopping.signal,
     origins,
@@ -179,6 +180,11 @@ async function start(parts: Start): Promise<Server> {
     close: ({ grace }) => close(parts, { tokens, http, engine, health, grace }),
   }
 }
+
+const isSecured = (
+  catalog: RunnableServices['catalog'],
+  { package: owner, fluxName }: { readonly package: string; readonly fluxName: string },
+): boolean => catalog.find(owner, fluxName)?.secured === true
 
 async function close(
   parts: Start,

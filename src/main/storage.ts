@@ -5,7 +5,9 @@ import { localAlarm } from '../alarms/local.ts'
 import type { EngineParts } from '../engine/engine.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
+import type { MoveFeed } from '../ports/move-feed.ts'
 import type { Settings } from '../settings.ts'
+import { MoveRing } from '../store/lmdb/move-ring.ts'
 import { openLmdbStore } from '../store/lmdb/store.ts'
 
 /** Partitions of a namespace in a cluster, if the settings name no other number. */
@@ -13,7 +15,7 @@ const CLUSTER_PARTITIONS = 16
 
 /** The parts that differ between the embedded store and Redis. */
 export interface Storage {
-  readonly parts: Pick<EngineParts, 'store' | 'alarm' | 'clock' | 'others'>
+  readonly parts: Pick<EngineParts, 'store' | 'alarm' | 'clock' | 'others'> & { readonly moves: MoveFeed }
   /** Where contexts are kept, to be shown to people. */
   readonly storage: string
 }
@@ -25,7 +27,8 @@ export function openStorage(settings: Settings, { clock, log }: { clock: Clock; 
 
 async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock, log: Log): Promise<Storage> {
   const store = await openLmdbStore({ folder: data, namespace, minFree, log, clock })
-  return { parts: { store, alarm: localAlarm({ clock, log }), clock, others: null }, storage: resolve(data) }
+  const [alarm, moves] = [localAlarm({ clock, log }), new MoveRing(systemClock)]
+  return { parts: { store, alarm, clock, others: null, moves }, storage: resolve(data) }
 }
 
 /**
@@ -39,10 +42,11 @@ const heartbeatOf = (recovery: number): number => recovery / 10
 
 /** Imports the modules of Redis only here: they would make each start without Redis take a fifth longer. */
 async function openRedis(settings: Settings, redisUrl: string, log: Log): Promise<Storage> {
-  const [{ bullAlarm }, { connect, explore }, { redisFeed }, { openRedisStore }] = await Promise.all([
+  const [{ bullAlarm }, { connect, explore }, { redisFeed }, { RedisMoves }, { openRedisStore }] = await Promise.all([
     import('../alarms/bullmq.ts'),
     import('../store/redis/connection.ts'),
     import('../store/redis/feed.ts'),
+    import('../store/redis/moves/feed.ts'),
     import('../store/redis/store.ts'),
   ])
   const { namespace, partitions, recovery } = settings
@@ -62,8 +66,17 @@ async function openRedis(settings: Settings, redisUrl: string, log: Log): Promis
     namespace,
     log,
   })
+  const { signals } = feed
+  const moves = new RedisMoves({
+    connect: (role) => connect(address, role),
+    signals,
+    namespace,
+    clock: systemClock,
+    log,
+  })
+  await moves.start()
   return {
-    parts: { store, alarm, clock, others: { beat: heartbeatOf(recovery), feed } },
+    parts: { store, alarm, clock, others: { beat: heartbeatOf(recovery), feed }, moves },
     storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'`,
   }
 }

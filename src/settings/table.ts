@@ -129,6 +129,12 @@ export const schema = z.object({
     'requests at once that send many events or starts, a line each',
     integer(1, 100_000),
   ),
+  maxReaders: setting(
+    'ACTORFLUX_MAX_READERS',
+    '1000',
+    'streams of moves open at once; beyond it they are refused with 503',
+    integer(1, 100_000),
+  ),
   maxCommits: setting(
     'ACTORFLUX_MAX_COMMITS',
     '1024',

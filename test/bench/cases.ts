@@ -4,6 +4,7 @@ import type { Call } from './client.ts'
 import { ownMemory } from './footprint.ts'
 import { holdRequests } from './hold.ts'
 import { measure, percentiles, sendAll, type Measured } from './load.ts'
+import { startReaders } from './readers.ts'
 import { stream, type Streamed } from './stream.ts'
 import type { FloodTraces } from './webhooks.ts'
 
@@ -47,6 +48,8 @@ export type Case = (subject: CaseSubject) => Promise<Row[]>
 const SPREAD = 10_000
 const STEPS = 5000
 const BROADCASTS = 8
+/** Open streams of moves. */
+const READERS = 200
 /** Events of one request, a line each. */
 const LINES = 1_000_000
 
@@ -152,6 +155,22 @@ export const CALLS: { readonly [name: string]: Case } = {
       return [without, await run(name, subject, calls)]
     } finally {
       held.release()
+    }
+  },
+
+  /** Each stream gets every move. The processor time of the readers is not that of the server. */
+  async streams(subject) {
+    const ids = await spreadContexts(subject)
+    const calls = ids.map((id) => event('tick', id))
+    const without = await run('ticks, nobody reads', subject, calls)
+    const readers = await startReaders(subject.server.url, READERS)
+    try {
+      await readers.taken()
+      const row = await run('', subject, calls)
+      const bytes = await readers.taken()
+      return [without, { ...row, name: `ticks beside ${READERS} streams, ${(bytes / 1e6).toFixed(0)} MB read` }]
+    } finally {
+      readers.stop()
     }
   },
 

@@ -37,6 +37,8 @@ const SHARES: readonly (readonly [RegExp, number])[] = [
 const LINES = { share: 0.7, timesSingle: 3, growthMb: 64 }
 /** Events beside held waits, of those without. */
 const BESIDE_WAITS = 0.9
+/** Events beside streams of moves, of those without. */
+const BESIDE_STREAMS = 0.9
 /** Times of other callers beside a flood of forged requests, of those without. */
 const BESIDE_FLOOD = 2
 /** Processor time of an event, and its median time at one connection. */
@@ -48,7 +50,7 @@ export function goals(rows: readonly Row[], yardstick: readonly Row[]): string[]
     const share = SHARES.find(([rule]) => rule.test(name))?.[1]
     const shares = share !== undefined && connections > 1
     const isEvent = name.startsWith('event by id')
-    const alone = name.startsWith('ticks beside') ? aloneOf(rows, name) : undefined
+    const alone = /^ticks beside .* waits/.test(name) ? aloneOf(rows, name) : undefined
     return [
       ...(alone
         ? [
@@ -58,6 +60,7 @@ export function goals(rows: readonly Row[], yardstick: readonly Row[]): string[]
             ),
           ]
         : []),
+      ...(/^ticks beside .* streams/.test(name) ? [besideStreams(rows, row)] : []),
       ...(shares ? [verdict(`${name}: at least ${share} of the handler`, ratio(row, yardstick) >= share)] : []),
       ...(shares && isEvent && cpuUs !== null
         ? [verdict(`${name}: at most ${EVENT.cpuUs} µs of CPU`, cpuUs <= EVENT.cpuUs)]
@@ -103,6 +106,16 @@ function besideFlood(rows: readonly Row[], { name, p99Ms }: Row): string {
   return verdict(
     `${name}: p99 ${p99Ms.toFixed(1)} ms, at most ${BESIDE_FLOOD} × ${without.toFixed(1)}`,
     p99Ms <= BESIDE_FLOOD * without,
+  )
+}
+
+function besideStreams(rows: readonly Row[], row: Row): string {
+  const without = rows[rows.indexOf(row) - 1]
+  const share = row.perSecond / (without?.perSecond ?? NaN)
+  const cpu = (row.cpuUs ?? NaN) / (without?.cpuUs ?? NaN)
+  return verdict(
+    `${row.name}: ${share.toFixed(2)} of those without, at least ${BESIDE_STREAMS}; ${cpu.toFixed(2)} of their processor time`,
+    share >= BESIDE_STREAMS,
   )
 }
 

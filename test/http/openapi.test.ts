@@ -182,6 +182,7 @@ describe('the document', () => {
       'GET /flux-api/schema',
       'GET /flux-api/schema.xsd',
       'GET /flux-api/services',
+      'GET /flux-api/stream',
       'GET /flux-api/webhooks',
       'GET /flux-api/webhooks/deliveries',
       'POST /flux-api/context/tag',
@@ -404,7 +405,7 @@ describe.each([
 ])('as %s', (accept, contentType) => {
   test('every operation answers as the document says, and XML as the XSD says', async () => {
     const right = await calls()
-    expect([...Object.keys(right), 'sendEvents', 'executes', 'stopEvent'].sort()).toEqual(
+    expect([...Object.keys(right), 'sendEvents', 'executes', 'stopEvent', 'streamMoves'].sort()).toEqual(
       [...operations().keys()].sort(),
     )
     const documents: string[] = []

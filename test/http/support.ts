@@ -11,6 +11,7 @@ import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
+import { MoveRing } from '../../src/store/lmdb/move-ring.ts'
 import { openSecrets } from '../../src/settings/secrets.ts'
 
 export interface Call {
@@ -169,6 +170,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     about: ABOUT,
     ready: () => null,
     log,
+    live: { feed: new MoveRing(systemClock), isSecured: () => false, maxReaders: 10 },
     clock: systemClock,
     requestTimeout: 30_000,
     maxStreams: 64,

@@ -56,6 +56,7 @@ async function start(
     unknown: 'ignore' as const,
     tags,
     trigger: event,
+    triggerId: sent.eventId,
     key: trigger.key ?? undefined,
     drawn: items?.drawnFor(flux),
   }

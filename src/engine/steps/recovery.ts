@@ -20,6 +20,7 @@ import { endRowsWithoutTurn } from '../ends/end-event.ts'
 import { endWithoutTurn } from '../pending-events.ts'
 import { weightOf, type ContextLoader } from '../context-loader.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import type { MoveMessages } from '../move-messages.ts'
 import type { ContextCache } from '../context-cache.ts'
 import type { Redelivery } from '../redelivery.ts'
 import type { Step } from '../record/position.ts'
@@ -34,6 +35,7 @@ export interface RecoveryParts {
   readonly loader: ContextLoader
   readonly cache: ContextCache
   readonly commits: Commits
+  readonly moves: MoveMessages
   readonly mailboxes: Mailboxes
   readonly redelivery: Redelivery
   readonly admission: Admission
@@ -180,11 +182,12 @@ export class Recovery {
 
   /** Performs the effects of the commit. Returns whether the step was started. */
   #publish({ record: before, flux, isInMemory }: Found, decision: Next, write: Write, slot: Slot | null): boolean {
-    const { cache, loader, redelivery } = this.#parts
+    const { cache, loader, moves, redelivery } = this.#parts
     const { context } = write
     const record = { ...decision.record, version: context.version }
     if (isInMemory) cache.put({ record, flux }, context.parts, loader.incarnation)
     else cache.delete(record.id)
+    moves.onHeadCommitted({ before, record, flux, isInMemory })
     if (isFinished(record.status)) {
       this.#end(before, record, flux)
       return false

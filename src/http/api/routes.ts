@@ -27,6 +27,7 @@ import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { addBatch, type BatchOptions } from '../batch/routes.ts'
+import { addLive, type LiveOptions } from '../live/routes.ts'
 import { answerCloudEvents, modeOf } from '../cloudevents/routes.ts'
 import type { Answers } from '../answers/answers.ts'
 import { xmlSchema } from '../docs/xsd.ts'
@@ -44,7 +45,7 @@ import { addLists } from './lists.ts'
 import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
-export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
+export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions, LiveOptions {
   /** The calls, with the rights of that caller. */
   readonly api: (caller: Caller) => FluxApi
   readonly authenticate: Authenticate
@@ -118,6 +119,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addLists(app, parts)
   addBatch(app, parts)
+  addLive(app, parts)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
     callerOf(c, 'read')

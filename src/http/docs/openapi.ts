@@ -7,6 +7,7 @@ import { EXECUTES } from '../../api/executes.ts'
 import { componentSchemas } from '../../api/json-schema.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { SEND_EVENTS } from '../../api/send-events.ts'
+import { STREAM_MOVES } from '../../api/stream-moves.ts'
 import { denial } from '../../model/caller.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { EndpointDescription, WebhookApi } from '../../model/webhook.ts'
@@ -14,7 +15,7 @@ import type { Answers } from '../answers/answers.ts'
 import { HTTP_STATUSES } from '../problem.ts'
 import { authorizationOf, type Env } from '../request/incoming.ts'
 import { operationOf, pathOf, problemResponseOf, problemsOf, schemaOperation } from './operation.ts'
-import { CLOUD_EVENTS, streamOperation } from './streams.ts'
+import { CLOUD_EVENTS, movesOperation, streamOperation } from './streams.ts'
 import { webhookPaths } from './webhooks.ts'
 import { withListHints } from './xml-hints.ts'
 
@@ -57,6 +58,7 @@ function callPaths(): JsonObject {
   for (const call of CALLS)
     (paths[pathOf(call)] ??= {})[call.method.toLowerCase()] = operationOf(call, call === SEND_EVENT ? CLOUD_EVENTS : {})
   for (const call of [SEND_EVENTS, EXECUTES]) paths[pathOf(call)] = { post: streamOperation(call) }
+  paths[pathOf(STREAM_MOVES)] = { get: movesOperation() }
   return { ...paths, '/flux-api/schema.xsd': { get: schemaOperation() } }
 }
 

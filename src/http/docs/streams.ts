@@ -1,5 +1,6 @@
 // http: the calls that take many requests, a line each, as operations of the OpenAPI document; and CloudEvents.
 import { referenceTo } from '../../api/json-schema.ts'
+import { STREAM_MOVES } from '../../api/stream-moves.ts'
 import { lastLine, refusedLine, type StreamCall } from '../../api/stream-call.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { headersToldOf, objectOf, parametersOf, problemsOf, RATE_HEADERS, USUAL_PROBLEMS } from './operation.ts'
@@ -31,6 +32,45 @@ export function streamOperation(call: StreamCall): JsonObject {
         ),
       },
       ...problemsOf([...USUAL_PROBLEMS, 415]),
+    },
+  }
+}
+
+/** Server-sent events, whose form OpenAPI can not describe: the schema is that of the data of moves. */
+export function movesOperation(): JsonObject {
+  const { id, summary, query, answer, answerExample, problems } = STREAM_MOVES
+  return {
+    operationId: id,
+    tags: ['flux-api'],
+    summary,
+    description:
+      'Events are `move`, whose data the schema describes; `gap` (`{ from, to }`): messages are missing; `dropped` ' +
+      '(`{ count }`): the reader was too slow for so many; and `bye` (`{ reason }`), before the server ends the stream. ' +
+      'Comments come every 15 seconds. Filters look at the context after the commit.',
+    parameters: [
+      ...parametersOf('query', query),
+      {
+        in: 'header',
+        name: 'Last-Event-ID',
+        schema: { type: 'string' },
+        required: false,
+        description: 'Goes on behind the message with this id, if it is among the last 10,000',
+      },
+    ],
+    responses: {
+      200: {
+        description: 'The stream has begun',
+        headers: headersToldOf(RATE_HEADERS),
+        content: JSON.parse(
+          JSON.stringify({
+            'text/event-stream': {
+              schema: { ...referenceTo(answer), description: 'Data of the event `move`' },
+              example: answerExample,
+            },
+          }),
+        ),
+      },
+      ...problemsOf([...USUAL_PROBLEMS, ...problems]),
     },
   }
 }

@@ -28,6 +28,7 @@ type HeaderName =
   | 'content-length'
   | 'content-type'
   | 'idempotency-key'
+  | 'last-event-id'
   | 'origin'
   | 'prefer'
   | 'sec-fetch-site'

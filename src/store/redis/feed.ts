@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Log } from '../../ports/log.ts'
+import { Cluster } from 'ioredis'
 import type { Connection } from './connection.ts'
 import { feedChannel } from './keys.ts'
 
@@ -21,15 +22,34 @@ const LATE =
 
 /** The start of the message in which a server asks for notifications: `watch:<server>:<id>,<id>`. */
 const WATCH = 'watch:'
+/** What a message about the feed of moves begins with: `watch:moves/on/<name>/<place>:`. Earlier versions find no id in it. */
+const MOVES = `${WATCH}moves/`
 /** The message that steps are ready; any other message is the id of a context. */
 const READY = 'ready'
 
-export function redisFeed({ listening, publish, namespace, log }: FeedOptions): CommitFeed {
+/** `on`: the feed of moves is active; `ok`: the answer of each server. */
+type SignalKind = 'on' | 'ok'
+
+type SignalListener = (kind: string, name: string, place: string) => void
+
+/** Messages about the feed of moves, among all servers, this one included. */
+export interface MoveSignals {
+  /** Resolves with how many servers have got it. `name` and `place`: letters, digits, `-` and `_`. */
+  send(kind: SignalKind, name: string, place: string): Promise<number>
+  onSignal(listener: SignalListener): void
+}
+
+export interface RedisFeed extends CommitFeed {
+  readonly signals: MoveSignals
+}
+
+export function redisFeed({ listening, publish, namespace, log }: FeedOptions): RedisFeed {
   const channel = feedChannel(namespace)
   const own = `${WATCH}${randomUUID()}:`
   const onNotified: ((id: ContextId) => void)[] = []
   const onWatched: ((ids: readonly ContextId[]) => void)[] = []
   const onReady: (() => void)[] = []
+  const onSignal: SignalListener[] = []
   let isLogged = false
   /** Logged once: servers that wait also query, and the store logs that Redis is away. */
   const fail = (error: unknown) => {
@@ -41,6 +61,7 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   const send = (text: string) => void publish(channel, text).catch(fail)
   const hear = (text: string) => {
     if (text === READY) for (const listener of onReady) listener()
+    else if (text.startsWith(MOVES)) hearSignal(text, onSignal)
     else if (!text.startsWith(WATCH)) for (const listener of onNotified) listener(Number(text))
     else if (!text.startsWith(own)) for (const listener of onWatched) listener(watchedIn(text))
   }
@@ -68,10 +89,30 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
       onReady.push(listener)
       subscribe()
     },
+    signals: {
+      send: (...parts) => receiversOf(listening, channel, publish(channel, `${MOVES}${parts.join('/')}:`)),
+      onSignal(listener) {
+        onSignal.push(listener)
+        subscribe()
+      },
+    },
     async close() {
       listening.disconnect()
     },
   }
+}
+
+function hearSignal(text: string, listeners: readonly SignalListener[]): void {
+  const [kind = '', name = '', place = ''] = text.slice(MOVES.length, -1).split('/')
+  for (const listener of listeners) listener(kind, name, place)
+}
+
+/** How many have got a message. In a cluster, a node tells only of those that are subscribed to it itself. */
+async function receiversOf(connection: Connection, channel: string, sent: Promise<unknown>): Promise<number> {
+  const received = await sent
+  if (!(connection instanceof Cluster)) return Number(received)
+  const counts = await Promise.all(connection.nodes('all').map((node) => node.pubsub('NUMSUB', channel)))
+  return counts.reduce((sum, reply) => sum + Number(Array.isArray(reply) ? reply[1] : 0), 0)
 }
 
 /** What is no id is left out: the channel is open to whoever may publish. */

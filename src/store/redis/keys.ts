@@ -19,6 +19,12 @@ export const standstillKey = (namespace: string, owner: string) => `af:${namespa
 /** Channel: ids of contexts that have paused or ended, and the message that steps are ready. */
 export const feedChannel = (namespace: string) => `af:${namespace}:feed`
 
+/**
+ * The prefix of the keys of the feed of moves: `s`, its stream; `v` and `w`, hashes with the newest version of contexts in
+ * it; `on`, where it began, as long as it is active. One slot has all of them.
+ */
+export const movesKey = (namespace: string) => `{af:${namespace}:moves}:`
+
 /** The prefix of all keys of a partition. The braces keep them in one slot, so that a script may access any of them. */
 export const partitionKey = (namespace: string, partition: number) => `{af:${namespace}:${partition}}:`
 

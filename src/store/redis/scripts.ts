@@ -5,6 +5,8 @@ import { ReplyError, type Cluster, type Redis } from 'ioredis'
 import { PARTITION_KEYS } from './keys.ts'
 
 const NAMES = [
+  'activate-moves',
+  'append-moves',
   'claim-abandoned',
   'claim-due',
   'commit',

@@ -1,0 +1,98 @@
+// http: the stream of moves as text: server-sent events, in the form that the WHATWG HTML standard gives them.
+import { matchesMove, type MoveFilters } from '../../api/stream-moves.ts'
+import type { CommittedMove } from '../../model/committed-move.ts'
+import type { FeedItem } from '../../ports/move-feed.ts'
+
+/** Milliseconds after which a browser whose stream has ended opens it again. */
+const RETRY_MS = 1000
+
+/**
+ * The first bytes. `place`: the present one, so that who loses the stream at once misses nothing; null: the reader has one.
+ */
+export const openingOf = (place: string | null): string =>
+  `: moves\nretry: ${RETRY_MS}\n${place === null ? '' : `id: ${place}\n`}\n`
+export const HEARTBEAT = ': heartbeat\n\n'
+export const byeOf = (reason: string): string => `event: bye\ndata: ${JSON.stringify({ reason })}\n\n`
+export const droppedOf = (count: number): string => `event: dropped\ndata: ${JSON.stringify({ count })}\n\n`
+
+/** Messages are missing behind `from`; what follows begins with `to`. `place`: to go on from; null: at the next message. */
+export const gapOf = (from: string, to: string, place: string | null): string =>
+  `${place === null ? '' : `id: ${place}\n`}event: gap\ndata: ${JSON.stringify({ from, to })}\n\n`
+
+const moveTextOf = ({ id, text }: FeedItem): string => `id: ${id}\nevent: move\ndata: ${text}\n\n`
+
+/** Some events that are written at once. */
+export interface Piece {
+  readonly bytes: Buffer
+  /** The bytes as a chunk of HTTP/1.1 (RFC 9112, 7.1). They share their memory. */
+  readonly chunk: Buffer
+  /** Moves among them. */
+  readonly count: number
+}
+
+function pieceOf(text: string, count: number): Piece {
+  const head = `${Buffer.byteLength(text).toString(16)}\r\n`
+  const chunk = Buffer.from(`${head}${text}\r\n`)
+  return { bytes: chunk.subarray(head.length, -2), chunk, count }
+}
+
+/** Bytes of a piece, about. */
+export const PIECE_BYTES = 32_768
+
+/** What a reader asks for, and may see. */
+export interface Selection {
+  readonly filters: MoveFilters
+  /** Whether it sees every move that fits. */
+  readonly isAll: boolean
+  readonly sees: (move: CommittedMove) => boolean
+}
+
+/** Items of the feed, of which each is made text once, for all readers. */
+export class Batch {
+  readonly #items: readonly FeedItem[]
+  readonly #texts: (string | undefined)[] = []
+  readonly #before: string
+
+  /** `before`: the place before the first of them. */
+  constructor(items: readonly FeedItem[], before: string) {
+    this.#items = items
+    this.#before = before
+  }
+
+  /** The events for those who ask for these, and may see these. `from`: index of the first item that counts. */
+  piecesFor({ filters, isAll, sees }: Selection, from = 0): readonly Piece[] {
+    const pieces: Piece[] = []
+    let [text, count] = ['', 0]
+    const cut = () => {
+      if (text !== '') pieces.push(pieceOf(text, count))
+      text = ''
+      count = 0
+    }
+    for (let at = from; at < this.#items.length; at += 1) {
+      const item = this.#items[at]
+      if (item === undefined) continue
+      const { move } = item
+      if (move !== null && !isAll && !(matchesMove(filters, move) && sees(move))) continue
+      text += this.#textOf(item, at)
+      if (move !== null) count += 1
+      if (text.length >= PIECE_BYTES) cut()
+    }
+    cut()
+    return pieces
+  }
+
+  /** Index of the first item behind that place. */
+  indexBehind(place: string, isBefore: (one: string, other: string) => boolean): number {
+    const index = this.#items.findIndex(({ id }) => isBefore(place, id))
+    return index < 0 ? this.#items.length : index
+  }
+
+  #textOf(item: FeedItem, at: number): string {
+    const known = this.#texts[at]
+    if (known !== undefined) return known
+    const before = this.#items[at - 1]?.id ?? this.#before
+    const text = item.move === null ? gapOf(before, item.id, item.id) : moveTextOf(item)
+    this.#texts[at] = text
+    return text
+  }
+}

@@ -1,0 +1,220 @@
+// http: the streams of moves of this server. All of them share one reader of the feed; what is written to readers who ask
+// for the same is made once.
+import type { CommittedMove } from '../../model/committed-move.ts'
+import { overloaded } from '../../model/failure.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { FeedItem, MoveFeed } from '../../ports/move-feed.ts'
+import { asksForAll, type MoveFilters } from '../../api/stream-moves.ts'
+import { Batch, gapOf, HEARTBEAT, openingOf, type Piece, type Selection } from './encode.ts'
+import { LiveStream, queueBound, type Sink } from './stream.ts'
+
+export interface HubOptions {
+  readonly feed: MoveFeed
+  /** Whether that service is secured now. */
+  readonly isSecured: (service: { readonly package: string; readonly fluxName: string }) => boolean
+  readonly clock: Pick<Clock, 'after'>
+  /** Streams at once. */
+  readonly maxReaders: number
+}
+
+export interface OpenRequest {
+  readonly filters: MoveFilters
+  /** Where the reader goes on; null: from now on. */
+  readonly from: string | null
+  /** Whether the reader may see secured services. It throws when it may not read any more. */
+  readonly mayReadAll: () => boolean
+  /** Called when all servers tell of their commits, with the first bytes. Null: the reader is gone. */
+  readonly begin: (opening: string) => Sink | null
+}
+
+/** An open stream, and what it shows. */
+interface Reader {
+  readonly stream: LiveStream
+  readonly request: OpenRequest
+  /** The same for readers who are shown the same. */
+  group: string
+  selection: Selection
+  /** Whether it is given what the feed gives; else it still reads what came before. */
+  isLive: boolean
+}
+
+const TICK_MS = 1000
+/** Ticks between two heartbeats. */
+const HEARTBEAT_TICKS = 15
+/** Items read at once of what came before, and streams that read such at once. */
+const CATCH_UP_ITEMS = 500
+const MAX_CATCHING_UP = 8
+
+/** Milliseconds between two writes to the streams: each write costs more than the bytes of some moves. */
+const paceOf = (streams: number): number => Math.min(50 + streams, 250)
+
+export class MoveHub {
+  readonly #options: HubOptions
+  readonly #readers = new Set<Reader>()
+  /** Streams that are being opened. */
+  #opening = 0
+  /** Of what the streams were given. */
+  #place = ''
+  #stopListening: (() => void) | null = null
+  #callOff: (() => void) | null = null
+  #ticks = 0
+  #catchingUp = 0
+  readonly #waiting: (() => void)[] = []
+  /** Why there are no streams any more; null: there may be. */
+  #ended: string | null = null
+
+  constructor(options: HubOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Opens a stream. Resolves with it once its first bytes are written: it has every later commit of any server. Null:
+   * the reader was gone by then.
+   * @throws FluxError `overloaded` when there are as many as may be; `unavailable`; what `mayReadAll` throws
+   */
+  async open(request: OpenRequest): Promise<LiveStream | null> {
+    const { feed, maxReaders } = this.#options
+    if (this.#ended !== null) throw overloaded(this.#ended)
+    if (this.#readers.size + this.#opening >= maxReaders) throw overloaded('there are too many streams of moves')
+    const shown = this.#shownTo(request)
+    this.#opening += 1
+    let place
+    try {
+      place = await feed.activate()
+    } finally {
+      this.#opening -= 1
+    }
+    if (this.#ended !== null) throw overloaded(this.#ended)
+    const sink = request.begin(openingOf(request.from === null ? place : null))
+    if (sink === null) return null
+    const stream = new LiveStream(sink, request.from ?? place)
+    const reader: Reader = { stream, request, ...shown, isLive: false }
+    this.#readers.add(reader)
+    this.#listen(place)
+    if (request.from === null && !feed.isBefore(place, this.#place)) reader.isLive = true
+    else void this.#catchUp(reader)
+    return stream
+  }
+
+  /** To be called when the reader is gone, or its stream has ended. */
+  close(stream: LiveStream): void {
+    stream.close()
+    for (const reader of this.#readers) if (reader.stream === stream) this.#readers.delete(reader)
+    this.#restIfUnread()
+  }
+
+  /** Ends all streams, and opens no more. */
+  end(reason: string): void {
+    this.#ended = reason
+    for (const { stream } of this.#readers) stream.end(reason)
+    this.#readers.clear()
+    this.#restIfUnread()
+  }
+
+  #shownTo({ filters, mayReadAll }: OpenRequest): Pick<Reader, 'group' | 'selection'> {
+    const seesAll = mayReadAll()
+    const sees = ({ message, facts }: CommittedMove) => seesAll || (!facts.secured && !this.#options.isSecured(message))
+    const isAll = seesAll && asksForAll(filters)
+    return { group: JSON.stringify([seesAll, filters]), selection: { filters, isAll, sees } }
+  }
+
+  #listen(place: string): void {
+    if (this.#stopListening !== null) return
+    this.#place = place
+    this.#stopListening = this.#options.feed.listen(place, (items) => {
+      this.#give(items)
+      return paceOf(this.#readers.size)
+    })
+    this.#tickLater()
+  }
+
+  #restIfUnread(): void {
+    if (this.#readers.size > 0) return
+    this.#stopListening?.()
+    this.#stopListening = null
+    this.#callOff?.()
+  }
+
+  #give(items: readonly FeedItem[]): void {
+    const last = items.at(-1)
+    if (last === undefined) return
+    const { feed } = this.#options
+    const batch = new Batch(items, this.#place)
+    const before = this.#place
+    this.#place = last.id
+    const bound = queueBound(new Set([...this.#readers].map(({ group }) => group)).size)
+    const made = new Map<string, readonly Piece[]>()
+    for (const { stream, selection, group, isLive } of this.#readers) {
+      if (!isLive) continue
+      if (feed.isBefore(before, stream.place)) {
+        // It was opened where the feed is by now.
+        stream.give(batch.piecesFor(selection, batch.indexBehind(stream.place, feed.isBefore)), bound)
+        if (feed.isBefore(stream.place, last.id)) stream.place = last.id
+        continue
+      }
+      const pieces = made.get(group) ?? batch.piecesFor(selection)
+      made.set(group, pieces)
+      stream.give(pieces, bound)
+      stream.place = last.id
+    }
+  }
+
+  /** Gives the stream what came before, as fast as its reader takes it, until it is where the others are. */
+  async #catchUp(reader: Reader): Promise<void> {
+    await this.#takePlaceInLine()
+    try {
+      while (!reader.stream.isOver && !(await this.#readOn(reader)));
+    } catch {
+      // The reader comes again, with the place that it knows.
+      reader.stream.end('the server can not read what came before')
+      this.close(reader.stream)
+    } finally {
+      this.#catchingUp -= 1
+      this.#waiting.shift()?.()
+    }
+  }
+
+  async #takePlaceInLine(): Promise<void> {
+    if (this.#catchingUp >= MAX_CATCHING_UP)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve)
+      })
+    this.#catchingUp += 1
+  }
+
+  /** Reads a page; resolves with whether the stream is live now. */
+  async #readOn(reader: Reader): Promise<boolean> {
+    const { feed } = this.#options
+    const { stream, selection } = reader
+    const { items, end, isGap } = await feed.read({ after: stream.place, limit: CATCH_UP_ITEMS })
+    if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
+    stream.give(new Batch(items, stream.place).piecesFor(selection), Infinity)
+    stream.place = end
+    await stream.taken()
+    if (items.length > 0 && feed.isBefore(end, this.#place)) return false
+    reader.isLive = true
+    return true
+  }
+
+  #tickLater(): void {
+    this.#callOff?.()
+    this.#callOff = this.#options.clock.after(TICK_MS, () => {
+      this.#tickLater()
+      this.#tick()
+    })
+  }
+
+  #tick(): void {
+    this.#ticks += 1
+    for (const reader of this.#readers) {
+      try {
+        Object.assign(reader, this.#shownTo(reader.request))
+      } catch {
+        reader.stream.end('the token is not valid any more')
+        this.close(reader.stream)
+        continue
+      }
+      if (this.#ticks % HEARTBEAT_TICKS === 0) reader.stream.tell(HEARTBEAT)
+    }
+  }
+}

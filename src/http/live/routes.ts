@@ -1,0 +1,105 @@
+// http: the stream of moves: server-sent events, written to the socket as they come.
+import type { Context, Hono } from 'hono'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { placeAskedFor, STREAM_MOVES } from '../../api/stream-moves.ts'
+import { denial, type Caller, type Role } from '../../model/caller.ts'
+import { FluxError } from '../../model/failure.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { requestReader } from '../api/request.ts'
+import { quotaHeaders } from '../api/quotas.ts'
+import { negotiate, type Format } from '../formats/negotiate.ts'
+import { NOSNIFF } from '../problem.ts'
+import { headerOf, socketed, type Env } from '../request/incoming.ts'
+import { MoveHub, type HubOptions } from './hub.ts'
+import type { Sink } from './stream.ts'
+
+export interface LiveOptions {
+  readonly live: Omit<HubOptions, 'clock'>
+  readonly clock: Clock
+  /** Aborted when the server is to end: streams end then. */
+  readonly stopping: AbortSignal
+}
+
+interface LiveParts extends LiveOptions {
+  /** The caller of a request. @throws FluxError when it may not make the call */
+  readonly callerOf: (c: Context<Env>, role: Role) => Caller
+}
+
+const EVENT_STREAM: readonly Format[] = [{ type: 'text/event-stream', suffix: null }]
+
+export function addLive(app: Hono<Env>, { live, clock, stopping, callerOf }: LiveParts): void {
+  const reader = requestReader(STREAM_MOVES)
+  const hub = new MoveHub({ ...live, clock })
+  stopping.addEventListener('abort', () => hub.end('the server is stopping'))
+  app.get(STREAM_MOVES.route, async (c) => {
+    const { role } = STREAM_MOVES
+    const mayReadAll = () => denial(callerOf(c, role), 'read') === null
+    mayReadAll()
+    if (negotiate(headerOf(c, 'accept'), EVENT_STREAM) === null)
+      throw new FluxError({ kind: 'notAcceptable', detail: 'the answer is text/event-stream' })
+    const { lastEventId, ...filters } = reader.finish(reader.begin(c), null)
+    const headers = headersOf(c)
+    // There is nobody to write to, or nothing is to be written.
+    if (c.req.method === 'HEAD' || !socketed(c)) return new Response(null, { headers })
+    const { outgoing } = c.env
+    const from = placeAskedFor(headerOf(c, 'last-event-id') ?? lastEventId)
+    const begin = (opening: string): Sink | null => {
+      if (outgoing.destroyed) return null
+      outgoing.writeHead(200, headers)
+      outgoing.write(opening)
+      return sinkOf(c)
+    }
+    const stream = await hub.open({ filters, from, mayReadAll, begin })
+    if (stream) {
+      const { socket } = c.env.incoming
+      const onDrained = () => stream.onDrained()
+      socket.on('drain', onDrained)
+      outgoing.once('close', () => {
+        socket.off('drain', onDrained)
+        hub.close(stream)
+      })
+      if (outgoing.destroyed) hub.close(stream)
+    }
+    return alreadySent(c)
+  })
+}
+
+/**
+ * To write through Node's response costs three times as much as to write the chunk itself. That is done only where the
+ * response is the one that the connection is at, and has chunks.
+ */
+function sinkOf(c: Context<Env>): Sink {
+  const { incoming, outgoing } = c.env
+  const hasChunks = incoming.httpVersionMajor === 1 && incoming.httpVersionMinor === 1
+  return {
+    get queued() {
+      return outgoing.writableLength
+    },
+    write: (bytes) => void outgoing.write(bytes),
+    share({ bytes, chunk }) {
+      const { socket } = outgoing
+      if (hasChunks && socket) socket.write(chunk)
+      else outgoing.write(bytes)
+    },
+    end: () => void outgoing.end(),
+  }
+}
+
+/** Hono would merge it with the headers that were set before, and so take it for another response. */
+function alreadySent(c: Context<Env>): Response {
+  c.res = undefined
+  c.res = RESPONSE_ALREADY_SENT
+  return RESPONSE_ALREADY_SENT
+}
+
+/** With those that were set before: of CORS. */
+const headersOf = (c: Context<Env>): { [name: string]: string } => ({
+  ...Object.fromEntries(c.res.headers),
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  vary: [c.res.headers.get('vary'), 'Accept'].filter((name) => name !== null).join(', '),
+  // Proxies that buffer answers pass this one on at once.
+  'x-accel-buffering': 'no',
+  ...NOSNIFF,
+  ...quotaHeaders(c),
+})

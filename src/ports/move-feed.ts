@@ -1,0 +1,54 @@
+// ports: the feed of moves: what the servers of a namespace have committed, in an order that is the same for all
+// readers. It keeps the newest messages for a while, and only while somebody reads or has read lately.
+import type { CommittedMove } from '../model/committed-move.ts'
+
+/** At least so many of the newest messages of the namespace are kept, and at most twice as many. */
+export const KEPT_MOVES = 10_000
+/** Milliseconds for which messages are kept after the last reader has gone. */
+export const UNREAD_MS = 3_600_000
+
+/** A message in the feed. */
+export interface FeedItem {
+  /** Its place in the feed: visible ASCII, opaque to readers. */
+  readonly id: string
+  /** null: messages are missing here. */
+  readonly move: CommittedMove | null
+  /** `move.message` as JSON. */
+  readonly text: string
+}
+
+export interface FeedPage {
+  /** Behind the place that was asked for, the oldest first; empty: there are no more. */
+  readonly items: readonly FeedItem[]
+  /** The place behind the last of them, to go on from. */
+  readonly end: string
+  /** Whether the place is not known, or messages behind it are kept no more: then the items are the oldest that are. */
+  readonly isGap: boolean
+}
+
+/** Returns the milliseconds until it wants to be called again: what comes in between is given at once. */
+export type FeedListener = (items: readonly FeedItem[]) => number
+
+export interface MoveFeed {
+  /** Whether commits are to be published. Until somebody reads, they are not. */
+  readonly isActive: boolean
+  /** Adds a commit of this server. The caller does not wait for it, and it never throws. */
+  publish(move: CommittedMove): void
+  /** A commit of this server cannot be told of: readers are told that messages are missing. Never throws. */
+  miss(): void
+  /**
+   * Makes all servers publish. Gives the present place: what is committed from now on, on any server, is behind it.
+   * @throws FluxError `unavailable`
+   */
+  activate(): Promise<string>
+  /**
+   * Calls the listener with everything behind that place, in order, until the returned function is called. There is one
+   * listener at a time.
+   */
+  listen(from: string, listener: FeedListener): () => void
+  /** Messages behind a place, wherever readers have got it from. @throws FluxError `unavailable` */
+  read(request: { readonly after: string; readonly limit: number }): Promise<FeedPage>
+  /** Whether the first place is before the second. Both must be of this feed. */
+  isBefore(one: string, other: string): boolean
+  close(): Promise<void>
+}

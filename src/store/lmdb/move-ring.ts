@@ -1,0 +1,155 @@
+// store/lmdb: the feed of moves where there is one server: the newest messages, in memory. They are gone when the process
+// ends.
+import { randomBytes } from 'node:crypto'
+import type { CommittedMove } from '../../model/committed-move.ts'
+import type { Clock } from '../../ports/clock.ts'
+import {
+  KEPT_MOVES,
+  UNREAD_MS,
+  type FeedItem,
+  type FeedListener,
+  type FeedPage,
+  type MoveFeed,
+} from '../../ports/move-feed.ts'
+
+/** An item whose text is made when it is first asked for: nobody may. */
+class RingItem implements FeedItem {
+  readonly id: string
+  readonly move: CommittedMove | null
+  #text: string | null = null
+
+  constructor(id: string, move: CommittedMove | null) {
+    this.id = id
+    this.move = move
+  }
+
+  get text(): string {
+    this.#text ??= JSON.stringify(this.move?.message ?? null)
+    return this.#text
+  }
+}
+
+/** Ids are the name of this ring, and a number. */
+const ID = /^([\w-]{8})\.(\d{1,15})$/
+
+export class MoveRing implements MoveFeed {
+  readonly #clock: Pick<Clock, 'after'>
+  /** Of this process, and of the time for which it is active: ids from before are not known. */
+  #name = ''
+  #items: RingItem[] = []
+  /** Number of the first item that is kept. Those before are gone. */
+  #first = 1
+  #listener: FeedListener | null = null
+  /** Number of the first item that the listener was not given. */
+  #unheard = 1
+  #isPaced = false
+  #isSoon = false
+  #callOff: (() => void) | null = null
+
+  constructor(clock: Pick<Clock, 'after'>) {
+    this.#clock = clock
+  }
+
+  get isActive(): boolean {
+    return this.#name !== ''
+  }
+
+  get #end(): number {
+    return this.#first + this.#items.length
+  }
+
+  publish(move: CommittedMove): void {
+    this.#push(move)
+  }
+
+  miss(): void {
+    this.#push(null)
+  }
+
+  async activate(): Promise<string> {
+    if (!this.isActive) this.#name = randomBytes(6).toString('base64url')
+    if (this.#listener === null) this.#endLater()
+    return this.#idOf(this.#end - 1)
+  }
+
+  listen(from: string, listener: FeedListener): () => void {
+    this.#callOff?.()
+    this.#listener = listener
+    this.#unheard = (this.#numberIn(from) ?? this.#end - 1) + 1
+    if (this.#unheard < this.#end) this.#tellSoon()
+    return () => {
+      if (this.#listener !== listener) return
+      this.#listener = null
+      this.#endLater()
+    }
+  }
+
+  async read({ after, limit }: { readonly after: string; readonly limit: number }): Promise<FeedPage> {
+    const number = this.#numberIn(after)
+    const from = number === null ? 0 : number + 1 - this.#first
+    const items = this.#items.slice(from, from + limit)
+    const end = items.at(-1)?.id ?? this.#idOf(this.#end - 1)
+    return { items, end, isGap: number === null }
+  }
+
+  isBefore(one: string, other: string): boolean {
+    return Number(one.slice(one.indexOf('.') + 1)) < Number(other.slice(other.indexOf('.') + 1))
+  }
+
+  async close(): Promise<void> {
+    this.#listener = null
+    this.#callOff?.()
+  }
+
+  #idOf(number: number): string {
+    return `${this.#name}.${number}`
+  }
+
+  /** The number in an id; null: what is behind it is not known, or kept no more. */
+  #numberIn(id: string): number | null {
+    const [, name, digits] = ID.exec(id) ?? []
+    const number = Number(digits)
+    return name === this.#name && number >= this.#first - 1 && number < this.#end ? number : null
+  }
+
+  #push(move: CommittedMove | null): void {
+    this.#items.push(new RingItem(this.#idOf(this.#end), move))
+    // Seldom, and many at once: removing from the front of a long list is slow.
+    if (this.#items.length >= 2 * KEPT_MOVES) {
+      this.#first += this.#items.length - KEPT_MOVES
+      this.#items = this.#items.slice(-KEPT_MOVES)
+    }
+    if (this.#listener !== null) this.#tellSoon()
+  }
+
+  /** At the end of this turn of the event loop, or when the last call is long enough ago. */
+  #tellSoon(): void {
+    if (this.#isSoon || this.#isPaced) return
+    this.#isSoon = true
+    setImmediate(() => {
+      this.#isSoon = false
+      this.#tell()
+    })
+  }
+
+  #tell(): void {
+    if (this.#listener === null || this.#unheard === this.#end) return
+    const items = this.#items.slice(Math.max(0, this.#unheard - this.#first))
+    this.#unheard = this.#end
+    this.#isPaced = true
+    this.#clock.after(this.#listener(items), () => {
+      this.#isPaced = false
+      this.#tell()
+    })
+  }
+
+  /** When nobody has read for a while, commits are not published any more, and what was kept is dropped. */
+  #endLater(): void {
+    this.#callOff?.()
+    this.#callOff = this.#clock.after(UNREAD_MS, () => {
+      this.#name = ''
+      this.#first = this.#end
+      this.#items = []
+    })
+  }
+}

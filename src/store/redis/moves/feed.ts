@@ -1,0 +1,222 @@
+// store/redis: the feed of moves of a namespace: one stream of Redis, to which all servers append while somebody reads.
+// While nobody does, a server has no connection for it.
+import type { CommittedMove } from '../../../model/committed-move.ts'
+import { unavailable } from '../../../model/failure.ts'
+import type { Clock } from '../../../ports/clock.ts'
+import { KEPT_MOVES, UNREAD_MS, type FeedListener, type FeedPage, type MoveFeed } from '../../../ports/move-feed.ts'
+import type { Log } from '../../../ports/log.ts'
+import { untilReady, type Connection } from '../connection.ts'
+import type { MoveSignals } from '../feed.ts'
+import { movesKey } from '../keys.ts'
+import { sendScript, texts } from '../scripts.ts'
+import { Activation } from './activation.ts'
+import { Outbox } from './outbox.ts'
+import { isPlace, isPlaceBefore, itemOf, placeBehind, timeOf, type StreamEntry } from './place.ts'
+import { MoveTail } from './tail.ts'
+
+export interface RedisMovesOptions {
+  /** Opens a connection: for commands, or to block on. */
+  readonly connect: (role: 'store' | 'worker') => Connection
+  readonly signals: MoveSignals
+  readonly namespace: string
+  readonly clock: Pick<Clock, 'after'>
+  readonly log: Log
+}
+
+/** Milliseconds between two renewals by a server with readers. */
+const RENEWAL_MS = 5000
+/** Milliseconds for which the keys are kept after the last of all. */
+const KEPT_MS = 2 * UNREAD_MS
+const CONNECT_MS = 3000
+/** Entries of the stream that are kept: some are no moves. */
+const KEPT_ENTRIES = 1.2 * KEPT_MOVES
+
+export class RedisMoves implements MoveFeed {
+  readonly #options: RedisMovesOptions
+  readonly #root: string
+  readonly #activation: Activation
+  #connection: Connection | null = null
+  #outbox: Outbox | null = null
+  #tail: MoveTail | null = null
+  /** Where the feed began. */
+  #since = '0-0'
+  #callOffEnd: (() => void) | null = null
+  #callOffRenewal: (() => void) | null = null
+  #isFaultLogged = false
+  #isClosed = false
+
+  constructor(options: RedisMovesOptions) {
+    this.#options = options
+    this.#root = movesKey(options.namespace)
+    this.#activation = new Activation({
+      signals: options.signals,
+      onActive: async (since) => {
+        if (isPlace(since)) this.#since = since
+        this.#begin(UNREAD_MS)
+        await this.#outbox?.flush()
+      },
+    })
+  }
+
+  get isActive(): boolean {
+    return this.#outbox !== null
+  }
+
+  /** To be called before this server commits anything: others may read. */
+  async start(): Promise<void> {
+    try {
+      await this.#look()
+    } catch {
+      // Whether others read is not known: it is looked at again soon.
+      this.#begin(RENEWAL_MS)
+    }
+  }
+
+  async #look(): Promise<void> {
+    const connection = await this.#connected()
+    const [since, left] = await Promise.all([connection.get(`${this.#root}on`), connection.pttl(`${this.#root}on`)])
+    if (since === null) return this.#end()
+    this.#since = since
+    this.#begin(left)
+  }
+
+  publish(move: CommittedMove): void {
+    this.#outbox?.add(move)
+  }
+
+  miss(): void {
+    this.#outbox?.add(null)
+  }
+
+  async activate(): Promise<string> {
+    await this.#renew()
+    await this.#activation.spread(this.#since)
+    const [, newest = this.#since] = await this.#renew()
+    return newest
+  }
+
+  listen(from: string, listener: FeedListener): () => void {
+    const { connect } = this.#options
+    const [connection, key] = [connect('worker'), `${this.#root}s`]
+    const tail = new MoveTail({ connection, key, read: (request) => this.read(request), listener }, from)
+    this.#tail = tail
+    this.#renewLater()
+    return () => {
+      tail.stop()
+      if (this.#tail !== tail) return
+      this.#tail = null
+      this.#callOffRenewal?.()
+    }
+  }
+
+  async read({ after, limit }: { readonly after: string; readonly limit: number }): Promise<FeedPage> {
+    const connection = await this.#connected()
+    const key = `${this.#root}s`
+    const [since, [oldest], [newest]]: [string | null, readonly StreamEntry[], readonly StreamEntry[]] =
+      await Promise.all([
+        connection.get(`${this.#root}on`),
+        connection.xrange(key, '-', '+', 'COUNT', 1),
+        connection.xrevrange(key, '+', '-', 'COUNT', 1),
+      ])
+    const last = newest?.[0] ?? since ?? this.#since
+    const isKnown =
+      isPlace(after) &&
+      since !== null &&
+      !isPlaceBefore(after, since) &&
+      (oldest === undefined || !isPlaceBefore(after, placeBehind(oldest))) &&
+      !isPlaceBefore(last, after)
+    const from = isKnown ? after : laterOf(since, oldest)
+    const entries: readonly StreamEntry[] =
+      from === null ? [] : await connection.xrange(key, `(${from}`, '+', 'COUNT', limit)
+    const items = entries.map(itemOf)
+    return { items, end: items.at(-1)?.id ?? (isKnown ? after : last), isGap: !isKnown }
+  }
+
+  isBefore(one: string, other: string): boolean {
+    return isPlaceBefore(one, other)
+  }
+
+  async close(): Promise<void> {
+    if (this.#outbox !== null && this.#connection?.status === 'ready') await this.#outbox.flush()
+    this.#isClosed = true
+    this.#tail?.stop()
+    this.#callOffRenewal?.()
+    this.#end()
+  }
+
+  /** Keeps the feed active; gives where it began, and its newest place. @throws FluxError `unavailable` */
+  async #renew(): Promise<string[]> {
+    try {
+      const connection = await this.#connected()
+      const reply = texts(await sendScript(connection, 'activate-moves', this.#root, [UNREAD_MS, KEPT_MS]))
+      this.#since = reply[0] ?? this.#since
+      return reply
+    } catch (cause) {
+      throw unavailable('Redis can not be reached for the stream of moves', { cause })
+    }
+  }
+
+  #renewLater(): void {
+    this.#callOffRenewal?.()
+    this.#callOffRenewal = this.#options.clock.after(RENEWAL_MS, () => {
+      this.#renewLater()
+      this.#renew().then(
+        () => this.#activation.spread(this.#since),
+        () => {},
+      )
+    })
+  }
+
+  /** This server publishes, at least for so many milliseconds. */
+  #begin(left: number): void {
+    if (this.#isClosed) return
+    this.#outbox ??= new Outbox({
+      append: (values) => this.#append(values),
+      since: () => timeOf(this.#since),
+      onFault: (error) => this.#logFault(error),
+      now: () => performance.now(),
+    })
+    this.#callOffEnd?.()
+    this.#callOffEnd = this.#options.clock.after(left, () => {
+      void this.start()
+    })
+  }
+
+  #end(): void {
+    this.#callOffEnd?.()
+    this.#outbox?.close()
+    this.#outbox = null
+    this.#connection?.disconnect()
+    this.#connection = null
+  }
+
+  async #append(values: readonly (string | number)[]): Promise<readonly number[]> {
+    const connection = await this.#connected()
+    const reply = await sendScript(connection, 'append-moves', this.#root, [KEPT_ENTRIES, KEPT_MS, ...values])
+    this.#isFaultLogged = false
+    return texts(reply).map(Number)
+  }
+
+  async #connected(): Promise<Connection> {
+    if (this.#isClosed) throw unavailable('the server is stopping')
+    if (this.#connection === null) {
+      this.#connection = this.#options.connect('store')
+      this.#connection.on('error', (error) => this.#options.log.debug('a connection of the feed failed', { error }))
+    }
+    await untilReady(this.#connection, CONNECT_MS)
+    return this.#connection
+  }
+
+  #logFault(error: unknown): void {
+    if (this.#isFaultLogged) return
+    this.#isFaultLogged = true
+    this.#options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error })
+  }
+}
+
+/** The place behind which everything is that is kept since the feed began; null: nothing is. */
+function laterOf(since: string | null, oldest: StreamEntry | undefined): string | null {
+  if (since === null || oldest === undefined) return null
+  const behind = placeBehind(oldest)
+  return isPlaceBefore(behind, since) ? since : behind
+}

@@ -1,0 +1,53 @@
+// store/redis: places in the feed of moves: the ids of entries of a Redis stream, `<milliseconds>-<number>`.
+import type { CommittedMove } from '../../../model/committed-move.ts'
+import type { FeedItem } from '../../../ports/move-feed.ts'
+
+const PLACE = /^(\d{1,15})-(\d{1,15})$/
+
+export const isPlace = (text: string): boolean => PLACE.test(text)
+
+/** When Redis made the entry, epoch milliseconds. */
+export const timeOf = (place: string): number => Number(place.slice(0, place.indexOf('-')))
+const numberOf = (place: string): number => Number(place.slice(place.indexOf('-') + 1))
+
+export function isPlaceBefore(one: string, other: string): boolean {
+  const [time, otherTime] = [timeOf(one), timeOf(other)]
+  return time === otherTime ? numberOf(one) < numberOf(other) : time < otherTime
+}
+
+/** An entry as ioredis gives it: its place, and names and values in turn. */
+export type StreamEntry = readonly [place: string, fields: readonly string[]]
+
+/** A place behind which that entry is the first. */
+export function placeBehind([place]: StreamEntry): string {
+  const [time, number] = [timeOf(place), numberOf(place)]
+  return number > 0 ? `${time}-${number - 1}` : `${time - 1}-${Number.MAX_SAFE_INTEGER}`
+}
+
+/** The text of facts, as the feed keeps it. */
+export const factsText = ({ facts }: CommittedMove): string => JSON.stringify(facts)
+
+/** Parsed when it is first asked for: readers who want everything do not. */
+class EntryItem implements FeedItem {
+  readonly id: string
+  readonly text: string
+  readonly #facts: string
+  #move: CommittedMove | undefined
+
+  constructor(id: string, facts: string, text: string) {
+    this.id = id
+    this.#facts = facts
+    this.text = text
+  }
+
+  get move(): CommittedMove {
+    this.#move ??= { message: JSON.parse(this.text), facts: JSON.parse(this.#facts), previousAt: null }
+    return this.#move
+  }
+}
+
+/** Entries without a message say that some are missing, or that the feed began anew. */
+export function itemOf([id, fields]: StreamEntry): FeedItem {
+  const [name, facts = '', , text = ''] = fields
+  return name === 'f' ? new EntryItem(id, facts, text) : { id, move: null, text: '' }
+}

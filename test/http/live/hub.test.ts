@@ -1,0 +1,213 @@
+// The streams of moves without a socket, on a clock that the test moves: heartbeats, slow readers, what is kept and for how
+// long.
+import { describe, expect, test } from 'vitest'
+import { asksForAll, matchesMove, type MoveFilters } from '../../../src/api/stream-moves.ts'
+import { MoveHub, type HubOptions } from '../../../src/http/live/hub.ts'
+import type { Sink } from '../../../src/http/live/stream.ts'
+import type { CommittedMove } from '../../../src/model/committed-move.ts'
+import { FluxError } from '../../../src/model/failure.ts'
+import { KEPT_MOVES, UNREAD_MS } from '../../../src/ports/move-feed.ts'
+import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
+
+const move = (contextId: number, more: Partial<CommittedMove['message']> = {}): CommittedMove => ({
+  message: {
+    contextId,
+    package: 'p',
+    fluxName: 'F',
+    version: 1,
+    at: 1,
+    kind: 'start',
+    event: null,
+    eventId: null,
+    from: null,
+    to: 'a',
+    entered: ['a'],
+    status: 'WAITING',
+    nextRun: null,
+    tags: ['red'],
+    parent: null,
+    ...more,
+  },
+  facts: { key: 'k', startState: 'a', errorType: null, secured: false },
+  previousAt: null,
+})
+
+/** A reader that takes everything, or nothing. */
+class Reader implements Sink {
+  text = ''
+  queued = 0
+  isSlow = false
+  isEnded = false
+  write(bytes: Uint8Array): void {
+    if (this.isSlow) this.queued += bytes.length
+    this.text += Buffer.from(bytes).toString()
+  }
+  share({ bytes }: { readonly bytes: Buffer }): void {
+    this.write(bytes)
+  }
+  end(): void {
+    this.isEnded = true
+  }
+}
+
+function setUp(more: Partial<HubOptions> = {}) {
+  const clock = new SimulatedClock(0)
+  const feed = new MoveRing(clock)
+  const hub = new MoveHub({ feed, clock, isSecured: () => false, maxReaders: 3, ...more })
+  const open = async (filters: MoveFilters = {}, given: { from?: string; mayReadAll?: () => boolean } = {}) => {
+    const reader = new Reader()
+    const stream = await hub.open({
+      filters,
+      from: given.from ?? null,
+      mayReadAll: given.mayReadAll ?? (() => true),
+      begin(opening) {
+        reader.text = opening
+        return reader
+      },
+    })
+    if (stream === null) throw new Error('the reader is there')
+    return { reader, stream }
+  }
+  return { clock, feed, hub, open }
+}
+
+const count = (text: string, what: string) => text.split(what).length - 1
+
+describe('a stream', () => {
+  test('has a heartbeat each 15 seconds', async () => {
+    const { clock, open } = setUp()
+    const { reader } = await open()
+    await clock.advance(14_999)
+    expect(count(reader.text, ': heartbeat\n\n')).toBe(0)
+    await clock.advance(1)
+    expect(count(reader.text, ': heartbeat\n\n')).toBe(1)
+    await clock.advance(30_000)
+    expect(count(reader.text, ': heartbeat\n\n')).toBe(3)
+  })
+
+  test('counts what a slow reader misses, and tells as soon as it can take something', async () => {
+    const { clock, feed, open } = setUp()
+    const [{ reader, stream }, { reader: other }] = [await open(), await open()]
+    reader.isSlow = true
+    for (let n = 1; n <= 10_000; n += 1) {
+      feed.publish(move(n))
+      if (n % 500 === 0) await clock.advance(300)
+    }
+    expect(count(other.text, 'event: move')).toBe(10_000)
+    const before = count(reader.text, 'event: move')
+    expect(before).toBeLessThan(5000)
+    expect(reader.queued).toBeLessThan(1_200_000)
+    reader.isSlow = false
+    reader.queued = 0
+    stream.onDrained()
+    expect(reader.text.endsWith(`event: dropped\ndata: {"count":${10_000 - before}}\n\n`)).toBe(true)
+    feed.publish(move(7))
+    await clock.advance(300)
+    expect(count(reader.text, 'event: move')).toBe(before + 1)
+  })
+
+  test('ends when its caller may not read any more, and shows less when it may see less', async () => {
+    const { clock, feed, open, hub } = setUp()
+    let rights: 'all' | 'open' | 'none' = 'all'
+    const mayReadAll = () => {
+      if (rights === 'none') throw new FluxError({ kind: 'unauthorized', detail: 'no', token: 'invalid' })
+      return rights === 'all'
+    }
+    const { reader } = await open({}, { mayReadAll })
+    const secret = { ...move(1), facts: { ...move(1).facts, secured: true } }
+    feed.publish(secret)
+    await clock.advance(1000)
+    expect(count(reader.text, 'event: move')).toBe(1)
+    rights = 'open'
+    await clock.advance(1000)
+    feed.publish(secret)
+    feed.publish(move(2))
+    await clock.advance(1000)
+    expect(count(reader.text, 'event: move')).toBe(2)
+    rights = 'none'
+    await clock.advance(1000)
+    expect(reader.isEnded).toBe(true)
+    expect(reader.text).toContain('event: bye')
+    hub.end('the server is stopping')
+    await expect(open()).rejects.toThrow('the server is stopping')
+  })
+
+  test('is refused where there are as many as may be, and there is place again once one has gone', async () => {
+    const { open, hub } = setUp()
+    const [first] = [await open(), await open(), await open()]
+    await expect(open()).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
+    if (first) hub.close(first.stream)
+    await open()
+  })
+
+  test('tells of messages that are missing', async () => {
+    const { clock, feed, open } = setUp()
+    const { reader } = await open()
+    feed.publish(move(1))
+    feed.miss()
+    feed.publish(move(2))
+    await clock.advance(300)
+    const [, first] = /id: (\S+)\nevent: move/.exec(reader.text) ?? []
+    const [, gap] = /id: (\S+)\nevent: gap/.exec(reader.text) ?? []
+    expect(reader.text).toContain(`event: gap\ndata: ${JSON.stringify({ from: first, to: gap })}\n\n`)
+  })
+})
+
+describe('the ring', () => {
+  test('is not active until somebody reads, and for an hour after the last one', async () => {
+    const { clock, feed, open, hub } = setUp()
+    expect(feed.isActive).toBe(false)
+    const { reader, stream } = await open()
+    await clock.advance(2 * UNREAD_MS)
+    expect(feed.isActive).toBe(true)
+    feed.publish(move(1))
+    await clock.advance(300)
+    const [, id = ''] = /id: (\S+)\nevent: move/.exec(reader.text) ?? []
+    hub.close(stream)
+    await clock.advance(UNREAD_MS - 1000)
+    expect(feed.isActive).toBe(true)
+    feed.publish(move(2))
+    expect((await feed.read({ after: id, limit: 9 })).items.length).toBe(1)
+    await clock.advance(1000)
+    expect(feed.isActive).toBe(false)
+    await feed.activate()
+    expect(await feed.read({ after: id, limit: 9 })).toMatchObject({ isGap: true, items: [] })
+  })
+
+  test('keeps at least 10,000 messages, and at most 20,000', async () => {
+    const { feed } = setUp()
+    const begin = await feed.activate()
+    for (let n = 1; n <= 100_000; n += 1) {
+      feed.publish(move(n))
+      if (n % 9973 !== 0) continue
+      const { items, isGap } = await feed.read({ after: begin, limit: Infinity })
+      expect(isGap).toBe(n >= 2 * KEPT_MOVES)
+      expect(items.length).toBeGreaterThanOrEqual(Math.min(n, KEPT_MOVES))
+      expect(items.length).toBeLessThanOrEqual(2 * KEPT_MOVES)
+      expect(items.at(-1)?.move?.message.contextId).toBe(n)
+    }
+  })
+})
+
+test.each<[MoveFilters, boolean]>([
+  [{}, true],
+  [{ fluxName: 'F' }, true],
+  [{ fluxName: 'p/F' }, true],
+  [{ fluxName: 'q/F' }, false],
+  [{ key: 'k' }, true],
+  [{ key: 'other' }, false],
+  [{ tag: ['red'] }, true],
+  [{ tag: ['red', 'blue'] }, false],
+  [{ status: ['WAITING'] }, true],
+  [{ status: ['all'] }, true],
+  [{ status: ['FAILED', 'COMPLETED'] }, false],
+  [{ currentState: 'a', startState: 'a' }, true],
+  [{ currentState: 'b' }, false],
+  [{ startState: 'b' }, false],
+  [{ errorType: 'Error' }, false],
+  [{ parent: 7 }, false],
+])('%j: %s', (filters, fits) => {
+  expect(matchesMove(filters, move(1))).toBe(fits)
+  expect(asksForAll(filters)).toBe(Object.keys(filters).length === 0)
+})
