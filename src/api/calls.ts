@@ -4,6 +4,7 @@ import { EXECUTE } from './execute.ts'
 import { GET_CONTEXT } from './get-context.ts'
 import { GET_DEFINITION } from './get-definition.ts'
 import { GET_EVENT } from './get-event.ts'
+import { GET_MACHINE } from './get-machine.ts'
 import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
 import { LIST_DELIVERIES } from './list-deliveries.ts'
@@ -33,6 +34,7 @@ export const CALLS: readonly Call[] = [
   PUT_TAGS,
   REMOVE_TAGS,
   GET_DEFINITION,
+  GET_MACHINE,
   LIST_WEBHOOKS,
   LIST_DELIVERIES,
   REPLAY_DELIVERY,

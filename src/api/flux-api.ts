@@ -4,6 +4,7 @@ import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
 import type { ContextView, GetContextRequest } from './get-context.ts'
 import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
+import type { MachineRequest } from './get-machine.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListRequest } from './list-contexts.ts'
 import type { DeliveriesRequest, DeliveryPage, DeliveryView } from './list-deliveries.ts'
@@ -59,6 +60,8 @@ export interface FluxApi {
   addTags(request: TagRequest): Promise<MessageAnswer>
   removeTags(request: TagRequest): Promise<MessageAnswer>
   getDefinition(request: DefinitionRequest): Promise<JsonObject>
+  /** A service as the configuration of a machine of XState: a picture of it. */
+  getMachine(request: MachineRequest): Promise<JsonObject>
   /** The endpoints of webhooks, with the counts of this server's deliveries. */
   listWebhooks(request?: ListWebhooksRequest): Promise<WebhookView[]>
   /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */

@@ -82,6 +82,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     addTags: note('addTags', { message: 'added' }),
     removeTags: note('removeTags', { message: 'removed' }),
     getDefinition: note('getDefinition', { states: [] }),
+    getMachine: note('getMachine', { states: {} }),
     listWebhooks: note('listWebhooks', []),
     listDeliveries: note('listDeliveries', []),
     listDeliveriesPage: note('listDeliveriesPage', { deliveries: [], next: null }),

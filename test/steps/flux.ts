@@ -31,6 +31,7 @@ export const flux: StepFlux = {
   addTags: refuse,
   removeTags: refuse,
   getDefinition: refuse,
+  getMachine: refuse,
   listWebhooks: refuse,
   listDeliveries: refuse,
   listDeliveriesPage: refuse,

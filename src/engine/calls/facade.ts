@@ -6,6 +6,7 @@ import { execute } from './execute.ts'
 import { getContext } from './get-context.ts'
 import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
+import { getMachine } from './get-machine.ts'
 import { getStateContext } from './get-state.ts'
 import { listPage } from './list-contexts.ts'
 import { listDeliveriesPage } from './list-deliveries.ts'
@@ -37,6 +38,7 @@ export function facade(env: CallEnv): FluxApi {
     addTags: (request) => changeTags(env, request, 'add'),
     removeTags: (request) => changeTags(env, request, 'remove'),
     getDefinition: (request) => getDefinition(env, request),
+    getMachine: (request) => getMachine(env, request),
     listWebhooks: (request) => listWebhooks(env, request),
     listDeliveries: async (request) => (await listDeliveriesPage(env, request)).deliveries,
     listDeliveriesPage: (request) => listDeliveriesPage(env, request),

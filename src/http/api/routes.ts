@@ -9,6 +9,7 @@ import type { FluxApi } from '../../api/flux-api.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
+import { GET_MACHINE } from '../../api/get-machine.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
 import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
@@ -106,6 +107,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
+  addCall(app, parts, GET_MACHINE, (calls, request) => calls.getMachine(request))
   addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addLists(app, parts)

@@ -101,6 +101,7 @@ const apiOf = (run: number): FluxApi => ({
   addTags: (request) => ask(run, 'addTags', request),
   removeTags: (request) => ask(run, 'removeTags', request),
   getDefinition: (request) => ask(run, 'getDefinition', request),
+  getMachine: (request) => ask(run, 'getMachine', request),
   listWebhooks: (request = {}) => ask(run, 'listWebhooks', request),
   listDeliveries: (request = {}) => ask(run, 'listDeliveries', request),
   listDeliveriesPage: (request = {}) => ask(run, 'listDeliveriesPage', request),
