@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject } from './model/json/value.ts'
 
 export interface MachineOptions {
   /** Contents of `.model` files by their dotted names, where the definition refers to such. */
-  readonly models?: { readonly [name: string]: object }
+  readonly models?: { readonly [name: string]: object } | ReadonlyMap<string, object>
   /** Name of the service, also with its package: `shop/orders.Order`. Expressions see it as `$fluxName`. */
   readonly name?: string
 }
@@ -23,7 +23,10 @@ export interface MachineOptions {
  */
 export function machineOf(definition: object, { models = {}, name = 'service' }: MachineOptions = {}): AnyStateMachine {
   const { models: resolved, ...source } = jsonOf(definition)
-  const own = [...entriesOf(resolved), ...entriesOf(jsonOf(models))]
+  const own = [
+    ...entriesOf(resolved),
+    ...entriesOf(jsonOf(models instanceof Map ? Object.fromEntries(models) : models)),
+  ]
   const at = name.indexOf('/')
   const unit = {
     package: at < 0 ? '' : name.slice(0, at),

@@ -32,6 +32,8 @@ export type PlainContext = {
  */
 interface Registers {
   readonly contextId: number
+  /** Of the service; null: the machine's own name. */
+  readonly fluxName: string | null
   readonly pick: number | null
   readonly trigger: string | null
   readonly response: JsonObject | null
@@ -115,9 +117,10 @@ export function registersOf(
   redactor: Redactor | null,
 ): { registers?: JsonObject } {
   if (snapshotStatusOf(phase) !== 'active') return {}
-  const { id, state, trigger, response, exception } = data
+  const { id, fluxName, state, trigger, response, exception } = data
   const registers: JsonObject = {
     ...(flux.text.includes('$fluxContextId') && { contextId: id }),
+    ...(flux.text.includes('$fluxName') && { fluxName }),
     ...(typeof pick === 'number' && pick !== soleTimed(flux, phase, state) && { pick }),
     ...(trigger !== null && { trigger }),
     ...(response !== null && { response: redactor?.value({ of: 'response' }, response) ?? response }),
@@ -156,7 +159,8 @@ export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: s
 /** Later attempts use the arguments of the first, which a snapshot does not show. */
 const argsIn = (phase: Phase): JsonObject | null => (phase === 'acting' || phase === 'backoff' ? {} : null)
 
-function dataFrom(flux: CompiledFlux, context: JsonObject, { contextId, trigger, response, exception }: Registers) {
+function dataFrom(flux: CompiledFlux, context: JsonObject, registers: Registers) {
+  const { contextId, fluxName, trigger, response, exception } = registers
   const states: { [index: string]: StateData } = {}
   const byName = objectOf(context['states'])
   for (const name of Object.keys(byName)) {
@@ -168,7 +172,7 @@ function dataFrom(flux: CompiledFlux, context: JsonObject, { contextId, trigger,
   const isDeclared = flux.input.properties.has('$request')
   const data: Omit<Data, 'state' | 'fluxEvent' | 'args'> = {
     id: contextId,
-    fluxName: flux.fluxName,
+    fluxName: fluxName ?? flux.fluxName,
     trigger,
     trackerId: String(context['trackerId'] ?? ''),
     input: isDeclared ? objectOf(context['input']) : input,
@@ -184,9 +188,10 @@ function dataFrom(flux: CompiledFlux, context: JsonObject, { contextId, trigger,
   return data
 }
 
-function registersFrom({ contextId, pick, trigger, response, exception }: JsonObject): Registers {
+function registersFrom({ contextId, fluxName, pick, trigger, response, exception }: JsonObject): Registers {
   return {
     contextId: numberOf(contextId, 0),
+    fluxName: typeof fluxName === 'string' ? fluxName : null,
     pick: typeof pick === 'number' ? pick : null,
     trigger: typeof trigger === 'string' ? trigger : null,
     response: isObject(response) ? response : null,

@@ -15,7 +15,7 @@ import { SYSTEM } from '../../../src/model/caller.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import type { ContextRecord } from '../../../src/model/record.ts'
 import { stepRunner } from '../../../src/steps/runner.ts'
-import { quiet } from '../../definitions/catalog-files.ts'
+import { folderOf, open, quiet } from '../../definitions/catalog-files.ts'
 import { generated } from './generated.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -179,6 +179,60 @@ describe('the machine of a definition', () => {
     }
     expect(moved).toBeGreaterThan(SERVICES)
   })
+})
+
+/** What the next move needs besides the context that a snapshot shows. */
+const delayed: JsonObject = {
+  output: [{ name: 'text' }],
+  states: [
+    { name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'call' }] },
+    {
+      name: 'call',
+      action: { type: 'invokeFlux', name: 'Child', inputs: [], outputs: [] },
+      transitions: [
+        { event: '$else', to: 'end' },
+        {
+          event: '$exception',
+          to: 'caught',
+          wait: 'duration:60',
+          lines: [{ from: ['$fluxException', 'message'], to: ['message'] }],
+        },
+      ],
+    },
+    {
+      name: 'caught',
+      input: [{ name: 'message' }],
+      action: {
+        lines: [
+          { type: 'set', expression: '`${message} ${$fluxContextId} ${$fluxName}`', evaluate: true, to: ['text'] },
+        ],
+      },
+    },
+    { name: 'end' },
+  ],
+}
+
+test('a snapshot has what the next move needs besides', async () => {
+  const files = { 'p/Child.flux': { states: [{ name: 'end' }] }, 'p/Delayed.flux': delayed }
+  const flux = (await open(await folderOf(files))).catalog.find('p', 'Delayed')
+  if (!flux) throw new Error('not loaded')
+  const go: Input = { type: 'EVENT', name: 'go', input: {}, untyped: false, tags: null, caller: SYSTEM }
+  const acting = after(started(flux), decide(flux, started(flux), go, envAt(NOW)))
+  const { epoch, attempt } = acting.position
+  const failed: Input = { type: 'FAIL', epoch, attempt, error: { ...ERROR, message: 'no seats' } }
+  const record = after(acting, decide(flux, acting, failed, envAt(NOW)))
+  const snapshot = shown(record, flux)
+  expect(snapshot).toMatchObject({
+    value: { call: 'delayed' },
+    registers: { pick: 1, contextId: 1, fluxName: 'Delayed', exception: { message: 'no seats' } },
+  })
+  const first = createActor(machineOf(delayed), { snapshot: JSON.parse(JSON.stringify(snapshot)) })
+  // Also from what XState itself persists.
+  const actor = createActor(machineOf(delayed), { snapshot: JSON.parse(JSON.stringify(first.getPersistedSnapshot())) })
+  actor.start().send({ type: 'WAKE', now: NOW + HOUR })
+  expect(actor.getSnapshot()).toMatchObject({ status: 'done', context: { output: { text: 'no seats 1 Delayed' } } })
+  const ended = after(record, decide(flux, record, { type: 'WAKE' }, envAt(NOW + HOUR)))
+  expect(seen(actor.getSnapshot())).toEqual(seen(shown(ended, flux)))
 })
 
 const waiting: JsonObject = {
