@@ -160,11 +160,16 @@ describe('the machine of a definition', () => {
     expect(examples.length).toBeGreaterThan(10)
     for (const flux of examples) {
       const machine = stockOf(flux)
+      let moved = 0
       let places = [started(flux)]
       for (let round = 0; round < ROUNDS; round += 1) {
         const from = places[round % places.length]
-        if (from) places = [...places, ...follow(flux, machine, from, drawn(round)).reached.slice(1)]
+        if (!from) continue
+        const followed = follow(flux, machine, from, drawn(round))
+        places = [...places, ...followed.reached.slice(1)]
+        moved += followed.moved
       }
+      if (places.some(({ endedAt }) => endedAt === null)) expect(moved, flux.fluxName).toBeGreaterThan(0)
     }
   })
 
