@@ -5,6 +5,7 @@ import { createActor, transition as publicTransition, type AnyActorRef, type Any
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openCatalog } from '../../../src/definitions/catalog.ts'
 import type { CompiledFlux } from '../../../src/definitions/flux.ts'
+import type { Shape } from '../../../src/definitions/values/properties.ts'
 import { readPinned } from '../../../src/definitions/pinned/text.ts'
 import { begin, decide } from '../../../src/engine/interpreter/decide.ts'
 import type { Decision, Input } from '../../../src/engine/interpreter/decision.ts'
@@ -20,6 +21,7 @@ import { generated } from './generated.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
+const CENTURY = 876_000 * HOUR
 const RANDOM = 0.5
 const tagLimits = { count: 64, bytes: 256 }
 
@@ -36,11 +38,16 @@ const envAt = (now: number) => ({
 function inputOf({ source, input }: CompiledFlux): JsonObject {
   const command = /--json '(.*?)'/.exec(String(source['comment']))?.[1]
   const given: JsonObject = (command === undefined ? {} : JSON.parse(command)).input ?? {}
-  for (const { name, type, array, required } of input.properties.values()) {
+  return filled(input, given)
+}
+
+function filled({ properties }: Shape, given: JsonObject): JsonObject {
+  const whole = { ...given }
+  for (const { name, type, array, required } of properties.values()) {
     const value = type === 'string' ? 'x' : type === 'model' || type === 'object' ? {} : 1
-    if (required && !Object.hasOwn(given, name)) given[name] = array ? [value] : value
+    if (required && !Object.hasOwn(whole, name)) whole[name] = array ? [value] : value
   }
-  return given
+  return whole
 }
 
 const stockOf = (flux: CompiledFlux): AnyStateMachine =>
@@ -82,10 +89,12 @@ interface Sent {
   readonly input: Input
 }
 
+const NOTHING: Shape = { properties: new Map(), extra: false }
 const ERROR = { message: 'no', type: 'Error', className: 'Error', realException: null }
 
 /** All that can happen to a context: most of it has no effect. */
-function possible(flux: CompiledFlux, { position: { epoch, attempt } }: ContextRecord, now: number): Sent[] {
+function possible(flux: CompiledFlux, { state, position: { epoch, attempt } }: ContextRecord, now: number): Sent[] {
+  const whole = filled(flux.states[state]?.input ?? NOTHING, { n: 1 })
   const names = [...new Set(flux.states.flatMap(({ choice }) => [...choice.events.keys()])), 'unknown']
   const random = RANDOM
   const answered = { epoch, attempt, result: { status: 'done', ok: true } }
@@ -93,6 +102,7 @@ function possible(flux: CompiledFlux, { position: { epoch, attempt } }: ContextR
   const other = { type: 'EVENT' as const, untyped: false, tags: null, caller: SYSTEM }
   const all: Sent[] = [
     { event: { type: 'WAKE', now, random }, input: { type: 'WAKE' } },
+    { event: { type: 'WAKE', now: now + CENTURY, random }, input: { type: 'WAKE' } },
     { event: { type: 'DONE', ...answered, now, random }, input: { type: 'DONE', ...answered } },
     { event: { type: 'FAIL', ...failed, now, random }, input: { type: 'FAIL', ...failed } },
     {
@@ -100,7 +110,7 @@ function possible(flux: CompiledFlux, { position: { epoch, attempt } }: ContextR
       input: { type: 'DONE', ...answered, epoch: epoch - 1 },
     },
     ...names.flatMap((name) =>
-      [{}, { approver: 'Ann', n: 1 }, { approver: ['no text'], order: 7 }].map((input) => ({
+      [{}, whole, { ...whole, by: ['no text'], order: 7 }].map((input) => ({
         event: { type: 'EVENT', name, input, now, random },
         input: { ...other, name, input },
       })),
