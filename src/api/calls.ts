@@ -7,6 +7,7 @@ import { GET_CONTEXT } from './get-context.ts'
 import { GET_DEFINITION } from './get-definition.ts'
 import { GET_EVENT } from './get-event.ts'
 import { GET_SERVICE_SCHEMA } from './get-service-schema.ts'
+import { GET_MACHINE } from './get-machine.ts'
 import { GET_STATE } from './get-state.ts'
 import { LIST_CONTEXTS } from './list-contexts.ts'
 import { LIST_DELIVERIES } from './list-deliveries.ts'
@@ -41,6 +42,7 @@ export const CALLS: readonly Call[] = [
   GET_DEFINITION,
   GET_SERVICE_SCHEMA,
   LIST_SERVICES,
+  GET_MACHINE,
   LIST_WEBHOOKS,
   LIST_DELIVERIES,
   REPLAY_DELIVERY,

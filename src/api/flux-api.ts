@@ -7,6 +7,7 @@ import type { ContextView, GetContextRequest } from './get-context.ts'
 import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
 import type { SchemaRequest, ServiceSchemaView } from './get-service-schema.ts'
+import type { MachineRequest } from './get-machine.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
 import type { ContextPage, Fits, ListedContext, ListRequest } from './list-contexts.ts'
 import type { DeliveriesRequest, DeliveryPage, DeliveryView } from './list-deliveries.ts'
@@ -72,6 +73,8 @@ export interface FluxApi {
   getServiceSchema(request: SchemaRequest): Promise<ServiceSchemaView>
   /** The loaded services, with counts of their contexts, and the faults that the last load found. */
   listServices(request?: ListServicesRequest): Promise<ServicesView>
+  /** A service as the configuration of a machine of XState: a picture of it. */
+  getMachine(request: MachineRequest): Promise<JsonObject>
   /** The endpoints of webhooks, with the counts of this server's deliveries. */
   listWebhooks(request?: ListWebhooksRequest): Promise<WebhookView[]>
   /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */

@@ -109,7 +109,7 @@ describe('views', () => {
     })
   })
 
-  test("give the persisted snapshot on demand: plain data of the machine, nothing of the user's", async () => {
+  test("give the persisted snapshot on demand, with the user's data by its names", async () => {
     const contextId = await bench.run('Greet', { who: 'x' })
     expect(await bench.getContext({ contextId })).not.toHaveProperty('snapshot')
     expect((await bench.getContext({ contextId, snapshot: true })).snapshot).toEqual({
@@ -117,7 +117,17 @@ describe('views', () => {
       value: { wait: 'waiting' },
       historyValue: {},
       children: {},
-      context: { moves: 0, epoch: 2, attempt: 1, due: null, pick: null },
+      context: {
+        input: { who: 'x', n: 3 },
+        output: { text: 'hello x' },
+        fluxEvent: null,
+        trackerId: expect.any(String),
+        states: { greet: { input: {}, output: {} }, wait: { input: {}, output: {} } },
+        epoch: 2,
+        attempt: 1,
+        due: null,
+        moves: 0,
+      },
     })
   })
 

@@ -100,6 +100,16 @@ describe('a call that is right', () => {
     ['DELETE', '/flux-api/context/tag?contextId=5&tag=x', undefined, 'removeTags', { contextId: 5, tag: ['x'] }],
     ['GET', '/flux-api/definition?fluxName=a.B', undefined, 'getDefinition', { fluxName: 'a.B' }],
     ['GET', '/flux-api/definition?fluxName=a.B&contextId=5', undefined, 'getDefinition', { contextId: 5 }],
+    ['GET', '/flux-api/definition?fluxName=a.B&resolved=false', undefined, 'getDefinition', { fluxName: 'a.B' }],
+    [
+      'GET',
+      '/flux-api/definition?contextId=5&resolved=true',
+      undefined,
+      'getDefinition',
+      { contextId: 5, resolved: true },
+    ],
+    ['GET', '/flux-api/machine?fluxName=a.B', undefined, 'getMachine', { fluxName: 'a.B' }],
+    ['GET', '/flux-api/machine?fluxName=a.B&contextId=5', undefined, 'getMachine', { contextId: 5 }],
   ])('%s %s %j calls %s', async (method, path, body, name, request) => {
     const { app, calls } = testApp()
     const response = await app.request(path, body === undefined ? { method } : { ...post(body), method })
@@ -264,6 +274,7 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     ['PUT', '/flux-api/context/tag?tag=x&'],
     ['DELETE', '/flux-api/context/tag?tag=x&'],
     ['GET', '/flux-api/definition?'],
+    ['GET', '/flux-api/machine?'],
   ]
   test.each(withId)('400: %s %s with a contextId that is none', async (method, path) => {
     const { app, calls } = testApp()
@@ -287,6 +298,8 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [400, 'GET', '/flux-api/context/state?contextId=1&stateName='],
     [400, 'GET', '/flux-api/context/state?contextId=1&stateName=a&stateName=b'],
     [400, 'GET', '/flux-api/definition'],
+    [400, 'GET', '/flux-api/definition?fluxName=F&resolved=yes'],
+    [400, 'GET', '/flux-api/machine'],
     [400, 'GET', '/flux-api/definition?fluxName='],
     [400, 'POST', '/flux-api/context/tag?contextId=1'],
     [400, 'POST', '/flux-api/context/tag?contextId=1&tag='],

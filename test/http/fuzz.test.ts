@@ -183,6 +183,7 @@ const PATHS = [
   '/flux-api/context/state',
   '/flux-api/context/tag',
   '/flux-api/definition',
+  '/flux-api/machine',
   '/flux-api/schema.xsd',
   '/openapi.json',
   '/docs',

@@ -102,6 +102,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     getDefinition: note('getDefinition', { states: [] }),
     getServiceSchema: note('getServiceSchema', { package: 'p', fluxName: 'F', definition: 'h', input: {}, output: {} }),
     listServices: note('listServices', { services: [], faults: [], loadedAt: 1 }),
+    getMachine: note('getMachine', { states: {} }),
     listWebhooks: note('listWebhooks', []),
     listDeliveries: note('listDeliveries', []),
     listDeliveriesPage: note('listDeliveriesPage', { deliveries: [], next: null }),

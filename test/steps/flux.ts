@@ -35,6 +35,7 @@ export const flux: StepFlux = {
   getDefinition: refuse,
   getServiceSchema: refuse,
   listServices: refuse,
+  getMachine: refuse,
   listWebhooks: refuse,
   listDeliveries: refuse,
   listDeliveriesPage: refuse,

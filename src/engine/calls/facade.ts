@@ -9,6 +9,7 @@ import { getContext } from './get-context.ts'
 import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
 import { getServiceSchema } from './get-service-schema.ts'
+import { getMachine } from './get-machine.ts'
 import { getStateContext } from './get-state.ts'
 import { listContexts, listPage } from './list-contexts.ts'
 import { listDeliveriesPage } from './list-deliveries.ts'
@@ -45,6 +46,7 @@ export function facade(env: CallEnv): FluxApi {
     getDefinition: (request) => getDefinition(env, request),
     getServiceSchema: (request) => getServiceSchema(env, request),
     listServices: (request) => listServices(env, request),
+    getMachine: (request) => getMachine(env, request),
     listWebhooks: (request) => listWebhooks(env, request),
     listDeliveries: async (request) => (await listDeliveriesPage(env, request)).deliveries,
     listDeliveriesPage: (request) => listDeliveriesPage(env, request),

@@ -1,7 +1,10 @@
 // engine/calls: `getContext` shows a context as the store has it, with its moves.
 import { check } from '../../api/check.ts'
 import { GET_CONTEXT, type ContextView, type GetContextRequest } from '../../api/get-context.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ContextRecord } from '../../model/record.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
+import { decodeHead } from '../record/decode.ts'
 import { contextView } from '../record/views.ts'
 import { contextIdOf } from './address.ts'
 import { readContext, viewEnvOf, type CallEnv } from './call-env.ts'
@@ -11,5 +14,14 @@ export async function getContext(env: CallEnv, request: GetContextRequest): Prom
   const { snapshot, ...address } = check(GET_CONTEXT, request)
   const { record, flux } = await readContext(env, await contextIdOf(env, address, 'read'))
   const view = contextView(record, flux, await viewEnvOf(env, record))
-  return snapshot ? { ...view, snapshot: snapshotOf(record, flux) } : view
+  return snapshot ? { ...view, snapshot: snapshotOf(record, flux, await childNameOf(env, record, flux)) } : view
+}
+
+/** Package and name of the service of the child that the context waits for; null: it waits for none. */
+async function childNameOf(env: CallEnv, record: ContextRecord, flux: CompiledFlux): Promise<string | null> {
+  if (record.child === null) return null
+  const stored = await env.store.load({ id: record.child })
+  if (!stored) return flux.states[record.state]?.action.child ?? null
+  const child = decodeHead(stored)
+  return `${child.package}/${child.fluxName}`
 }

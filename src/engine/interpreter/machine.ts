@@ -1,4 +1,5 @@
-// engine/interpreter: a service as an XState machine. This file and `machine-walk.ts` are the only ones that use XState.
+// engine/interpreter: a service as an XState machine. Only this file, `machine-walk.ts` and `stock-machine.ts` use
+// XState.
 //
 // The machine's context is the state of the turn, each action is a pure reducer, and a transition is a function of
 // snapshot and event: nothing is started, timed or stored here.
@@ -96,14 +97,21 @@ function library(flux: CompiledFlux) {
 
 const machines = new WeakMap<CompiledFlux, AnyStateMachine>()
 
-/**
- * The machine of a service. In its first node it waits for the event that names the state to start in; its input is the
- * state of a turn.
- */
-export function machineOf(flux: CompiledFlux): AnyStateMachine {
+/** The machine of a service, as `newMachine` makes it. All that ask for it share it. */
+export function serviceMachine(flux: CompiledFlux): AnyStateMachine {
   const known = machines.get(flux)
   if (known) return known
-  const machine = library(flux).createMachine({
+  const machine = newMachine(flux)
+  machines.set(flux, machine)
+  return machine
+}
+
+/**
+ * A machine of a service. In its first node it waits for the event that names the state to start in; its input is the
+ * state of a turn.
+ */
+export function newMachine(flux: CompiledFlux): AnyStateMachine {
+  return library(flux).createMachine({
     id: flux.fluxName,
     context: ({ input }) => input,
     initial: endNode('begin'),
@@ -116,8 +124,6 @@ export function machineOf(flux: CompiledFlux): AnyStateMachine {
       [endNode('terminated')]: { id: 'terminated', type: 'final' },
     },
   })
-  machines.set(flux, machine)
-  return machine
 }
 
 /**
@@ -132,7 +138,7 @@ export function transition(
 ): MachineTransition | null {
   let walk = walks.get(flux)
   if (walk === undefined) {
-    walk = new MachineWalk(machineOf(flux), (inPhase, index) => valueOf(flux, inPhase, index))
+    walk = new MachineWalk(serviceMachine(flux), (inPhase, index) => valueOf(flux, inPhase, index))
     walks.set(flux, walk)
   }
   return walk.go(phase, state, event)

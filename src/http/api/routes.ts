@@ -12,6 +12,7 @@ import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
 import { GET_SERVICE_SCHEMA } from '../../api/get-service-schema.ts'
+import { GET_MACHINE } from '../../api/get-machine.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_SERVICES } from '../../api/list-services.ts'
 import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
@@ -115,6 +116,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
   addCall(app, parts, GET_SERVICE_SCHEMA, (calls, request) => calls.getServiceSchema(request))
   addCall(app, parts, LIST_SERVICES, (calls, request) => calls.listServices(request))
+  addCall(app, parts, GET_MACHINE, (calls, request) => calls.getMachine(request))
   addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addLists(app, parts)

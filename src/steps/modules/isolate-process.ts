@@ -116,6 +116,7 @@ const apiOf = (run: number): FluxApi => ({
   getDefinition: (request) => ask(run, 'getDefinition', request),
   getServiceSchema: (request) => ask(run, 'getServiceSchema', request),
   listServices: (request = {}) => ask(run, 'listServices', request),
+  getMachine: (request) => ask(run, 'getMachine', request),
   listWebhooks: (request = {}) => ask(run, 'listWebhooks', request),
   listDeliveries: (request = {}) => ask(run, 'listDeliveries', request),
   listDeliveriesPage: (request = {}) => ask(run, 'listDeliveriesPage', request),

@@ -1,13 +1,12 @@
 // The machine is one of XState's own: it can be shown, restored and run without our server, and ends up where the
 // server does.
 import { join } from 'node:path'
-import * as fc from 'fast-check'
 import { createActor, initialTransition, transition as publicTransition, type AnyMachineSnapshot } from 'xstate'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openCatalog, type Catalog } from '../../../src/definitions/catalog.ts'
 import type { CompiledFlux } from '../../../src/definitions/flux.ts'
 import { WorkBudget } from '../../../src/definitions/work-budget.ts'
-import { machineOf, transition } from '../../../src/engine/interpreter/machine.ts'
+import { serviceMachine, transition } from '../../../src/engine/interpreter/machine.ts'
 import type { MachineEvent } from '../../../src/engine/interpreter/machine-events.ts'
 import { valueOf } from '../../../src/engine/interpreter/nodes.ts'
 import { nodeName } from '../../../src/engine/interpreter/nodes.ts'
@@ -15,7 +14,8 @@ import { initialRecordOf } from '../../../src/engine/start-request.ts'
 import { turnStateOf, type TurnState } from '../../../src/engine/interpreter/turn-state.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import { stepRunner } from '../../../src/steps/runner.ts'
-import { folderOf, open, quiet } from '../../definitions/catalog-files.ts'
+import { quiet } from '../../definitions/catalog-files.ts'
+import { generated } from './generated.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
@@ -86,7 +86,7 @@ function compareWithXState(
   choose: (events: MachineEvent[]) => MachineEvent[],
   depthLimit: number,
 ): number {
-  const machine = machineOf(flux)
+  const machine = serviceMachine(flux)
   const [begun] = initialTransition(machine, seed(flux))
   let compared = 0
   const visit = (
@@ -156,7 +156,7 @@ describe.each([
     }
     const event: MachineEvent = { type: 'TERMINATE', env: envAt(NOW) }
     for (const next of [...eventsFor(flux, stored.state, 1), event]) {
-      const actor = createActor(machineOf(flux), { snapshot, input: stored.state }).start()
+      const actor = createActor(serviceMachine(flux), { snapshot, input: stored.state }).start()
       actor.send(next)
       const ours = transition(flux, stored.phase, stored.state, { ...next, env: envAt(next.env?.turn.now ?? NOW) })
       expect(actor.getSnapshot().context).toEqual(ours?.state ?? stored.state)
@@ -185,59 +185,9 @@ test('a service whose states have odd names runs', () => {
   expect(new Set(names.map(nodeName)).size).toBe(names.length)
 })
 
-const some = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
-
 describe('the machine of any service', () => {
-  const names = ['a', 'b', 'c', 'd']
-  const line = fc.constantFrom(
-    { type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] },
-    { type: 'set', expression: '$fluxEvent', evaluate: true, to: ['text'] },
-    // It fails.
-    { type: 'set', expression: 'no number', to: ['n'] },
-  )
-  const lines = fc.array(line, { maxLength: 2 })
-  const target = fc.record({
-    to: fc.constantFrom(...names),
-    event: some(fc.constantFrom('go', 'stop', '$else', '$exception')),
-    wait: some(fc.constantFrom('duration:3600', 'duration:0')),
-  })
-  const action = fc.oneof(
-    fc.record({ type: fc.constant('map'), lines }),
-    fc.record({
-      type: fc.constant('invokeCode'),
-      className: fc.constant('functions'),
-      methodName: fc.constant('run'),
-      inputs: fc.constant([]),
-      outputs: fc.constant([]),
-      retry: some(fc.record({ maxAttempts: fc.integer({ min: 1, max: 3 }), delay: fc.constantFrom(0, 1) })),
-    }),
-    fc.record({
-      type: fc.constant('invokeFlux'),
-      name: fc.constant('Child'),
-      inputs: fc.constant([]),
-      outputs: fc.constant([]),
-    }),
-  )
-  const stateOf = (name: string) =>
-    fc.record({
-      name: fc.constant(name),
-      waiting: fc.boolean(),
-      action: some(action),
-      transitions: fc.uniqueArray(target, { minLength: 1, maxLength: 4, selector: ({ event }) => event ?? '' }),
-    })
-  const service = fc.record({
-    output: fc.constant([{ name: 'n', type: 'integer', defaultValue: 0 }, { name: 'text' }]),
-    states: fc.tuple(...names.map(stateOf)),
-  })
-  const files = {
-    'p/functions.ts': 'export const run = () => ({ ok: true })',
-    'p/Child.flux': { states: [{ name: 'end' }] },
-  }
-
   test('does the same by our way as by the public one', async () => {
-    const sampled = fc.sample(service, { numRuns: SERVICES, seed: 20261122 })
-    const own = Object.fromEntries(sampled.map((source, index) => [`p/S${index}.flux`, source]))
-    const services = (await open(await folderOf({ ...files, ...own }))).catalog.all()
+    const services = await generated(SERVICES, 20261122)
     // Some have faults, such as two transitions for one event.
     expect(services.length).toBeGreaterThan(SERVICES / 10)
     let compared = 0

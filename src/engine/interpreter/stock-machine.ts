@@ -1,0 +1,151 @@
+// engine/interpreter: a service as a machine of XState that runs without a server. It is the machine of the engine, with
+// plain data at its edges: its snapshots are those that a context shows, and its events need no server.
+import { fromCallback, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { isObject, setOwn, tryJson, type JsonObject } from '../../model/json/value.ts'
+import type { Phase } from '../../model/record.ts'
+import { initialRecordOf } from '../start-request.ts'
+import { newMachine } from './machine.ts'
+import { phaseOf } from './nodes.ts'
+import { envFrom, machineEventFrom } from './plain-events.ts'
+import {
+  childReference,
+  plainContextOf,
+  registersOf,
+  snapshotStatusOf,
+  currentIndexOf,
+  turnStateFrom,
+} from './snapshot.ts'
+import { NO_TURN, turnStateOf, type TurnState } from './turn-state.ts'
+
+type Persisted = { readonly [field: string]: unknown }
+type Scope = Parameters<AnyStateMachine['transition']>[2]
+
+/** A child that another server runs. */
+const elsewhere = fromCallback(() => {})
+
+/** The machine of a service, with snapshots and events of plain data. Without a snapshot it starts with its inputs. */
+export function stockMachine(flux: CompiledFlux): AnyStateMachine {
+  const machine = newMachine(flux)
+  const edge = new PlainEdge(flux, machine)
+  machine.transition = (snapshot, event, scope) => edge.transition(snapshot, event, scope)
+  machine.getInitialSnapshot = (scope, input) => edge.initial(scope, input)
+  machine.getPersistedSnapshot = (snapshot, options) => edge.persisted(snapshot, options)
+  machine.restoreSnapshot = (snapshot, scope) => edge.restored({ ...snapshot }, scope)
+  return machine
+}
+
+/** Translates between the snapshots of the engine's machine and plain ones. */
+class PlainEdge {
+  readonly #flux: CompiledFlux
+  readonly #machine: AnyStateMachine
+  readonly #own: Pick<AnyStateMachine, 'transition' | 'getInitialSnapshot' | 'getPersistedSnapshot' | 'restoreSnapshot'>
+  /** The whole state of the turn, by the plain context that shows it. */
+  readonly #states = new WeakMap<object, TurnState>()
+
+  constructor(flux: CompiledFlux, machine: AnyStateMachine) {
+    this.#flux = flux
+    this.#machine = machine
+    this.#own = {
+      transition: machine.transition.bind(machine),
+      getInitialSnapshot: machine.getInitialSnapshot,
+      getPersistedSnapshot: machine.getPersistedSnapshot,
+      restoreSnapshot: machine.restoreSnapshot,
+    }
+  }
+
+  transition(snapshot: AnyMachineSnapshot, event: { readonly type: string }, scope: Scope): AnyMachineSnapshot {
+    if (snapshot.status !== 'active') return snapshot
+    if (event.type.startsWith('xstate.')) return this.#own.transition(snapshot, event, scope)
+    const known = machineEventFrom(this.#flux, currentIndexOf(this.#flux, snapshot.value), { ...event })
+    if (known === null) return snapshot
+    const inner = { ...snapshot, context: this.#stateOf(snapshot) }
+    const after = this.#own.transition(inner, known, scope)
+    return after === inner ? snapshot : this.#closed(after, scope)
+  }
+
+  /** @throws Error when the inputs are refused */
+  initial(scope: Scope, input: unknown): AnyMachineSnapshot {
+    const env = envFrom({})
+    const given = tryJson(input ?? {})
+    const request = {
+      flux: this.#flux,
+      input: isObject(given) ? given : {},
+      untyped: false,
+      unknown: 'refuse' as const,
+      tags: [],
+      trigger: null,
+      parent: null,
+      key: null,
+    }
+    const started = initialRecordOf(request, { ...env.turn, tagLimits: { count: Infinity, bytes: Infinity } })
+    if ('failure' in started) throw new Error(started.failure.detail)
+    const state = turnStateOf(started.recordOf(0))
+    const begun = this.#own.getInitialSnapshot(scope, state)
+    const event = { type: 'START', state: this.#flux.startState, env }
+    return this.#closed(this.#own.transition(begun, event, scope), scope)
+  }
+
+  restored(snapshot: Persisted, scope: Scope): AnyMachineSnapshot {
+    const children = isObject(snapshot['children']) ? snapshot['children'] : {}
+    const { actors } = this.#machine.implementations
+    for (const child of Object.values(children))
+      if (isObject(child) && typeof child['src'] === 'string') actors[child['src']] ??= elsewhere
+    // XState takes data that looks like an actor for one, so it is not given the data.
+    const bare = { status: 'active' as const, output: undefined, error: undefined, ...snapshot, children, context: {} }
+    const restored = this.#own.restoreSnapshot(bare, scope)
+    const context = structuredClone(snapshot['context'] ?? {})
+    this.#states.set(context, turnStateFrom(this.#flux, snapshot))
+    if (restored.status === 'error') expectError(scope)
+    return { ...restored, context }
+  }
+
+  persisted(snapshot: AnyMachineSnapshot, options: unknown) {
+    const { context, children } = snapshot
+    const known: JsonObject = {}
+    for (const id of Object.keys(children)) {
+      const src: unknown = children[id]?.src
+      setOwn(known, id, childReference(typeof src === 'string' ? src : ''))
+    }
+    const phase = this.#phaseOf(snapshot)
+    return {
+      ...this.#own.getPersistedSnapshot({ ...snapshot, context: {}, children: {} }, options),
+      context: structuredClone(context),
+      children: known,
+      ...(phase !== null && registersOf(this.#flux, phase, this.#stateOf(snapshot), null)),
+    }
+  }
+
+  /** null: it never started. */
+  #phaseOf({ value }: AnyMachineSnapshot): Phase | null {
+    return isObject(value) || typeof value === 'string' ? phaseOf(value) : null
+  }
+
+  #stateOf(snapshot: AnyMachineSnapshot): TurnState {
+    return this.#states.get(snapshot.context) ?? turnStateFrom(this.#flux, { ...snapshot })
+  }
+
+  /** The snapshot after a transition, with plain data. */
+  #closed(after: AnyMachineSnapshot & { readonly context: TurnState }, scope: Scope): AnyMachineSnapshot {
+    const phase = phaseOf(after.value)
+    const status = snapshotStatusOf(phase)
+    const made = after.context
+    const state = { ...made, due: status === 'active' ? made.due : null, waits: phase === 'waiting', turn: NO_TURN }
+    const context = plainContextOf(this.#flux, state, null)
+    this.#states.set(context, state)
+    if (phase !== 'acting') for (const id of Object.keys(after.children)) scope.stopChild(after.children[id])
+    if (status === 'error') expectError(scope)
+    return {
+      ...after,
+      status,
+      context,
+      error: status === 'error' ? made.turn.fatal : undefined,
+      children: phase === 'acting' ? after.children : {},
+    }
+  }
+}
+
+/** A context that fails is no failure of the program: XState would throw it where nobody listens to errors. */
+function expectError({ self }: Scope): void {
+  self.subscribe({ error: () => {} })
+}
