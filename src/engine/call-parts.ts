@@ -11,6 +11,7 @@ const MAX_LISTS = 32
 /** What the engine itself is made of. */
 type Own = Pick<
   CallParts,
+  | 'signals'
   | 'mailboxes'
   | 'hints'
   | 'refusals'
@@ -31,6 +32,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     now: () => clock.now(),
     store,
     catalog,
+    signals: core.signals,
     mailboxes: core.mailboxes,
     hints: core.hints,
     log,

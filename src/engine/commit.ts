@@ -7,7 +7,9 @@ import { UNOWNED, type ContextRecord } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
+import type { Signals } from '../ports/signals.ts'
 import type { CommitOutcome, StaleOutcome, Store, Write } from '../ports/store.ts'
+import { countCommitted } from './commit-signals.ts'
 import { logFailures } from './steps/attempts.ts'
 import { decodeRecord } from './record/decode.ts'
 import { isOf } from './steps/job.ts'
@@ -26,6 +28,7 @@ export interface CommitsParts {
   readonly cache: ContextCache
   readonly alarm: AlarmClock
   readonly log: Log
+  readonly signals: Signals
   /** Boot id of this server, as it is now. */
   readonly owner: () => string
   /** Starts a step on this server. */
@@ -82,15 +85,21 @@ export class Commits {
     writes: readonly Write[],
     { rows, lost, incarnation }: CommitOptions,
   ): Promise<CommitOutcome> {
+    const { store, signals } = this.#parts
+    const began = performance.now()
     // Not an async function: each await would create two more promises for each event.
-    return this.#parts.store.commit({ writes, rows, lost }).then(
+    return store.commit({ writes, rows, lost }).then(
       (outcome) => {
+        signals.commit(performance.now() - began)
         if (outcome.ok) {
           this.#publish(work, writes, incarnation)
           if (outcome.lookups) this.#parts.onLookups(writes)
         } else {
           work.releaseSlots()
-          if ('stale' in outcome) this.#forget(work, outcome, incarnation)
+          if ('stale' in outcome) {
+            signals.conflict()
+            this.#forget(work, outcome, incarnation)
+          }
         }
         return outcome
       },
@@ -148,7 +157,7 @@ export class Commits {
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
-    const { cache, log, alarm, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } =
+    const { cache, log, signals, alarm, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } =
       this.#parts
     for (const {
       context: { id, parts, due },
@@ -156,6 +165,7 @@ export class Commits {
       const context = contexts.get(id)
       if (!context) continue
       cache.put(context, parts, incarnation)
+      countCommitted(signals, context)
       const { step, slot, record, flux } = context
       if (isFinished(record.status)) this.#follow(id, () => onEnd(id, flux))
       else if (step && slot) this.#follow(id, () => onStep(step, slot, context))

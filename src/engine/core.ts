@@ -9,6 +9,7 @@ import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { WebhookApi } from '../model/webhook.ts'
+import type { Signals } from '../ports/signals.ts'
 import { callPartsOf } from './call-parts.ts'
 import type { Access, CallEnv, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
@@ -24,6 +25,7 @@ import { LEASE_BEATS } from './idempotency/broadcast-ownership.ts'
 import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
+import { NO_SIGNALS } from './no-signals.ts'
 import { endWebhooksOf } from './ends/ends-of.ts'
 import type { EndWebhooks } from './ends/end-webhooks.ts'
 import { HeldEvents } from './pending/held-events.ts'
@@ -34,8 +36,8 @@ import { Redelivery } from './redelivery.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { Admission } from './steps/admission.ts'
 import { Cancels } from './steps/cancel.ts'
-import { Claims } from './steps/claims.ts'
-import { ReadyHints } from './steps/ready-hints.ts'
+import type { Claims } from './steps/claims.ts'
+import { claimsOf } from './steps/claims-of.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
 import { storeIdOf, type StoreId } from './store-id.ts'
@@ -52,6 +54,7 @@ export class EngineCore {
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
   readonly identity: Identity
+  readonly signals: Signals
   readonly cache: ContextCache
   readonly loader: ContextLoader
   /** For contexts that turns parse. */
@@ -85,6 +88,7 @@ export class EngineCore {
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
     this.given = given
+    this.signals = given.signals ?? NO_SIGNALS
     this.identity = new Identity(given.onOwner)
     this.cache = new ContextCache(memory.cache)
     this.loader = new ContextLoader({ store, catalog, cache: this.cache, bytes: memory.steps })
@@ -174,6 +178,7 @@ function commitsOf(core: EngineCore): Commits {
     cache: core.cache,
     alarm,
     log,
+    signals: core.signals,
     owner: () => core.identity.owner,
     onStep: (step, slot, { flux, record }) => core.steps.start(step, flux, slot, record),
     onReady: ({ record, flux }) => core.ready(record, flux),
@@ -197,9 +202,10 @@ function mailboxesOf({
   turns,
   commits,
   env,
+  signals,
 }: EngineCore): Mailboxes {
-  const [ids, pins] = [new Ids(store), new Pins(store, clock)]
-  return new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids, pins, maxCalls: bounds.commits })
+  const [ids, pins, maxCalls] = [new Ids(store), new Pins(store, clock), bounds.commits]
+  return new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids, pins, maxCalls, signals })
 }
 
 function redeliveryOf(core: EngineCore): Redelivery {
@@ -231,6 +237,7 @@ function stepsOf(core: EngineCore): Steps {
     slots,
     clock,
     log,
+    signals: core.signals,
     loader: core.loader,
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
@@ -238,10 +245,4 @@ function stepsOf(core: EngineCore): Steps {
     apiOf: ({ id, package: home }) =>
       core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true, accepts: false }),
   })
-}
-
-function claimsOf({ given, admission, recovery, identity }: EngineCore): Claims {
-  const { store, clock, log, slots, others } = given
-  const hints = new ReadyHints({ feed: others?.feed ?? null, clock })
-  return new Claims({ store, clock, log, slots, admission, recovery, hints, owner: () => identity.owner })
 }

@@ -7,6 +7,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
+import type { Signals } from '../ports/signals.ts'
 import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
 import type { StepSlots } from '../ports/step-slots.ts'
 import type { Store } from '../ports/store.ts'
@@ -27,6 +28,8 @@ export interface EngineParts {
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
+  /** Counts and measures what the engine does; left out: nobody asks. */
+  readonly signals?: Signals | undefined
   /** Milliseconds for which finished contexts stay readable. */
   readonly retention: number
   /** Answers to calls under a key: the milliseconds for which they are kept, those to webhooks apart, and how many. */

@@ -2,6 +2,8 @@
 import type { FluxApi } from '../api/flux-api.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
+import type { ContextCount } from '../ports/signals.ts'
+import { ContextCounts } from './context-counts.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'
@@ -16,6 +18,8 @@ export interface Engine {
   /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
+  /** The contexts of the namespace, by service and status. Calls must not overlap. @throws FluxError `unavailable` */
+  countContexts(): Promise<readonly ContextCount[]>
   /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
   endWaits(): void
   /** Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges. */
@@ -32,6 +36,7 @@ export function createEngine(parts: EngineParts): Engine {
   const { store, clock, log, alarm, retention, memory } = parts
   const core = new EngineCore(parts)
   const purges = new Retention({ store, clock, log, retention })
+  const counts = new ContextCounts(parts)
   const apis = new WeakMap<Caller, FluxApi>()
   return {
     api(caller) {
@@ -58,6 +63,7 @@ export function createEngine(parts: EngineParts): Engine {
         accepts: false,
       }),
     webhooks: core.webhooks,
+    countContexts: () => counts.count(),
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.giveUp()

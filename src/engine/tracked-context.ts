@@ -5,7 +5,7 @@ import type { Failure } from '../model/failure.ts'
 import type { PendingEvent, PendingOutcome } from '../model/pending.ts'
 import type { ContextRecord, Move } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'
-import type { Decision } from './interpreter/decision.ts'
+import type { Decision, Input } from './interpreter/decision.ts'
 import type { Step } from './record/position.ts'
 import type { Slot } from './steps/admission.ts'
 import type { FailedAttempt } from './steps/attempts.ts'
@@ -28,6 +28,10 @@ export interface TrackedContext {
   readonly failures: FailedAttempt[]
   /** Events that it kept, or was started with, and keeps no more. */
   settled: readonly SettledEvent[]
+  /** Indices of the states whose steps have succeeded. */
+  done: readonly number[]
+  /** Milliseconds for which it was due before it was woken; null: it was not. */
+  late: number | null
 }
 
 /** An event that ceased to be pending. */
@@ -51,6 +55,7 @@ export type Applied =
 
 /** Shared: most turns settle nothing. */
 export const NONE_SETTLED: readonly SettledEvent[] = []
+const NONE_DONE: readonly number[] = []
 
 export function trackedContext(
   before: ContextRecord | null,
@@ -69,7 +74,21 @@ export function trackedContext(
     parents: [],
     failures: [],
     settled: NONE_SETTLED,
+    done: NONE_DONE,
+    late: null,
   }
+}
+
+/** Notes what is counted when it is committed. Called before the decision is taken. */
+export function noteSignals(
+  context: TrackedContext,
+  message: Input,
+  { failure }: Decision & { readonly kind: 'next' },
+  now: number,
+): void {
+  const { state, due } = context.record
+  if (message.type === 'DONE' && failure === null) context.done = [...context.done, state]
+  else if (message.type === 'WAKE' && due !== null && due <= now) context.late = now - due
 }
 
 /** A later message of the same turn may have ended what an earlier one began. */

@@ -23,7 +23,7 @@ import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 import { contextRowsOf } from './context-rows.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
-import { startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
+import { noteSignals, startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
 
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
@@ -92,6 +92,7 @@ export class UnitOfWork {
     }
     switch (decision.kind) {
       case 'next':
+        noteSignals(context, message, decision, this.#env.now)
         this.#take(context, decision)
         return NEXT
       case 'kept':

@@ -10,6 +10,7 @@ import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
 import { addDocs } from './docs/routes.ts'
 import { JSON_FORMAT, problemFormat } from './formats/codecs.ts'
 import { addHome, type About } from './docs/home.ts'
+import { addMetrics, type MetricsOptions } from './metrics.ts'
 import { acceptOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
@@ -28,6 +29,8 @@ export interface AppOptions
   readonly skipped?: () => readonly string[]
   /** Bytes that large answers under way may hold together. */
   readonly maxAnswers: number
+  /** Left out: there are none. */
+  readonly metrics?: MetricsOptions
 }
 
 /** Seconds for which a browser may cache the answer to a CORS preflight. */
@@ -41,6 +44,7 @@ export function createApp({
   allowedHosts,
   about,
   maxAnswers,
+  metrics,
   ...given
 }: AppOptions): Hono<Env> {
   const { log } = given
@@ -52,6 +56,7 @@ export function createApp({
   addHealth(app, ready, skipped)
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
+  if (metrics) addMetrics(app, metrics, { authenticate: options.authenticate, origins: guard })
   addWebhooks(app, { ...options, refuse })
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)

@@ -23,7 +23,7 @@ export interface OpenedEngine {
  */
 export async function openEngine(
   settings: Settings,
-  given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner'> & {
+  given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner' | 'signals'> & {
     readonly secrets: ServiceSecrets
   },
 ): Promise<OpenedEngine> {

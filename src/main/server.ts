@@ -4,13 +4,15 @@ import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
+import { routeFinder } from '../http/socket/request-times.ts'
 import { isLoopbackAddress } from '../http/request/origin-guard.ts'
-import { listen, type HttpServer } from '../http/server.ts'
+import { listen, type Front, type HttpServer } from '../http/server.ts'
 import type { Log } from '../ports/log.ts'
 import type { Settings } from '../settings.ts'
 import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { aboutOf } from './about.ts'
+import { ServerMetrics } from '../observe/metrics.ts'
 import { openEngine } from './engine.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
 import { watchSecrets } from './secrets.ts'
@@ -107,7 +109,7 @@ async function startWith(
 async function start(parts: Start): Promise<Server> {
   const { settings, log, secrets, watchdog, memory, opened } = parts
   const { catalog, runner, report } = parts.services
-  const front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
+  const front: Front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
   const about = await aboutOf(catalog, settings.requireAuth)
   const tokens = await openTokens({
     file: settings.tokens,
@@ -116,23 +118,20 @@ async function start(parts: Start): Promise<Server> {
       log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
   })
   opened.tokens = tokens
+  const metrics = metricsOf(parts, about.version)
   // The server listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
-  const http = await listen(front, listenOptions(settings, log))
+  const http = await listen(front, { ...listenOptions(settings, log), signals: metrics })
   opened.http = http
   const onOwner = (owner: string) => {
     watchdog.owner = owner
   }
-  const clock = systemClock
-  const given = { catalog, runner, clock, log, secrets, memory, onOwner }
+  const given = { catalog, runner, clock: systemClock, log, secrets, memory, onOwner, signals: metrics }
   const { engine, storage, notes } = await openEngine(settings, given)
   opened.engine = engine
-  const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
-  const { requestTimeout, maxStreams, publicUrl } = settings
-  const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
-  const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, waiting: memory.waiting }
+  const { origins, allowedHosts, requireAuth, publicUrl } = settings
   const app = createApp({
-    ...limits,
-    clock,
+    ...limitsOf(settings, memory),
+    clock: systemClock,
     stopping: parts.stopping.signal,
     origins,
     allowedHosts,
@@ -144,6 +143,7 @@ async function start(parts: Start): Promise<Server> {
     isLoopback: () => isLoopbackAddress(http.address),
     webhooks: engine.webhooks,
     secrets,
+    metrics: { exposition: () => metrics.exposition(), isOpen: settings.metrics === 'open' },
     publicUrl,
     ready: () => parts.unready ?? engine.trouble(),
     skipped: () => catalog.skipped(),
@@ -152,6 +152,7 @@ async function start(parts: Start): Promise<Server> {
   await engine.start()
   parts.unready = null
   front.fetch = app.fetch
+  front.routeOf = routeFinder(app)
   return {
     url: http.url,
     storage,
@@ -180,6 +181,19 @@ async function close(
   parts.watchdog.close()
   parts.secrets.close()
 }
+
+function limitsOf(settings: Settings, memory: ServerMemory) {
+  const { maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout, requestTimeout, maxStreams } = settings
+  const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
+  return { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, waiting: memory.waiting }
+}
+
+const metricsOf = ({ settings, opened }: Start, version: string) =>
+  new ServerMetrics({
+    store: settings.redisUrl === null ? 'embedded' : 'redis',
+    version,
+    countContexts: async () => (await opened.engine?.countContexts()) ?? [],
+  })
 
 const listenOptions = (settings: Settings, log: Log) => ({
   host: settings.host,

@@ -14,6 +14,7 @@ import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
+import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
@@ -38,6 +39,7 @@ export interface CallParts {
   readonly mailboxes: Mailboxes
   readonly hints: EventHints
   readonly log: Log
+  readonly signals: Signals
   /** The start time of a step that runs or waits on this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog

@@ -13,6 +13,8 @@ import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed } from '../interpreter/early.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../message.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
+import type { EventOutcome } from '../../ports/signals.ts'
+import { countAll, countsOf } from './event-signals.ts'
 import type { RootRequest } from '../start-request.ts'
 import type { StartedEvent } from '../tracked-context.ts'
 import { decodeRecord } from '../record/decode.ts'
@@ -59,9 +61,11 @@ export async function sendEvent(
       ...options.toOne?.(sent.eventId),
     })
     if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
+    env.signals.event(outcomeOf(outcome))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, sent.event, answer, outcome) : answer
   } catch (error) {
+    env.signals.event('refused')
     logRefusal(env, request, target, error)
     throw error
   }
@@ -101,6 +105,9 @@ function post(
 }
 
 const receiptKeyOf = (scope: string, eventId: string): string => rowKeyOf({ scope, of: SEND_EVENT, key: eventId })
+
+const outcomeOf = ({ kept, started }: MessageOutcome): EventOutcome =>
+  started !== undefined ? 'started' : kept ? 'pending' : 'moved'
 
 type Sent = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
 
@@ -149,6 +156,7 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
     }
     const outcome = await post(env, sent, { ...target, rows, first })
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
+    env.signals.event(outcomeOf(outcome))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, event, answer, outcome) : answer
   })
@@ -184,7 +192,9 @@ async function broadcastUnkept(
   const receivedAt = env.now()
   const answer = await broadcast(env, said, accepting)
   if (endOfAccepted(answer) !== null) return answer
-  return (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
+  const ended = (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
+  countAll(env.signals, countsOf(ended))
+  return ended
 }
 
 /** Of an event that is kept, though the context can never wait for it. */

@@ -13,6 +13,7 @@ import type { Log } from '../../ports/log.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import type { StepDispatcher, StepRunner } from '../../ports/step-runner.ts'
 import type { StepSlots } from '../../ports/step-slots.ts'
+import type { Signals } from '../../ports/signals.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
 import { fluxArgumentOf } from '../calls/flux-argument.ts'
@@ -30,6 +31,7 @@ export interface StepsParts {
   readonly secrets: Pick<ServiceSecrets, 'redactor'> | undefined
   readonly clock: Clock
   readonly log: Log
+  readonly signals: Pick<Signals, 'stepBegan' | 'stepEnded'>
   readonly loader: ContextLoader
   /** Memory budget for the data of scripts, charged until the script has received its names. */
   readonly turns: ByteBudget
@@ -138,7 +140,11 @@ export class Steps {
 
   async #end(job: Job, outcome: Promise<StepResult>): Promise<void> {
     const { id, epoch, attempt, owner } = job.step
+    const { signals } = this.#parts
+    const began = performance.now()
+    signals.stepBegan()
     const input = await outcome
+    signals.stepEnded(performance.now() - began)
     job.slot.release()
     this.#running -= 1
     // The result of an aborted step is discarded: its context has ended, or another server will run the step again.
