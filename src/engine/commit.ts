@@ -8,6 +8,7 @@ import type { RowWrite } from '../model/rows.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Signals } from '../ports/signals.ts'
+import type { TurnSpan } from '../ports/traces.ts'
 import type { CommitOutcome, StaleOutcome, Store, Write } from '../ports/store.ts'
 import { countCommitted } from './commit-signals.ts'
 import { logFailures } from './steps/attempts.ts'
@@ -56,6 +57,8 @@ interface CommitOptions {
   /** How often another server was faster. */
   readonly lost: number
   readonly incarnation: number
+  /** The turn that commits; left out, or null: nobody traces it. */
+  readonly span?: TurnSpan | null
 }
 
 export class Commits {
@@ -83,14 +86,15 @@ export class Commits {
   commit(
     work: UnitOfWork,
     writes: readonly Write[],
-    { rows, lost, incarnation }: CommitOptions,
+    { rows, lost, incarnation, span }: CommitOptions,
   ): Promise<CommitOutcome> {
     const { store, signals } = this.#parts
-    const began = performance.now()
+    const [began, ended] = [performance.now(), span?.commit()]
     // Not an async function: each await would create two more promises for each event.
     return store.commit({ writes, rows, lost }).then(
       (outcome) => {
         signals.commit(performance.now() - began)
+        ended?.(outcome.ok)
         if (outcome.ok) {
           this.#publish(work, writes, incarnation)
           if (outcome.lookups) this.#parts.onLookups(writes)
@@ -104,6 +108,7 @@ export class Commits {
         return outcome
       },
       (error: unknown) => {
+        ended?.(false)
         work.releaseSlots()
         return this.#failed(writes, error)
       },

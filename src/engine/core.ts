@@ -180,7 +180,7 @@ function commitsOf(core: EngineCore): Commits {
     log,
     signals: core.signals,
     owner: () => core.identity.owner,
-    onStep: (step, slot, { flux, record }) => core.steps.start(step, flux, slot, record),
+    onStep: (step, slot, { flux, record, traceparent }) => core.steps.start(step, flux, slot, record, traceparent),
     onReady: ({ record, flux }) => core.ready(record, flux),
     onEnd(id, flux) {
       core.steps.abort(id)
@@ -196,7 +196,7 @@ function commitsOf(core: EngineCore): Commits {
 }
 
 function mailboxesOf({
-  given: { store, log, catalog, clock, bounds },
+  given: { store, log, catalog, clock, bounds, traces },
   cache,
   loader,
   turns,
@@ -204,8 +204,8 @@ function mailboxesOf({
   env,
   signals,
 }: EngineCore): Mailboxes {
-  const [ids, pins, maxCalls] = [new Ids(store), new Pins(store, clock), bounds.commits]
-  return new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids, pins, maxCalls, signals })
+  const parts = { store, log, catalog, cache, loader, turns, commits, env, signals, traces }
+  return new Mailboxes({ ...parts, ids: new Ids(store), pins: new Pins(store, clock), maxCalls: bounds.commits })
 }
 
 function redeliveryOf(core: EngineCore): Redelivery {
@@ -227,6 +227,8 @@ function redeliveryOf(core: EngineCore): Redelivery {
   })
 }
 
+const OF_STEPS = { caller: SYSTEM, admission: null, isStep: true, accepts: false }
+
 function stepsOf(core: EngineCore): Steps {
   const { runner, dispatcher, slots, clock, log, secrets } = core.given
   return new Steps({
@@ -238,11 +240,11 @@ function stepsOf(core: EngineCore): Steps {
     clock,
     log,
     signals: core.signals,
+    traces: core.given.traces,
     loader: core.loader,
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
-    apiOf: ({ id, package: home }) =>
-      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true, accepts: false }),
+    apiOf: ({ id, package: home }, traceparent) => core.api({ ...OF_STEPS, scope: `context ${id}`, home, traceparent }),
   })
 }

@@ -14,7 +14,8 @@ export interface Engine {
   /** Why the engine cannot serve now; null if it can. */
   trouble(): string | null
   /** The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself. */
-  api(caller: Caller): FluxApi
+  /** `traceparent`: the trace of the request, as the header names it; left out: it has none. */
+  api(caller: Caller, traceparent?: string): FluxApi
   /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
@@ -39,19 +40,15 @@ export function createEngine(parts: EngineParts): Engine {
   const counts = new ContextCounts(parts)
   const apis = new WeakMap<Caller, FluxApi>()
   return {
-    api(caller) {
-      const known =
-        apis.get(caller) ??
-        core.api({
-          caller,
-          scope: scopeOfToken(caller.name),
-          home: null,
-          admission: null,
-          isStep: false,
-          accepts: true,
-        })
-      apis.set(caller, known)
-      return known
+    api(caller, traceparent) {
+      const known = traceparent === undefined ? apis.get(caller) : undefined
+      if (known) return known
+      const scope = scopeOfToken(caller.name)
+      const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true }
+      if (traceparent !== undefined) return core.api({ ...access, traceparent })
+      const own = core.api(access)
+      apis.set(caller, own)
+      return own
     },
     local: () =>
       core.api({

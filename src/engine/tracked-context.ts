@@ -32,6 +32,8 @@ export interface TrackedContext {
   done: readonly number[]
   /** Milliseconds for which it was due before it was woken; null: it was not. */
   late: number | null
+  /** The trace of the message that was decided last, unless that had none. */
+  traceparent: string | undefined
 }
 
 /** An event that ceased to be pending. */
@@ -76,20 +78,25 @@ export function trackedContext(
     settled: NONE_SETTLED,
     done: NONE_DONE,
     late: null,
+    traceparent: before === null ? record.traceparent : undefined,
   }
 }
 
-/** Notes what is counted when it is committed. Called before the decision is taken. */
-export function noteSignals(
-  context: TrackedContext,
-  message: Input,
-  { failure }: Decision & { readonly kind: 'next' },
-  now: number,
-): void {
+/**
+ * Notes what is counted when it is committed, and the trace of the message. Called before the decision is taken; gives the
+ * decision with the trace of the sender, if it has one.
+ */
+export function noteSignals(context: TrackedContext, message: Input, decision: Decided, now: number): Decided {
   const { state, due } = context.record
-  if (message.type === 'DONE' && failure === null) context.done = [...context.done, state]
+  if (message.type === 'DONE' && decision.failure === null) context.done = [...context.done, state]
   else if (message.type === 'WAKE' && due !== null && due <= now) context.late = now - due
+  const traceparent = 'traceparent' in message ? message.traceparent : undefined
+  context.traceparent = traceparent
+  if (traceparent === undefined || message.type !== 'EVENT') return decision
+  return { ...decision, record: { ...decision.record, traceparent } }
 }
+
+type Decided = Decision & { readonly kind: 'next' }
 
 /** A later message of the same turn may have ended what an earlier one began. */
 export function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {

@@ -92,8 +92,7 @@ export class UnitOfWork {
     }
     switch (decision.kind) {
       case 'next':
-        noteSignals(context, message, decision, this.#env.now)
-        this.#take(context, decision)
+        this.#take(context, noteSignals(context, message, decision, this.#env.now))
         return NEXT
       case 'kept':
         context.record = decision.record

@@ -4,6 +4,7 @@ import { settlementOf } from '../http/webhooks/settlement.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
+import { openTraces } from '../observe/traces.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
 import { Slots } from '../steps/slots.ts'
 import { webhookSender } from '../steps/webhook-sender.ts'
@@ -49,6 +50,7 @@ export async function openEngine(
     idempotency: { kept, max, keptOfWebhooks: settings.webhookIdempotency },
     dispatcher,
     webhookSender: webhookSender({ allowPrivate: settings.allowPrivate }),
+    traces: openTraces(),
     slots,
     tagLimits,
     bounds,

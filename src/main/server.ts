@@ -4,6 +4,7 @@ import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
+import { tracedFetch } from '../http/request/trace.ts'
 import { routeFinder } from '../http/socket/request-times.ts'
 import { isLoopbackAddress } from '../http/request/origin-guard.ts'
 import { listen, type Front, type HttpServer } from '../http/server.ts'
@@ -13,6 +14,7 @@ import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { aboutOf } from './about.ts'
 import { ServerMetrics } from '../observe/metrics.ts'
+import { openTraces } from '../observe/traces.ts'
 import { openEngine } from './engine.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
 import { watchSecrets } from './secrets.ts'
@@ -151,8 +153,7 @@ async function start(parts: Start): Promise<Server> {
   watchdog.start({ ...watchdogOptions(settings), notes })
   await engine.start()
   parts.unready = null
-  front.fetch = app.fetch
-  front.routeOf = routeFinder(app)
+  serve(front, app)
   return {
     url: http.url,
     storage,
@@ -180,6 +181,13 @@ async function close(
   await engine.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
   parts.watchdog.close()
   parts.secrets.close()
+}
+
+/** Answers requests by that application from now on. */
+function serve(front: Front, app: ReturnType<typeof createApp>): void {
+  const [traces, routeOf] = [openTraces(), routeFinder(app)]
+  front.routeOf = routeOf
+  front.fetch = traces === null ? app.fetch : tracedFetch(app, traces, routeOf)
 }
 
 function limitsOf(settings: Settings, memory: ServerMemory) {

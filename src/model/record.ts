@@ -149,6 +149,11 @@ export interface ContextRecord {
   readonly stepStartedAt?: number | undefined
   /** Why the previous attempt failed, while the step is retried or waits for its next attempt. */
   readonly lastError?: StepError | undefined
+  /**
+   * The trace of the last sender that had one (the start, or an event that was taken), as the header `traceparent` names
+   * it. Absent if there was none.
+   */
+  readonly traceparent?: string | undefined
   /** Number of all moves so far. */
   readonly moves: number
   /**

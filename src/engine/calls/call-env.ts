@@ -75,6 +75,8 @@ export interface Access {
   readonly isStep: boolean
   /** Whether an event for many is accepted before it is sent to them; else its answer reports all. */
   readonly accepts: boolean
+  /** The trace of the caller, as the header `traceparent` names it; left out: it has none. */
+  readonly traceparent?: string | undefined
 }
 
 export interface CallEnv extends CallParts, Access {}

@@ -86,10 +86,10 @@ function post(
   { event, eventId, input, untyped, waits, tags: sentTags, ttl, isKept, start }: SentEvent,
   { address, onTarget, webhook, rows, first }: Target & Pick<MessageOptions, 'rows' | 'first'>,
 ): Promise<MessageOutcome> {
-  const { caller, mailboxes } = env
+  const { caller, mailboxes, traceparent } = env
   const receipt = isKept ? receiptKeyOf(env.scope, eventId) : null
   const arrival = { eventId, tags: sentTags, receipt, keep: start ? ('end' as const) : ttl }
-  const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller, arrival } as const
+  const message = { type: 'EVENT', name: event, input, untyped, tags: null, caller, arrival, traceparent } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
     return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows, first })
@@ -164,8 +164,8 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
 
 async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll']): Promise<EventAnswer> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
-  const { caller, scope, keptBroadcasts } = env
-  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null }
+  const { caller, scope, keptBroadcasts, traceparent } = env
+  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
   const call = { scope, of: SEND_EVENT, key: eventId }
   const bound = env.isStep ? null : env.broadcasts
   const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null

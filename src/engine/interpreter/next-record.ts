@@ -89,6 +89,7 @@ function nextRecord(
     lease,
     stepStartedAt,
     lastError,
+    traceparent: record.traceparent,
     moves: data.moves,
     tail: record.tail,
     visited: data.visited,

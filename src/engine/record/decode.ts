@@ -58,6 +58,7 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     lease: head.lease,
     stepStartedAt: head.stepStartedAt,
     lastError: head.lastError,
+    traceparent: head.traceparent,
     moves: head.moves,
     tail: movesOfTail(parts['tail'] ?? '[]'),
     visited: head.visited,

@@ -61,6 +61,7 @@ export function headOf(record: ContextRecord): Head {
     paused: record.paused,
     stepStartedAt: record.stepStartedAt,
     lastError: record.lastError,
+    traceparent: record.traceparent,
   }
 }
 

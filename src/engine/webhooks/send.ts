@@ -38,7 +38,7 @@ export async function sendForWebhook(
   const wanted = eventOf(flux, send, call, expressions)
   const webhook = send.orStart === 'self' ? { shown: request, raw: rawBody } : undefined
   try {
-    const answer = await sendEvent(envOf(accessOf(endpoint)), wanted, {
+    const answer = await sendEvent(envOf(accessOf(endpoint, call.traceparent)), wanted, {
       ...sendUnder(keeping),
       ...(webhook && { webhook }),
     })
@@ -56,7 +56,7 @@ export const scopeOfEndpoint = ({ package: owner, fluxName, urlPath }: Endpoint)
  * Whoever passed `verify` acts for the service, as its functions do. Where anybody may call, secured services stay out of
  * reach.
  */
-const accessOf = (endpoint: Endpoint): Access => ({
+const accessOf = (endpoint: Endpoint, traceparent: string | undefined): Access => ({
   caller: endpoint.verify === null ? ANONYMOUS : SYSTEM,
   scope: scopeOfEndpoint(endpoint),
   home: endpoint.package,
@@ -64,6 +64,7 @@ const accessOf = (endpoint: Endpoint): Access => ({
   admission: null,
   isStep: false,
   accepts: false,
+  traceparent,
 })
 
 /** A sender has no token of this server, so none is asked for. */

@@ -11,6 +11,7 @@ import { statusOf } from '../problem.ts'
 import type { BodyAdmission } from '../request/body.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { WEBHOOKS } from '../request/paths.ts'
+import { traceOf } from '../request/trace.ts'
 import { pathShown, shownPath } from '../socket/access-log.ts'
 import { noteEndpoint } from '../socket/request-times.ts'
 import { Door, handshakeOf, proofHeaderOf, type DoorOptions } from './door.ts'
@@ -128,7 +129,17 @@ function passed(
     const idempotencyKey = idempotencyKeyOf(c) ?? null
     visit.keyed = idempotencyKey !== null
     return webhooks
-      .receive({ ...call, endpoint, deliveryId, time, timeout, idempotencyKey, replayOf: null, onStarted })
+      .receive({
+        ...call,
+        endpoint,
+        deliveryId,
+        time,
+        timeout,
+        idempotencyKey,
+        replayOf: null,
+        onStarted,
+        traceparent: traceOf(c),
+      })
       .catch(asBadRequest)
   })
 }
