@@ -95,7 +95,8 @@ async function call(live: Live, path: string, body: object, traceparent?: string
   return Number(Reflect.get(Object(answer), 'contextId'))
 }
 
-const start = (live: Live, traceparent?: string) => call(live, '/flux-api/p/execute', { fluxName: 'Call' }, traceparent)
+const start = (live: Live, fluxName: string, traceparent?: string) =>
+  call(live, '/flux-api/p/execute', { fluxName }, traceparent)
 const go = (live: Live, id: number, traceparent?: string) =>
   call(live, `/flux-api/event?contextId=${id}`, { event: 'go' }, traceparent)
 
