@@ -13,22 +13,29 @@ export type RouteOf = (method: string, url: string) => string | null
 
 /** Looks the route up again when a request has ended, which costs less than to note it on the way. */
 export function routeFinder(app: Hono<Env>): RouteOf {
-  /** By the route as the router has it. */
-  const templates = new Map<string, string>()
+  /** By method and path, of routes without parameters: the router takes longer to tell them. */
+  const plain = new Map<string, Map<string, string>>()
   return (method, url) => {
     const mark = url.indexOf('?')
     const path = mark === -1 ? url : url.slice(0, mark)
-    if (isDisguised(path)) return null
-    const [handlers] = app.router.match(method === 'HEAD' ? 'GET' : method, path)
-    for (const [[, route]] of handlers) {
-      // Of all methods is what comes before a route.
-      if (route.method === METHOD_NAME_ALL) continue
-      const known = templates.get(route.path) ?? templateOf(route.path)
-      templates.set(route.path, known)
-      return known
-    }
-    return null
+    const known = plain.get(method)
+    const route = known?.get(path)
+    if (route !== undefined) return route
+    const found = routeOf(app, method, path)
+    if (found !== path) return found === null ? null : templateOf(found)
+    if (known) known.set(path, found)
+    else plain.set(method, new Map([[path, found]]))
+    return found
   }
+}
+
+/** The route as the router has it. */
+function routeOf({ router }: Hono<Env>, method: string, path: string): string | null {
+  if (isDisguised(path)) return null
+  const [handlers] = router.match(method === 'HEAD' ? 'GET' : method, path)
+  // Of all methods is what comes before a route.
+  const found = handlers.find(([[, route]]) => route.method !== METHOD_NAME_ALL)
+  return found === undefined ? null : found[0][1].path
 }
 
 /** Parameters as the API's description has them: `/flux-api/{package}/execute`. */
