@@ -75,7 +75,7 @@ export class ServerMetrics implements Signals, RequestSignals {
   /** By route and method, then by status. */
   readonly #requestsOf = new Map<string, Map<string, Map<number, Distribution>>>()
   readonly #parts: MetricsParts
-  #counted: { readonly at: number; readonly counts: Promise<readonly ContextCount[]> } | null = null
+  #counted: { at: number; readonly counts: Promise<readonly ContextCount[]> } | null = null
 
   constructor(parts: MetricsParts) {
     this.#parts = parts
@@ -121,17 +121,20 @@ export class ServerMetrics implements Signals, RequestSignals {
     )
   }
 
-  /** Counted once for all who ask within some seconds. Where they can't be counted, the others are shown. */
+  /**
+   * Counted once for all who ask within some seconds, and never twice at the same time. Where they can't be counted, the
+   * others are shown.
+   */
   async #contexts(): Promise<readonly ContextCount[]> {
     const { countContexts, now = () => performance.now() } = this.#parts
-    if (this.#counted === null || now() - this.#counted.at > MAX_AGE_MS)
-      this.#counted = { at: now(), counts: countContexts() }
-    try {
-      return await this.#counted.counts
-    } catch {
-      this.#counted = null
-      return []
-    }
+    const began = now()
+    if (this.#counted !== null && began - this.#counted.at <= MAX_AGE_MS) return this.#counted.counts
+    // While it is counted, it is not outdated.
+    const counted = { at: Infinity, counts: countContexts().catch(() => []) }
+    this.#counted = counted
+    const counts = await counted.counts
+    counted.at = counts.length > 0 ? began : -Infinity
+    return counts
   }
 
   /** All metrics, with those of the process. */
