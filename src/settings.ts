@@ -100,6 +100,8 @@ export interface Settings {
   readonly logFormat: 'pretty' | 'json' | 'auto'
   /** Whether each request is logged. */
   readonly accessLog: boolean
+  /** Who may read the metrics: `guarded`: this machine, and tokens that may read. */
+  readonly metrics: 'guarded' | 'open'
 }
 
 /** The message has one line for each variable with a bad value. */

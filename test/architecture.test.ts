@@ -67,6 +67,8 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   'fast-xml-parser': ['http'],
   '@hono/node-server': ['http'],
   '@fastify/busboy': ['http'],
+  '@opentelemetry/api': ['observe'],
+  'prom-client': ['observe'],
   pino: ['observe'],
   'pino-pretty': ['observe'],
 }

@@ -27,6 +27,7 @@ test('have defaults', () => {
     logLevel: 'info',
     logFormat: 'auto',
     accessLog: false,
+    metrics: 'guarded',
     answerTimeout: 30_000,
     maxAnswers: 134_217_728,
     maxConnections: 20_000,

@@ -18,6 +18,7 @@ const MAX_COUNTS = 16
 /** What the engine itself is made of. */
 type Own = Pick<
   CallParts,
+  | 'signals'
   | 'mailboxes'
   | 'hints'
   | 'refusals'
@@ -39,6 +40,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     now,
     store,
     catalog,
+    signals: core.signals,
     mailboxes: core.mailboxes,
     hints: core.hints,
     log,

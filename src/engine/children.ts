@@ -38,6 +38,7 @@ export function childRequestOf(
     parent: { id, epoch: position.epoch, depth },
     inherited: inheritedOf(record, parentFlux),
     partition: id,
+    traceparent: record.traceparent,
   }
 }
 

@@ -7,7 +7,10 @@ import { UNOWNED, type ContextRecord } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
+import type { Signals } from '../ports/signals.ts'
+import type { TurnSpan } from '../ports/traces.ts'
 import type { CommitOutcome, StaleOutcome, Store, Write } from '../ports/store.ts'
+import { countCommitted } from './commit-signals.ts'
 import { logFailures } from './steps/attempts.ts'
 import { decodeRecord } from './record/decode.ts'
 import { isOf } from './steps/job.ts'
@@ -27,6 +30,7 @@ export interface CommitsParts {
   readonly cache: ContextCache
   readonly alarm: AlarmClock
   readonly log: Log
+  readonly signals: Signals
   /** Boot id of this server, as it is now. */
   readonly owner: () => string
   /** Starts a step on this server. */
@@ -56,6 +60,8 @@ interface CommitOptions {
   /** How often another server was faster. */
   readonly lost: number
   readonly incarnation: number
+  /** The turn that commits; left out, or null: nobody traces it. */
+  readonly span?: TurnSpan | null
 }
 
 export class Commits {
@@ -83,21 +89,29 @@ export class Commits {
   commit(
     work: UnitOfWork,
     writes: readonly Write[],
-    { rows, lost, incarnation }: CommitOptions,
+    { rows, lost, incarnation, span }: CommitOptions,
   ): Promise<CommitOutcome> {
+    const { store, signals } = this.#parts
+    const [began, ended] = [performance.now(), span?.commit()]
     // Not an async function: each await would create two more promises for each event.
-    return this.#parts.store.commit({ writes, rows, lost }).then(
+    return store.commit({ writes, rows, lost }).then(
       (outcome) => {
+        signals.commit(performance.now() - began)
+        ended?.(outcome.ok)
         if (outcome.ok) {
           this.#publish(work, writes, incarnation)
           if (outcome.lookups) this.#parts.onLookups(writes)
         } else {
           work.releaseSlots()
-          if ('stale' in outcome) this.#forget(work, outcome, incarnation)
+          if ('stale' in outcome) {
+            signals.conflict()
+            this.#forget(work, outcome, incarnation)
+          }
         }
         return outcome
       },
       (error: unknown) => {
+        ended?.(false)
         work.releaseSlots()
         return this.#failed(writes, error)
       },
@@ -153,14 +167,15 @@ export class Commits {
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
-    const { cache, log, alarm, moves, owner, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } =
-      this.#parts
+    const { cache, log, signals, alarm, moves, owner, onStep, onReady, onEnd } = this.#parts
+    const { onOthersStep, onParent, onAnswer, onCommitted } = this.#parts
     for (const {
       context: { id, parts, due },
     } of writes) {
       const context = contexts.get(id)
       if (!context) continue
       cache.put(context, parts, incarnation)
+      countCommitted(signals, context)
       const { step, slot, record, flux } = context
       if (isFinished(record.status)) this.#follow(id, () => onEnd(id, flux))
       else if (step && slot) this.#follow(id, () => onStep(step, slot, context))

@@ -9,6 +9,7 @@ import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { WebhookApi } from '../model/webhook.ts'
+import type { Signals } from '../ports/signals.ts'
 import { callPartsOf } from './call-parts.ts'
 import type { Access, CallEnv, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
@@ -25,6 +26,7 @@ import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { MoveMessages } from './move-messages.ts'
+import { NO_SIGNALS } from './no-signals.ts'
 import { endWebhooksOf } from './ends/ends-of.ts'
 import type { EndWebhooks } from './ends/end-webhooks.ts'
 import { HeldEvents } from './pending/held-events.ts'
@@ -35,8 +37,8 @@ import { Redelivery } from './redelivery.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { Admission } from './steps/admission.ts'
 import { Cancels } from './steps/cancel.ts'
-import { Claims } from './steps/claims.ts'
-import { ReadyHints } from './steps/ready-hints.ts'
+import type { Claims } from './steps/claims.ts'
+import { claimsOf } from './steps/claims-of.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
 import { storeIdOf, type StoreId } from './store-id.ts'
@@ -53,6 +55,7 @@ export class EngineCore {
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
   readonly identity: Identity
+  readonly signals: Signals
   readonly cache: ContextCache
   readonly loader: ContextLoader
   /** For contexts that turns parse. */
@@ -87,6 +90,7 @@ export class EngineCore {
   constructor(given: EngineParts) {
     const { store, catalog, alarm, clock, log, memory, others, runner, slots } = given
     this.given = given
+    this.signals = given.signals ?? NO_SIGNALS
     this.identity = new Identity(given.onOwner)
     this.cache = new ContextCache(memory.cache)
     this.loader = new ContextLoader({ store, catalog, cache: this.cache, bytes: memory.steps })
@@ -175,8 +179,9 @@ function commitsOf(core: EngineCore): Commits {
     ...core.given,
     cache: core.cache,
     moves: core.moves,
+    signals: core.signals,
     owner: () => core.identity.owner,
-    onStep: (step, slot, { flux, record }) => core.steps.start(step, flux, slot, record),
+    onStep: (step, slot, { flux, record, traceparent }) => core.steps.start(step, flux, slot, record, traceparent),
     onReady: ({ record, flux }) => core.ready(record, flux),
     onEnd(id, flux) {
       core.steps.abort(id)
@@ -192,15 +197,16 @@ function commitsOf(core: EngineCore): Commits {
 }
 
 function mailboxesOf({
-  given: { store, log, catalog, clock, bounds },
+  given: { store, log, catalog, clock, bounds, traces },
   cache,
   loader,
   turns,
   commits,
   env,
+  signals,
 }: EngineCore): Mailboxes {
-  const [ids, pins] = [new Ids(store), new Pins(store, clock)]
-  return new Mailboxes({ store, log, catalog, cache, loader, turns, commits, env, ids, pins, maxCalls: bounds.commits })
+  const parts = { store, log, catalog, cache, loader, turns, commits, env, signals, traces }
+  return new Mailboxes({ ...parts, ids: new Ids(store), pins: new Pins(store, clock), maxCalls: bounds.commits })
 }
 
 function redeliveryOf(core: EngineCore): Redelivery {
@@ -222,6 +228,8 @@ function redeliveryOf(core: EngineCore): Redelivery {
   })
 }
 
+const OF_STEPS = { caller: SYSTEM, admission: null, isStep: true, accepts: false }
+
 function stepsOf(core: EngineCore): Steps {
   const { runner, dispatcher, slots, clock, log, secrets } = core.given
   return new Steps({
@@ -232,17 +240,12 @@ function stepsOf(core: EngineCore): Steps {
     slots,
     clock,
     log,
+    signals: core.signals,
+    traces: core.given.traces,
     loader: core.loader,
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
-    apiOf: ({ id, package: home }) =>
-      core.api({ caller: SYSTEM, scope: `context ${id}`, home, admission: null, isStep: true, accepts: false }),
+    apiOf: ({ id, package: home }, traceparent) => core.api({ ...OF_STEPS, scope: `context ${id}`, home, traceparent }),
   })
-}
-
-function claimsOf({ given, admission, recovery, identity }: EngineCore): Claims {
-  const { store, clock, log, slots, others } = given
-  const hints = new ReadyHints({ feed: others?.feed ?? null, clock })
-  return new Claims({ store, clock, log, slots, admission, recovery, hints, owner: () => identity.owner })
 }

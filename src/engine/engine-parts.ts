@@ -8,6 +8,8 @@ import type { CommitFeed } from '../ports/commit-feed.ts'
 import type { Log } from '../ports/log.ts'
 import type { MoveFeed } from '../ports/move-feed.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
+import type { Signals } from '../ports/signals.ts'
+import type { Traces } from '../ports/traces.ts'
 import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
 import type { StepSlots } from '../ports/step-slots.ts'
 import type { Store } from '../ports/store.ts'
@@ -28,6 +30,10 @@ export interface EngineParts {
   readonly alarm: AlarmClock
   readonly clock: Clock
   readonly log: Log
+  /** Counts and measures what the engine does; left out: nobody asks. */
+  readonly signals?: Signals | undefined
+  /** Left out, or null: nobody traces it. */
+  readonly traces?: Traces | null | undefined
   /** Milliseconds for which finished contexts stay readable. */
   readonly retention: number
   /** Answers to calls under a key: the milliseconds for which they are kept, those to webhooks apart, and how many. */

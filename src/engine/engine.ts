@@ -3,7 +3,9 @@ import type { FluxApi } from '../api/flux-api.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { StepUsage } from '../ports/step-slots.ts'
-import type { ServerSeen } from '../ports/store.ts'
+import type { ServerSeen } from '../ports/server-seen.ts'
+import type { StatusCount } from '../ports/signals.ts'
+import { ContextCounts } from './context-counts.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'
@@ -26,10 +28,13 @@ export interface Engine {
   /** Why the engine cannot serve now; null if it can. */
   trouble(): string | null
   /** The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself. */
-  api(caller: Caller): FluxApi
+  /** `traceparent`: the trace of the request, as the header names it; left out: it has none. */
+  api(caller: Caller, traceparent?: string): FluxApi
   /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
+  /** The contexts of the namespace, by service and status. Calls must not overlap. @throws FluxError `unavailable` */
+  countContexts(): Promise<readonly StatusCount[]>
   /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
   endWaits(): void
   /** Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges. */
@@ -46,21 +51,18 @@ export function createEngine(parts: EngineParts): Engine {
   const { store, clock, log, alarm, retention, memory } = parts
   const core = new EngineCore(parts)
   const purges = new Retention({ store, clock, log, retention })
+  const counts = new ContextCounts(parts)
   const apis = new WeakMap<Caller, FluxApi>()
   return {
-    api(caller) {
-      const known =
-        apis.get(caller) ??
-        core.api({
-          caller,
-          scope: scopeOfToken(caller.name),
-          home: null,
-          admission: null,
-          isStep: false,
-          accepts: true,
-        })
-      apis.set(caller, known)
-      return known
+    api(caller, traceparent) {
+      const known = traceparent === undefined ? apis.get(caller) : undefined
+      if (known) return known
+      const scope = scopeOfToken(caller.name)
+      const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true }
+      if (traceparent !== undefined) return core.api({ ...access, traceparent })
+      const own = core.api(access)
+      apis.set(caller, own)
+      return own
     },
     local: () =>
       core.api({
@@ -72,6 +74,7 @@ export function createEngine(parts: EngineParts): Engine {
         accepts: false,
       }),
     webhooks: core.webhooks,
+    countContexts: () => counts.count(),
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.giveUp()

@@ -2,6 +2,7 @@
 // waiting messages is bounded.
 import type { ContextId } from '../model/context.ts'
 import { FluxError, overloaded } from '../model/failure.ts'
+import type { Signals } from '../ports/signals.ts'
 import type { Input } from './interpreter/decision.ts'
 import { isBounded, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
 import { Pace } from './pace.ts'
@@ -17,6 +18,7 @@ const MAX_BATCH_MESSAGES = 100
 export interface MailboxesParts extends TurnLoopParts {
   /** Contexts in which calls may have turns under way at once, starts included. */
   readonly maxCalls: number
+  readonly signals: Pick<Signals, 'depth'>
 }
 
 export class Mailboxes {
@@ -27,6 +29,7 @@ export class Mailboxes {
   /** Starts of calls that are under way. */
   #callStarts = 0
   readonly #maxCalls: number
+  readonly #signals: MailboxesParts['signals']
   readonly #turns: TurnLoop
   readonly #starts: Starts
   #onIdle: (() => void) | null = null
@@ -34,6 +37,7 @@ export class Mailboxes {
   constructor(parts: MailboxesParts) {
     const pace = new Pace()
     this.#maxCalls = parts.maxCalls
+    this.#signals = parts.signals
     this.#turns = new TurnLoop(parts, pace, {
       putBack: (id, messages) => this.#waiting.get(id)?.unshift(...messages),
       onEnd: (id, { yields }) => {
@@ -57,6 +61,7 @@ export class Mailboxes {
     return new Promise((resolve, reject) => {
       const message = { input, rows, rowsAlways, first, resolve, reject }
       const mailbox = this.#waiting.get(id)
+      this.#signals.depth(mailbox === undefined ? 0 : mailbox.length)
       if (mailbox && mailbox.length >= MAX_MESSAGES && !waits && isBounded(input)) {
         reject(
           new FluxError({

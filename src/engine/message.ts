@@ -87,6 +87,12 @@ export class RowTaken extends Error {
 export const isBounded = (input: Input): boolean =>
   input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT' || input.type === 'WITHDRAW'
 
+/** The traces of the messages that have one. */
+export const traceparentsOf = (messages: readonly Pick<Message, 'input'>[]): string[] =>
+  messages.flatMap(({ input }) =>
+    'traceparent' in input && input.traceparent !== undefined ? [input.traceparent] : [],
+  )
+
 /** The state of a context, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'>) => ({
   contextId: record.id,

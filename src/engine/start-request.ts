@@ -57,6 +57,8 @@ export interface StartRequest {
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array } | undefined
   /** See `ContextRecord`. */
   readonly answerRows?: ContextRecord['answerRows']
+  /** See `ContextRecord`. */
+  readonly traceparent?: string | undefined
 }
 
 /** A request for a context without a parent. */
@@ -146,7 +148,7 @@ interface StartFacts {
 /** The fields are in the same order in all functions that create records: see `interpreter/next-record.ts`. */
 function recordOf(
   id: ContextId,
-  { flux, trigger, parent, request, inherited, event, answerRows }: Omit<StartRequest, 'partition'>,
+  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: Omit<StartRequest, 'partition'>,
   { startState, input, trackerId, key, tags, now }: StartFacts,
 ): ContextRecord {
   return {
@@ -176,6 +178,7 @@ function recordOf(
     stepStartedAt: undefined,
     lastError: undefined,
     lastEvent: undefined,
+    traceparent,
     moves: 0,
     tail: [],
     visited: [],

@@ -6,6 +6,7 @@ import type { ContextRecord } from '../model/record.ts'
 import type { CommitRefusal, Write } from '../ports/store.ts'
 import type { CommitWatcher } from './commit.ts'
 import { RowTaken, type MessageOutcome, type Preparation, type RowsOf, type Sender } from './message.ts'
+import type { TurnSpan } from '../ports/traces.ts'
 import type { Pace } from './pace.ts'
 import { keyInUse } from './start-key.ts'
 import type { RootRequest, StartRequest } from './start-request.ts'
@@ -31,6 +32,8 @@ interface Start extends Sender, Pick<StartOptions, 'watcher' | 'rows' | 'first'>
   readonly data: TurnData
   /** How often others were faster. */
   lost: number
+  /** null: nobody traces it. */
+  readonly span: TurnSpan | null
 }
 
 export class Starts {
@@ -62,6 +65,7 @@ export class Starts {
       event,
       answerRows,
       drawn,
+      traceparent,
     }: RootRequest,
     { watcher, rows, first, partition = this.#parts.ids.nextPartition() }: StartOptions,
     onEnd?: () => void,
@@ -81,20 +85,23 @@ export class Starts {
         request,
       }
       const data = new TurnData(this.#parts)
+      const span = this.#parts.traces?.turn(null, traceparent === undefined ? [] : [traceparent]) ?? null
       const over =
         <T>(settle: (result: T) => void) =>
         (result: T) => {
           data.release()
           onEnd?.()
+          span?.end()
           settle(result)
         }
       const start = {
-        request: { ...whole, key, existing, event, answerRows, drawn },
+        request: { ...whole, key, existing, event, answerRows, drawn, traceparent },
         watcher,
         rows,
         first,
         data,
         lost: 0,
+        span,
         resolve: over(succeed),
         reject: over(fail),
       }
@@ -151,7 +158,8 @@ export class Starts {
   }
 
   #commit(start: Start, { work, context, writes, rows: own }: TurnResult & { kind: 'decided' }): void {
-    const { request, watcher, rows, data, resolve, reject } = start
+    const { request, watcher, rows, data, lost, span, resolve, reject } = start
+    const { incarnation } = data
     const { commits } = this.#parts
     const { record, flux } = context
     const { id } = record
@@ -166,7 +174,7 @@ export class Starts {
       reject(error)
       releaseHold()
     }
-    commits.commit(work, writes, { rows: written, lost: start.lost, incarnation: data.incarnation }).then((outcome) => {
+    commits.commit(work, writes, { rows: written, lost, incarnation, span }).then((outcome) => {
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) {
         if (!mayStartAgain(start, id, outcome)) return fail(errorOf(context.record, outcome))
         commits.unwatch(id)

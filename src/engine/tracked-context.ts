@@ -30,6 +30,12 @@ export interface TrackedContext {
   settled: readonly SettledEvent[]
   /** What changed it: the message that counts, if there were several. */
   cause: MoveCause | null
+  /** Indices of the states whose steps have succeeded. */
+  done: readonly number[]
+  /** Milliseconds for which it was due before it was woken; null: it was not. */
+  late: number | null
+  /** The trace of the message that was decided last, unless that had none. */
+  traceparent: string | undefined
 }
 
 /** `event`: that it was started by, or with. */
@@ -67,6 +73,7 @@ export type Applied =
 
 /** Shared: most turns settle nothing. */
 export const NONE_SETTLED: readonly SettledEvent[] = []
+const NONE_DONE: readonly number[] = []
 
 export function trackedContext(
   before: ContextRecord | null,
@@ -86,8 +93,27 @@ export function trackedContext(
     failures: [],
     settled: NONE_SETTLED,
     cause: null,
+    done: NONE_DONE,
+    late: null,
+    traceparent: before === null ? record.traceparent : undefined,
   }
 }
+
+/**
+ * Notes what is counted when it is committed, and the trace of the message. Called before the decision is taken; gives the
+ * decision with the trace of the sender, if it has one.
+ */
+export function noteSignals(context: TrackedContext, message: Input, decision: Decided, now: number): Decided {
+  const { state, due } = context.record
+  if (message.type === 'DONE' && decision.failure === null) context.done = [...context.done, state]
+  else if (message.type === 'WAKE' && due !== null && due <= now) context.late = now - due
+  const traceparent = 'traceparent' in message ? message.traceparent : undefined
+  context.traceparent = traceparent
+  if (traceparent === undefined || message.type !== 'EVENT') return decision
+  return { ...decision, record: { ...decision.record, traceparent } }
+}
+
+type Decided = Decision & { readonly kind: 'next' }
 
 /** A later message of the same turn may have ended what an earlier one began. */
 export function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {

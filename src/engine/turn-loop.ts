@@ -5,7 +5,8 @@ import { FluxError, notFound } from '../model/failure.ts'
 import type { Commits } from './commit.ts'
 import type { Input } from './interpreter/decision.ts'
 import { nextPending } from './interpreter/early.ts'
-import { RowTaken, type Message } from './message.ts'
+import type { Traces, TurnSpan } from '../ports/traces.ts'
+import { RowTaken, traceparentsOf, type Message } from './message.ts'
 import { beforeRows, hasRows, rowsOfTurn, type MessageRow } from './message-rows.ts'
 import type { Pace } from './pace.ts'
 import { runTurn, type TurnResult } from './turn.ts'
@@ -15,6 +16,8 @@ import type { TurnEnv } from './unit-of-work.ts'
 export interface TurnLoopParts extends TurnDataParts {
   readonly commits: Commits
   readonly env: () => TurnEnv
+  /** Left out: nobody traces turns. */
+  readonly traces?: Traces | null | undefined
 }
 
 /** The mailboxes from which the messages of a turn are taken. */
@@ -37,6 +40,8 @@ interface Turn {
   lost: number
   /** The input that ends a context that has become too large. It replaces the messages; null: there is none. */
   ends: Input | null
+  /** null: nobody traces it. */
+  readonly span: TurnSpan | null
 }
 
 /**
@@ -69,7 +74,9 @@ export class TurnLoop {
 
   /** Begins a turn with those messages. No other turn of that context may be under way. */
   begin(id: ContextId, messages: Message[]): void {
-    this.#trySoon({ id, messages, data: new TurnData(this.#parts), lost: 0, ends: null })
+    const { traces } = this.#parts
+    const span = traces?.turn(id, traceparentsOf(messages)) ?? null
+    this.#trySoon({ id, messages, data: new TurnData(this.#parts), lost: 0, ends: null, span })
   }
 
   /** Runs the turn now, or later if the pace limit is reached. */
@@ -146,18 +153,19 @@ export class TurnLoop {
   }
 
   #commit(turn: Turn, decided: Decided, rows?: readonly MessageRow[]): void {
-    const { work, writes } = decided
-    const { commits } = this.#parts
+    const [{ work, writes }, { commits }] = [decided, this.#parts]
     const conclude = (isTrue: boolean) => (isTrue ? this.#settle(turn, decided) : this.#again(turn))
     const fail = (error: unknown) => this.#fail(turn, error)
     const commit = () => {
-      const { lost, data } = turn
+      const { lost, data, span } = turn
       const written = rows?.map(({ row }) => row)
-      return commits.commit(work, writes, { rows: written, lost, incarnation: data.incarnation }).then((outcome) => {
-        if ('row' in outcome) return this.#refuseRow(turn, rows ?? [], new RowTaken(outcome.row))
-        if ('overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
-        return conclude(outcome.ok)
-      }, fail)
+      return commits
+        .commit(work, writes, { rows: written, lost, incarnation: data.incarnation, span })
+        .then((outcome) => {
+          if ('row' in outcome) return this.#refuseRow(turn, rows ?? [], new RowTaken(outcome.row))
+          if ('overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
+          return conclude(outcome.ok)
+        }, fail)
     }
     if (writes.length > 0) void commit()
     else if (rows) commits.isCurrent(work).then((isTrue) => (isTrue ? commit() : this.#again(turn)), fail)
@@ -234,7 +242,8 @@ export class TurnLoop {
     if (messages.length > 0) this.#source.putBack(id, messages)
   }
 
-  #end({ id, data }: Turn, { yields = false } = {}): void {
+  #end({ id, data, span }: Turn, { yields = false } = {}): void {
+    span?.end()
     data.release()
     this.#source.onEnd(id, { yields })
   }

@@ -23,7 +23,8 @@ import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 import { contextRowsOf } from './context-rows.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
-import { noteCause, startsHere, trackedContext, type Applied, type TrackedContext } from './tracked-context.ts'
+import { noteCause, noteSignals, startsHere, trackedContext } from './tracked-context.ts'
+import type { Applied, TrackedContext } from './tracked-context.ts'
 
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
@@ -93,7 +94,7 @@ export class UnitOfWork {
     if (decision.kind !== 'refused' && decision.kind !== 'noop') noteCause(context, message)
     switch (decision.kind) {
       case 'next':
-        this.#take(context, decision)
+        this.#take(context, noteSignals(context, message, decision, this.#env.now))
         return NEXT
       case 'kept':
         context.record = decision.record

@@ -10,6 +10,7 @@ import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
 import { addDocs } from './docs/routes.ts'
 import { JSON_FORMAT, problemFormat } from './formats/codecs.ts'
 import { addHome, type About } from './docs/home.ts'
+import { addMetrics, type MetricsOptions } from './metrics.ts'
 import { acceptOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
@@ -32,6 +33,8 @@ export interface AppOptions
   readonly inspector: (host: InspectorHost) => Hono
   /** Bytes that large answers under way may hold together. */
   readonly maxAnswers: number
+  /** Left out: there are none. */
+  readonly metrics?: MetricsOptions
 }
 
 /** What the application does for pages of others. Their context may be of any application. */
@@ -52,6 +55,7 @@ export function createApp({
   about,
   maxAnswers,
   inspector,
+  metrics,
   ...given
 }: AppOptions): Hono<Env> {
   const { log } = given
@@ -63,6 +67,7 @@ export function createApp({
   addHealth(app, ready, skipped)
   addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
+  if (metrics) addMetrics(app, metrics, { authenticate: options.authenticate, origins: guard })
   addWebhooks(app, { ...options, refuse })
   app.route('/inspector', inspector({ ...guard, statusOf, readForm: (c) => readForm(c, options) }))
   const ownHost: MiddlewareHandler<Env> = (c, next) => {

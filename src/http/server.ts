@@ -5,12 +5,14 @@ import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { malformed } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
+import type { RequestSignals } from '../ports/signals.ts'
 import { problemResponse } from './problem.ts'
 import type { Env } from './request/incoming.ts'
 import { logAccess } from './socket/access-log.ts'
 import { Connections } from './socket/connections.ts'
 import { connectionFaults, hangUp } from './socket/faults.ts'
 import { refusalOf, refuseRequest } from './socket/refusals.ts'
+import { requestTimer, type RouteOf } from './socket/request-times.ts'
 import { responseClass } from './socket/response.ts'
 
 export interface ListenOptions {
@@ -20,12 +22,19 @@ export interface ListenOptions {
   readonly log: Log
   /** Whether each request is logged. */
   readonly accessLog?: boolean
+  /** Measures requests; left out: nobody asks. */
+  readonly signals?: RequestSignals | undefined
   /**
    * Milliseconds: within which a client must send its headers, and the whole request; and for which it may read nothing
    * of its answer.
    */
   readonly deadlines: { readonly headers: number; readonly request: number; readonly answer: number }
   readonly maxConnections: number
+}
+
+/** What answers requests. */
+export interface Front extends Pick<Hono<Env>, 'fetch'> {
+  routeOf?: RouteOf
 }
 
 export interface HttpServer {
@@ -53,17 +62,19 @@ const MAX_BACKLOG_CONNECTIONS = 4096
 
 /**
  * Listens, and passes requests to the application.
- * @param app its `fetch` is read for each request, so it may be replaced
+ * @param app its functions are read for each request, so they may be replaced
  * @throws Error with one line when the address cannot be used
  */
 export async function listen(
-  app: Pick<Hono<Env>, 'fetch'>,
-  { host, port, log, accessLog = false, deadlines, maxConnections }: ListenOptions,
+  app: Front,
+  { host, port, log, accessLog = false, signals, deadlines, maxConnections }: ListenOptions,
 ): Promise<HttpServer> {
   let closing = false
   const faults = connectionFaults()
+  const timer = signals && requestTimer(signals, (method, url) => app.routeOf?.(method, url) ?? null)
   const note = (request: IncomingMessage, response: ServerResponse) => {
     faults.note(response)
+    if (timer) response.on('close', timer)
     if (accessLog) logAccess(log, request, response)
   }
   const answer = getRequestListener((request, env) => app.fetch(request, env), {

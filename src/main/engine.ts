@@ -5,6 +5,7 @@ import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { MoveFeed } from '../ports/move-feed.ts'
 import type { NotesPlace } from '../ports/step-watch.ts'
 import type { Settings } from '../settings.ts'
+import { openTraces } from '../observe/traces.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
 import { Slots } from '../steps/slots.ts'
 import { webhookSender } from '../steps/webhook-sender.ts'
@@ -26,7 +27,7 @@ export interface OpenedEngine {
  */
 export async function openEngine(
   settings: Settings,
-  given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner'> & {
+  given: Pick<EngineParts, 'catalog' | 'runner' | 'clock' | 'log' | 'memory' | 'onOwner' | 'signals'> & {
     readonly secrets: ServiceSecrets
   },
 ): Promise<OpenedEngine> {
@@ -52,6 +53,7 @@ export async function openEngine(
     idempotency: { kept, max, keptOfWebhooks: settings.webhookIdempotency },
     dispatcher,
     webhookSender: webhookSender({ allowPrivate: settings.allowPrivate }),
+    traces: openTraces(),
     slots,
     tagLimits,
     bounds,

@@ -5,13 +5,17 @@ import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
 import { createInspector } from '../inspector/inspector.tsx'
+import { tracedFetch } from '../http/request/trace.ts'
+import { routeFinder } from '../http/socket/request-times.ts'
 import { isLoopbackAddress } from '../http/request/origin-guard.ts'
-import { listen, type HttpServer } from '../http/server.ts'
+import { listen, type Front, type HttpServer } from '../http/server.ts'
 import type { Log } from '../ports/log.ts'
 import type { Settings } from '../settings.ts'
 import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { aboutOf } from './about.ts'
+import { ServerMetrics } from '../observe/metrics.ts'
+import { openTraces } from '../observe/traces.ts'
 import { openEngine } from './engine.ts'
 import { healthOf } from './health.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
@@ -110,7 +114,7 @@ async function startWith(
 async function start(parts: Start): Promise<Server> {
   const { settings, log, secrets, watchdog, memory, opened } = parts
   const { catalog, runner, report } = parts.services
-  const front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
+  const front: Front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
   const about = await aboutOf(catalog, settings.requireAuth)
   const tokens = await openTokens({
     file: settings.tokens,
@@ -119,34 +123,23 @@ async function start(parts: Start): Promise<Server> {
       log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
   })
   opened.tokens = tokens
+  const metrics = metricsOf(parts, about.version)
   // The server listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
-  const http = await listen(front, listenOptions(settings, log))
+  const http = await listen(front, { ...listenOptions(settings, log), signals: metrics })
   opened.http = http
   const onOwner = (owner: string) => {
     watchdog.owner = owner
   }
   const clock = systemClock
-  const given = { catalog, runner, clock, log, secrets, memory, onOwner }
+  const given = { catalog, runner, clock, log, secrets, memory, onOwner, signals: metrics }
   const { engine, storage, notes, moves } = await openEngine(settings, given)
   opened.engine = engine
-  const { origins, allowedHosts, requireAuth, maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout } = settings
-  const { requestTimeout, maxStreams, maxReaders, publicUrl } = settings
-  const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
-  const budgets = { waiting: memory.waiting, unverified: memory.unverified }
-  const limits = { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, ...budgets }
   const health = healthOf(engine, storage)
   opened.health = health
-  const inspectorOptions = {
-    api: engine.api,
-    authenticate: tokens.authenticate,
-    requireAuth,
-    now: clock.now,
-    log,
-    version: about.version,
-    health: health.health,
-  }
+  const { origins, allowedHosts, requireAuth, publicUrl, maxReaders } = settings
+  const pages = { requireAuth, now: clock.now, log, version: about.version, health: health.health }
   const app = createApp({
-    ...limits,
+    ...limitsOf(settings, memory),
     live: { feed: moves, isSecured: (service) => isSecured(catalog, service), maxReaders },
     clock,
     stopping: parts.stopping.signal,
@@ -160,15 +153,16 @@ async function start(parts: Start): Promise<Server> {
     isLoopback: () => isLoopbackAddress(http.address),
     webhooks: engine.webhooks,
     secrets,
+    metrics: { exposition: () => metrics.exposition(), isOpen: settings.metrics === 'open' },
     publicUrl,
     ready: () => parts.unready ?? engine.trouble(),
     skipped: () => catalog.skipped(),
-    inspector: (host) => createInspector(inspectorOptions, host),
+    inspector: (host) => createInspector({ ...pages, api: engine.api, authenticate: tokens.authenticate }, host),
   })
   watchdog.start({ ...watchdogOptions(settings), notes })
   await engine.start()
   parts.unready = null
-  front.fetch = app.fetch
+  serve(front, app)
   return {
     url: http.url,
     storage,
@@ -203,6 +197,27 @@ async function close(
   parts.watchdog.close()
   parts.secrets.close()
 }
+
+/** Answers requests by that application from now on. */
+function serve(front: Front, app: ReturnType<typeof createApp>): void {
+  const [traces, routeOf] = [openTraces(), routeFinder(app)]
+  front.routeOf = routeOf
+  front.fetch = traces === null ? app.fetch : tracedFetch(app, traces, routeOf)
+}
+
+function limitsOf(settings: Settings, memory: ServerMemory) {
+  const { maxBody, maxDepth, maxValues, maxAnswers, webhookTimeout, requestTimeout, maxStreams } = settings
+  const bodies = { maxBody, maxDepth, maxValues, maxParts: MAX_PARTS, inFlight: memory.requests }
+  const budgets = { waiting: memory.waiting, unverified: memory.unverified }
+  return { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, ...budgets }
+}
+
+const metricsOf = ({ settings, opened }: Start, version: string) =>
+  new ServerMetrics({
+    store: settings.redisUrl === null ? 'embedded' : 'redis',
+    version,
+    countContexts: async () => (await opened.engine?.countContexts()) ?? [],
+  })
 
 const listenOptions = (settings: Settings, log: Log) => ({
   host: settings.host,

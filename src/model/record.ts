@@ -159,6 +159,11 @@ export interface ContextRecord {
   readonly lastError?: StepError | undefined
   /** Absent until it has taken one. */
   readonly lastEvent?: LastEvent | undefined
+  /**
+   * The trace of the last sender that had one (the start, or an event that was taken), as the header `traceparent` names
+   * it. Absent if there was none.
+   */
+  readonly traceparent?: string | undefined
   /** Number of all moves so far. */
   readonly moves: number
   /**

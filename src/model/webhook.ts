@@ -70,6 +70,8 @@ export interface WebhookCall {
   readonly timeout: number
   /** Called when the context is stored and the call's data is no longer held in memory. */
   readonly onStarted: () => void
+  /** The trace of the request, as the header of that name has it; left out: it has none. */
+  readonly traceparent?: string | undefined
 }
 
 /**

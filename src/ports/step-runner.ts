@@ -20,6 +20,11 @@ export interface Flux extends FluxApi {
    * it.
    */
   readonly rawBody: Uint8Array | null
+  /**
+   * The trace that the step belongs to, as the header `traceparent` (W3C Trace Context) names it; undefined: nobody who
+   * started the context or sent it an event had one.
+   */
+  readonly traceparent?: string | undefined
   readonly log: Log
 }
 

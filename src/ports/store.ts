@@ -3,6 +3,7 @@ import type { ContextId } from '../model/context.ts'
 import type { ListedSpace, RowSpace, RowWrite, StoredRow } from '../model/rows.ts'
 import type { Standstill } from '../model/standstill.ts'
 import type { Selection, SelectQuery } from './selection.ts'
+import type { ServerSeen } from './server-seen.ts'
 import type { NotesPlace } from './step-watch.ts'
 
 /** A context as an adapter sees it: opaque parts, and the few fields that it indexes. */
@@ -138,13 +139,6 @@ export interface SelectedPage {
 export interface AbandonedLease {
   readonly id: ContextId
   readonly owner: string
-}
-
-export interface ServerSeen {
-  /** Boot id. */
-  readonly runId: string
-  /** Milliseconds since its last heartbeat, by the clock of the store. */
-  readonly silentMs: number
 }
 
 export interface Store {

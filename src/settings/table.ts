@@ -19,6 +19,7 @@ import {
 } from './values.ts'
 
 const FORMATS = ['pretty', 'json', 'auto'] as const
+const METRICS = ['guarded', 'open'] as const
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const
 
 export const schema = z.object({
@@ -223,6 +224,12 @@ export const schema = z.object({
     z.enum(FORMATS, {
       error: `must be one of ${FORMATS.join(', ')}`,
     }),
+  ),
+  metrics: setting(
+    'ACTORFLUX_METRICS',
+    'guarded',
+    'who may read /metrics: guarded: programs on this machine, and tokens with the role read; open: anybody',
+    z.enum(METRICS, { error: `must be one of ${METRICS.join(', ')}` }),
   ),
   accessLog: setting('ACTORFLUX_ACCESS_LOG', 'false', 'true: each request is logged', trueOrFalse),
 })

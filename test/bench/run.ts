@@ -7,6 +7,7 @@ import { CALLS as PLAIN_CALLS, LISTS, populate, type Row, type Sizes } from './c
 import { footprint, type Footprint } from './footprint.ts'
 import { CLIENT, measure } from './load.ts'
 import { measureMillion } from './million.ts'
+import { measureSignals } from './signals.ts'
 import { openSite, startHandler, STORES, type Handler, type StoreName } from './servers.ts'
 import { goals, table } from './table.ts'
 import { WEBHOOKS } from './webhooks.ts'
@@ -14,7 +15,7 @@ import { WEBHOOKS } from './webhooks.ts'
 const CALLS = { ...PLAIN_CALLS, ...WEBHOOKS }
 /** Takes many minutes, and is run only when it is named. */
 const MILLION = 'million'
-const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory', MILLION]
+const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory', 'signals', MILLION]
 /** Contexts of `million`, if nothing else is said. */
 const MANY = 1_000_000
 
@@ -52,7 +53,7 @@ const stores = STORES.filter((name) => values.stores.split(',').includes(name))
 const yardstick: Row[] = []
 const rows: Row[] = []
 const weights: [when: string, weight: Footprint][] = []
-/** What `million` tells. */
+/** What `signals` and `million` tell. */
 const notes: string[] = []
 
 async function main(): Promise<void> {
@@ -75,6 +76,10 @@ async function main(): Promise<void> {
     if (wanted('list') || wanted('memory')) {
       await measureMany()
       await measureHandler(handler)
+    }
+    if (wanted('signals')) {
+      tell('signals')
+      notes.push(...(await measureSignals()))
     }
     for (const store of wanted(MILLION) ? stores : []) {
       tell(`${MILLION}, ${store}`)

@@ -1,4 +1,5 @@
 // After a commit, and never before it, steps start and are aborted, alarms are set, others are told.
+import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
@@ -49,6 +50,7 @@ function open(
   const commits = new Commits({
     store: emptyStore({ ...verbs, commit }),
     cache,
+    signals: NO_SIGNALS,
     owner: () => 'me',
     log: { trace() {}, debug() {}, info() {}, warn() {}, error: (_, fields) => void logged.push(fields) },
     alarm: {

@@ -1,4 +1,5 @@
 // What a caller of a webhook is told when its time is up, and the store is silent.
+import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
@@ -85,6 +86,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
   const commits = new Commits({
     store,
     cache,
+    signals: NO_SIGNALS,
     log: quiet,
     alarm: { start() {}, set() {}, close: () => Promise.resolve() },
     owner: () => 'me',
@@ -108,6 +110,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     turns: new ByteBudget({ bytes: 1024, what: 'contexts' }),
     pins: new Pins(store, clock),
     commits,
+    signals: NO_SIGNALS,
     maxCalls: 1000,
     env: () => ({
       now: clock.now(),
@@ -121,6 +124,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     }),
   })
   const api = webhooks({
+    signals: NO_SIGNALS,
     catalog,
     mailboxes,
     commits,

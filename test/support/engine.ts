@@ -68,6 +68,7 @@ export interface BenchOptions {
   readonly retention?: number
   readonly idempotency?: Partial<EngineParts['idempotency']>
   readonly stepConcurrency?: number
+  readonly signals?: EngineParts['signals']
   /** In place of those. */
   readonly slots?: Slots
   readonly memory?: Partial<MemoryLimits>
@@ -120,6 +121,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     runner,
     clock,
     log,
+    signals: options.signals,
     alarm: localAlarm({ clock, log }),
     retention: options.retention ?? 7 * 86_400_000,
     idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000, ...options.idempotency },

@@ -1,4 +1,5 @@
 // The parts of the engine that decide and commit, on a store of a test.
+import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { Commits } from '../../src/engine/commit.ts'
@@ -40,6 +41,7 @@ export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: S
   const commits = new Commits({
     store: parts.store,
     cache: parts.cache,
+    signals: NO_SIGNALS,
     alarm: { start: nobody, set: nobody, close: () => Promise.resolve() },
     log: quiet,
     owner: () => 'me',
@@ -53,7 +55,7 @@ export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: S
     onLookups: () => {},
     onUnknownOutcome: nobody,
   })
-  return Object.assign(new Mailboxes({ ...parts, commits, env: () => env(), maxCalls: 1000 }), {
+  return Object.assign(new Mailboxes({ ...parts, commits, signals: NO_SIGNALS, env: () => env(), maxCalls: 1000 }), {
     turns: parts.turns,
     catalog: parts.catalog,
   })

@@ -22,6 +22,7 @@ export interface BroadcastEvent {
   readonly eventId: string
   /** Key of the row of its receipt; null: it has none. */
   readonly receipt: string | null
+  readonly traceparent?: string | undefined
 }
 
 /** What an event came to for one receiver; null: nothing, and there is nothing to report. */
@@ -63,13 +64,14 @@ export interface ReceiverParts {
 export async function move(
   { store, mailboxes, log, refusals, items }: ReceiverParts,
   id: ContextId,
-  { event, input, untyped, tags, caller, eventId, receipt }: BroadcastEvent,
+  { event, input, untyped, tags: sentTags, caller, eventId, receipt, traceparent }: BroadcastEvent,
   { byTags }: { readonly byTags: boolean } = { byTags: true },
 ): Promise<Found> {
   try {
-    const arrival = { tags, receipt, keep: null }
-    const to = byTags ? tags : null
-    const message = { type: 'EVENT', name: event, eventId, input, untyped, tags: to, caller, arrival } as const
+    const arrival = { tags: sentTags, receipt, keep: null }
+    const tags = byTags ? sentTags : null
+    const sent = { name: event, eventId, input, untyped, tags, caller, arrival, traceparent }
+    const message = { type: 'EVENT', ...sent } as const
     const outcome = await mailboxes.post(id, message, { rows: items?.moved })
     const { updatedAt: at } = outcome.record
     if (outcome.kept) return { answer: 'pending', kept: { contextId: id, expiresAt: outcome.kept.expiresAt }, at }

@@ -48,7 +48,7 @@ async function start(
   outcomes: OutcomesSoFar,
 ): Promise<Found> {
   const { mailboxes, refusals, items } = parts
-  const { event, input, untyped, tags } = sent
+  const { event, input, untyped, tags, traceparent } = sent
   const request = {
     flux,
     input,
@@ -59,6 +59,7 @@ async function start(
     triggerId: sent.eventId,
     key: trigger.key ?? undefined,
     drawn: items?.drawnFor(flux),
+    traceparent,
   }
   for (let tries = 1; ; tries += 1) {
     try {

@@ -14,6 +14,7 @@ import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
+import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
@@ -45,6 +46,7 @@ export interface CallParts {
   readonly mailboxes: Mailboxes
   readonly hints: EventHints
   readonly log: Log
+  readonly signals: Signals
   /** The start time of a step that runs or waits on this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog
@@ -89,6 +91,8 @@ export interface Access {
   readonly isStep: boolean
   /** Whether an event for many is accepted before it is sent to them; else its answer reports all. */
   readonly accepts: boolean
+  /** The trace of the caller, as the header `traceparent` names it; left out: it has none. */
+  readonly traceparent?: string | undefined
 }
 
 export interface CallEnv extends CallParts, Access {}

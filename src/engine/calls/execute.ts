@@ -55,10 +55,11 @@ function start(env: CallEnv, wanted: Wanted, options?: StartOptions): Promise<Me
   const flux = serviceNamed(env, wanted)
   requireRole(env, flux, 'invoke')
   const { startState, input, untyped, waits, tags, key } = wanted
+  const { traceparent } = env
   const existing = wanted.existing === 'replace' ? { caller: env.caller } : wanted.existing
   return admitted(env, input, () =>
     env.mailboxes.start(
-      { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing },
+      { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing, traceparent },
       { ...options, isCall: isRefusable(env, waits) },
     ),
   )

@@ -19,9 +19,11 @@ export interface FluxParts {
   readonly log: Log
   readonly api: FluxApi
   readonly storeId: StoreId
+  readonly traceparent: string | undefined
 }
 
-export function fluxArgumentOf({ step, flux, record, signal, log, api, storeId }: FluxParts): StepFlux {
+export function fluxArgumentOf(parts: FluxParts): StepFlux {
+  const { step, flux, record, signal, log, api, storeId, traceparent } = parts
   const body = record.raw?.['body']
   const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
   const logAt = (level: keyof Log) => (message: unknown, fields?: object) => {
@@ -36,6 +38,7 @@ export function fluxArgumentOf({ step, flux, record, signal, log, api, storeId }
     stepKey,
     messageId: async () => `msg_${await storeId()}_${stepKey}`,
     attempt: step.attempt,
+    traceparent,
     rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
     signal,
     log: {

@@ -13,6 +13,8 @@ import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed } from '../interpreter/early.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../message.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
+import type { EventOutcome } from '../../ports/signals.ts'
+import { countAll, countsOf } from './event-signals.ts'
 import type { RootRequest } from '../start-request.ts'
 import type { StartedEvent } from '../tracked-context.ts'
 import { decodeRecord } from '../record/decode.ts'
@@ -59,9 +61,11 @@ export async function sendEvent(
       ...options.toOne?.(sent.eventId),
     })
     if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
+    env.signals.event(outcomeOf(outcome))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, sent.event, answer, outcome) : answer
   } catch (error) {
+    env.signals.event('refused')
     logRefusal(env, request, target, error)
     throw error
   }
@@ -82,10 +86,11 @@ function post(
   { event, eventId, input, untyped, waits, tags: sentTags, ttl, isKept, start }: SentEvent,
   { address, onTarget, webhook, rows, first }: Target & Pick<MessageOptions, 'rows' | 'first'>,
 ): Promise<MessageOutcome> {
-  const { caller, mailboxes } = env
+  const { caller, mailboxes, traceparent } = env
   const receipt = isKept ? receiptKeyOf(env.scope, eventId) : null
   const arrival = { tags: sentTags, receipt, keep: start ? ('end' as const) : ttl }
-  const message = { type: 'EVENT', name: event, eventId, input, untyped, tags: null, caller, arrival } as const
+  const sent = { name: event, eventId, input, untyped, tags: null, caller, arrival, traceparent }
+  const message = { type: 'EVENT', ...sent } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
     return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows, first })
@@ -101,6 +106,9 @@ function post(
 }
 
 const receiptKeyOf = (scope: string, eventId: string): string => rowKeyOf({ scope, of: SEND_EVENT, key: eventId })
+
+const outcomeOf = ({ kept, started }: MessageOutcome): EventOutcome =>
+  started !== undefined ? 'started' : kept ? 'pending' : 'moved'
 
 type Sent = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
 
@@ -149,6 +157,7 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
     }
     const outcome = await post(env, sent, { ...target, rows, first })
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
+    env.signals.event(outcomeOf(outcome))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, event, answer, outcome) : answer
   })
@@ -156,8 +165,8 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
 
 async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll']): Promise<EventAnswer> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
-  const { caller, scope, keptBroadcasts } = env
-  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null }
+  const { caller, scope, keptBroadcasts, traceparent } = env
+  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
   const call = { scope, of: SEND_EVENT, key: eventId }
   const bound = env.isStep ? null : env.broadcasts
   const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
@@ -184,7 +193,9 @@ async function broadcastUnkept(
   const receivedAt = env.now()
   const answer = await broadcast(env, said, accepting)
   if (endOfAccepted(answer) !== null) return answer
-  return (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
+  const ended = (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
+  countAll(env.signals, countsOf(ended))
+  return ended
 }
 
 /** Of an event that is kept, though the context can never wait for it. */

@@ -101,6 +101,7 @@ function start(
     key,
     existing: 'refuse',
     event,
+    traceparent: env.traceparent,
   } as const
   return admitted(env, input, () => env.mailboxes.start(request, options))
 }

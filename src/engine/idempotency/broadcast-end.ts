@@ -3,15 +3,22 @@
 import type { EventAnswer } from '../../api/send-event.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { newest, storedIgnored, type BroadcastTally } from '../calls/broadcast-tally.ts'
+import type { Signals } from '../../ports/signals.ts'
+import { newest, storedIgnored, type BroadcastTally, type Outcomes } from '../calls/broadcast-tally.ts'
+import { countAll } from '../calls/event-signals.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import { BroadcastLost, BroadcastStops, type BroadcastOwnership } from './broadcast-ownership.ts'
 import { answerText, type BroadcastRows, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
 import { readKept } from './kept-answer.ts'
 
-export interface BroadcastEndFacts {
+export interface BroadcastEndParts {
   readonly held: Pick<HeldEvents, 'hold'>
+  readonly signals: Signals
+}
+
+export interface BroadcastEndFacts {
+  readonly parts: BroadcastEndParts
   readonly rows: BroadcastRows
   readonly ownership: BroadcastOwnership
   readonly sent: StoredBroadcast['sent']
@@ -42,7 +49,13 @@ export class BroadcastEnd {
 
   /** Writes it, again if it is called again. @throws FluxError as `HeldEvents.hold` */
   async write(answer: EventAnswer): Promise<void> {
-    const { held, ownership, rows, sent, before } = this.#facts
+    const {
+      parts: { held },
+      ownership,
+      rows,
+      sent,
+      before,
+    } = this.#facts
     // One that was stopped is held for nobody.
     const { stops } = ownership
     const toHold = stops ? { ...sent, ttl: null } : sent
@@ -77,6 +90,7 @@ export class BroadcastEnd {
         unlessStopped: more.length > 0,
       })
       this.#answer = answer
+      countAll(this.#facts.parts.signals, this.#countsOf(answer))
       return true
     } catch (error) {
       if (error instanceof BroadcastLost) this.#lost = error
@@ -85,12 +99,18 @@ export class BroadcastEnd {
     }
   }
 
+  /** An event that is held for nobody yet is pending, too. */
+  #countsOf({ pending }: EventAnswer): Outcomes['counts'] {
+    const { counts } = this.#facts.tally
+    return { ...counts, pending: Math.max(counts.pending, pending.length) }
+  }
+
   #rowsOf(given: EventAnswer): RowWrite[] {
     const { rows, sent, tally, before, isAccepted, isAnswered } = this.#facts
     const { hash, at } = readKept(before)
     const text = isAnswered ? answerText({ hash, at, event: sent.event, answer: given }) : before
     const outcomes = { ...tally.outcomes(), pending: newest(given.pending) }
-    const counts = { ...outcomes.counts, pending: Math.max(outcomes.counts.pending, given.pending.length) }
+    const counts = this.#countsOf(given)
     const summary = { ...this.#facts.summary, outcomes: { ...outcomes, counts }, isDone: true }
     // Of one that met nobody the answer says it all.
     const isKnown = !isAccepted && counts.moved + counts.started + counts.ignored + counts.pending === 0

@@ -8,8 +8,7 @@ import type { BroadcastPlace } from '../calls/broadcast-place.ts'
 import { isOutOfReach } from '../calls/broadcast-receivers.ts'
 import { BroadcastTally, NO_OUTCOMES } from '../calls/broadcast-tally.ts'
 import { startTriggered } from '../calls/broadcast-triggers.ts'
-import type { HeldEvents } from '../pending/held-events.ts'
-import { BroadcastEnd } from './broadcast-end.ts'
+import { BroadcastEnd, type BroadcastEndParts } from './broadcast-end.ts'
 import { BroadcastItems, receiverOf } from './broadcast-items.ts'
 import { BroadcastOwnership, type OwnershipParts } from './broadcast-ownership.ts'
 import { withEarlierMoves, withEarlierStarts } from './earlier-tries.ts'
@@ -26,9 +25,7 @@ import {
 import { readKept } from './kept-answer.ts'
 import { Patience } from './patience.ts'
 
-export interface RunParts extends BroadcastParts, OwnershipParts {
-  readonly held: Pick<HeldEvents, 'hold'>
-}
+export interface RunParts extends BroadcastParts, OwnershipParts, BroadcastEndParts {}
 
 /** Contexts that are sent the event at the same time: others that have something to do are served in between. */
 const WAVE_CONTEXTS = 250
@@ -206,12 +203,12 @@ export class BroadcastRun {
   }
 
   async #finish(): Promise<EventAnswer> {
-    const [{ held, refusals }, { sent }] = [this.#parts, this.#stored]
+    const [{ refusals }, { sent }] = [this.#parts, this.#stored]
     // Its sender gets the whole answer if it still waits for it.
     const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.patience.close())
     const answer = answerToAll(this.#tally, sent, refusals)
     const end = new BroadcastEnd({
-      held,
+      parts: this.#parts,
       rows: this.#rows,
       ownership: this.ownership,
       sent,

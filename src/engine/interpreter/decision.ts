@@ -38,6 +38,8 @@ export type Input =
       readonly caller: Caller
       /** It was held until a context waits for it by its name: a state that takes any event does not. */
       readonly isHeld?: true
+      /** Of its sender. */
+      readonly traceparent?: string | undefined
       /** Left out: the context can't keep it. */
       readonly arrival?: Arrival
     }
@@ -52,6 +54,8 @@ export type Input =
       readonly attempt: number
       readonly owner?: string
       readonly result: Json
+      /** Of the step. */
+      readonly traceparent?: string | undefined
     }
   | {
       readonly type: 'FAIL'
@@ -60,6 +64,7 @@ export type Input =
       readonly owner?: string
       readonly error: ActionError
       readonly isUnspawned?: true
+      readonly traceparent?: string | undefined
     }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   /**

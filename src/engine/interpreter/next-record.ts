@@ -95,6 +95,7 @@ function nextRecord(
     stepStartedAt,
     lastError,
     lastEvent,
+    traceparent: record.traceparent,
     moves: data.moves,
     tail: record.tail,
     visited: data.visited,

@@ -59,6 +59,7 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     stepStartedAt: head.stepStartedAt,
     lastError: head.lastError,
     lastEvent: head.lastEvent,
+    traceparent: head.traceparent,
     moves: head.moves,
     tail: movesOfTail(parts['tail'] ?? '[]'),
     visited: head.visited,

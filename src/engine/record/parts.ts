@@ -62,6 +62,7 @@ export function headOf(record: ContextRecord): Head {
     stepStartedAt: record.stepStartedAt,
     lastError: record.lastError,
     lastEvent: record.lastEvent,
+    traceparent: record.traceparent,
   }
 }
 

@@ -3,6 +3,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
+import type { StepSpan } from '../../ports/traces.ts'
 import { stepOf, type Step } from '../record/position.ts'
 import type { Slot } from './admission.ts'
 
@@ -14,6 +15,8 @@ export interface Job {
   readonly controller: AbortController
   /** Epoch milliseconds; null: a script that waits for a process. */
   startedAt: number | null
+  /** null: nobody traces it. */
+  readonly span: StepSpan | null
 }
 
 export type StepResult =

@@ -13,6 +13,8 @@ import type { Log } from '../../ports/log.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import type { StepDispatcher, StepRunner } from '../../ports/step-runner.ts'
 import type { StepSlots } from '../../ports/step-slots.ts'
+import type { Signals } from '../../ports/signals.ts'
+import type { StepSpan, Traces } from '../../ports/traces.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
 import { fluxArgumentOf } from '../calls/flux-argument.ts'
@@ -30,12 +32,15 @@ export interface StepsParts {
   readonly secrets: Pick<ServiceSecrets, 'redactor'> | undefined
   readonly clock: Clock
   readonly log: Log
+  /** Left out: nobody traces steps. */
+  readonly traces?: Traces | null | undefined
+  readonly signals: Pick<Signals, 'stepBegan' | 'stepEnded'>
   readonly loader: ContextLoader
   /** Memory budget for the data of scripts, charged until the script has received its names. */
   readonly turns: ByteBudget
   readonly storeId: StoreId
   /** The calls for functions of a package. */
-  readonly apiOf: (context: Pick<ContextRecord, 'id' | 'package'>) => FluxApi
+  readonly apiOf: (context: Pick<ContextRecord, 'id' | 'package'>, traceparent: string | undefined) => FluxApi
   /** Delivers a result, with retries (`Redelivery.deliver`). */
   readonly answer: (id: ContextId, input: Input) => Promise<unknown>
 }
@@ -55,26 +60,44 @@ export class Steps {
   /**
    * Runs a step that is leased to this server, and releases its slot when it has ended. A step that already runs is not
    * started again. A script reads its data when it gets a process: until then it holds neither `record` nor memory for
-   * it.
+   * it. `parent`: the trace that leads to it without a wait.
    */
-  start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord | null): void {
+  start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord | null, parent?: string): void {
     if (this.has(step)) return slot.release()
     const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
     if (isScript) slot.releaseRoom()
-    const job: Job = { step, flux, slot, controller: new AbortController(), startedAt: null }
+    const span = this.#spanOf(step, flux, { parent, sender: record?.traceparent })
+    const job: Job = { step, flux, slot, controller: new AbortController(), startedAt: null, span }
     this.#jobs.set(step.id, job)
     // The job stays known, so that the engine releases the lease when it closes (`abandon`).
     if (this.#stopped) return slot.release()
     this.#running += 1
+    const run = () => this.#run(job, isScript ? null : record)
     void this.#end(
       job,
-      this.#run(job, isScript ? null : record)
+      (span ? span.run(run) : run())
         .then((result): StepResult => ({
           type: 'DONE',
           result: this.#parts.secrets?.redactor()?.json(result) ?? result,
         }))
         .catch((error: unknown): StepResult => ({ type: 'FAIL', error: this.#errorOf(error, flux.package) })),
     )
+  }
+
+  #spanOf(
+    { id: contextId, state, attempt }: Step,
+    { package: owner, fluxName, states }: CompiledFlux,
+    trace: { readonly parent: string | undefined; readonly sender: string | undefined },
+  ): StepSpan | null {
+    const { traces } = this.#parts
+    if (!traces) return null
+    return traces.step({
+      contextId,
+      service: `${owner}/${fluxName}`,
+      state: states[state]?.name ?? '',
+      attempt,
+      ...trace,
+    })
   }
 
   /** The error as it is stored. No secret is in it that the step was given. */
@@ -138,11 +161,17 @@ export class Steps {
 
   async #end(job: Job, outcome: Promise<StepResult>): Promise<void> {
     const { id, epoch, attempt, owner } = job.step
+    const { signals } = this.#parts
+    const began = performance.now()
+    signals.stepBegan()
     const input = await outcome
+    signals.stepEnded(performance.now() - began)
+    job.span?.end(input.type === 'FAIL' ? input.error.type : null)
+    const traceparent = job.span?.traceparent
     job.slot.release()
     this.#running -= 1
     // The result of an aborted step is discarded: its context has ended, or another server will run the step again.
-    if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt, owner })
+    if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt, owner, traceparent })
     // Kept until the result is delivered, so that a server that stops before that releases the step.
     if (this.#jobs.get(id) === job) this.#jobs.delete(id)
     if (this.#running === 0) this.#onIdle?.()
@@ -167,7 +196,9 @@ export class Steps {
     const { className, methodName, isolate } = action.code
     const name = { package: record.package, className, methodName }
     const { signal } = controller
-    const argument = fluxArgumentOf({ step, flux, record, signal, log, storeId, api: apiOf(record) })
+    const traceparent = job.span?.traceparent ?? record.traceparent
+    const api = apiOf(record, traceparent)
+    const argument = fluxArgumentOf({ step, flux, record, signal, log, storeId, api, traceparent })
     const args = record.args ?? {}
     const hasSecrets = action.secrets.length > 0
     return dispatcher.run({ name, args, hasSecrets, flux: argument, isolate, timeoutMs, controller })

@@ -134,7 +134,7 @@ function start(
   { flux, webhook, call, keeping }: Judged,
   watcher?: (record: ContextRecord) => void,
 ): Promise<Pick<ContextRecord, 'id' | 'version' | 'status' | 'paused'>> {
-  const { request, rawBody, textsOf, onStarted } = call
+  const { request, rawBody, textsOf, onStarted, traceparent } = call
   const input = webhookInputOf(flux, textsOf)
   const shown = { shown: request, raw: rawBody }
   const { answerRows, options } = startUnder(keeping, webhook.answer === 'accepted')
@@ -145,7 +145,17 @@ function start(
   }
   return mailboxes
     .start(
-      { flux, input, untyped: true, unknown: 'ignore', tags: [], trigger: null, request: shown, answerRows },
+      {
+        flux,
+        input,
+        untyped: true,
+        unknown: 'ignore',
+        tags: [],
+        trigger: null,
+        request: shown,
+        answerRows,
+        traceparent,
+      },
       { ...options, rows, watcher, isCall: true },
     )
     .then(({ record: { id, version, status, paused } }) => {

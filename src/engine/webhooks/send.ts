@@ -43,7 +43,7 @@ export async function sendForWebhook(
   const options = send.orStart === null ? under : withDelivery(under, deliveries, call)
   const webhook = send.orStart === 'self' ? { shown: request, raw: rawBody } : undefined
   try {
-    const answer = await sendEvent(envOf(accessOf(endpoint)), wanted, {
+    const answer = await sendEvent(envOf(accessOf(endpoint, call.traceparent)), wanted, {
       ...options,
       ...(webhook && { webhook }),
     })
@@ -84,7 +84,7 @@ export const scopeOfEndpoint = ({ package: owner, fluxName, urlPath }: Endpoint)
  * Whoever passed `verify` acts for the service, as its functions do. Where anybody may call, secured services stay out of
  * reach.
  */
-const accessOf = (endpoint: Endpoint): Access => ({
+const accessOf = (endpoint: Endpoint, traceparent: string | undefined): Access => ({
   caller: endpoint.verify === null ? ANONYMOUS : SYSTEM,
   scope: scopeOfEndpoint(endpoint),
   home: endpoint.package,
@@ -92,6 +92,7 @@ const accessOf = (endpoint: Endpoint): Access => ({
   admission: null,
   isStep: false,
   accepts: false,
+  traceparent,
 })
 
 /** A sender has no token of this server, so none is asked for. */

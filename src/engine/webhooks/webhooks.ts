@@ -1,5 +1,6 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
 import type { WebhookApi } from '../../model/webhook.ts'
+import type { Signals } from '../../ports/signals.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
@@ -7,10 +8,11 @@ import { WebhookWaits } from './webhook-waits.ts'
 
 export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pick<OnceParts, 'idempotency' | 'beat'> {
   readonly refusals: RefusalLog
+  readonly signals: Signals
 }
 
 export function webhooks(parts: WebhooksParts): WebhookApi {
-  const { catalog, clock, deliveries, refusals } = parts
+  const { catalog, clock, deliveries, refusals, signals } = parts
   const waits = new WebhookWaits(parts)
   const once = new Once({ ...parts, waits })
   return {
@@ -24,12 +26,14 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
     now: () => clock.now(),
 
     unmatched({ method, path, reason }) {
+      signals.unmatchedDelivery()
       const facts = { contextId: null, fluxName: null, state: null, reason, method, path }
       void refusals.log('a webhook was refused', 'unmatched', () => facts)
     },
 
     settled(delivery) {
       deliveries.settled(delivery)
+      signals.delivery(delivery.endpoint, delivery.outcome)
       const { endpoint, outcome, status, method, path, contextId, reason } = delivery
       if (status >= 500 || (outcome !== 'refused' && outcome !== 'invalid')) return
       const facts = { contextId, fluxName: endpoint.fluxName, state: null, reason, method, path }

@@ -38,6 +38,7 @@ import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
+import { traceOf } from '../request/trace.ts'
 import { acceptedFormat, callHeaders } from './answer-format.ts'
 import { idempotencyKeyOf } from './idempotency-key.ts'
 import { hangUpSignal } from '../request/hang-up.ts'
@@ -48,7 +49,7 @@ import { requestReader } from './request.ts'
 
 export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions, LiveOptions {
   /** The calls, with the rights of that caller. */
-  readonly api: (caller: Caller) => FluxApi
+  readonly api: (caller: Caller, traceparent?: string) => FluxApi
   readonly authenticate: Authenticate
   /** Whether every call needs a token, and not only those that touch secured services. */
   readonly requireAuth: boolean
@@ -159,7 +160,7 @@ function addCall<R extends z.ZodType, A extends object>(
     answers.send(c, answer, format.pieces(answer, root), { status, headers: { ...callHeaders(c, format), ...headers } })
   app.on(call.method, call.route, async (c) => {
     const caller = callerOf(c, call.role)
-    const calls = api(caller)
+    const calls = api(caller, traceOf(c))
     const other = otherwise?.(c, caller, calls)
     if (other) return other
     const format = acceptedFormat(c)

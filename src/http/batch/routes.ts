@@ -21,6 +21,7 @@ import { NOSNIFF } from '../problem.ts'
 import { typeOfBody, utf8Of, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
+import { traceOf } from '../request/trace.ts'
 import { readQuery } from '../request/query.ts'
 import { mayComeSlowly } from '../socket/faults.ts'
 import { concernOf, eventLine } from './concern.ts'
@@ -38,7 +39,7 @@ export interface BatchOptions {
 }
 
 export interface BatchParts extends BatchOptions, BodyLimits, BodyAdmission {
-  readonly api: (caller: Caller) => FluxApi
+  readonly api: (caller: Caller, traceparent?: string) => FluxApi
   readonly callerOf: (c: Context<Env>, role: Role) => Caller
   readonly answers: Answers
   readonly log: Log
@@ -164,13 +165,13 @@ interface Calling extends Pick<BatchParts, 'api' | 'callerOf' | 'clock'> {
  */
 function callsOf({ c, api, callerOf, role, clock, caller: first }: Calling): () => FluxApi {
   let caller = first
-  let calls = api(caller)
+  let calls = api(caller, traceOf(c))
   let asked = clock.now()
   return () => {
     const now = clock.now()
     if (now - asked >= CALLER_MS) {
       caller = callerOf(c, role)
-      calls = api(caller)
+      calls = api(caller, traceOf(c))
       asked = now
     }
     caller.quota?.take(1)

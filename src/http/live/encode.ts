@@ -40,7 +40,7 @@ function pieceOf(text: string, count: number): Piece {
 export const PIECE_BYTES = 32_768
 
 /** What a reader asks for, and may see. */
-export interface Selection {
+export interface ReaderSelection {
   readonly filters: MoveFilters
   /** Whether it sees every move that fits. */
   readonly isAll: boolean
@@ -60,7 +60,7 @@ export class Batch {
   }
 
   /** The events for those who ask for these, and may see these. `from`: index of the first item that counts. */
-  piecesFor({ filters, isAll, sees }: Selection, from = 0): readonly Piece[] {
+  piecesFor({ filters, isAll, sees }: ReaderSelection, from = 0): readonly Piece[] {
     const pieces: Piece[] = []
     let [text, count] = ['', 0]
     const cut = () => {

@@ -5,7 +5,7 @@ import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/move-feed.ts'
 import { asksForAll, type MoveFilters } from '../../api/stream-moves.ts'
-import { Batch, gapOf, HEARTBEAT, openingOf, type Piece, type Selection } from './encode.ts'
+import { Batch, gapOf, HEARTBEAT, openingOf, type Piece, type ReaderSelection } from './encode.ts'
 import { LiveStream, queueBound, type Sink } from './stream.ts'
 
 export interface HubOptions {
@@ -33,7 +33,7 @@ interface Reader {
   readonly request: OpenRequest
   /** The same for readers who are shown the same. */
   group: string
-  selection: Selection
+  selection: ReaderSelection
   /** Whether it is given what the feed gives; else it still reads what came before. */
   isLive: boolean
 }

@@ -4,12 +4,19 @@ import { NOSNIFF } from '../problem.ts'
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
+/** A response that knows when its request came, and what route it took. */
+export class TimedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
+  readonly began = performance.now()
+  /** The template of its path, where the handler knows it; null: the router does, if anybody. */
+  route: string | null = null
+}
+
 /**
  * A class of responses that end kept-alive connections once the server is closing, and forbid browsers to guess the
  * type of the content.
  */
-export function responseClass(isClosing: () => boolean): typeof ServerResponse {
-  return class<R extends IncomingMessage> extends ServerResponse<R> {
+export function responseClass(isClosing: () => boolean): typeof TimedResponse {
+  return class<R extends IncomingMessage> extends TimedResponse<R> {
     override writeHead(status: number, second?: string | Headers, third?: Headers): this {
       if (isClosing()) this.shouldKeepAlive = false
       return typeof second === 'string'

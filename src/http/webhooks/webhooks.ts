@@ -11,7 +11,9 @@ import { statusOf } from '../problem.ts'
 import type { BodyAdmission } from '../request/body.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { WEBHOOKS } from '../request/paths.ts'
+import { traceOf } from '../request/trace.ts'
 import { pathShown, shownPath } from '../socket/access-log.ts'
+import { noteEndpoint } from '../socket/request-times.ts'
 import { Door, handshakeOf, proofHeaderOf, type DoorOptions } from './door.ts'
 import { respond, type ReplyOptions } from './reply.ts'
 import { readWebhookRequest, unreadRequest, type WebhookLimits } from './request.ts'
@@ -64,6 +66,7 @@ export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
   app.all(`${WEBHOOKS}/*`, async (c) => {
     const found = matched(c, webhooks)
     const { endpoint } = found
+    noteEndpoint(c, endpoint)
     if (hasSecretInPath(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
     const visit = new Visit({ endpoint, method: c.req.method, path: pathShown(c), ...webhooks.arrival() })
     const settled = (result: Parameters<Visit['delivery']>[0]) => {
@@ -143,7 +146,17 @@ function passed(
     const idempotencyKey = idempotencyKeyOf(c) ?? null
     visit.keyed = idempotencyKey !== null
     return webhooks
-      .receive({ ...call, endpoint, deliveryId, time, timeout, idempotencyKey, replayOf: null, onStarted })
+      .receive({
+        ...call,
+        endpoint,
+        deliveryId,
+        time,
+        timeout,
+        idempotencyKey,
+        replayOf: null,
+        onStarted,
+        traceparent: traceOf(c),
+      })
       .catch(asBadRequest)
   })
 }

@@ -20,7 +20,7 @@ const GONE = 410
 const OWN_HEADERS: ReadonlySet<string> = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
 
 export interface SendWebhookParts {
-  readonly request: (args: JsonObject, flux: Pick<StepFlux, 'signal'>) => Promise<HttpAnswer>
+  readonly request: (args: JsonObject, flux: Pick<StepFlux, 'signal' | 'traceparent'>) => Promise<HttpAnswer>
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -44,7 +44,10 @@ class DeliveryError extends Error {
  */
 export const sendWebhook =
   ({ request, now }: SendWebhookParts) =>
-  async (args: JsonObject, flux: Pick<StepFlux, 'signal' | 'messageId'>): Promise<{ id: string; status: number }> => {
+  async (
+    args: JsonObject,
+    flux: Pick<StepFlux, 'signal' | 'messageId' | 'traceparent'>,
+  ): Promise<{ id: string; status: number }> => {
     const secrets = signingSecretsOf(getOwn(args, 'secrets') ?? getOwn(args, 'secret') ?? null)
     const { text, contentType } = bodyOf(getOwn(args, 'body') ?? null)
     const own = givenHeaders(getOwn(args, 'headers') ?? null)

@@ -133,7 +133,7 @@ export class IsolatePool {
 
   #give(place: Place, job: Job): void {
     const { args, flux, package: owner, className, methodName } = job
-    const { contextId, fluxName, stateName, stepKey, attempt, rawBody } = flux
+    const { contextId, fluxName, stateName, stepKey, attempt, rawBody, traceparent } = flux
     const run = ++this.#runs
     Object.assign(place, { job, run, flux, isFree: false, hasBegun: false })
     place.process.use()
@@ -143,7 +143,7 @@ export class IsolatePool {
       run,
       name: { package: owner, className, methodName },
       args: JSON.stringify(args),
-      facts: { contextId, fluxName, stateName, stepKey, attempt, rawBody },
+      facts: { contextId, fluxName, stateName, stepKey, attempt, rawBody, traceparent },
       maxResult: this.#options.maxResult,
     })
   }

@@ -12,7 +12,10 @@ import { describeThrown, rethrown, type RemoteThrown } from '../processes/remote
 import { guardProcess } from '../processes/start.ts'
 
 /** The facts about the step in the `flux` argument. */
-export type FluxFacts = Pick<Flux, 'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody'>
+export type FluxFacts = Pick<
+  Flux,
+  'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody' | 'traceparent'
+>
 
 /** The methods of the argument that the server performs. */
 type CalledMethod = keyof FluxApi | 'messageId'

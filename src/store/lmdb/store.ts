@@ -8,13 +8,13 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { Selection, SelectQuery } from '../../ports/selection.ts'
+import type { ServerSeen } from '../../ports/server-seen.ts'
 import type {
   CommitOutcome,
   CommitRequest,
   AbandonedLease,
   ListQuery,
   RowQuery,
-  ServerSeen,
   Store,
   StoredContext,
   WaitingQuery,

@@ -1,7 +1,8 @@
 // store/redis: claims contexts that are due, and contexts whose server is dead or whose step is ready. A partition that
 // cannot be reached does not delay the others.
 import type { ContextId } from '../../model/context.ts'
-import type { AbandonedLease, ServerSeen } from '../../ports/store.ts'
+import type { ServerSeen } from '../../ports/server-seen.ts'
+import type { AbandonedLease } from '../../ports/store.ts'
 import type { RedisAddress } from './connection.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'

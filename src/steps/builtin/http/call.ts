@@ -45,8 +45,8 @@ export class HttpError extends Error {
   override readonly name = 'HttpError'
 }
 
-/** @throws HttpError */
-export function httpCall(args: JsonObject): HttpCall {
+/** @param traceparent sent unless the service sends a header of that name. @throws HttpError */
+export function httpCall(args: JsonObject, traceparent?: string): HttpCall {
   const headers = headersOf(getOwn(args, 'headers') ?? null)
   const call = {
     method: methodOf(getOwn(args, 'method') ?? 'GET'),
@@ -58,6 +58,7 @@ export function httpCall(args: JsonObject): HttpCall {
   const given = getOwn(args, 'body') ?? null
   const body = flagOf(args, 'encoded', false) ? bytesOf(given, headers) : bodyOf(given, headers)
   if (!headers.has('user-agent')) headers.set('user-agent', ['actorflux'])
+  if (traceparent !== undefined && !headers.has('traceparent')) headers.set('traceparent', [traceparent])
   return { ...call, headers, body }
 }
 

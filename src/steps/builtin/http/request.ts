@@ -19,6 +19,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-language',
   'content-type',
+  'traceparent',
   'user-agent',
 ])
 
@@ -38,8 +39,8 @@ interface Options {
  */
 export const httpRequest =
   ({ allowPrivate, readsBody = true }: { readonly allowPrivate: boolean; readonly readsBody?: boolean }) =>
-  async (args: JsonObject, flux: Pick<Flux, 'signal'>): Promise<HttpAnswer> => {
-    const call = httpCall(args)
+  async (args: JsonObject, flux: Pick<Flux, 'signal' | 'traceparent'>): Promise<HttpAnswer> => {
+    const call = httpCall(args, flux.traceparent)
     const late = AbortSignal.timeout(Math.ceil(call.timeout))
     const signal = AbortSignal.any([flux.signal, late])
     let { url } = call

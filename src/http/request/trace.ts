@@ -1,0 +1,40 @@
+// http: the trace that a request belongs to: that of its client, or the span of the request itself.
+import type { Context, Hono } from 'hono'
+import { traceparentOf } from '../../model/traceparent.ts'
+import type { Traces } from '../../ports/traces.ts'
+import { TimedResponse } from '../socket/response.ts'
+import { socketed, type Env } from './incoming.ts'
+
+/** Of requests that have a span. */
+const spans = new WeakMap<object, string>()
+
+/** The `traceparent` of what the request leads to; undefined: it belongs to no trace. */
+export function traceOf(c: Context<Env>): string | undefined {
+  if (!socketed(c)) return traceparentOf(c.req.raw.headers.get('traceparent'))
+  const { incoming } = c.env
+  return spans.get(incoming) ?? traceparentOf(incoming.headers['traceparent'])
+}
+
+/** The application with a span for each request. `routeOf`: the template of a route; null: there is none. */
+export function tracedFetch(
+  { fetch }: Pick<Hono<Env>, 'fetch'>,
+  traces: Traces,
+  routeOf: (method: string, url: string) => string | null,
+): Hono<Env>['fetch'] {
+  return async (request, env) => {
+    if (env === undefined || !('incoming' in env)) return fetch(request, env)
+    const { incoming, outgoing } = env
+    const { method } = request
+    const span = traces.request(method, traceparentOf(incoming.headers['traceparent']))
+    spans.set(incoming, span.traceparent)
+    let status = 500
+    try {
+      const response = await span.run(() => fetch(request, env))
+      status = response.status
+      return response
+    } finally {
+      const own = outgoing instanceof TimedResponse ? outgoing.route : null
+      span.end(own ?? routeOf(method, incoming.url ?? ''), status)
+    }
+  }
+}

@@ -1,0 +1,235 @@
+// observe: the metrics of one server, as Prometheus reads them. What is counted on the way of an event is one addition
+// (see `accumulators.ts`); labels are templates and closed lists, and the number of them is bounded.
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { DeliveryOutcome, Endpoint } from '../model/webhook.ts'
+import type {
+  StatusCount,
+  EventOutcome,
+  RequestSignals,
+  SignalledService,
+  Signals,
+  StepOutcome,
+} from '../ports/signals.ts'
+import { Distribution, Series, Tally } from './accumulators.ts'
+import { registerCounter, registerGauge, registerHistogram } from './handed.ts'
+
+export interface MetricsParts {
+  /** The store that commits go to. */
+  readonly store: 'embedded' | 'redis'
+  readonly version: string
+  /** Counts the contexts now. */
+  readonly countContexts: () => Promise<readonly StatusCount[]>
+  /** Milliseconds of any clock that never goes back. */
+  readonly now?: () => number
+}
+
+/** Seconds. */
+const COMMIT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+const STEP_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800]
+const LATENESS_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600]
+const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+/** Messages. */
+const DEPTH_BOUNDS = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+const PREFIX = 'actorflux_'
+const OTHER = 'other'
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** Of a request whose client left before it was answered. */
+const ABORTED = 'aborted'
+
+/** Milliseconds for which the numbers of contexts are not counted again. */
+const MAX_AGE_MS = 10_000
+
+/** What a scrape gives. */
+export interface Exposition {
+  readonly contentType: string
+  readonly text: string
+}
+
+/** Of the process, for all servers in it. What they measure costs a little: nothing before the first scrape. */
+let ofNode: Registry | null = null
+
+function nodeRegistry(): Registry {
+  if (ofNode === null) {
+    ofNode = new Registry()
+    collectDefaultMetrics({ register: ofNode })
+  }
+  return ofNode
+}
+
+export class ServerMetrics implements Signals, RequestSignals {
+  readonly #registry = new Registry()
+  readonly #events: { readonly [outcome in EventOutcome]: Tally }
+  readonly #moves = new Series(() => new Tally())
+  readonly #movesOf = new WeakMap<SignalledService, Tally>()
+  readonly #steps = new Series(() => new Tally(), 2)
+  readonly #stepTimes = new Distribution(STEP_BOUNDS)
+  #running = 0
+  readonly #commits = new Distribution(COMMIT_BOUNDS)
+  readonly #conflicts = new Tally()
+  readonly #lateness = new Distribution(LATENESS_BOUNDS)
+  readonly #depths = new Distribution(DEPTH_BOUNDS)
+  readonly #deliveries = new Series(() => new Tally())
+  readonly #deliveriesOf = new WeakMap<Endpoint, Map<DeliveryOutcome, Tally>>()
+  readonly #requests = new Series(() => new Distribution(REQUEST_BOUNDS))
+  /** By route and method, then by status. */
+  readonly #requestsOf = new Map<string, Map<string, Map<number, Distribution>>>()
+  readonly #parts: MetricsParts
+  #counted: { at: number; readonly counts: Promise<readonly StatusCount[]> } | null = null
+
+  constructor(parts: MetricsParts) {
+    this.#parts = parts
+    const events = new Series(() => new Tally(), 0)
+    this.#events = {
+      moved: events.of('moved'),
+      started: events.of('started'),
+      ignored: events.of('ignored'),
+      pending: events.of('pending'),
+      refused: events.of('refused'),
+    }
+    const counter = (name: string, labels: readonly string[], series: Series<Tally>, help: string) =>
+      registerCounter(this.#registry, { name: PREFIX + name, help, labels, series })
+    const histogram = (name: string, labels: readonly string[], series: Series<Distribution>, help: string) =>
+      registerHistogram(this.#registry, { name: PREFIX + name, help, labels, series })
+    counter('events_total', ['outcome'], events, 'Events, by what they came to for each context')
+    counter('moves_total', ['flux'], this.#moves, 'States that contexts entered')
+    counter('steps_total', ['flux', 'state', 'outcome'], this.#steps, 'Attempts of functions and scripts that ended')
+    histogram('step_duration_seconds', [], only(this.#stepTimes), 'How long functions and scripts ran')
+    histogram('commit_duration_seconds', ['store'], only(this.#commits, parts.store), 'How long commits took')
+    counter('commit_conflicts_total', [], only(this.#conflicts), 'Commits that found a newer version of a context')
+    histogram('wakeup_lateness_seconds', [], only(this.#lateness), 'How late contexts that were due were woken')
+    histogram('mailbox_depth', [], only(this.#depths), 'Messages that waited for the context of another that came')
+    counter('webhook_requests_total', ['endpoint', 'outcome'], this.#deliveries, 'Requests to webhooks')
+    histogram('http_request_duration_seconds', ['route', 'method', 'status'], this.#requests, 'Requests over HTTP')
+    this.#addGauges(parts)
+  }
+
+  #addGauges({ version }: MetricsParts): void {
+    registerGauge(
+      this.#registry,
+      gauge('contexts', ['flux', 'status'], 'Contexts; with Redis, those of the namespace'),
+      async (set) => {
+        for (const { service, status, count } of await this.#contexts())
+          set([service === null ? OTHER : nameOf(service), status], count)
+      },
+    )
+    registerGauge(this.#registry, gauge('steps_running', [], 'Functions and scripts that run here'), (set) =>
+      set([], this.#running),
+    )
+    registerGauge(this.#registry, gauge('build_info', ['version', 'node'], 'Versions of actorflux and Node'), (set) =>
+      set([version, process.version], 1),
+    )
+  }
+
+  /**
+   * Counted once for all who ask within some seconds, and never twice at the same time. Where they can't be counted, the
+   * others are shown.
+   */
+  async #contexts(): Promise<readonly StatusCount[]> {
+    const { countContexts, now = () => performance.now() } = this.#parts
+    const began = now()
+    if (this.#counted !== null && began - this.#counted.at <= MAX_AGE_MS) return this.#counted.counts
+    // While it is counted, it is not outdated.
+    const counted = { at: Infinity, counts: countContexts().catch(() => []) }
+    this.#counted = counted
+    const counts = await counted.counts
+    counted.at = counts.length > 0 ? began : -Infinity
+    return counts
+  }
+
+  /** All metrics, with those of the process. */
+  async exposition(): Promise<Exposition> {
+    const parts = await Promise.all([this.#registry.metrics(), nodeRegistry().metrics()])
+    return { contentType: this.#registry.contentType, text: parts.join('') }
+  }
+
+  event(outcome: EventOutcome, count = 1): void {
+    this.#events[outcome].value += count
+  }
+
+  moves(service: SignalledService, count: number): void {
+    let tally = this.#movesOf.get(service)
+    if (tally === undefined) {
+      tally = this.#moves.of(nameOf(service))
+      this.#movesOf.set(service, tally)
+    }
+    tally.value += count
+  }
+
+  step(service: SignalledService, state: string, outcome: StepOutcome): void {
+    this.#steps.of(nameOf(service), state, outcome).value += 1
+  }
+
+  stepBegan(): void {
+    this.#running += 1
+  }
+
+  stepEnded(milliseconds: number): void {
+    this.#running -= 1
+    this.#stepTimes.observe(milliseconds / 1000)
+  }
+
+  commit(milliseconds: number): void {
+    this.#commits.observe(milliseconds / 1000)
+  }
+
+  conflict(): void {
+    this.#conflicts.value += 1
+  }
+
+  lateness(milliseconds: number): void {
+    this.#lateness.observe(milliseconds / 1000)
+  }
+
+  depth(messages: number): void {
+    this.#depths.observe(messages)
+  }
+
+  delivery(endpoint: Endpoint, outcome: DeliveryOutcome): void {
+    const known = this.#deliveriesOf.get(endpoint) ?? new Map<DeliveryOutcome, Tally>()
+    this.#deliveriesOf.set(endpoint, known)
+    const tally = known.get(outcome) ?? this.#deliveries.of(endpoint.urlPath, outcome)
+    known.set(outcome, tally)
+    tally.value += 1
+  }
+
+  unmatchedDelivery(): void {
+    this.#deliveries.of(OTHER, 'refused').value += 1
+  }
+
+  request(route: string | null, method: string, status: number | null, milliseconds: number): void {
+    const known = this.#requestsOf
+      .get(route ?? OTHER)
+      ?.get(method)
+      ?.get(status ?? 0)
+    const times = known ?? this.#newRequest(route ?? OTHER, method, status)
+    times.observe(milliseconds / 1000)
+  }
+
+  #newRequest(route: string, method: string, status: number | null): Distribution {
+    const times = this.#requests.of(
+      route,
+      METHODS.has(method) ? method : OTHER,
+      status === null ? ABORTED : String(status),
+    )
+    // Of others there may be any number: each is found anew.
+    if (!METHODS.has(method)) return times
+    const byMethod = this.#requestsOf.get(route) ?? new Map<string, Map<number, Distribution>>()
+    this.#requestsOf.set(route, byMethod)
+    const byStatus = byMethod.get(method) ?? new Map<number, Distribution>()
+    byMethod.set(method, byStatus)
+    byStatus.set(status ?? 0, times)
+    return times
+  }
+}
+
+const gauge = (name: string, labels: readonly string[], help: string) => ({ name: PREFIX + name, labels, help })
+
+/** The series of a metric with that one number. */
+function only<T>(cell: T, ...values: readonly string[]): Series<T> {
+  const series = new Series(() => cell)
+  series.of(...values)
+  return series
+}
+
+const nameOf = ({ package: owner, fluxName }: SignalledService): string => `${owner}/${fluxName}`

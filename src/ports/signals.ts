@@ -1,0 +1,55 @@
+// ports: what the program tells of what it does, to be counted and measured. Methods are called for every event: each
+// costs less than a tenth of a microsecond where it can, and none throws.
+import type { Status } from '../model/context.ts'
+import type { DeliveryOutcome, Endpoint } from '../model/webhook.ts'
+
+/** What an event came to for one context; `ignored` also where there was none. */
+export type EventOutcome = 'moved' | 'started' | 'ignored' | 'pending' | 'refused'
+
+/** How an attempt of a step ended. `retried`: it failed, and there is another. `timeout`: with a TimeoutError. */
+export type StepOutcome = 'ok' | 'failed' | 'retried' | 'timeout'
+
+/** A definition of a service. The same object is meant to be given again. */
+export interface SignalledService {
+  readonly package: string
+  readonly fluxName: string
+}
+
+export interface Signals {
+  /** `count`: contexts to which it came to that; 1 if left out. */
+  event(outcome: EventOutcome, count?: number): void
+  /** A commit has made so many moves of one context. */
+  moves(service: SignalledService, count: number): void
+  /** An attempt of a step ended, and that is committed. `state`: name of the state. */
+  step(service: SignalledService, state: string, outcome: StepOutcome): void
+  /** A step begins to run on this server. */
+  stepBegan(): void
+  /** It runs no more. */
+  stepEnded(milliseconds: number): void
+  /** The store has answered a commit. */
+  commit(milliseconds: number): void
+  /** Another server was faster. */
+  conflict(): void
+  /** A wake-up was committed so long after it was due. */
+  lateness(milliseconds: number): void
+  /** A message found so many others waiting for its context. */
+  depth(messages: number): void
+  /** A request to an endpoint was answered. */
+  delivery(endpoint: Endpoint, outcome: DeliveryOutcome): void
+  /** A request under `/api` for which there is no endpoint. */
+  unmatchedDelivery(): void
+}
+
+/** What the HTTP server tells. */
+export interface RequestSignals {
+  /** A request has ended. `route`: its template; null: there is none. `status`: null if its client left before. */
+  request(route: string | null, method: string, status: number | null, milliseconds: number): void
+}
+
+/** Contexts of a service with that status. */
+export interface StatusCount {
+  /** null: services that are no longer loaded. */
+  readonly service: SignalledService | null
+  readonly status: Status
+  readonly count: number
+}
