@@ -135,7 +135,10 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
     ],
     maxAge: CORS_AGE_SECONDS,
   }
-  const calls = cors({ ...options, allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'prefer'] })
+  const calls = cors({
+    ...options,
+    allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'last-event-id', 'prefer'],
+  })
   const webhooks = cors(options)
   return async (c, next) => {
     const isWebhook = c.req.path.startsWith('/api/')

@@ -79,6 +79,7 @@ export interface BenchOptions {
   /** In place of an embedded one of its own. */
   readonly store?: Store
   readonly others?: EngineParts['others']
+  readonly moves?: EngineParts['moves']
   /** Whether services may send requests to this machine. */
   readonly allowPrivate?: boolean
   /** In place of the one that sends requests. */
@@ -130,6 +131,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     webhookSender: options.webhookSender ?? webhookSender({ allowPrivate: options.allowPrivate ?? false }),
     slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
     others: options.others ?? null,
+    moves: options.moves,
     tagLimits: { count: 64, bytes: 256 },
     webhooks: { deliveries: options.deliveries ?? 1000, settlementOf },
     bounds: {

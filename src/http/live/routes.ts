@@ -1,6 +1,5 @@
 // http: the stream of moves: server-sent events, written to the socket as they come.
 import type { Context, Hono } from 'hono'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { placeAskedFor, STREAM_MOVES } from '../../api/stream-moves.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -60,7 +59,7 @@ export function addLive(app: Hono<Env>, { live, clock, stopping, callerOf }: Liv
       })
       if (outgoing.destroyed) hub.close(stream)
     }
-    return alreadySent(c)
+    return answered()
   })
 }
 
@@ -85,21 +84,24 @@ function sinkOf(c: Context<Env>): Sink {
   }
 }
 
-/** Hono would merge it with the headers that were set before, and so take it for another response. */
-function alreadySent(c: Context<Env>): Response {
-  c.res = undefined
-  c.res = RESPONSE_ALREADY_SENT
-  return RESPONSE_ALREADY_SENT
-}
+/**
+ * Never resolves, and goes with its request, which nothing else holds. Node's server would write any response over what has
+ * been written, once a header was added to it, as that of CORS is.
+ */
+const answered = (): Promise<Response> => new Promise(() => {})
 
-/** With those that were set before: of CORS. */
-const headersOf = (c: Context<Env>): { [name: string]: string } => ({
-  ...Object.fromEntries(c.res.headers),
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-store',
-  vary: [c.res.headers.get('vary'), 'Accept'].filter((name) => name !== null).join(', '),
-  // Proxies that buffer answers pass this one on at once.
-  'x-accel-buffering': 'no',
-  ...NOSNIFF,
-  ...quotaHeaders(c),
-})
+/** With those of CORS. */
+function headersOf(c: Context<Env>): { [name: string]: string } {
+  const before = Object.fromEntries(c.res.headers)
+  const origin = before['access-control-allow-origin']
+  return {
+    ...before,
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    vary: origin === undefined || origin === '*' ? 'Accept' : 'Origin, Accept',
+    // Proxies that buffer answers pass this one on at once.
+    'x-accel-buffering': 'no',
+    ...NOSNIFF,
+    ...quotaHeaders(c),
+  }
+}

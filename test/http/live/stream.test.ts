@@ -378,6 +378,26 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
     }
   })
 
+  test('can be read by pages of other origins, as they may call', async () => {
+    const more = { ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_CORS: 'https://other.example' }
+    const live = await openLive(env(more), SERVICES)
+    try {
+      const token = await live.token('page', 'admin')
+      await new Promise((resolve) => setTimeout(resolve, 2500))
+      const stream = await openStream(live.url, '', { ...bearer(token), origin: 'https://other.example' })
+      expect(stream.headers).toMatchObject({
+        'access-control-allow-origin': 'https://other.example',
+        'content-type': 'text/event-stream',
+        vary: 'Origin, Accept',
+      })
+      const id = await start(live, 'Door', {}, token)
+      await stream.until(isMove(id))
+      stream.close()
+    } finally {
+      await live.close()
+    }
+  })
+
   if (store === 'redis')
     test('has no keys and no connection until somebody reads', async () => {
       const settings = env()

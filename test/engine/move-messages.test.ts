@@ -1,0 +1,78 @@
+// What is told of a commit: nothing while nobody reads, and no secret of a request.
+import { describe, expect, test } from 'vitest'
+import { MoveMessages } from '../../src/engine/move-messages.ts'
+import type { CommittedMove } from '../../src/model/committed-move.ts'
+import type { MoveFeed } from '../../src/ports/move-feed.ts'
+import { openBench } from '../support/engine.ts'
+
+function feedOf(isActive: boolean) {
+  const moves: CommittedMove[] = []
+  let missed = 0
+  const feed: MoveFeed = {
+    isActive,
+    publish: (move) => void moves.push(move),
+    miss: () => void (missed += 1),
+    activate: () => Promise.resolve('1'),
+    listen: () => () => undefined,
+    read: () => Promise.resolve({ items: [], end: '1', isGap: false }),
+    isBefore: () => false,
+    close: () => Promise.resolve(),
+  }
+  return { feed, moves, missed: () => missed }
+}
+
+/** Whoever looks at it is found out. */
+const untouched = <T extends object>(): T =>
+  new Proxy<T>(Object.create(null), {
+    get() {
+      throw new Error('somebody looked')
+    },
+  })
+
+describe('while nobody reads', () => {
+  test('nothing is made', () => {
+    const { feed, moves, missed } = feedOf(false)
+    const messages = new MoveMessages(feed)
+    messages.onCommitted(untouched())
+    messages.onUnknownOutcome()
+    expect([moves.length, missed()]).toEqual([0, 0])
+  })
+})
+
+describe('while somebody reads', () => {
+  const SERVICES = {
+    'p/Keeps.flux': {
+      tags: ['red'],
+      states: [
+        { name: 'a', waiting: true, transitions: [{ event: 'on', to: 'b' }] },
+        { name: 'b', waiting: true, early: true, transitions: [{ event: 'later', to: 'c' }] },
+        { name: 'c' },
+      ],
+    },
+  }
+
+  test('an event that is kept, and taken later, has its commits told', async () => {
+    const { feed, moves } = feedOf(true)
+    const bench = await openBench(SERVICES, { moves: feed })
+    const contextId = await bench.run('Keeps')
+    await bench.sendEvent({ contextId, event: 'later', eventId: 'e-later', ttl: 60 })
+    await bench.sendEvent({ contextId, event: 'on', eventId: 'e-on' })
+    expect(
+      moves.map(({ message: { version, kind, event, eventId, from, to, entered } }) => [
+        version,
+        kind,
+        event,
+        eventId,
+        from,
+        to,
+        entered,
+      ]),
+    ).toEqual([
+      [1, 'start', null, null, null, 'a', ['a']],
+      [2, 'event', 'later', 'e-later', 'a', 'a', []],
+      [3, 'event', 'later', 'e-later', 'a', 'c', ['b', 'c']],
+    ])
+    expect(moves[0]).toMatchObject({ facts: { startState: 'a', secured: false, key: null }, previousAt: null })
+    await bench.close()
+  })
+})
