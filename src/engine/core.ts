@@ -79,7 +79,6 @@ export class EngineCore {
   readonly heartbeat: Heartbeat
   readonly idempotency: Idempotency
   readonly keptBroadcasts: KeptBroadcasts
-  /** Events held for whoever comes to wait for them. */
   readonly held: HeldEvents
   readonly deliveries: Deliveries
   readonly webhooks: WebhookApi
@@ -114,7 +113,7 @@ export class EngineCore {
     others?.feed.onNotified((id) => void this.cancels.check(id))
     this.recovery = new Recovery({ ...this, store, log })
     this.claims = claimsOf(this)
-    const beat = others?.beat ?? null
+    const { beat = null } = others ?? {}
     this.heartbeat = new Heartbeat({ ...this, store, clock, log, every: beat })
     this.idempotency = new Idempotency({ store, clock, lease: (beat ?? 0) * LEASE_BEATS, ...given.idempotency })
     const { kept } = given.idempotency

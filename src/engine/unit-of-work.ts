@@ -70,8 +70,7 @@ export class UnitOfWork {
     const known = this.#atHand.context(id)
     if (known === undefined) throw new Lacking({ kind: 'context', id })
     if (known === null) return null
-    const { record, flux, texts } = known
-    const context = trackedContext(record, flux, texts, record)
+    const context = trackedContext(known.record, known.flux, known.texts, known.record)
     this.contexts.set(id, context)
     return context
   }

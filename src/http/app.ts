@@ -14,6 +14,7 @@ import { addMetrics, type MetricsOptions } from './metrics.ts'
 import { acceptOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
+import { moveStreams, type LiveOptions } from './live/routes.ts'
 import { readForm } from './request/form.ts'
 import type { FormFields } from './request/form-fields.ts'
 import { originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
@@ -23,7 +24,11 @@ import { replayedHeaders } from './webhooks/replay-header.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
-  extends Omit<FluxApiOptions, 'answers'>, Omit<WebhookOptions, 'answers' | 'refuse'>, OriginGuardOptions {
+  extends
+    Omit<FluxApiOptions, 'answers' | 'stream'>,
+    LiveOptions,
+    Omit<WebhookOptions, 'answers' | 'refuse'>,
+    OriginGuardOptions {
   /** Why requests cannot be served at present; null if they can. */
   readonly ready: () => string | null
   readonly about: About
@@ -41,6 +46,7 @@ export interface AppOptions
 interface InspectorHost extends OriginGuard {
   readonly statusOf: (failure: Failure) => number
   readonly readForm: (c: Context) => Promise<FormFields<string>>
+  readonly stream: (c: Context, mayReadAll: () => boolean) => Promise<Response>
 }
 
 /** Seconds for which a browser may cache the answer to a CORS preflight. */
@@ -59,7 +65,8 @@ export function createApp({
   ...given
 }: AppOptions): Hono<Env> {
   const { log } = given
-  const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }) }
+  const stream = moveStreams(given)
+  const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }), stream }
   const app = new Hono<Env>({ getPath: routePath })
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
@@ -69,7 +76,7 @@ export function createApp({
   addFluxApi(app, { ...options, origins: guard })
   if (metrics) addMetrics(app, metrics, { authenticate: options.authenticate, origins: guard })
   addWebhooks(app, { ...options, refuse })
-  app.route('/inspector', inspector({ ...guard, statusOf, readForm: (c) => readForm(c, options) }))
+  app.route('/inspector', inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options) }))
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
     return next()

@@ -50,4 +50,6 @@ export interface PageHost {
   readonly statusOf: (failure: Failure) => number
   /** The fields of a POST. @throws FluxError `unsupportedType`, `tooLarge`, `malformed`, `overloaded` */
   readonly readForm: (c: Context) => Promise<FormValues>
+  /** Answers by a stream of moves. `mayReadAll` throws when the reader may not read any more. */
+  readonly stream: (c: Context, mayReadAll: () => boolean) => Promise<Response>
 }

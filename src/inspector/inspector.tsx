@@ -2,6 +2,7 @@
 // token of the form, and answer with 303.
 import { Hono, type Context } from 'hono'
 import { secureHeaders } from 'hono/secure-headers'
+import { denial } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 import { addAssets } from './assets.ts'
 import { Drawings } from './diagram/drawing.ts'
@@ -54,6 +55,7 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
   addContextPage(app, pages)
   addDeliveriesPages(app, pages)
   addHealthPage(app, pages, options)
+  app.get('/stream', (c) => host.stream(c, () => denial(pages.caller(c), 'read') === null))
   app.all('*', () => {
     throw new FluxError({ kind: 'noRoute', detail: 'There is no such page.' })
   })

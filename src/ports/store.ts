@@ -147,10 +147,7 @@ export interface Store {
    * most recent writes.
    */
   readonly incarnation: number
-  /**
-   * Number of partitions. A context is in partition `id % partitions`. A commit can write only contexts of one
-   * partition.
-   */
+  /** A context is in partition `id % partitions`. A commit can write only contexts of one partition. */
   readonly partitions: number
   /**
    * Reserves at least `count` new ids of a partition: `first`, and the following ones in steps of `partitions`. All are

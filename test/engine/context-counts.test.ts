@@ -1,7 +1,7 @@
-// Contexts are counted by a few looks at places of lists, whatever the numbers were the last time.
+// Contexts are counted by the index alone.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ContextCounts } from '../../src/engine/context-counts.ts'
-import type { StoredContext } from '../../src/ports/store.ts'
+import type { Selection } from '../../src/ports/selection.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 
 const waiting = (more: object = {}) => ({
@@ -10,37 +10,25 @@ const waiting = (more: object = {}) => ({
 })
 
 let bench: Bench
-let someone: StoredContext
 beforeAll(async () => {
   bench = await openBench({ 'p/Open.flux': waiting(), 'p/Secret.flux': waiting({ secured: true }) })
-  const stored = await bench.parts.store.load({ id: await bench.run('Secret') })
-  if (stored === null) throw new Error('it is not there')
-  someone = stored
+  await bench.run('Secret')
 })
 afterAll(() => bench.close())
 
-test.each([0, 1, 2, 3, 100, 99, 101, 1, 1_000_000, 1_000_001, 999_000, 0])('of %d contexts', async (count) => {
-  let looks = 0
+test.each([0, 1, 100, 1_000_000])('of %d contexts', async (count) => {
   const parts = {
     catalog: bench.parts.catalog,
     store: {
-      list({ all, skip = 0 }: { readonly all: readonly string[]; readonly skip?: number | undefined }) {
-        looks += 1
-        const isOpen = all.every((key) => key === 'status:WAITING' || key.startsWith('open:'))
-        return Promise.resolve(isOpen && skip < count ? [someone] : [])
+      async count({ any: [all = []] }: Selection) {
+        return all.every((key) => key === 'status:WAITING' || key.startsWith('open:')) ? count : 0
       },
     },
   }
-  const counts = new ContextCounts(parts)
-  const shown = async () =>
-    (await counts.count())
-      .filter(({ count: own }) => own > 0)
-      .map((one) => [one.service?.fluxName, one.status, one.count])
-  const expected = count === 0 ? [] : [['Open', 'WAITING', count]]
-  expect(await shown()).toEqual(expected)
-  const before = looks
-  expect(await shown()).toEqual(expected)
-  expect(looks - before).toBeLessThan(25)
+  const shown = (await new ContextCounts(parts).count())
+    .filter(({ count: own }) => own > 0)
+    .map((one) => [one.service?.fluxName, one.status, one.count])
+  expect(shown).toEqual(count === 0 ? [] : [['Open', 'WAITING', count]])
 })
 
 test('in the embedded store, secured ones too', async () => {

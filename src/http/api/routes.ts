@@ -28,7 +28,7 @@ import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { addBatch, type BatchOptions } from '../batch/routes.ts'
-import { addLive, type LiveOptions } from '../live/routes.ts'
+import { addLive, type StreamMoves } from '../live/routes.ts'
 import { answerCloudEvents, modeOf } from '../cloudevents/routes.ts'
 import type { Answers } from '../answers/answers.ts'
 import { xmlSchema } from '../docs/xsd.ts'
@@ -47,7 +47,7 @@ import { addLists } from './lists.ts'
 import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
-export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions, LiveOptions {
+export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
   /** The calls, with the rights of that caller. */
   readonly api: (caller: Caller, traceparent?: string) => FluxApi
   readonly authenticate: Authenticate
@@ -55,6 +55,7 @@ export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions,
   readonly requireAuth: boolean
   readonly answers: Answers
   readonly log: Log
+  readonly stream: StreamMoves
 }
 
 export interface FluxApiParts extends FluxApiOptions {
@@ -122,7 +123,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addLists(app, parts)
   addBatch(app, parts)
-  addLive(app, parts)
+  addLive(app, given.stream, callerOf)
   const schema = xmlSchema()
   app.get('/flux-api/schema.xsd', (c) => {
     callerOf(c, 'read')

@@ -19,20 +19,23 @@ export interface LiveOptions {
   readonly stopping: AbortSignal
 }
 
-interface LiveParts extends LiveOptions {
-  /** The caller of a request. @throws FluxError when it may not make the call */
-  readonly callerOf: (c: Context<Env>, role: Role) => Caller
+/** Answers a request by a stream of moves. `mayReadAll`: see `OpenRequest`. */
+export type StreamMoves = (c: Context<Env>, mayReadAll: () => boolean) => Promise<Response>
+
+/** `callerOf`: the caller of a request. It throws a FluxError when they may not make the call. */
+export function addLive(app: Hono<Env>, stream: StreamMoves, callerOf: (c: Context<Env>, role: Role) => Caller): void {
+  const { role, route } = STREAM_MOVES
+  app.get(route, (c) => stream(c, () => denial(callerOf(c, role), 'read') === null))
 }
 
 const EVENT_STREAM: readonly Format[] = [{ type: 'text/event-stream', suffix: null }]
 
-export function addLive(app: Hono<Env>, { live, clock, stopping, callerOf }: LiveParts): void {
+/** The streams of this server. */
+export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves {
   const reader = requestReader(STREAM_MOVES)
   const hub = new MoveHub({ ...live, clock })
   stopping.addEventListener('abort', () => hub.end('the server is stopping'))
-  app.get(STREAM_MOVES.route, async (c) => {
-    const { role } = STREAM_MOVES
-    const mayReadAll = () => denial(callerOf(c, role), 'read') === null
+  return async (c, mayReadAll) => {
     mayReadAll()
     if (negotiate(headerOf(c, 'accept'), EVENT_STREAM) === null)
       throw new FluxError({ kind: 'notAcceptable', detail: 'the answer is text/event-stream' })
@@ -60,7 +63,7 @@ export function addLive(app: Hono<Env>, { live, clock, stopping, callerOf }: Liv
       if (outgoing.destroyed) hub.close(stream)
     }
     return answered()
-  })
+  }
 }
 
 /**

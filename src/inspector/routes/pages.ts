@@ -48,12 +48,17 @@ export class Pages {
   }
 
   /** @throws FluxError when they may not see the pages */
-  visitor(c: Context): Visitor {
+  caller(c: Context): Caller {
     const { options, sessions } = this.#parts
     const caller = sessions.callerOf(c)
     const failure = options.requireAuth ? denial(caller, 'read') : null
     if (failure) throw new FluxError(failure)
-    return this.#visitorOf(c, caller)
+    return caller
+  }
+
+  /** @throws FluxError when they may not see the pages */
+  visitor(c: Context): Visitor {
+    return this.#visitorOf(c, this.caller(c))
   }
 
   /** Somebody of whom nothing is known, who sees no data. */

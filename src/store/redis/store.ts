@@ -194,11 +194,7 @@ export class RedisStore implements Store {
     return this.#queries.waitingFor(query)
   }
 
-  claimDue(request: {
-    now: number
-    limit: number
-    hideFor: number
-  }): Promise<{ ids: ContextId[]; next: number | null }> {
+  claimDue(request: Parameters<Store['claimDue']>[0]): ReturnType<Store['claimDue']> {
     return this.#claims.due(request)
   }
 
