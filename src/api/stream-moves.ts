@@ -63,6 +63,7 @@ export const STREAM_MOVES = describeCall({
   role: 'read',
   problems: [422],
   query: {
+    contextId: id('Only this context').optional(),
     fluxName: name('Only contexts of this service; `package/name` is that of a package').optional(),
     key: contextKey('Only contexts with this key').optional(),
     tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
@@ -101,7 +102,8 @@ export const placeAskedFor = (given: string | undefined): string | null =>
 
 /** Whether the context is, after the commit, one that the filters ask for. All of them must fit, as in a list. */
 export function matchesMove(filters: MoveFilters, { message, facts }: CommittedMove): boolean {
-  const { fluxName, key, tag, status, currentState, startState, errorType, parent } = filters
+  const { contextId: only, fluxName, key, tag, status, currentState, startState, errorType, parent } = filters
+  if (only !== undefined && only !== message.contextId) return false
   if (fluxName !== undefined && fluxName !== message.fluxName && fluxName !== `${message.package}/${message.fluxName}`)
     return false
   if (key !== undefined && key !== facts.key) return false
