@@ -116,6 +116,7 @@ const reload = async () => {
     for (const part of document.querySelectorAll('[data-part]')) {
       const other = fresh.querySelector(`[data-part="${CSS.escape(part.dataset.part)}"]`)
       if (other) morph(part, other)
+    else if (!isBusy(part)) part.remove()
     }
     begin()
     if (!due) say('live')
