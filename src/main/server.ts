@@ -11,7 +11,7 @@ import type { Log } from '../ports/log.ts'
 import type { Settings } from '../settings.ts'
 import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
-import { aboutOf } from './about.ts'
+import { readAbout } from './about.ts'
 import { openEngine } from './engine.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
 import { watchSecrets } from './secrets.ts'
@@ -109,7 +109,7 @@ async function start(parts: Start): Promise<Server> {
   const { settings, log, secrets, watchdog, memory, opened } = parts
   const { catalog, runner, report } = parts.services
   const front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
-  const about = await aboutOf(catalog, settings.requireAuth)
+  const about = await readAbout()
   const tokens = await openTokens({
     file: settings.tokens,
     now: systemClock.now,
