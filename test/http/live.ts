@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createToken } from '../../src/access/tokens.ts'
+import { createToken, revokeToken } from '../../src/access/tokens.ts'
 import { startServer, type Server } from '../../src/main.ts'
 import type { Role } from '../../src/model/caller.ts'
 import { readSettings } from '../../src/settings.ts'
@@ -94,6 +94,8 @@ export interface Live {
   readonly lines: readonly Logged[]
   /** Makes a token; gives its text. */
   token(name: string, role: Role, expires?: number, rate?: string): Promise<string>
+  /** Ends the token of that name. */
+  revoke(name: string): Promise<void>
   call(method: string, path: string, request?: Request): Promise<Answer>
   /** Writes these services over those that are there, and has them read. */
   reload(services: { readonly [file: string]: unknown }): Promise<void>
@@ -143,6 +145,7 @@ export async function openLive(
         expires: expires ?? null,
         ...(rate !== undefined && { rate }),
       }),
+    revoke: (name) => revokeToken(tokens, name),
     async call(method, path, { body, type, accept, token, prefer } = {}) {
       const plain = typeof body === 'object' && !(body instanceof Uint8Array)
       const response = await fetch(server.url + path, {
