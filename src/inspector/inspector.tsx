@@ -82,9 +82,15 @@ function addLogIn(app: Hono, pages: Pages, sessions: Sessions): void {
   })
 }
 
-/** Only pages of the inspector. */
-const localPath = (path: string): string =>
-  /^\/inspector(?:[/?]|$)/.test(path) && !path.includes('\\') ? path : '/inspector'
+/** Of no server: whatever resolves to it has no host of its own. */
+const NOWHERE = 'http://inspector.invalid'
+
+/** Only pages of the inspector, as a browser understands the address. */
+function localPath(path: string): string {
+  const url = URL.canParse(path, NOWHERE) ? new URL(path, NOWHERE) : null
+  const isOwn = url?.origin === NOWHERE && /^\/inspector(?:\/|$)/.test(url.pathname)
+  return isOwn ? url.pathname + url.search : '/inspector'
+}
 
 interface LogIn {
   readonly next: string
