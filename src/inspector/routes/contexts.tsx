@@ -80,8 +80,8 @@ async function many(c: Context, pages: Pages): Promise<Response> {
   const status = filter.status ?? UNFINISHED
   const matched = (await visitor.api.countContexts({ ...filter, status, by: 'status' })).total
   if (textOf('sure') !== 'yes') {
-    const words =
-      new URLSearchParams(withoutPage(filters)).toString().replaceAll('&', ', ') || 'all that are unfinished'
+    const named = Object.entries(withoutPage(filters)).map(([name, value]) => `${name}=${value}`)
+    const words = named.join(', ') || 'all that are unfinished'
     const asked = { deed, with: word, ids, matched, filters: words, back }
     return documentOf(c, <AskPage {...asked} visitor={visitor} />)
   }

@@ -80,6 +80,12 @@ function typed({ kind, name, choices, takesEmpty }: Control, value: Json): [stri
   return kind === 'choice' && !choices.includes(text) ? undefined : [[fieldNameOf(name), text]]
 }
 
+/** Nobody types a date as a fraction of a millisecond, which JSON may have. */
+const isPartOfMillisecond = (list: readonly JsonObject[], name: string, value: Json | undefined): boolean =>
+  typeof value === 'number' &&
+  !Number.isInteger(value) &&
+  list.some((declaration) => declaration['name'] === name && declaration['type'] === 'date')
+
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 1000)
 
 test('what a form gives for values that the server accepts is accepted, and is the same', () => {
@@ -93,6 +99,7 @@ test('what a form gives for values that the server accepts is accepted, and is t
       const own = controlsOf(schemaOf(shape))
       const fields = own.map((control) => {
         const value = getOwn(given, control.name)
+        if (isPartOfMillisecond(list, control.name, value)) return undefined
         return value === undefined ? [] : typed(control, value)
       })
       if (fields.includes(undefined)) return
@@ -100,7 +107,8 @@ test('what a form gives for values that the server accepts is accepted, and is t
       const { input, errors } = inputOf(own, form)
       expect({ given, errors }).toEqual({ given, errors: [] })
       const told = read(shape, input, true)
-      expect({ given, ...told }).toEqual({ given, ...direct })
+      // JSON knows no negative zero.
+      expect(JSON.stringify({ given, ...told })).toBe(JSON.stringify({ given, ...direct }))
       compared += 1
     }),
     { numRuns: RUNS },
