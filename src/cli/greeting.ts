@@ -29,7 +29,7 @@ export function greeting({ url, storage, services, requireAuth }: GreetingOption
     `webhooks   ${shown(webhooks)}`,
     `data       ${storage}`,
     `listening  ${url}`,
-    `browser    ${reachable}/ shows what runs here, ${reachable}/docs the API`,
+    `inspector  ${reachable}/inspector shows what runs here, ${reachable}/docs the API`,
   ]
   const first = easiest(services)
   return first

@@ -72,7 +72,7 @@ export function createApp({
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
   addHealth(app, ready, skipped)
-  addHome(app, { about, requireAuth: options.requireAuth, origins: guard })
+  addHome(app, { about, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   if (metrics) addMetrics(app, metrics, { authenticate: options.authenticate, origins: guard })
   addWebhooks(app, { ...options, refuse })

@@ -3,7 +3,7 @@
 import { Hono, type Context } from 'hono'
 import { secureHeaders } from 'hono/secure-headers'
 import { denial } from '../model/caller.ts'
-import { FluxError } from '../model/failure.ts'
+import { FluxError, type Failure } from '../model/failure.ts'
 import { addAssets } from './assets.ts'
 import { Drawings } from './diagram/drawing.ts'
 import type { InspectorOptions, PageHost } from './host.ts'
@@ -45,8 +45,10 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
   )
   app.use('*', async (c, next) => {
     host.checkHost(c)
+    if (c.req.path === '/inspector/') return c.redirect('/inspector', 302)
     await next()
     if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store')
+    return undefined
   })
   addAssets(app)
   addLogIn(app, pages, sessions)
@@ -72,6 +74,7 @@ function addLogIn(app: Hono, pages: Pages, sessions: Sessions): void {
       sessions.logIn(c, form.get('token')?.[0] ?? '')
     } catch (error) {
       if (!(error instanceof FluxError)) throw error
+      tellHow(c, error.failure)
       const status = pages.statusOf(error.failure)
       return logIn(c, pages.stranger(c), { next, detail: error.failure.detail, status })
     }
@@ -84,9 +87,15 @@ function addLogIn(app: Hono, pages: Pages, sessions: Sessions): void {
   })
 }
 
-/** Only pages of the inspector. */
-const localPath = (path: string): string =>
-  /^\/inspector(?:[/?]|$)/.test(path) && !path.includes('\\') ? path : '/inspector'
+/** Of no server: whatever resolves to it has no host of its own. */
+const NOWHERE = 'http://inspector.invalid'
+
+/** Only pages of the inspector, as a browser understands the address. */
+function localPath(path: string): string {
+  const url = URL.canParse(path, NOWHERE) ? new URL(path, NOWHERE) : null
+  const isOwn = url?.origin === NOWHERE && /^\/inspector(?:\/|$)/.test(url.pathname)
+  return isOwn ? url.pathname + url.search : '/inspector'
+}
 
 interface LogIn {
   readonly next: string
@@ -107,12 +116,19 @@ function problem(c: Context, pages: Pages, error: Error): Response {
   }
   const { failure } = error
   const status = pages.statusOf(failure)
+  tellHow(c, failure)
   if (failure.kind === 'unauthorized') {
     const { pathname, search } = new URL(c.req.url)
     const detail = failure.token === 'none' ? null : failure.detail
     return logIn(c, visitor, { next: c.req.method === 'GET' ? pathname + search : '/inspector', detail, status })
   }
   return documentOf(c, <ProblemPage visitor={visitor} title={titleOf(status)} detail={failure.detail} />, status)
+}
+
+/** For programs: how to come in, or when to come again. */
+function tellHow(c: Context, failure: Failure): void {
+  if (failure.kind === 'unauthorized') c.header('www-authenticate', 'Bearer')
+  if ('retryAfter' in failure) c.header('retry-after', String(Math.max(1, Math.ceil(failure.retryAfter))))
 }
 
 const titleOf = (status: number): string => (status === 404 ? 'Not found' : `Refused (${status})`)

@@ -40,6 +40,11 @@ export const Shell: FC<PageFacts & { readonly children: Child }> = ({
       <title>{`${title} · actorflux`}</title>
       <link rel="icon" href="data:," />
       <link rel="stylesheet" href="/inspector/assets/style.css" />
+      {polls && (
+        <noscript>
+          <meta http-equiv="refresh" content="2" />
+        </noscript>
+      )}
       <script src="/inspector/assets/idiomorph.js" defer />
       <script src="/inspector/assets/live.js" type="module" />
     </head>

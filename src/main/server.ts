@@ -13,7 +13,7 @@ import type { Log } from '../ports/log.ts'
 import type { Settings } from '../settings.ts'
 import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
-import { aboutOf } from './about.ts'
+import { readAbout } from './about.ts'
 import { ServerMetrics } from '../observe/metrics.ts'
 import { openTraces } from '../observe/traces.ts'
 import { openEngine } from './engine.ts'
@@ -115,7 +115,7 @@ async function start(parts: Start): Promise<Server> {
   const { settings, log, secrets, watchdog, memory, opened } = parts
   const { catalog, runner, report } = parts.services
   const front: Front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
-  const about = await aboutOf(catalog, settings.requireAuth)
+  const about = await readAbout()
   const tokens = await openTokens({
     file: settings.tokens,
     now: systemClock.now,

@@ -23,7 +23,7 @@ describe('the greeting', () => {
     expect(text).toMatch(/^webhooks\s+GET\/PUT \/api\/orders\/\{id\}$/m)
     expect(text).toMatch(/^data\s+\/data$/m)
     expect(text).toMatch(/^listening\s+http:\/\/127.0.0.1:8080$/m)
-    expect(text).toMatch(/^browser\s+http:\/\/127.0.0.1:8080\/ .*http:\/\/127.0.0.1:8080\/docs /m)
+    expect(text).toMatch(/^inspector\s+http:\/\/127.0.0.1:8080\/inspector .*http:\/\/127.0.0.1:8080\/docs /m)
   })
 
   test('offers the service that needs the least', () => {

@@ -1,9 +1,9 @@
-// What browsers see: the page at `/`, problems as pages, and data as JSON.
+// What browsers see: `/` leads to the inspector, problems as pages, and data as JSON.
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conflict } from '../../src/model/failure.ts'
 import { openLive, raw, type Live } from './live.ts'
-import { ABOUT, testApp } from './support.ts'
+import { testApp } from './support.ts'
 
 const CHROME =
   'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7'
@@ -26,22 +26,13 @@ function expectSafe({ headers }: Response, text: string): void {
 }
 
 describe('/', () => {
-  test.each([CHROME, FIREFOX, 'text/html', 'text/html, application/json;q=0.9'])('is a page for %s', async (accept) => {
-    const response = await testApp().app.request('http://localhost:8080/', by(accept))
-    const text = await response.text()
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, HTML])
-    expectSafe(response, text)
-    expect(text).toContain('<h1>actorflux <small>9.8.7</small></h1>')
-    expect(text).toContain('3 workflow services')
-    expect([...text.matchAll(/<a href="([^"]+)"/g)].map(([, link]) => link)).toEqual([
-      'docs',
-      'openapi.json',
-      'flux-api/contexts',
-    ])
-    expect(text).toContain(
-      '<pre>curl http://localhost:8080/flux-api/p/execute -d &#39;{&quot;fluxName&quot;:&quot;&lt;F&gt;&quot;}&#39;</pre>',
-    )
-  })
+  test.each([CHROME, FIREFOX, 'text/html', 'text/html, application/json;q=0.9'])(
+    'leads to the inspector for %s',
+    async (accept) => {
+      const { status, headers } = await testApp().app.request('http://localhost:8080/', by(accept))
+      expect([status, headers.get('location'), headers.get('vary')]).toEqual([302, '/inspector', 'Accept'])
+    },
+  )
 
   test.each(['*/*', 'application/json', 'application/xml', 'text/html;q=0.5, */*', 'text/html;q=0, */*', 'text/*'])(
     'is JSON for %s',
@@ -55,18 +46,15 @@ describe('/', () => {
       expect(await response.json()).toMatchObject({
         name: 'actorflux',
         version: '9.8.7',
-        links: { docs: '/docs', openapi: '/openapi.json' },
+        links: { inspector: '/inspector', docs: '/docs', openapi: '/openapi.json' },
       })
     },
   )
 
-  test('is JSON without Accept, has no other method, and no service to start where there is none', async () => {
-    const { app } = testApp({}, { about: { ...ABOUT, services: () => 1, command: () => null } })
+  test('is JSON without Accept, and has no other method', async () => {
+    const { app } = testApp()
     expect(await (await app.request('/')).json()).toMatchObject({ name: 'actorflux' })
     expect((await app.request('/', { method: 'POST' })).status).toBe(405)
-    const text = await (await app.request('/', by(CHROME))).text()
-    expect(text).toContain('1 workflow service.')
-    expect(text).not.toContain('<pre>')
   })
 })
 
@@ -137,18 +125,12 @@ describe('over a socket', () => {
             },
           ],
         },
-        'p/Closed.flux': { secured: true, states: [{ name: 'end' }] },
       },
     )
   })
   afterAll(() => live.close())
 
-  test('the page names a service that anyone may start, and the command works', async () => {
-    const page = await live.call('GET', '/', { accept: CHROME })
-    expect(page.text).toContain('2 workflow services')
-    expect(page.text).toContain(
-      `curl -X POST ${live.url}/flux-api/p/execute -H &#39;content-type: application/json&#39; -d &#39;{&quot;fluxName&quot;:&quot;Hello&quot;}&#39;`,
-    )
+  test('the root tells name and version', async () => {
     expect((await live.call('GET', '/')).json).toMatchObject({
       name: 'actorflux',
       version: expect.stringMatching(/^\d/),
@@ -167,13 +149,5 @@ describe('over a socket', () => {
     )
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*content-type: text\/html; charset=utf-8[^]*<!doctype html>/i)
     expect(answer).toMatch(/content-security-policy: default-src 'none'/i)
-  })
-
-  test('where every call needs a token no service is named', async () => {
-    const closed = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' })
-    const { text } = await closed.call('GET', '/', { accept: CHROME })
-    await closed.close()
-    expect(text).toContain('Its calls need a token.')
-    expect(text).not.toMatch(/execute|flux-api/)
   })
 })

@@ -94,6 +94,7 @@ export interface Live {
   readonly lines: readonly Logged[]
   /** Makes a token; gives its text. */
   token(name: string, role: Role, expires?: number, rate?: string): Promise<string>
+  /** Ends the token of that name. */
   revoke(name: string): Promise<void>
   call(method: string, path: string, request?: Request): Promise<Answer>
   /** Writes these services over those that are there, and has them read. */

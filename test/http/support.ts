@@ -1,7 +1,7 @@
 // What the tests of the HTTP room share: an api that remembers its calls, and an application around it.
-import { Hono } from 'hono'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Hono } from 'hono'
 import { openTokens } from '../../src/access/authenticate.ts'
 import { systemClock } from '../../src/alarms/clock.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
@@ -126,12 +126,7 @@ export function memoryLog(): { log: Log; lines: Logged[] } {
 /** Of a server that knows no tokens. */
 const { authenticate } = await openTokens({ file: join(tmpdir(), 'no-such-tokens.json'), now: Date.now, onError() {} })
 
-export const ABOUT = {
-  name: 'actorflux',
-  version: '9.8.7',
-  services: () => 3,
-  command: (url: string) => `curl ${url}/flux-api/p/execute -d '{"fluxName":"<F>"}'`,
-}
+const ABOUT = { name: 'actorflux', version: '9.8.7' }
 
 /** Of a server without any. */
 const NO_SECRETS = await openSecrets({})
@@ -154,7 +149,6 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     },
     secrets: NO_SECRETS,
     publicUrl: null,
-    inspector: () => new Hono(),
     webhookTimeout: 1000,
     maxParts: 100,
     requireAuth: false,
@@ -169,6 +163,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     allowedHosts: [],
     isLoopback: () => false,
     about: ABOUT,
+    inspector: () => new Hono(),
     ready: () => null,
     log,
     live: { feed: new MoveRing(systemClock), isSecured: () => false, maxReaders: 10 },

@@ -54,7 +54,8 @@ async function build(): Promise<void> {
   await copyFile(join(ROOT, 'package.json'), join(FOLDER, 'package.json'))
   const options = ['--noCheck', '--declaration', 'false', '--sourceMap', 'false', '--outDir', PLAIN]
   for (const folder of [PLAIN, BUNDLE])
-    await cp(join(ROOT, 'src/store/redis/lua'), join(folder, 'store/redis/lua'), { recursive: true })
+    for (const data of ['store/redis/lua', 'inspector/assets'])
+      await cp(join(ROOT, 'src', data), join(folder, data), { recursive: true })
   await promisify(execFile)(process.execPath, [
     join(ROOT, 'node_modules/typescript/bin/tsc'),
     '-p',

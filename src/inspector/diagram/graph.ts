@@ -1,5 +1,6 @@
 // inspector/diagram: the states and transitions of a definition, as far as a drawing needs them. A pinned definition may
 // be faulty, so whatever is missing or has another type is left out.
+import { durationText } from '../parts/time.tsx'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 
 /** What a state does. */
@@ -87,11 +88,12 @@ function edgeOf(from: string, transition: JsonObject): GraphEdge {
 
 const withWait = (label: string, wait: string): string => (wait === '' ? label : `${label}, ${timeOf(wait)}`)
 
-/** `duration:60` is a number of seconds, `date:` a time. */
-const timeOf = (wait: string): string =>
-  wait.startsWith('duration:')
-    ? `after ${wait.slice('duration:'.length)} s`
-    : `at ${wait.startsWith('date:') ? wait.slice('date:'.length) : wait}`
+/** `duration:60` is a number of seconds, `date:` a time; either may be a template. */
+function timeOf(wait: string): string {
+  if (!wait.startsWith('duration:')) return `at ${wait.startsWith('date:') ? wait.slice('date:'.length) : wait}`
+  const seconds = wait.slice('duration:'.length)
+  return /^\d{1,12}$/.test(seconds) ? `after ${durationText(Number(seconds) * 1000)}` : `after ${seconds} s`
+}
 
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 

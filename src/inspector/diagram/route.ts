@@ -76,8 +76,10 @@ class Search {
     this.#lanes = lanes
     this.#used = used
     this.#target = target
-    this.#starts = portsOf(source, 'out')
-    for (const port of portsOf(target, 'in')) {
+    // A line of a state to itself leaves at the right and comes back from above or below, so that it is seen.
+    const isLoop = source === target
+    this.#starts = portsOf(source, 'out').filter(({ dx }) => !isLoop || dx === 1)
+    for (const port of portsOf(target, 'in').filter(({ dy }) => !isLoop || dy !== 0)) {
       const crossing = lanes.crossingOf(port)
       const known = this.#goals.get(crossing)
       if (!known || this.#costOf(port) < this.#costOf(known)) this.#goals.set(crossing, port)

@@ -30,7 +30,7 @@ export interface Marks {
 const FRAME_PX = 780
 const MIN_SCALE = 0.78
 
-const BADGE = { min: 9, max: 20 }
+const BADGE = { min: 9, max: 16 }
 const RADIUS_PX = 8
 const TITLE_CHARACTERS = 17
 const CALLS_CHARACTERS = 20
@@ -111,8 +111,8 @@ const Badge: FC<{ readonly count: number; readonly most: number; readonly x: num
   const radius = Math.sqrt(BADGE.min ** 2 + (BADGE.max ** 2 - BADGE.min ** 2) * (count / most))
   return (
     <g class="badge">
-      <circle cx={x - 6} cy={y} r={radius.toFixed(1)} />
-      <text x={x - 6} y={y + 4}>
+      <circle cx={x - 2} cy={y - 3} r={radius.toFixed(1)} />
+      <text x={x - 2} y={y + 1}>
         {count < 1000 ? String(count) : count < 1e6 ? `${Math.floor(count / 1000)}k` : `${Math.floor(count / 1e6)}M`}
       </text>
     </g>

@@ -19,6 +19,8 @@ export interface Control {
   readonly initial: string | null
 }
 
+const PROTO = '__proto__'
+
 /** Names of the fields of a form. */
 export const fieldNameOf = (property: string): string => `input.${property}`
 export const emptyBoxOf = (property: string): string => `empty.${property}`
@@ -26,9 +28,11 @@ export const emptyBoxOf = (property: string): string => `empty.${property}`
 export function controlsOf(schema: JsonObject): readonly Control[] {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   const required = Array.isArray(schema['required']) ? schema['required'] : []
-  return Object.entries(properties).map(([name, property]) =>
-    controlOf(name, isObject(property) ? property : {}, required.includes(name)),
-  )
+  const patterns = isObject(schema['patternProperties']) ? schema['patternProperties'] : {}
+  // Schemas have a property of this name as a pattern, since some validators would miss it.
+  const proto = patterns[`^${PROTO}$`]
+  const listed = [...Object.entries(properties), ...(proto === undefined ? [] : [[PROTO, proto] as const])]
+  return listed.map(([name, property]) => controlOf(name, isObject(property) ? property : {}, required.includes(name)))
 }
 
 function controlOf(name: string, schema: JsonObject, isRequired: boolean): Control {

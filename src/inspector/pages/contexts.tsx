@@ -48,11 +48,13 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
       <FilterForm filters={filters} services={services} />
       {contexts.length === 0 ? (
         <Nothing filters={filters} />
+      ) : !visitor.mayInvoke ? (
+        <Table contexts={contexts} visitor={visitor} />
       ) : (
-        <form method="post" action="/inspector/contexts/many" data-many>
+        <form method="post" action="/inspector/contexts/many" class="stack" data-many>
           <FormToken visitor={visitor} />
           <input type="hidden" name="back" value={contextsHref(filters)} />
-          {visitor.mayInvoke && <ManyBar />}
+          <ManyBar />
           <Table contexts={contexts} visitor={visitor} />
         </form>
       )}
@@ -122,13 +124,16 @@ const Row: FC<{ readonly context: ListedContext; readonly visitor: Visitor }> = 
         </a>
       </td>
       <td>
-        <a href={serviceHref(owner, fluxName)}>{fluxName}</a>
+        <a class="cut" href={serviceHref(owner, fluxName)} title={`${owner}/${fluxName}`}>
+          {fluxName}
+        </a>
       </td>
       <td>
-        {currentState}
+        <span class="cut" title={currentState}>
+          {currentState}
+        </span>{' '}
         {error && (
           <span class="faint cut" title={`${error.type}: ${error.message}`}>
-            {' '}
             {error.message}
           </span>
         )}
@@ -144,7 +149,9 @@ const Row: FC<{ readonly context: ListedContext; readonly visitor: Visitor }> = 
       <td class="num">
         <When at={startedAt} now={visitor.now} />
       </td>
-      <td class="num">{nextRun === null ? '' : <When at={nextRun} now={visitor.now} />}</td>
+      <td class="num" data-name={nextRun === null ? undefined : 'next run'}>
+        {nextRun === null ? '' : <When at={nextRun} now={visitor.now} />}
+      </td>
     </tr>
   )
 }

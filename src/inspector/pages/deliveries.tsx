@@ -197,9 +197,15 @@ const Row: FC<{ readonly delivery: DeliveryView; readonly visitor: Visitor }> = 
           </details>
         )}
       </td>
-      <td class="num">{status ?? '–'}</td>
-      <td class="num">{duration === null ? '–' : durationText(duration)}</td>
-      <td class="num">{contextId === null ? '' : <a href={contextHref(contextId)}>{contextId}</a>}</td>
+      <td class="num" data-name="answer">
+        {status ?? '–'}
+      </td>
+      <td class="num" data-name="took">
+        {duration === null ? '–' : durationText(duration)}
+      </td>
+      <td class="num" data-name={contextId === null ? undefined : 'context'}>
+        {contextId === null ? '' : <a href={contextHref(contextId)}>{contextId}</a>}
+      </td>
       <td class="num">
         <When at={time} now={visitor.now} />
       </td>
@@ -210,7 +216,7 @@ const Row: FC<{ readonly delivery: DeliveryView; readonly visitor: Visitor }> = 
             <form method="post" action="/inspector/deliveries/replay">
               <FormToken visitor={visitor} />
               <input type="hidden" name="deliveryId" value={deliveryId} />
-              <button type="submit" aria-label={`Send ${deliveryId} again`}>
+              <button type="submit" aria-label={`Replay ${deliveryId}`}>
                 Replay
               </button>
             </form>

@@ -64,7 +64,7 @@ const Row: FC<{ readonly service: Service }> = ({ service }) => {
         <span class="faint">{owner} / </span>
         <a href={href}>{fluxName}</a>
         {secured && <span class="tag">secured</span>}
-        {comment !== null && <p class="faint cut wide">{firstLine(comment)}</p>}
+        {comment !== null && <p class="faint cut line">{firstLine(comment)}</p>}
       </td>
       <td>
         {[
@@ -74,19 +74,20 @@ const Row: FC<{ readonly service: Service }> = ({ service }) => {
           <code class="tag">{name}</code>
         ))}
       </td>
-      <Count count={unfinished} href={contextsHref({ fluxName })} />
-      <Count count={FAILED} href={contextsHref({ fluxName, status: 'FAILED' })} bad />
-      <Count count={kept} href={contextsHref({ fluxName, status: 'all' })} />
+      <Count name="unfinished" count={unfinished} href={contextsHref({ fluxName })} />
+      <Count name="failed" count={FAILED} href={contextsHref({ fluxName, status: 'FAILED' })} bad />
+      <Count name="kept" count={kept} href={contextsHref({ fluxName, status: 'all' })} />
     </tr>
   )
 }
 
-const Count: FC<{ readonly count: number; readonly href: string; readonly bad?: boolean }> = ({
-  count,
-  href,
-  bad = false,
-}) => (
-  <td class="num">
+const Count: FC<{
+  readonly name: string
+  readonly count: number
+  readonly href: string
+  readonly bad?: boolean
+}> = ({ name, count, href, bad = false }) => (
+  <td class="num" data-name={name}>
     {count === 0 ? (
       <span class="faint">0</span>
     ) : (

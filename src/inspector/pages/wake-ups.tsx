@@ -3,7 +3,7 @@ import type { FC } from 'hono/jsx'
 import type { ListedContext } from '../../api/list-contexts.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref } from '../parts/links.ts'
-import { When } from '../parts/time.tsx'
+import { durationText, When } from '../parts/time.tsx'
 import { Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
@@ -65,12 +65,11 @@ const Chart: FC<{
     <section>
       <h2>{title}</h2>
       <p class="faint">{`${total.toLocaleString('en')} due, at most ${most.toLocaleString('en')} in a ${each}`}</p>
-      <div class="scroll" tabindex={0}>
+      <div>
         <svg
           class="chart"
           viewBox={`0 0 ${CHART.width} ${CHART.height}`}
-          width={CHART.width}
-          height={CHART.height}
+          preserveAspectRatio="none"
           role="img"
           aria-label={`${title}: ${total} due`}
         >
@@ -88,6 +87,10 @@ const Chart: FC<{
             )
           })}
         </svg>
+        <p class="row split faint">
+          <small>now</small>
+          <small>{`in ${durationText(ms)}`}</small>
+        </p>
       </div>
     </section>
   )

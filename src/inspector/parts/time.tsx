@@ -9,15 +9,15 @@ const UNITS = [
 ] as const
 
 /** With its two largest units: `23 h 41 min`. */
-export function durationText(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`
+export function durationText(duration: number): string {
+  // Rounded first, so that none becomes as large as the next unit.
+  const step = duration < 999.5 ? 1 : duration < 9950 ? 100 : 1000
+  const ms = Math.max(0, Math.round(duration / step) * step)
+  if (ms < 1000) return `${ms} ms`
   const at = UNITS.findIndex((unit) => ms >= unit.ms)
   const [large, small] = UNITS.slice(at, at + 2)
   if (!large) return '0 s'
-  if (!small) {
-    const seconds = ms / large.ms
-    return `${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)} s`
-  }
+  if (!small) return `${ms / large.ms} s`
   const whole = Math.floor(ms / large.ms)
   const rest = Math.floor((ms % large.ms) / small.ms)
   return rest === 0 ? `${whole} ${large.unit}` : `${whole} ${large.unit} ${rest} ${small.unit}`

@@ -12,25 +12,22 @@ import { documentOf, type Pages } from './pages.ts'
 export function addContextPage(app: Hono, pages: Pages): void {
   app.get('/contexts/:id', (c) => show(c, pages, { visitor: pages.visitor(c), sent: null, status: 200 }))
   app.post('/contexts/:id/events', async (c) => {
-    const visitor = pages.visitor(c)
-    const form = await pages.form(c)
+    const { visitor, form } = await pages.changer(c)
     const refused = await pages.refusedBy(form, () => send(visitor, idOf(c), form))
     if (refused === null) return c.redirect(contextHref(idOf(c)), 303)
     const sent = { event: form.get('event')?.[0] ?? '', refusal: refused.refusal }
     return show(c, pages, { visitor, sent, status: refused.status })
   })
   app.post('/contexts/:id/tags', async (c) => {
-    const { api } = pages.visitor(c)
-    const form = await pages.form(c)
+    const { visitor, form } = await pages.changer(c)
     const request = { contextId: idOf(c), tag: [form.get('tag')?.[0] ?? ''] }
-    if (form.get('do')?.[0] === 'remove') await api.removeTags(request)
-    else await api.addTags(request)
+    if (form.get('do')?.[0] === 'remove') await visitor.api.removeTags(request)
+    else await visitor.api.addTags(request)
     return c.redirect(contextHref(idOf(c)), 303)
   })
   app.post('/contexts/:id/terminate', async (c) => {
-    const { api } = pages.visitor(c)
-    await pages.form(c)
-    await api.terminate({ contextId: idOf(c) })
+    const { visitor } = await pages.changer(c)
+    await visitor.api.terminate({ contextId: idOf(c) })
     return c.redirect(contextHref(idOf(c)), 303)
   })
 }

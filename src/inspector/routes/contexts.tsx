@@ -22,8 +22,7 @@ export function addContextsPages(app: Hono, pages: Pages): void {
   app.post('/contexts/many', (c) => many(c, pages))
   app.get('/runs/:id', (c) => documentOf(c, <RunPage visitor={pages.visitor(c)} run={runOf(c, pages)} />))
   app.post('/runs/:id/stop', async (c) => {
-    pages.visitor(c)
-    await pages.form(c)
+    await pages.changer(c)
     pages.runs.stop(runOf(c, pages).id)
     return c.redirect(`/inspector/runs/${c.req.param('id')}`, 303)
   })
@@ -68,8 +67,7 @@ async function list(c: Context, pages: Pages): Promise<Response> {
 
 /** Asks whether it is meant, then begins. */
 async function many(c: Context, pages: Pages): Promise<Response> {
-  const visitor = pages.visitor(c)
-  const form = await pages.form(c)
+  const { visitor, form } = await pages.changer(c)
   const textOf = (name: string) => form.get(name)?.[0] ?? ''
   const deed = DEEDS.find((each) => each === textOf('do'))
   if (deed === undefined) throw malformed('it is not known what is to be done')
@@ -82,8 +80,8 @@ async function many(c: Context, pages: Pages): Promise<Response> {
   const status = filter.status ?? UNFINISHED
   const matched = (await visitor.api.countContexts({ ...filter, status, by: 'status' })).total
   if (textOf('sure') !== 'yes') {
-    const words =
-      new URLSearchParams(withoutPage(filters)).toString().replaceAll('&', ', ') || 'all that are unfinished'
+    const named = Object.entries(withoutPage(filters)).map(([name, value]) => `${name}=${value}`)
+    const words = named.join(', ') || 'all that are unfinished'
     const asked = { deed, with: word, ids, matched, filters: words, back }
     return documentOf(c, <AskPage {...asked} visitor={visitor} />)
   }

@@ -33,9 +33,8 @@ export function addDeliveriesPages(app: Hono, pages: Pages): void {
     return documentOf(c, <DeliveriesPage {...facts} visitor={visitor} />)
   })
   app.post('/deliveries/replay', async (c) => {
-    const { api } = pages.visitor(c)
-    const form = await pages.form(c)
-    const { status, contextId } = await api.replayDelivery({ deliveryId: form.get('deliveryId')?.[0] ?? '' })
+    const { visitor, form } = await pages.changer(c)
+    const { status, contextId } = await visitor.api.replayDelivery({ deliveryId: form.get('deliveryId')?.[0] ?? '' })
     const became = contextId === null ? '' : `, context ${contextId}`
     return c.redirect(`/inspector/deliveries?done=${encodeURIComponent(`Sent again: ${status}${became}`)}`, 303)
   })

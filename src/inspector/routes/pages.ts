@@ -75,6 +75,15 @@ export class Pages {
     return form
   }
 
+  /** Who changes something, and the fields of their form. @throws FluxError as `form` does; `forbidden` to a reader */
+  async changer(c: Context): Promise<{ readonly visitor: Visitor; readonly form: FormValues }> {
+    const visitor = this.visitor(c)
+    const form = await this.form(c)
+    const failure = visitor.mayInvoke ? null : denial(visitor.caller, 'invoke')
+    if (failure) throw new FluxError(failure)
+    return { visitor, form }
+  }
+
   /** null: it went well. @throws what is not told in the form */
   async refusedBy(values: FormValues, run: () => Promise<unknown>): Promise<Refused | null> {
     try {

@@ -19,8 +19,7 @@ export function addServicePages(app: Hono, pages: Pages): void {
     return documentOf(c, <ServicePage {...await factsOf(c, pages, visitor)} visitor={visitor} refusal={null} />)
   })
   app.post('/services/:package/:fluxName/start', async (c) => {
-    const visitor = pages.visitor(c)
-    const form = await pages.form(c)
+    const { visitor, form } = await pages.changer(c)
     let started = 0
     const refused = await pages.refusedBy(form, async () => {
       started = await start(visitor, nameOf(c), form)

@@ -66,7 +66,7 @@ const Row: FC<{
         <Clock at={stay.at} precise />
       </td>
       <td>{stay.from === null ? 'start' : stay.event === null ? '–' : <code>{stay.event}</code>}</td>
-      <td>
+      <td class="said">
         → <a href={href}>{stay.state}</a> {hasFailed && <span class="status failed">failed</span>}
       </td>
       <td class="num">

@@ -1,0 +1,64 @@
+// What the tests with a browser share: one server, one browser, and calls that make what the pages show.
+import { resolve } from 'node:path'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { ContextView } from '../../src/api/get-context.ts'
+import { launchChromium } from '../support/chromium.ts'
+import { placeFor, startServer } from '../support/server.ts'
+import { SERVICES } from './services.ts'
+
+const EXAMPLES = resolve(import.meta.dirname, '../../actors')
+
+export interface Inspected {
+  readonly url: string
+  readonly browser: Browser
+  /** A page of a browser that knows nothing yet. */
+  page(options?: BrowserContextOptions): Promise<Page>
+  /** Starts a service of these tests; gives the id of the context. */
+  start(fluxName: string, input?: object, tags?: readonly string[]): Promise<number>
+  context(id: number): Promise<ContextView>
+  /** A call of the API with a body. */
+  post(path: string, body: object): Promise<Response>
+  close(): Promise<void>
+}
+
+/** The server and its folders go with `cleanUp`. */
+export async function openInspected(program: string): Promise<Inspected> {
+  const browser = await launchChromium()
+  const place = await placeFor(SERVICES)
+  const { url } = await startServer({ program, actors: [EXAMPLES, ...place.actors], data: place.data })
+  const contexts: BrowserContext[] = []
+  const post = (path: string, body: object) =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  return {
+    url,
+    browser,
+    post,
+    async page(options = {}) {
+      const context = await browser.newContext({ baseURL: url, viewport: { width: 1440, height: 900 }, ...options })
+      contexts.push(context)
+      // Moves as they happen are tested elsewhere.
+      await context.route('**/inspector/stream?*', (route) =>
+        route.fulfill({ contentType: 'text/event-stream', body: 'retry: 3600000\n\n' }),
+      )
+      return context.newPage()
+    },
+    async start(fluxName, input = {}, tags = []) {
+      const response = await post('/flux-api/own/execute', { fluxName, input, tags })
+      const { contextId }: { contextId: number } = await response.json()
+      return contextId
+    },
+    async context(id) {
+      const response = await fetch(`${url}/flux-api/context?contextId=${id}`)
+      const view: ContextView = await response.json()
+      return view
+    },
+    async close() {
+      for (const context of contexts) await context.close()
+      await browser.close()
+    },
+  }
+}

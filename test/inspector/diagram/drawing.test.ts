@@ -1,0 +1,220 @@
+// The drawing of a definition: what it shows, where states lie, and that lines and labels keep clear of them.
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { drawingOf, Drawings, MAX_DRAWN_STATES, type Drawing } from '../../../src/inspector/diagram/drawing.ts'
+import { BOX_HEIGHT, BOX_WIDTH } from '../../../src/inspector/diagram/layout.ts'
+import type { JsonObject } from '../../../src/model/json/value.ts'
+
+interface Area {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
+const LABEL_HEIGHT = 14
+
+const overlap = (one: Area, other: Area): boolean =>
+  one.x < other.x + other.width &&
+  other.x < one.x + one.width &&
+  one.y < other.y + other.height &&
+  other.y < one.y + one.height
+
+const labelsIn = ({ lines }: Drawing): Area[] =>
+  lines.flatMap(({ label }) =>
+    label
+      ? [{ x: label.x - label.width / 2, y: label.y - LABEL_HEIGHT / 2, width: label.width, height: LABEL_HEIGHT }]
+      : [],
+  )
+
+/** The pieces of all lines, without width; their ends touch the boxes that they begin and end at. */
+const piecesIn = ({ lines }: Drawing): Area[] =>
+  lines.flatMap(({ points }) =>
+    points.slice(1).map((end, index) => {
+      const start = points[index] ?? end
+      return {
+        x: Math.min(start.x, end.x),
+        y: Math.min(start.y, end.y),
+        width: Math.abs(start.x - end.x),
+        height: Math.abs(start.y - end.y),
+      }
+    }),
+  )
+
+const pairsOf = <T>(list: readonly T[]): [T, T][] =>
+  list.flatMap((one, index) => list.slice(index + 1).map((other): [T, T] => [one, other]))
+
+function drawn(definition: JsonObject): Drawing {
+  const drawing = drawingOf(definition)
+  if (!drawing) throw new Error('it is not drawn')
+  return drawing
+}
+
+function expectClear(drawing: Drawing): void {
+  const { states, lines, width, height } = drawing
+  for (const [one, other] of pairsOf(states)) expect(overlap(one, other)).toBe(false)
+  for (const { points, edge } of lines) {
+    expect(points.length).toBeGreaterThanOrEqual(edge.from === edge.to ? 4 : 2)
+    for (const [index, point] of points.entries()) {
+      const before = points[index - 1]
+      // Rows and columns only.
+      if (before) expect([edge, before.x === point.x || before.y === point.y]).toEqual([edge, true])
+      expect(point.x >= 0 && point.x <= width && point.y >= 0 && point.y <= height).toBe(true)
+    }
+  }
+  for (const piece of piecesIn(drawing)) for (const box of states) expect(crosses(piece, box)).toBe(false)
+  const labels = labelsIn(drawing)
+  for (const label of labels) for (const box of states) expect(overlap(label, box)).toBe(false)
+  for (const [one, other] of pairsOf(labels)) expect(overlap(one, other)).toBe(false)
+}
+
+/** A line has no width: it crosses a box when it comes inside of it. */
+const crosses = (piece: Area, { x, y, width, height }: Area): boolean =>
+  piece.x < x + width && piece.x + piece.width > x && piece.y < y + height && piece.y + piece.height > y
+
+const state = (name: string, transitions: readonly object[] = [], more: object = {}) => ({ name, transitions, ...more })
+const next = (to: string) => ({ to })
+
+describe('a drawing', () => {
+  test('keeps the places that the file gives, spread so that labels have room', () => {
+    const { states } = drawn({
+      states: [
+        state('a', [next('b'), next('c')], { x: 100, y: 200 }),
+        state('b', [], { x: 300, y: 60 }),
+        state('c', [], { x: 300, y: 340 }),
+      ],
+    })
+    const [a, b, c] = states
+    expect(b?.x).toBe(c?.x)
+    expect((b?.x ?? 0) - (a?.x ?? 0)).toBeGreaterThanOrEqual(BOX_WIDTH + 60)
+    expect((c?.y ?? 0) - (b?.y ?? 0)).toBe(280)
+    expect((a?.y ?? 0) - (b?.y ?? 0)).toBe(140)
+  })
+
+  test('lays the states out where places are missing, and in the direction of the moves', () => {
+    const drawing = drawn({
+      startState: 'a',
+      states: [state('a', [next('b')], { x: 5, y: 5 }), state('b', [next('c')]), state('c')],
+    })
+    expectClear(drawing)
+    const xs = drawing.states.map(({ x }) => x)
+    expect(xs).toEqual(xs.toSorted((one, other) => one - other))
+    expect(new Set(xs).size).toBe(3)
+    expect(drawing.start).toBe('a')
+  })
+
+  test('lays them out where two lie on each other', () => {
+    expectClear(drawn({ states: [state('a', [next('b')], { x: 1, y: 1 }), state('b', [], { x: 1, y: 1 })] }))
+  })
+
+  test('draws a line of a state to itself outside of it', () => {
+    const drawing = drawn({
+      states: [
+        state('a', [
+          { event: 'again', to: 'a' },
+          { wait: 'duration:60', to: 'a' },
+        ]),
+      ],
+    })
+    expectClear(drawing)
+    expect(drawing.lines.map(({ edge }) => edge.label)).toEqual(['again', 'after 1 min'])
+  })
+
+  test('has 40 states that are connected in many ways, in time', () => {
+    const names = Array.from({ length: 40 }, (_, index) => `State ${index}`)
+    const states = names.map((name, index) =>
+      state(name, [
+        { event: `next ${index}`, to: names[(index + 1) % 40] },
+        { event: '$exception', to: names[39] },
+        ...(index % 4 === 0 ? [{ event: 'jump', to: names[(index * 7 + 3) % 40] }] : []),
+      ]),
+    )
+    const started = performance.now()
+    const drawing = drawn({ states })
+    expect(performance.now() - started).toBeLessThan(5000)
+    expect(drawing.states).toHaveLength(40)
+    expect(drawing.lines).toHaveLength(90)
+    expectClear(drawing)
+    // Most events are read from the drawing.
+    expect(labelsIn(drawing).length).toBeGreaterThan(60)
+  })
+
+  test('names what a transition waits for, and leaves out what leads nowhere', () => {
+    const { lines } = drawn({
+      states: [
+        state('a', [
+          { event: 'go', to: 'b' },
+          { event: '$else', to: 'b' },
+          { event: '$exception', to: 'b' },
+          { wait: 'duration:86400', to: 'b' },
+          { wait: 'duration:${patience}', to: 'b' },
+          { wait: 'date:2030-01-01', to: 'b' },
+          { to: 'b' },
+          { to: 'nowhere' },
+        ]),
+        state('b'),
+      ],
+    })
+    expect(lines.map(({ edge: { kind, label } }) => [kind, label])).toEqual([
+      ['event', 'go'],
+      ['else', 'any other'],
+      ['exception', 'exception'],
+      ['timed', 'after 1 d'],
+      ['timed', 'after ${patience} s'],
+      ['timed', 'at 2030-01-01'],
+      ['next', ''],
+    ])
+  })
+
+  test.each([
+    [{}],
+    [{ states: [] }],
+    [{ states: 'x' }],
+    [{ states: [1, null, { name: 5 }] }],
+    [{ states: Array.from({ length: MAX_DRAWN_STATES + 1 }, (_, index) => state(`s${index}`)) }],
+  ] as [JsonObject][])('is none of what has no states, or too many', (definition) => {
+    expect(drawingOf(definition)).toBeNull()
+  })
+
+  test('is made once for each definition', () => {
+    const drawings = new Drawings()
+    const one = drawings.of('hash', { states: [state('a')] })
+    expect(drawings.of('hash', {})).toBe(one)
+    expect(one?.states[0]).toMatchObject({ name: 'a', width: BOX_WIDTH, height: BOX_HEIGHT })
+  })
+})
+
+const names = fc.oneof(fc.string({ maxLength: 40 }), fc.string({ unit: 'binary', maxLength: 8 }))
+const graphs = fc
+  .uniqueArray(fc.oneof(names, fc.constantFrom('__proto__', 'constructor', 'x'.repeat(300))), {
+    minLength: 1,
+    maxLength: 9,
+  })
+  .chain((known) =>
+    fc.record({
+      isPlaced: fc.boolean(),
+      states: fc.tuple(
+        ...known.map((name) =>
+          fc.record({
+            name: fc.constant(name),
+            x: fc.integer({ min: -50, max: 900 }),
+            y: fc.integer({ min: -50, max: 600 }),
+            transitions: fc.array(
+              fc.record({ event: fc.oneof(names, fc.constantFrom('$else', '')), to: fc.constantFrom(...known) }),
+              { maxLength: 3 },
+            ),
+          }),
+        ),
+      ),
+    }),
+  )
+
+test('whatever the graph, lines cross no state, and labels overlap neither states nor each other', () => {
+  fc.assert(
+    fc.property(graphs, ({ isPlaced, states }) => {
+      const placed = states.map(({ x, y, ...rest }) => (isPlaced ? { ...rest, x, y } : rest))
+      expectClear(drawn({ states: placed }))
+    }),
+    { numRuns: Number(process.env['FUZZ_RUNS'] ?? 150) },
+  )
+}, 120_000)

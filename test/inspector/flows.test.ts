@@ -1,0 +1,175 @@
+// What people do on the pages, in a browser, with scripts and without.
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { cleanUp } from '../support/server.ts'
+import { openInspected, type Inspected } from './browser.ts'
+
+let inspected: Inspected
+beforeAll(async () => {
+  inspected = await openInspected(inject('program'))
+})
+afterAll(async () => {
+  await inspected?.close()
+  await cleanUp()
+})
+
+const idOf = (page: Page): number => Number(/contexts\/(\d+)/.exec(page.url())?.[1])
+
+describe.each([
+  { title: 'with scripts', javaScriptEnabled: true },
+  { title: 'without scripts', javaScriptEnabled: false },
+])('$title', ({ javaScriptEnabled }) => {
+  let page: Page
+  beforeAll(async () => {
+    page = await inspected.page({ javaScriptEnabled })
+    page.setDefaultTimeout(10_000)
+  })
+  afterEach(async () => {
+    await page.goto('about:blank')
+  })
+
+  const sentence = () => page.locator('.sentence').innerText()
+  const statusShown = () => page.locator('.head .status').innerText()
+
+  test('starts a service by its form, and sends it an event, a refused one first', async () => {
+    await page.goto('/')
+    expect(new URL(page.url()).pathname).toBe('/inspector')
+    await page.getByRole('link', { name: 'Approval', exact: true }).click()
+    const start = page.locator('form[action$="/start"]')
+    await start.getByLabel('amount').fill('0')
+    await start.getByLabel('lines').fill('[{"a": 1}, not JSON')
+    await start.getByLabel('level').selectOption('high')
+    await start.getByRole('button', { name: 'Start' }).click()
+    expect(await page.locator('#start-5-wrong').innerText()).toBe('must be JSON')
+    expect(await start.getByLabel('lines').inputValue()).toBe('[{"a": 1}, not JSON')
+    await start.getByLabel('lines').fill('[{"a": 1}]')
+    await start.getByRole('button', { name: 'Start' }).click()
+    expect(await start.locator('.wrong').allInnerTexts()).toEqual([
+      expect.stringContaining('required'),
+      expect.stringContaining('1'),
+    ])
+    expect(await start.getByLabel('amount').getAttribute('aria-invalid')).toBe('true')
+    await start.getByLabel('request').fill('a desk')
+    await start.getByLabel('amount').fill('7')
+    await start.getByLabel('urgent').selectOption('true')
+    await start.getByLabel('tags').fill('one, two')
+    await start.getByRole('button', { name: 'Start' }).click()
+
+    const id = idOf(page)
+    expect(await statusShown()).toBe('WAITING_UNTIL')
+    expect(await sentence()).toMatch(
+      /^Waits for approve or reject in WaitForDecision, since \d\d:\d\d:\d\d; gives up in (59 min|1 h)/,
+    )
+    const { input, tags } = await inspected.context(id)
+    expect(tags.toSorted()).toEqual(['one', 'two'])
+    expect(input.gloopProperties.map(({ name, value }) => [name, value])).toEqual(
+      expect.arrayContaining([
+        ['amount', 7],
+        ['urgent', true],
+        ['level', 'high'],
+        ['lines', [{ a: 1 }]],
+      ]),
+    )
+
+    const approve = page.locator('form', { has: page.getByRole('button', { name: 'Send approve' }) })
+    await approve.getByLabel('amount').fill('many')
+    const [refused] = await Promise.all([
+      page.waitForResponse((response) => response.request().method() === 'POST'),
+      approve.getByRole('button').click(),
+    ])
+    expect(refused.status()).toBe(422)
+    expect(await approve.getByLabel('amount').inputValue()).toBe('many')
+    const faults = await approve
+      .locator('[aria-invalid=true]')
+      .evaluateAll((fields) =>
+        fields.map((field) => [
+          field.getAttribute('name'),
+          document.getElementById(field.getAttribute('aria-describedby')?.split(' ').at(-1) ?? '')?.textContent,
+        ]),
+      )
+    expect(faults).toEqual([
+      ['input.by', expect.stringContaining('required')],
+      ['input.amount', 'must be a number'],
+    ])
+    expect((await inspected.context(id)).status).toBe('WAITING_UNTIL')
+
+    await approve.getByLabel('by').fill('Ada')
+    await approve.getByLabel('amount').fill('')
+    await approve.getByRole('button').click()
+    expect(await statusShown()).toBe('COMPLETED')
+    expect(await sentence()).toMatch(/^Completed in Approved at /)
+    expect(await page.locator('.line.taken title').allTextContents()).toEqual(['WaitForDecision → Approved: approve'])
+    expect((await inspected.context(id)).currentState).toBe('Approved')
+  })
+
+  test('finds one that failed, tells why and where, and shows its snapshot', async () => {
+    const id = await inspected.start('Failing', { message: 'no such carrier' })
+    await page.goto('/inspector/contexts')
+    const filters = page.getByRole('search', { name: 'Filters' })
+    await filters.getByLabel('status').selectOption('FAILED')
+    await filters.getByLabel('service').fill('Failing')
+    await filters.getByRole('button', { name: 'Filter' }).click()
+    expect(new URL(page.url()).searchParams.get('status')).toBe('FAILED')
+    await page.getByRole('link', { name: String(id), exact: true }).click()
+    expect(await sentence()).toMatch(/^Failed in Charge at [\d:]+: no such carrier \(functions\.ts:3:\d+\)$/)
+    await page.getByText('Where it failed').click()
+    expect(await page.locator('.head pre').innerText()).toMatch(/at inner \(functions\.ts:3:[^]*at .*functions\.ts:6:/)
+    await page.getByRole('link', { name: 'Snapshot' }).click()
+    expect(JSON.parse(await page.locator('[data-part=tab] pre').innerText())).toMatchObject({
+      value: expect.anything(),
+    })
+    await page.getByRole('link', { name: 'JSON', exact: true }).click()
+    expect(JSON.parse(await page.locator('[data-part=tab] pre').innerText())).toMatchObject({ id, status: 'FAILED' })
+  })
+
+  test('terminates those that were chosen, then all that match, and shows how far it is', async () => {
+    const tag = `many-${javaScriptEnabled}`
+    const ids = []
+    for (let count = 0; count < 6; count++) ids.push(await inspected.start('Approval', { request: 'x', team: tag }))
+    const statuses = async () => (await Promise.all(ids.map((id) => inspected.context(id)))).map(({ status }) => status)
+
+    await page.goto(`/inspector/contexts?tag=${tag}`)
+    for (const id of ids.slice(0, 2)) await page.getByLabel(`Choose ${id}`).check()
+    await page.getByRole('button', { name: 'Terminate …' }).click()
+    expect(await page.locator('form').getByText('2 contexts that you chose').count()).toBe(1)
+    expect(await page.getByText(`all 6 contexts that match: tag=${tag}`).count()).toBe(1)
+    expect(await statuses()).not.toContain('TERMINATED')
+    await page.getByRole('button', { name: 'Terminate them' }).click()
+    await page.getByRole('heading', { name: 'Terminate 2 contexts: done' }).waitFor()
+    expect(await page.getByText('2 dealt with, 2 changed, 0 could not be.').count()).toBe(1)
+    expect(await statuses()).toEqual([...Array(2).fill('TERMINATED'), ...Array(4).fill('WAITING_UNTIL')])
+
+    await page.goto(`/inspector/contexts?tag=${tag}`)
+    await page.getByRole('button', { name: 'Terminate …' }).click()
+    await page.getByRole('button', { name: 'Terminate them' }).click()
+    await page.getByRole('heading', { name: 'Terminate 4 contexts: done' }).waitFor()
+    expect(await statuses()).toEqual(Array(6).fill('TERMINATED'))
+  })
+
+  test('tags one, and terminates it after asking', async () => {
+    const id = await inspected.start('Approval', { request: 'x' })
+    await page.goto(`/inspector/contexts/${id}`)
+    await page.getByLabel('Tag', { exact: true }).fill('urgent & more')
+    await page.getByRole('button', { name: 'Add tag' }).click()
+    expect((await inspected.context(id)).tags).toContain('urgent & more')
+    await page.getByRole('link', { name: 'urgent & more' }).click()
+    await page.getByRole('link', { name: String(id), exact: true }).click()
+    await page.getByText('Terminate …').click()
+    await page.getByRole('button', { name: 'Terminate', exact: true }).click()
+    expect(await statusShown()).toBe('TERMINATED')
+    expect(await page.getByRole('heading', { name: 'It can take' }).count()).toBe(0)
+  })
+})
+
+test('a script keeps what is being typed, and lets keys lead', async () => {
+  const page = await inspected.page()
+  await page.goto('/inspector')
+  await page.keyboard.press('g')
+  await page.keyboard.press('c')
+  await page.waitForURL('**/inspector/contexts')
+  await page.keyboard.press('/')
+  await page.keyboard.type('1')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/inspector/contexts/1')
+  expect(await page.locator('time').first().getAttribute('title')).not.toMatch(/Z$/)
+})

@@ -1,0 +1,153 @@
+// The sentence that says why a context is where it is.
+import { describe, expect, test } from 'vitest'
+import type { ContextView } from '../../src/api/get-context.ts'
+import { Sentence } from '../../src/inspector/sentence.tsx'
+import { contextView } from '../http/support.ts'
+
+const NOW = Date.UTC(2026, 0, 2, 14, 30, 0)
+const view = (more: Partial<ContextView>): ContextView => ({
+  ...contextView(7),
+  currentState: 'S',
+  startedAt: NOW - 10_000,
+  updatedAt: NOW - 2000,
+  endedAt: null,
+  nextRun: null,
+  step: null,
+  parent: null,
+  child: null,
+  paused: false,
+  error: null,
+  ...more,
+})
+
+const unescaped = (text: string) =>
+  text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&')
+
+/** As it is read: without its markup. */
+function say(more: Partial<ContextView>, awaited: readonly string[] | null = null): string {
+  const text = String(Sentence({ context: view(more), awaited, since: NOW - 60_000, now: NOW }))
+  return unescaped(text.replaceAll(/<[^>]*>/g, ''))
+}
+
+const step = (more: object = {}) => ({
+  state: 'S',
+  kind: 'invokeCode' as const,
+  className: 'payments',
+  methodName: 'charge',
+  attempt: 1,
+  maxAttempts: 1,
+  startedAt: NOW - 3000,
+  timeoutAt: NOW + 57_000,
+  nextAttemptAt: null,
+  stepKey: 'k',
+  server: 'r',
+  lastError: null,
+  ...more,
+})
+
+const error = (more: object = {}) => ({ type: 'Error', message: 'no such carrier', state: 'S', ...more })
+
+describe('the sentence of', () => {
+  test.each<[title: string, Partial<ContextView>, readonly string[] | null, string]>([
+    ['WAITING', { status: 'WAITING' }, ['approve', 'reject'], 'Waits for approve or reject in S, since 14:29:00.'],
+    ['one event', { status: 'WAITING' }, ['approve'], 'Waits for approve in S, since 14:29:00.'],
+    ['three', { status: 'WAITING' }, ['a', 'b', 'c'], 'Waits for a, b or c in S, since 14:29:00.'],
+    [
+      'many',
+      { status: 'WAITING' },
+      ['a', 'b', 'c', 'd', 'e', 'f'],
+      'Waits for a, b, c, d or 2 more in S, since 14:29:00.',
+    ],
+    ['events that are not known', { status: 'WAITING' }, null, 'Waits for an event in S, since 14:29:00.'],
+    [
+      'WAITING_UNTIL with events',
+      { status: 'WAITING_UNTIL', nextRun: NOW + 85_260_000 },
+      ['approve'],
+      'Waits for approve in S, since 14:29:00; gives up in 23 h 41 min.',
+    ],
+    [
+      'WAITING_UNTIL without events',
+      { status: 'WAITING_UNTIL', nextRun: NOW + 4000 },
+      [],
+      'Waits in S until a time: goes on in 4 s.',
+    ],
+    [
+      'RUNNING a function',
+      { status: 'RUNNING', step: step() },
+      null,
+      'Runs payments.charge in S, since 14:29:57; times out in 57 s.',
+    ],
+    [
+      'RUNNING again',
+      {
+        status: 'RUNNING',
+        step: step({
+          attempt: 3,
+          maxAttempts: 5,
+          startedAt: null,
+          timeoutAt: null,
+          nextAttemptAt: NOW + 4000,
+          lastError: { type: 'Error', message: 'ECONNREFUSED', at: NOW - 12_000, stack: '' },
+        }),
+      },
+      null,
+      'Will try payments.charge again in S, attempt 3 of 5; the last failed 12 s ago: ECONNREFUSED; tries again in 4 s.',
+    ],
+    [
+      'RUNNING without a slot',
+      { status: 'RUNNING', step: step({ startedAt: null, timeoutAt: null, kind: 'script' }) },
+      null,
+      'Waits for a free slot for its script in S.',
+    ],
+    [
+      'a child',
+      { status: 'RUNNING', child: { contextId: 812, fluxName: 'Payment', state: 'open' } },
+      null,
+      'Waits in S for its child Payment 812, which is in open.',
+    ],
+    ['RUNNING', { status: 'RUNNING' }, null, 'Is about to go on in S.'],
+    ['COMPLETED', { status: 'COMPLETED', endedAt: NOW }, null, 'Completed in S at 14:30:00, after 10 s.'],
+    ['TERMINATED', { status: 'TERMINATED', endedAt: NOW }, null, 'Terminated in S at 14:30:00.'],
+    ['TERMINATED long ago', { status: 'TERMINATED' }, null, 'Terminated in S at 14:29:58.'],
+    [
+      'FAILED',
+      {
+        status: 'FAILED',
+        endedAt: NOW,
+        error: error({ stack: 'Error: no such carrier\n    at inner (lib/shipping.ts:14:9)\n    at x (y.ts:1:1)' }),
+      } as Partial<ContextView>,
+      null,
+      'Failed in S at 14:30:00: no such carrier (lib/shipping.ts:14:9)',
+    ],
+    ['FAILED without a reason', { status: 'FAILED', endedAt: NOW }, null, 'Failed in S at 14:30:00'],
+    [
+      'FAILED without a message',
+      { status: 'FAILED', endedAt: NOW, error: error({ message: '' }) } as Partial<ContextView>,
+      null,
+      'Failed in S at 14:30:00: Error',
+    ],
+    ['what is paused', { status: 'WAITING', paused: true }, ['go'], 'Paused. Waits for go in S, since 14:29:00.'],
+  ])('%s', (_title, more, awaited, text) => {
+    expect(say(more, awaited)).toBe(text)
+  })
+
+  test('anything is text, and of an endless message only the beginning', () => {
+    const hostile = '<script>alert(1)</script>"\'&'
+    const more = {
+      status: 'FAILED',
+      currentState: hostile,
+      error: error({ message: hostile.repeat(100) }),
+    } as Partial<ContextView>
+    const text = String(Sentence({ context: view(more), awaited: [hostile], since: NOW, now: NOW }))
+    expect(text).not.toContain('<script>')
+    expect(text.length).toBeLessThan(2000)
+    expect(say({ status: 'WAITING', currentState: hostile }, [hostile])).toBe(
+      `Waits for ${hostile} in ${hostile}, since 14:29:00.`,
+    )
+  })
+})
