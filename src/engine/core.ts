@@ -108,7 +108,7 @@ export class EngineCore {
     this.storeId = storeIdOf(store)
     this.ends = endWebhooksOf(given, this.storeId)
     this.steps = stepsOf(this)
-    this.shown = new ShownContexts({ ...this, store, catalog, log, now: clock.now })
+    this.shown = new ShownContexts({ ...this, store, catalog, log, now: () => clock.now() })
     this.cancels = new Cancels({ loader: this.loader, steps: this.steps, log })
     others?.feed.onNotified((id) => void this.cancels.check(id))
     this.recovery = new Recovery({ ...this, store, log })

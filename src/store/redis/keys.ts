@@ -74,4 +74,11 @@ local ids = root .. 'ids'
 local issuer = root .. 'giver'
 -- String: to which writer ids were issued last, and since when to no other, 'writer:milliseconds'.
 local taker = root .. 'taker'
+-- Stream: the moves of the namespace, under a prefix of its own.
+local moves_feed = root .. 's'
+-- String: where the feed began; absent while nobody reads it.
+local moves_begin = root .. 'on'
+-- Hash: the last version of each context that was appended lately, and the hash before it.
+local moves_versions = root .. 'v'
+local moves_earlier = root .. 'w'
 `

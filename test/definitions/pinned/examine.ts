@@ -60,8 +60,11 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
 }
 
 /** Into how many commits a change is parted isn't what is held here, nor are the texts of answers. */
-/** Version 0.1 had no keys. */
-const withoutVersion = (view: ContextView): unknown => ({ ...view, version: undefined, key: undefined })
+/** Fields that version 0.1 did not have. */
+const LATER = ['version', 'key', 'parent', 'child', 'lastEvent', 'pending', 'forkedFrom', 'paused']
+
+const withoutVersion = (view: ContextView): unknown =>
+  Object.fromEntries(Object.entries(view).filter(([name]) => !LATER.includes(name)))
 
 /** What came, or why it was refused. */
 async function orFailure(call: Promise<unknown>): Promise<unknown> {

@@ -3,7 +3,8 @@
 --
 -- Keys  owners
 --
--- Returns {now, id, last heartbeat, id, last heartbeat, …}, in milliseconds; 1,000 servers at most
+-- Returns
+--   {now, id, beat…}  milliseconds; then the id and the last heartbeat of each server, 1,000 servers at most
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = redis.call('ZREVRANGE', owners, 0, 999, 'WITHSCORES')
