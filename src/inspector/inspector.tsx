@@ -46,6 +46,7 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
     if (c.req.path === '/inspector/') return c.redirect('/inspector', 302)
     await next()
     if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store')
+    return undefined
   })
   addAssets(app)
   addLogIn(app, pages, sessions)

@@ -49,7 +49,7 @@ function placed(points: readonly Point[], text: string, areas: readonly Area[]):
   for (const most of [characters, 16, 10, 7, MIN_CHARACTERS]) {
     if (most > characters) continue
     for (const piece of ordered) {
-      const label = placedOn(piece, cut(text, most), areas)
+      const label = placedOn(piece, cutText(text, most), areas)
       if (label) return label
     }
   }
@@ -93,7 +93,7 @@ const overlap = (one: Area, other: Area): boolean =>
   other.y < one.y + one.height
 
 /** By characters as people see them. */
-export function cut(text: string, most: number): string {
+export function cutText(text: string, most: number): string {
   const characters = [...text]
   return characters.length <= most ? text : `${characters.slice(0, Math.max(1, most - 1)).join('')}…`
 }

@@ -1,6 +1,6 @@
 // inspector/diagram: the drawing as SVG. Classes say what a piece means; the style sheet says how it looks.
 import type { Child, FC } from 'hono/jsx'
-import { cut } from './labels.ts'
+import { cutText } from './labels.ts'
 import type { DrawnLine, DrawnState, Drawing } from './drawing.ts'
 import type { StateKind } from './graph.ts'
 import type { Point } from './route.ts'
@@ -87,7 +87,7 @@ const State: FC<{ readonly drawn: DrawnState; readonly marks: Marks; readonly mo
       <rect x={x} y={y} width={width} height={height} rx={state.isEnd ? height / 2 : 6} />
       <path class="kind" d={KINDS[state.kind]} transform={`translate(${x + 10} ${y + height / 2 - 7})`} />
       <text x={x + 32} y={textY} class="name">
-        {cut(state.title, TITLE_CHARACTERS)}
+        {cutText(state.title, TITLE_CHARACTERS)}
       </text>
       {second !== '' && (
         <text x={x + 32} y={y + height / 2 + 13} class="calls">
