@@ -30,7 +30,9 @@ export function labelsOf(
   boxes: readonly Box[],
   lines: readonly { readonly points: readonly Point[]; readonly text: string }[],
 ): readonly (Label | null)[] {
-  const areas: Area[] = [...boxes]
+  // At the right upper corner of a state is how many are there, or the ring of the time that is left.
+  const corners = boxes.map(({ x, y, width }) => ({ x: x + width - 20, y: y - 20, width: 36, height: 36 }))
+  const areas: Area[] = [...boxes, ...corners]
   return lines.map(({ points, text }) => {
     const label = text === '' ? null : placed(points, text, areas)
     if (label) areas.push(areaOf(label))

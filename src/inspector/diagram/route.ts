@@ -106,11 +106,12 @@ class Router {
   }
 
   #begin(source: Box, target: Box): void {
-    // A line of a state to itself leaves at the right and comes back from above or below, so that it is seen.
+    // A line of a state to itself leaves at the right and comes back from below, so that it and its label are seen.
     const isLoop = source === target
+    const middle = target.x + target.width / 2
     this.#goals = new Map()
     this.#starts = new Map()
-    for (const port of portsOf(target, 'in').filter(({ dy }) => !isLoop || dy !== 0)) {
+    for (const port of portsOf(target, 'in').filter(({ x, dy }) => !isLoop || (dy > 0 && x <= middle))) {
       const crossing = this.#lanes.crossingOf(port)
       const known = this.#goals.get(crossing)
       if (!known || this.#costOf(port) < this.#costOf(known)) this.#goals.set(crossing, port)
