@@ -158,7 +158,20 @@ describe.each([
   })
 })
 
-test('a script keeps what is being typed, and lets keys lead', async () => {
+test('on a phone the diagram begins at the present state', async () => {
+  const page = await inspected.page({ viewport: { width: 390, height: 844 } })
+  const id = await inspected.start('Approval', { request: 'x' })
+  await inspected.post(`/flux-api/event?contextId=${id}`, { event: 'approve', input: { by: 'Ada' } })
+  await page.goto(`/inspector/contexts/${id}`)
+  const [state, frame] = [page.locator('.diagram .here'), page.locator('.diagram')]
+  await expect.poll(() => frame.evaluate(({ scrollLeft }) => scrollLeft)).toBeGreaterThan(0)
+  const [inner, outer] = [await state.boundingBox(), await frame.boundingBox()]
+  const [left, right] = [inner?.x ?? 0, (inner?.x ?? 0) + (inner?.width ?? 0)]
+  expect(left).toBeGreaterThanOrEqual(outer?.x ?? 0)
+  expect(right).toBeLessThanOrEqual((outer?.x ?? 0) + (outer?.width ?? 0))
+})
+
+test('keys lead to pages, and times are told in the zone of the reader', async () => {
   const page = await inspected.page()
   await page.goto('/inspector')
   await page.keyboard.press('g')
