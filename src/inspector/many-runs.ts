@@ -9,13 +9,13 @@ export const DEEDS = ['terminate', 'tag', 'untag', 'event'] as const
 export type Deed = (typeof DEEDS)[number]
 
 /** Whom it is about: some ids, or all that match. */
-export type Chosen = { readonly ids: readonly number[] } | { readonly filter: Omit<CountRequest, 'by'> }
+export type ChosenContexts = { readonly ids: readonly number[] } | { readonly filter: Omit<CountRequest, 'by'> }
 
 export interface ManyRequest {
   readonly deed: Deed
   /** The tag, or the name of the event; empty for others. */
   readonly with: string
-  readonly chosen: Chosen
+  readonly chosen: ChosenContexts
   /** How many there are, about. */
   readonly matched: number
 }
@@ -103,7 +103,7 @@ export class ManyRuns {
 }
 
 /** Those of a filter as they are when the list comes to them, up to the newest at the beginning. */
-async function* idsOf(api: FluxApi, chosen: Chosen): AsyncIterable<readonly number[]> {
+async function* idsOf(api: FluxApi, chosen: ChosenContexts): AsyncIterable<readonly number[]> {
   if ('ids' in chosen) {
     yield chosen.ids
     return

@@ -2,7 +2,7 @@
 import type { Child, FC } from 'hono/jsx'
 import type { ContextView } from '../api/get-context.ts'
 import { contextHref } from './parts/links.ts'
-import { Clock, durationText, When } from './parts/time.tsx'
+import { ClockTime, durationText, When } from './parts/time.tsx'
 
 export interface Situation {
   readonly context: ContextView
@@ -31,14 +31,14 @@ function sayOf(situation: Situation): Child {
   if (status === 'COMPLETED')
     return (
       <>
-        Completed in {state} at <Clock at={context.endedAt ?? context.updatedAt} />, after{' '}
+        Completed in {state} at <ClockTime at={context.endedAt ?? context.updatedAt} />, after{' '}
         {durationText((context.endedAt ?? context.updatedAt) - context.startedAt)}.
       </>
     )
   if (status === 'TERMINATED')
     return (
       <>
-        Terminated in {state} at <Clock at={context.endedAt ?? context.updatedAt} />.
+        Terminated in {state} at <ClockTime at={context.endedAt ?? context.updatedAt} />.
       </>
     )
   if (status === 'FAILED') return failed(context)
@@ -68,7 +68,7 @@ function failed({ error, currentState, endedAt, updatedAt }: ContextView): Child
   const place = error?.stack?.match(/\(([^()\n]{1,200}:\d{1,7}:\d{1,7})\)/)?.[1]
   return (
     <>
-      Failed in <b>{currentState}</b> at <Clock at={endedAt ?? updatedAt} />
+      Failed in <b>{currentState}</b> at <ClockTime at={endedAt ?? updatedAt} />
       {error && (
         <>
           : <code>{shortened(error.message || error.type)}</code>
@@ -82,7 +82,7 @@ function failed({ error, currentState, endedAt, updatedAt }: ContextView): Child
 const Waiting: FC<Situation> = ({ context, awaited, since, now }) => (
   <>
     Waits for {awaited === null || awaited.length === 0 ? 'an event' : named(awaited)} in <b>{context.currentState}</b>,
-    since <Clock at={since} />
+    since <ClockTime at={since} />
     {context.nextRun !== null && (
       <>
         ; gives up <When at={context.nextRun} now={now} />
@@ -124,7 +124,7 @@ const Running: FC<{
       {maxAttempts > 1 && `, attempt ${attempt} of ${maxAttempts}`}
       {startedAt !== null && (
         <>
-          , since <Clock at={startedAt} />
+          , since <ClockTime at={startedAt} />
         </>
       )}
       {lastError && (

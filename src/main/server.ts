@@ -116,12 +116,7 @@ async function start(parts: Start): Promise<Server> {
   const { catalog, runner, report } = parts.services
   const front: Front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
   const about = await readAbout()
-  const tokens = await openTokens({
-    file: settings.tokens,
-    now: systemClock.now,
-    onError: ({ message }) =>
-      log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
-  })
+  const tokens = await openTokens(tokensOptions(settings, log))
   opened.tokens = tokens
   const metrics = metricsOf(parts, about.version)
   // The server listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
@@ -218,6 +213,13 @@ const metricsOf = ({ settings, opened }: Start, version: string) =>
     version,
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
+
+const tokensOptions = (settings: Settings, log: Log) => ({
+  file: settings.tokens,
+  now: systemClock.now,
+  onError: ({ message }: Error) =>
+    log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
+})
 
 const listenOptions = (settings: Settings, log: Log) => ({
   host: settings.host,

@@ -48,12 +48,12 @@ export async function openInspected(program: string): Promise<Inspected> {
     },
     async start(fluxName, input = {}, tags = []) {
       const response = await post('/flux-api/own/execute', { fluxName, input, tags })
-      const { contextId }: { contextId: number } = await response.json()
+      const { contextId }: { contextId: number } = JSON.parse(await response.text())
       return contextId
     },
     async context(id) {
       const response = await fetch(`${url}/flux-api/context?contextId=${id}`)
-      const view: ContextView = await response.json()
+      const view: ContextView = JSON.parse(await response.text())
       return view
     },
     async close() {

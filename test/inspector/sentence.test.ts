@@ -50,7 +50,14 @@ const step = (more: object = {}) => ({
   ...more,
 })
 
-const error = (more: object = {}) => ({ type: 'Error', message: 'no such carrier', state: 'S', ...more })
+const error = (more: Partial<NonNullable<ContextView['error']>> = {}): NonNullable<ContextView['error']> => ({
+  type: 'Error',
+  message: 'no such carrier',
+  className: 'shipping',
+  realException: null,
+  fluxStackTrace: [],
+  ...more,
+})
 
 describe('the sentence of', () => {
   test.each<[title: string, Partial<ContextView>, readonly string[] | null, string]>([
@@ -120,14 +127,14 @@ describe('the sentence of', () => {
         status: 'FAILED',
         endedAt: NOW,
         error: error({ stack: 'Error: no such carrier\n    at inner (lib/shipping.ts:14:9)\n    at x (y.ts:1:1)' }),
-      } as Partial<ContextView>,
+      },
       null,
       'Failed in S at 14:30:00: no such carrier (lib/shipping.ts:14:9)',
     ],
     ['FAILED without a reason', { status: 'FAILED', endedAt: NOW }, null, 'Failed in S at 14:30:00'],
     [
       'FAILED without a message',
-      { status: 'FAILED', endedAt: NOW, error: error({ message: '' }) } as Partial<ContextView>,
+      { status: 'FAILED', endedAt: NOW, error: error({ message: '' }) },
       null,
       'Failed in S at 14:30:00: Error',
     ],
@@ -138,11 +145,11 @@ describe('the sentence of', () => {
 
   test('anything is text, and of an endless message only the beginning', () => {
     const hostile = '<script>alert(1)</script>"\'&'
-    const more = {
+    const more: Partial<ContextView> = {
       status: 'FAILED',
       currentState: hostile,
       error: error({ message: hostile.repeat(100) }),
-    } as Partial<ContextView>
+    }
     const text = String(Sentence({ context: view(more), awaited: [hostile], since: NOW, now: NOW }))
     expect(text).not.toContain('<script>')
     expect(text.length).toBeLessThan(2000)

@@ -184,8 +184,8 @@ document.addEventListener('keydown', (event) => {
 begin()
 const here = document.querySelector('.diagram .here')
 const frame = here?.closest('.diagram')
-if (frame && frame.scrollWidth > frame.clientWidth) {
-  const box = here.getBBox()
-  frame.scrollLeft = box.x + box.width / 2 - frame.clientWidth / 2
-  frame.scrollTop = box.y + box.height / 2 - frame.clientHeight / 2
+if (frame) {
+  const [box, outer] = [here.getBoundingClientRect(), frame.getBoundingClientRect()]
+  frame.scrollLeft += box.left + box.width / 2 - outer.left - frame.clientWidth / 2
+  frame.scrollTop += box.top + box.height / 2 - outer.top - frame.clientHeight / 2
 }

@@ -51,6 +51,7 @@ export function drawingOf(definition: JsonObject): Drawing | null {
   if (states.length === 0 || states.length > MAX_DRAWN_STATES || edges.length > MAX_DRAWN_EDGES) return null
   const boxes = boxesOf(graph)
   const routes = routesOf(boxes, edges)
+  if (!routes) return null
   const labels = labelsOf(
     boxes,
     edges.map(({ label }, index) => ({ points: routes[index] ?? [], text: label })),

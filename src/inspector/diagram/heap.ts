@@ -1,45 +1,58 @@
-// inspector/diagram: a queue that gives the item of the lowest rank first.
-export interface Ranked<T> {
-  readonly item: T
-  readonly rank: number
-}
+// inspector/diagram: a queue of numbers that gives the one of the lowest rank first.
+/** A binary heap. */
+export class Heap {
+  readonly #items: number[] = []
+  readonly #ranks: number[] = []
 
-/** A binary heap: the lowest rank comes first. */
-export class Heap<T> {
-  readonly #items: Ranked<T>[] = []
+  /** Of the first; Infinity when it is empty. */
+  get rank(): number {
+    return this.#ranks[0] ?? Infinity
+  }
 
-  push(item: Ranked<T>): void {
+  clear(): void {
+    this.#items.length = 0
+    this.#ranks.length = 0
+  }
+
+  push(item: number, rank: number): void {
     const items = this.#items
+    const ranks = this.#ranks
     let at = items.push(item) - 1
+    ranks.push(rank)
     while (at > 0) {
       const parent = (at - 1) >> 1
-      const above = items[parent]
-      if (!above || above.rank <= item.rank) break
-      items[at] = above
+      const above = ranks[parent] ?? 0
+      if (above <= rank) break
+      items[at] = items[parent] ?? 0
+      ranks[at] = above
       at = parent
     }
     items[at] = item
+    ranks[at] = rank
   }
 
-  pop(): Ranked<T> | null {
+  /** null: it is empty. */
+  pop(): number | null {
     const items = this.#items
-    const [top] = items
-    const last = items.pop()
-    if (!top || !last) return null
-    if (items.length === 0) return top
+    const ranks = this.#ranks
+    const top = items[0]
+    const item = items.pop()
+    const rank = ranks.pop()
+    if (top === undefined || item === undefined || rank === undefined) return null
+    const size = items.length
+    if (size === 0) return top
     let at = 0
     for (;;) {
-      const child = this.#lower(at * 2 + 1, at * 2 + 2)
-      const below = items[child]
-      if (!below || below.rank >= last.rank) break
-      items[at] = below
+      let child = at * 2 + 1
+      if (child + 1 < size && (ranks[child + 1] ?? 0) < (ranks[child] ?? 0)) child += 1
+      const below = child < size ? (ranks[child] ?? Infinity) : Infinity
+      if (below >= rank) break
+      items[at] = items[child] ?? 0
+      ranks[at] = below
       at = child
     }
-    items[at] = last
+    items[at] = item
+    ranks[at] = rank
     return top
-  }
-
-  #lower(left: number, right: number): number {
-    return (this.#items[right]?.rank ?? Infinity) < (this.#items[left]?.rank ?? Infinity) ? right : left
   }
 }

@@ -30,7 +30,9 @@ export function labelsOf(
   boxes: readonly Box[],
   lines: readonly { readonly points: readonly Point[]; readonly text: string }[],
 ): readonly (Label | null)[] {
-  const areas: Area[] = [...boxes]
+  // At the right upper corner of a state is how many are there, or the ring of the time that is left.
+  const corners = boxes.map(({ x, y, width }) => ({ x: x + width - 20, y: y - 20, width: 36, height: 36 }))
+  const areas: Area[] = [...boxes, ...corners]
   return lines.map(({ points, text }) => {
     const label = text === '' ? null : placed(points, text, areas)
     if (label) areas.push(areaOf(label))
@@ -49,7 +51,7 @@ function placed(points: readonly Point[], text: string, areas: readonly Area[]):
   for (const most of [characters, 16, 10, 7, MIN_CHARACTERS]) {
     if (most > characters) continue
     for (const piece of ordered) {
-      const label = placedOn(piece, cut(text, most), areas)
+      const label = placedOn(piece, cutText(text, most), areas)
       if (label) return label
     }
   }
@@ -93,7 +95,7 @@ const overlap = (one: Area, other: Area): boolean =>
   other.y < one.y + one.height
 
 /** By characters as people see them. */
-export function cut(text: string, most: number): string {
+export function cutText(text: string, most: number): string {
   const characters = [...text]
   return characters.length <= most ? text : `${characters.slice(0, Math.max(1, most - 1)).join('')}…`
 }

@@ -38,7 +38,7 @@ export function portsOf(box: Box, end: 'out' | 'in'): readonly Port[] {
   return ports
 }
 
-export class Lanes {
+export class LaneGrid {
   readonly xs: readonly number[]
   readonly ys: readonly number[]
   readonly #isBlocked: Uint8Array

@@ -1,7 +1,7 @@
 // inspector/diagram: where the states lie. Their own places are kept, spread so that nothing overlaps and labels have
 // room; where places are missing, dagre lays the states out.
 import { graphlib, layout } from '@dagrejs/dagre'
-import type { Graph, GraphState } from './graph.ts'
+import type { Graph, GraphEdge, GraphState } from './graph.ts'
 
 export interface Box {
   readonly name: string
@@ -18,6 +18,8 @@ export const BOX_HEIGHT = 44
 const GAP = { x: 104, y: 48 }
 /** Around the drawing. */
 export const MARGIN = 40
+/** A larger graph is laid out by fewer of its edges. */
+const MAX_LAID_OUT_EDGES = 60
 /** A drawing is never spread more. */
 const MAX_SPREAD = 6
 
@@ -42,6 +44,37 @@ export function boxesOf(graph: Graph): readonly Box[] {
   })
 }
 
+/**
+ * The edges that the layout knows. The time it takes grows with the lengths of edges, so those of a large graph are the
+ * ones that lead one step further from the start.
+ */
+function leadingEdges({ states, edges, start }: Graph): readonly GraphEdge[] {
+  const others = edges.filter(({ from, to }) => from !== to)
+  if (others.length <= MAX_LAID_OUT_EDGES) return others
+  const depths = depthsOf({ states, edges: others, start })
+  return others.filter(({ from, to }) => (depths.get(to) ?? 0) - (depths.get(from) ?? 0) === 1)
+}
+
+/** Steps from the start. Exceptions count only where nothing else leads to. */
+function depthsOf({ states, edges, start }: Graph): ReadonlyMap<string, number> {
+  const next = new Map<string, GraphEdge[]>(states.map(({ name }) => [name, []]))
+  for (const edge of edges) next.get(edge.from)?.push(edge)
+  const depths = new Map<string, number>()
+  for (const root of [...(start === null ? [] : [start]), ...states.map(({ name }) => name)]) {
+    if (depths.has(root)) continue
+    depths.set(root, 0)
+    const queue = [root]
+    for (const withExceptions of [false, true])
+      for (const name of queue)
+        for (const { to, kind } of next.get(name) ?? []) {
+          if (depths.has(to) || (kind === 'exception' && !withExceptions)) continue
+          depths.set(to, (depths.get(name) ?? 0) + 1)
+          queue.push(to)
+        }
+  }
+  return depths
+}
+
 /** null: two states lie so close together that they can't be spread. */
 function spread(places: readonly Point[]): readonly Point[] | null {
   let [minX, minY] = [Infinity, Infinity]
@@ -60,15 +93,15 @@ function spread(places: readonly Point[]): readonly Point[] | null {
   return places.map(({ x, y }) => ({ x: x * scaleX, y: y * scaleY }))
 }
 
-function laidOut({ states, edges }: Graph): readonly Point[] {
-  const graph = new graphlib.Graph({ multigraph: true })
+function laidOut({ states, edges, start }: Graph): readonly Point[] {
+  const graph = new graphlib.Graph()
   graph.setGraph({ rankdir: 'LR', nodesep: GAP.y, ranksep: GAP.x, edgesep: 20 })
   graph.setDefaultEdgeLabel(() => ({}))
   // Names may be any text, so nodes are known by their numbers.
   const numbers = new Map(states.map(({ name }, index) => [name, String(index)]))
   for (const index of states.keys()) graph.setNode(String(index), { width: BOX_WIDTH, height: BOX_HEIGHT })
-  for (const [index, { from, to }] of edges.entries())
-    graph.setEdge(numbers.get(from) ?? '', numbers.get(to) ?? '', { minlen: 1 }, String(index))
+  for (const { from, to } of leadingEdges({ states, edges, start }))
+    graph.setEdge(numbers.get(from) ?? '', numbers.get(to) ?? '', { minlen: 1 })
   layout(graph)
   return states.map((_state: GraphState, index) => {
     const { x = 0, y = 0 } = graph.node(String(index))

@@ -2,7 +2,7 @@
 // beside other lines (A* on the lanes).
 import type { Box } from './layout.ts'
 import { Heap } from './heap.ts'
-import { Lanes, portsOf, type Port } from './lanes.ts'
+import { LaneGrid, portsOf, type Port } from './lanes.ts'
 
 export interface Point {
   readonly x: number
@@ -17,15 +17,19 @@ export interface Way {
 /** Pixels that a corner, and a piece that another line takes, are worth. */
 const CORNER_COST = 40
 const TAKEN_COST = 120
-/** A drawing with more crossings of lanes than this has straight lines. */
-const MAX_CROSSINGS = 120_000
+/** What is left of the way counts more than it is long: far fewer crossings are looked at, and ways stay good. */
+const HASTE = 2
+/** A drawing with more crossings of lanes than this is not routed. */
+const MAX_CROSSINGS = 500_000
+/** Crossings that are looked at for all lines together, about half a second. */
+const MAX_STEPS = 1_500_000
 
-/** The corners of each line, in the order of the connections. */
-export function routesOf(boxes: readonly Box[], connections: readonly Way[]): readonly (readonly Point[])[] {
+/** The corners of each line, in the order of the connections; null: there are too many states and lines. */
+export function routesOf(boxes: readonly Box[], connections: readonly Way[]): readonly (readonly Point[])[] | null {
   const named = new Map(boxes.map((box) => [box.name, box]))
-  const lanes = new Lanes(boxes)
-  const isSmall = lanes.xs.length * lanes.ys.length <= MAX_CROSSINGS
-  const used = new Map<string, number>()
+  const lanes = new LaneGrid(boxes)
+  if (lanes.xs.length * lanes.ys.length > MAX_CROSSINGS) return null
+  const router = new Router(lanes)
   const routes = new Map<number, readonly Point[]>()
   // Short ones first, since these have less room for a detour.
   const order = [...connections.entries()].toSorted(
@@ -34,8 +38,9 @@ export function routesOf(boxes: readonly Box[], connections: readonly Way[]): re
   for (const [index, { from, to }] of order) {
     const [source, target] = [named.get(from), named.get(to)]
     if (!source || !target) continue
-    const found = isSmall ? new Search(lanes, source, target, used).run() : null
-    routes.set(index, found ?? straight(source, target))
+    const found = router.route(source, target)
+    if (!found) return null
+    routes.set(index, found)
   }
   return connections.map((_connection, index) => routes.get(index) ?? [])
 }
@@ -45,61 +50,54 @@ const distance = (named: ReadonlyMap<string, Box>, { from, to }: Way): number =>
   return source && target ? Math.abs(source.x - target.x) + Math.abs(source.y - target.y) : 0
 }
 
-const straight = (source: Box, target: Box): readonly Point[] => [
-  { x: source.x + source.width, y: source.y + source.height / 2 },
-  { x: target.x, y: target.y + target.height / 2 },
-]
+/** How a line comes to a crossing: along a row, or along a column. */
+const ROW = 0
+const COLUMN = 1
 
-/** How a line comes to a crossing: 0 at its port, 1 along a row, 2 along a column. */
-type Heading = 0 | 1 | 2
+/** What is known of a crossing and a heading is kept under their number: `crossing * 2 + heading`. */
+class Router {
+  readonly #lanes: LaneGrid
+  /** How many lines use a port. */
+  readonly #used = new Map<string, number>()
+  readonly #costs: Float64Array
+  readonly #before: Int32Array
+  /** The line of which cost and step before are, and of which it is done. */
+  readonly #known: Int32Array
+  readonly #done: Int32Array
+  readonly #open = new Heap()
+  #goals = new Map<number, Port>()
+  #starts = new Map<number, Port>()
+  #target: Box | null = null
+  #line = 0
+  #steps = 0
 
-interface Step {
-  readonly crossing: number
-  readonly heading: Heading
-  readonly cost: number
-  readonly before: Step | null
-  /** Of the line, at its first crossing. */
-  readonly port: Port
-}
-
-class Search {
-  readonly #lanes: Lanes
-  readonly #goals = new Map<number, Port>()
-  readonly #starts: readonly Port[]
-  readonly #used: Map<string, number>
-  readonly #target: Box
-  /** Least cost so far of each crossing and heading. */
-  readonly #costs = new Map<number, number>()
-  readonly #open = new Heap<Step>()
-
-  constructor(lanes: Lanes, source: Box, target: Box, used: Map<string, number>) {
+  constructor(lanes: LaneGrid) {
     this.#lanes = lanes
-    this.#used = used
-    this.#target = target
-    // A line of a state to itself leaves at the right and comes back from above or below, so that it is seen.
-    const isLoop = source === target
-    this.#starts = portsOf(source, 'out').filter(({ dx }) => !isLoop || dx === 1)
-    for (const port of portsOf(target, 'in').filter(({ dy }) => !isLoop || dy !== 0)) {
-      const crossing = lanes.crossingOf(port)
-      const known = this.#goals.get(crossing)
-      if (!known || this.#costOf(port) < this.#costOf(known)) this.#goals.set(crossing, port)
-    }
+    const size = lanes.xs.length * lanes.ys.length * 2
+    this.#costs = new Float64Array(size)
+    this.#before = new Int32Array(size)
+    this.#known = new Int32Array(size)
+    this.#done = new Int32Array(size)
   }
 
-  run(): readonly Point[] | null {
-    for (const port of this.#starts) {
-      const heading: Heading = port.dx === 0 ? 2 : 1
-      this.#offer({ crossing: this.#lanes.crossingOf(port), heading, cost: this.#costOf(port), before: null, port })
-    }
-    let best: { readonly step: Step; readonly port: Port; readonly cost: number } | null = null
+  /** null: there is none, or all lines together took too many steps. */
+  route(source: Box, target: Box): readonly Point[] | null {
+    this.#line += 1
+    this.#target = target
+    this.#open.clear()
+    this.#begin(source, target)
+    let best: { readonly step: number; readonly port: Port; readonly cost: number } | null = null
     for (;;) {
-      const next = this.#open.pop()
-      if (next === null || (best !== null && next.rank >= best.cost)) break
-      const { item: step } = next
-      const port = this.#goals.get(step.crossing)
+      if (best !== null && this.#open.rank >= best.cost) break
+      const step = this.#open.pop()
+      if (step === null) break
+      if (this.#done[step] === this.#line) continue
+      this.#done[step] = this.#line
+      if (++this.#steps > MAX_STEPS) return null
+      const port = this.#goals.get(step >> 1)
       if (port) {
-        const turns = step.heading === (port.dx === 0 ? 2 : 1) ? 0 : CORNER_COST
-        const cost = step.cost + this.#costOf(port) + turns
+        const corner = (step & 1) === (port.dx === 0 ? COLUMN : ROW) ? 0 : CORNER_COST
+        const cost = (this.#costs[step] ?? 0) + this.#costOf(port) + corner
         if (best === null || cost < best.cost) best = { step, port, cost }
       }
       this.#go(step)
@@ -107,48 +105,60 @@ class Search {
     return best && this.#keep(best.step, best.port)
   }
 
+  #begin(source: Box, target: Box): void {
+    // A line of a state to itself leaves at the right and comes back from below, so that it and its label are seen.
+    const isLoop = source === target
+    const middle = target.x + target.width / 2
+    this.#goals = new Map()
+    this.#starts = new Map()
+    for (const port of portsOf(target, 'in').filter(({ x, dy }) => !isLoop || (dy > 0 && x <= middle))) {
+      const crossing = this.#lanes.crossingOf(port)
+      const known = this.#goals.get(crossing)
+      if (!known || this.#costOf(port) < this.#costOf(known)) this.#goals.set(crossing, port)
+    }
+    for (const port of portsOf(source, 'out').filter(({ dx }) => !isLoop || dx === 1)) {
+      const step = this.#lanes.crossingOf(port) * 2 + (port.dx === 0 ? COLUMN : ROW)
+      if (this.#offer(step, this.#costOf(port), -1)) this.#starts.set(step, port)
+    }
+  }
+
   /** A port that another line uses is worse. */
   #costOf(port: Port): number {
     return port.cost + (this.#used.get(`${port.x},${port.y}`) ?? 0) * 60
   }
 
-  #go(step: Step): void {
+  #go(step: number): void {
     const { xs, ys } = this.#lanes
-    const column = step.crossing % xs.length
-    const row = (step.crossing - column) / xs.length
-    const ways = [
-      { to: step.crossing - 1, heading: 1, is: column > 0, length: (xs[column] ?? 0) - (xs[column - 1] ?? 0) },
-      {
-        to: step.crossing + 1,
-        heading: 1,
-        is: column < xs.length - 1,
-        length: (xs[column + 1] ?? 0) - (xs[column] ?? 0),
-      },
-      { to: step.crossing - xs.length, heading: 2, is: row > 0, length: (ys[row] ?? 0) - (ys[row - 1] ?? 0) },
-      {
-        to: step.crossing + xs.length,
-        heading: 2,
-        is: row < ys.length - 1,
-        length: (ys[row + 1] ?? 0) - (ys[row] ?? 0),
-      },
-    ] as const
-    for (const { to, heading, is, length } of ways) {
-      if (!is || this.#lanes.isBlocked(to)) continue
-      const corner = step.heading === heading ? 0 : CORNER_COST
-      const taken = this.#lanes.taken(step.crossing, to) > 0 ? TAKEN_COST : 0
-      this.#offer({ crossing: to, heading, cost: step.cost + length + corner + taken, before: step, port: step.port })
-    }
+    const crossing = step >> 1
+    const column = crossing % xs.length
+    const row = (crossing - column) / xs.length
+    const [x, y] = [xs[column] ?? 0, ys[row] ?? 0]
+    if (column > 0) this.#goTo(step, crossing - 1, ROW, x - (xs[column - 1] ?? 0))
+    if (column < xs.length - 1) this.#goTo(step, crossing + 1, ROW, (xs[column + 1] ?? 0) - x)
+    if (row > 0) this.#goTo(step, crossing - xs.length, COLUMN, y - (ys[row - 1] ?? 0))
+    if (row < ys.length - 1) this.#goTo(step, crossing + xs.length, COLUMN, (ys[row + 1] ?? 0) - y)
   }
 
-  #offer(step: Step): void {
-    const key = step.crossing * 3 + step.heading
-    if (step.cost >= (this.#costs.get(key) ?? Infinity)) return
-    this.#costs.set(key, step.cost)
-    this.#open.push({ item: step, rank: step.cost + this.#atLeast(step.crossing) })
+  #goTo(step: number, crossing: number, heading: number, length: number): void {
+    if (this.#lanes.isBlocked(crossing)) return
+    const corner = (step & 1) === heading ? 0 : CORNER_COST
+    const taken = this.#lanes.taken(step >> 1, crossing) > 0 ? TAKEN_COST : 0
+    this.#offer(crossing * 2 + heading, (this.#costs[step] ?? 0) + length + corner + taken, step)
+  }
+
+  /** Whether it is better than what was known. */
+  #offer(step: number, cost: number, before: number): boolean {
+    if (this.#known[step] === this.#line && cost >= (this.#costs[step] ?? 0)) return false
+    this.#known[step] = this.#line
+    this.#costs[step] = cost
+    this.#before[step] = before
+    this.#open.push(step, cost + HASTE * this.#atLeast(step >> 1))
+    return true
   }
 
   /** The way to the target is never shorter. */
   #atLeast(crossing: number): number {
+    if (!this.#target) return 0
     const { xs, ys } = this.#lanes
     const column = crossing % xs.length
     const [x, y] = [xs[column] ?? 0, ys[(crossing - column) / xs.length] ?? 0]
@@ -163,18 +173,21 @@ class Search {
     return dx === 0 ? { x: xs[column] ?? x, y } : { x, y: ys[(crossing - column) / xs.length] ?? y }
   }
 
-  #keep(last: Step, port: Port): readonly Point[] {
+  #keep(last: number, port: Port): readonly Point[] {
     const { xs, ys } = this.#lanes
-    const points: Point[] = [this.#endAt(port, last.crossing)]
+    const points: Point[] = [this.#endAt(port, last >> 1)]
     let first = last
-    for (let step: Step | null = last; step; step = step.before) {
-      const column = step.crossing % xs.length
-      points.push({ x: xs[column] ?? 0, y: ys[(step.crossing - column) / xs.length] ?? 0 })
-      if (step.before) this.#lanes.take(step.before.crossing, step.crossing)
+    for (let step = last; step >= 0; step = this.#before[step] ?? -1) {
+      const crossing = step >> 1
+      const column = crossing % xs.length
+      points.push({ x: xs[column] ?? 0, y: ys[(crossing - column) / xs.length] ?? 0 })
+      const before = this.#before[step] ?? -1
+      if (before >= 0) this.#lanes.take(before >> 1, crossing)
       first = step
     }
-    for (const { x, y } of [port, first.port]) this.#used.set(`${x},${y}`, (this.#used.get(`${x},${y}`) ?? 0) + 1)
-    points.push(this.#endAt(first.port, first.crossing))
+    const start = this.#starts.get(first) ?? port
+    for (const { x, y } of [port, start]) this.#used.set(`${x},${y}`, (this.#used.get(`${x},${y}`) ?? 0) + 1)
+    points.push(this.#endAt(start, first >> 1))
     return withoutBetween(points.toReversed())
   }
 }

@@ -1,6 +1,6 @@
 // inspector/diagram: the drawing as SVG. Classes say what a piece means; the style sheet says how it looks.
-import type { Child, FC } from 'hono/jsx'
-import { cut } from './labels.ts'
+import type { FC } from 'hono/jsx'
+import { cutText } from './labels.ts'
 import type { DrawnLine, DrawnState, Drawing } from './drawing.ts'
 import type { StateKind } from './graph.ts'
 import type { Point } from './route.ts'
@@ -63,6 +63,9 @@ export const Diagram: FC<{ readonly drawing: Drawing; readonly marks: Marks; rea
         {lines.map((line) => (
           <Line line={line} marks={marks} />
         ))}
+        {lines.map((line) => (
+          <LineLabel line={line} marks={marks} />
+        ))}
         {first && <path class="start" d={`M${first.x - 26} ${first.y + first.height / 2}h18m-6 -5l6 5l-6 5`} />}
         {states.map((state) => (
           <State drawn={state} marks={marks} most={most} />
@@ -87,7 +90,7 @@ const State: FC<{ readonly drawn: DrawnState; readonly marks: Marks; readonly mo
       <rect x={x} y={y} width={width} height={height} rx={state.isEnd ? height / 2 : 6} />
       <path class="kind" d={KINDS[state.kind]} transform={`translate(${x + 10} ${y + height / 2 - 7})`} />
       <text x={x + 32} y={textY} class="name">
-        {cut(state.title, TITLE_CHARACTERS)}
+        {cutText(state.title, TITLE_CHARACTERS)}
       </text>
       {second !== '' && (
         <text x={x + 32} y={y + height / 2 + 13} class="calls">
@@ -144,36 +147,40 @@ const Ring: FC<{
   )
 }
 
-const Line: FC<{ readonly line: DrawnLine; readonly marks: Marks }> = ({
-  line: { edge, points, label },
-  marks: { context },
-}) => {
-  const wasTaken = context !== undefined && isTaken(edge, context.taken)
-  const isNext = context !== undefined && !context.hasEnded && context.current === edge.from
-  const classes = ['line', edge.kind, wasTaken && 'taken', isNext && 'ahead'].filter(Boolean).join(' ')
-  return (
-    <g class={classes}>
-      <title>{edge.label === '' ? `${edge.from} → ${edge.to}` : `${edge.from} → ${edge.to}: ${edge.label}`}</title>
-      <path class="way" d={pathOf(points)} />
-      <path class="arrow" d={arrowOf(points)} />
-      {label && <LabelText x={label.x} y={label.y} width={label.width} text={label.text} />}
+const Line: FC<{ readonly line: DrawnLine; readonly marks: Marks }> = ({ line: { edge, points }, marks }) => (
+  <g class={lineClass(edge, marks)}>
+    <title>{lineTitle(edge)}</title>
+    <path class="way" d={pathOf(points)} />
+    <path class="arrow" d={arrowOf(points)} />
+  </g>
+)
+
+/** Above all lines, so that none goes through its text. */
+const LineLabel: FC<{ readonly line: DrawnLine; readonly marks: Marks }> = ({ line: { edge, label }, marks }) =>
+  label && (
+    <g class={lineClass(edge, marks)}>
+      <rect
+        class="behind"
+        x={(label.x - label.width / 2).toFixed(1)}
+        y={label.y - 8}
+        width={label.width.toFixed(1)}
+        height={16}
+      />
+      <text x={label.x.toFixed(1)} y={label.y + 4}>
+        {label.text}
+        {label.text !== edge.label && <title>{lineTitle(edge)}</title>}
+      </text>
     </g>
   )
+
+function lineClass(edge: DrawnLine['edge'], { context }: Marks): string {
+  const wasTaken = context !== undefined && isTaken(edge, context.taken)
+  const isNext = context !== undefined && !context.hasEnded && context.current === edge.from
+  return ['line', edge.kind, wasTaken && 'taken', isNext && 'ahead'].filter(Boolean).join(' ')
 }
 
-const LabelText: FC<{ readonly x: number; readonly y: number; readonly width: number; readonly text: Child }> = ({
-  x,
-  y,
-  width,
-  text,
-}) => (
-  <>
-    <rect class="behind" x={(x - width / 2).toFixed(1)} y={y - 8} width={width.toFixed(1)} height={16} />
-    <text x={x.toFixed(1)} y={y + 4}>
-      {text}
-    </text>
-  </>
-)
+const lineTitle = ({ from, to, label }: DrawnLine['edge']): string =>
+  label === '' ? `${from} → ${to}` : `${from} → ${to}: ${label}`
 
 /** The end of a name says more. */
 const cutLeft = (text: string, most: number): string => {

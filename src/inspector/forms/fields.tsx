@@ -11,7 +11,7 @@ export interface Refusal {
   readonly errors: readonly FieldError[]
 }
 
-export const Fields: FC<{
+export const InputFields: FC<{
   readonly controls: readonly Control[]
   readonly refusal: Refusal | null
   /** Makes ids of fields unique on the page. */

@@ -3,17 +3,17 @@ import type { FC } from 'hono/jsx'
 import type { ListedContext } from '../../api/list-contexts.ts'
 import { CONTEXT_STATUSES } from '../../model/context.ts'
 import { Empty } from '../parts/command.tsx'
-import { contextHref, contextsHref, serviceHref } from '../parts/links.ts'
+import { contextHref, contextsHref, serviceHref, streamFilters } from '../parts/links.ts'
 import { StatusSign } from '../parts/status.tsx'
 import { When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
 /** Filters by the names that the list of the API has. */
-export type Filters = { readonly [name: string]: string }
+export type ListFilters = { readonly [name: string]: string }
 
 export interface ContextsFacts {
-  readonly filters: Filters
+  readonly filters: ListFilters
   readonly contexts: readonly ListedContext[]
   /** Address of the next page; null: this is the last. */
   readonly next: string | null
@@ -35,7 +35,7 @@ const TEXT_FILTERS = [
 export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (facts) => {
   const { visitor, filters, contexts, next, counts, services, notice } = facts
   return (
-    <Shell title="Contexts" place="Contexts" visitor={visitor} live={liveFilters(filters)}>
+    <Shell title="Contexts" place="Contexts" visitor={visitor} live={streamFilters(filters)}>
       <div class="head">
         <h1>Contexts</h1>
         <Counts counts={counts} filters={filters} />
@@ -156,7 +156,10 @@ const Row: FC<{ readonly context: ListedContext; readonly visitor: Visitor }> = 
   )
 }
 
-const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: Filters }> = ({ counts, filters }) => (
+const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: ListFilters }> = ({
+  counts,
+  filters,
+}) => (
   <p class="row" data-part="counts">
     {CONTEXT_STATUSES.filter((status) => (counts[status] ?? 0) > 0).map((status) => (
       <a href={contextsHref({ ...filters, status })} aria-current={filters['status'] === status ? 'true' : undefined}>
@@ -166,7 +169,10 @@ const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: F
   </p>
 )
 
-const FilterForm: FC<{ readonly filters: Filters; readonly services: readonly string[] }> = ({ filters, services }) => (
+const FilterForm: FC<{ readonly filters: ListFilters; readonly services: readonly string[] }> = ({
+  filters,
+  services,
+}) => (
   <form class="filters" method="get" action="/inspector/contexts" role="search" aria-label="Filters">
     <label>
       status
@@ -194,7 +200,7 @@ const FilterForm: FC<{ readonly filters: Filters; readonly services: readonly st
     {TEXT_FILTERS.map(({ name, label }) => (
       <label>
         {label}
-        <input name={name} value={filters[name] ?? ''} data-filter={name === 'tag' ? true : undefined} />
+        <input name={name} value={filters[name] ?? ''} />
       </label>
     ))}
     <label>
@@ -228,7 +234,7 @@ const ManyBar: FC = () => (
   </fieldset>
 )
 
-const Nothing: FC<{ readonly filters: Filters }> = ({ filters }) =>
+const Nothing: FC<{ readonly filters: ListFilters }> = ({ filters }) =>
   Object.keys(filters).length === 0 ? (
     <Empty command={`curl --json '{"fluxName":"ApprovalWithTimeout"}' localhost:8080/flux-api/examples/execute`}>
       No context is unfinished. Start one with the form of a service, or with the API:
@@ -238,9 +244,3 @@ const Nothing: FC<{ readonly filters: Filters }> = ({ filters }) =>
       Nothing matches. <a href="/inspector/contexts?status=all">All contexts that are kept</a>
     </Empty>
   )
-
-/** Of the stream: it has the filters of the list but those of pages and times. */
-function liveFilters(filters: Filters): string {
-  const { order: _order, limit: _limit, after: _after, before: _before, page: _page, ...others } = filters
-  return new URLSearchParams(others).toString()
-}

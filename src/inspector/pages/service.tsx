@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/json/value.ts'
 import type { Drawing } from '../diagram/drawing.ts'
 import { Diagram } from '../diagram/svg.tsx'
 import { controlsOf } from '../forms/controls.ts'
-import { Fields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
+import { InputFields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
 import { contextsHref, serviceHref } from '../parts/links.ts'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -86,7 +86,7 @@ const StartForm: FC<{
       <form class="stack" method="post" action={`${serviceHref(service.package, service.fluxName)}/start`}>
         <FormToken visitor={visitor} />
         <RefusalNotice refusal={refusal} controls={controls} />
-        <Fields controls={controls} refusal={refusal} prefix="start" />
+        <InputFields controls={controls} refusal={refusal} prefix="start" />
         <div class="field">
           <label for="start-tags">tags</label>
           <input id="start-tags" name="tags" value={refusal?.values.get('tags')?.[0] ?? ''} autocomplete="off" />

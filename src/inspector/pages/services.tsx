@@ -62,7 +62,9 @@ const Row: FC<{ readonly service: Service }> = ({ service }) => {
     <tr data-row id={`service-${owner}-${fluxName}`}>
       <td>
         <span class="faint">{owner} / </span>
-        <a href={href}>{fluxName}</a>
+        <a class="cut" href={href} title={`${owner}/${fluxName}`}>
+          {fluxName}
+        </a>
         {secured && <span class="tag">secured</span>}
         {comment !== null && <p class="faint cut line">{firstLine(comment)}</p>}
       </td>

@@ -64,7 +64,11 @@ const Chart: FC<{
   return (
     <section>
       <h2>{title}</h2>
-      <p class="faint">{`${total.toLocaleString('en')} due, at most ${most.toLocaleString('en')} in a ${each}`}</p>
+      <p class="faint">
+        {total === 0
+          ? 'None is due'
+          : `${total.toLocaleString('en')} due, at most ${most.toLocaleString('en')} in a ${each}`}
+      </p>
       <div>
         <svg
           class="chart"

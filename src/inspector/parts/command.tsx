@@ -2,7 +2,7 @@
 import type { Child, FC } from 'hono/jsx'
 
 /** The button appears only where scripts run. */
-export const Command: FC<{ readonly text: string }> = ({ text }) => (
+export const CommandText: FC<{ readonly text: string }> = ({ text }) => (
   <div class="command">
     <pre>{text}</pre>
     <button type="button" class="copy" data-copy={text} hidden>
@@ -17,7 +17,7 @@ export const Empty: FC<{ readonly children: Child; readonly command?: string | u
 }) => (
   <div class="empty">
     <p>{children}</p>
-    {command !== undefined && <Command text={command} />}
+    {command !== undefined && <CommandText text={command} />}
   </div>
 )
 

@@ -12,3 +12,19 @@ export const contextsHref = (filters: { readonly [name: string]: string }): stri
   const query = new URLSearchParams(filters).toString()
   return query === '' ? '/inspector/contexts' : `/inspector/contexts?${query}`
 }
+
+/** Filters of a list that the stream of moves has, too; it has none of times. */
+const OF_STREAM: ReadonlySet<string> = new Set([
+  'fluxName',
+  'key',
+  'tag',
+  'status',
+  'currentState',
+  'startState',
+  'errorType',
+  'parent',
+])
+
+/** The query of the stream for a list with these filters. */
+export const streamFilters = (filters: { readonly [name: string]: string }): string =>
+  new URLSearchParams(Object.entries(filters).filter(([name]) => OF_STREAM.has(name))).toString()

@@ -40,7 +40,7 @@ export const When: FC<{ readonly at: number; readonly now: number }> = ({ at, no
 )
 
 /** The time of day, with the whole as its title. `precise`: with milliseconds. */
-export const Clock: FC<{ readonly at: number; readonly precise?: boolean }> = ({ at, precise = false }) => (
+export const ClockTime: FC<{ readonly at: number; readonly precise?: boolean }> = ({ at, precise = false }) => (
   <time datetime={isoOf(at)} title={isoOf(at)} data-clock={precise ? 'ms' : 's'}>
     {isoOf(at).slice(11, precise ? 23 : 19)}
   </time>

@@ -3,7 +3,7 @@ import type { Context, Hono } from 'hono'
 import { notFound, FluxError } from '../../model/failure.ts'
 import { controlsOf, inputOf } from '../forms/controls.ts'
 import type { FormValues } from '../host.ts'
-import { ContextPage, TABS, type ContextFacts } from '../pages/context/context.tsx'
+import { ContextDocument, TABS, type ContextFacts } from '../pages/context/context.tsx'
 import type { SentForm } from '../pages/context/actions.tsx'
 import { contextHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
@@ -58,7 +58,7 @@ interface Shown {
 
 async function show(c: Context, pages: Pages, { visitor, sent, status }: Shown): Promise<Response> {
   const facts = await factsOf(c, pages, visitor)
-  return documentOf(c, <ContextPage {...facts} visitor={visitor} sent={sent} />, status)
+  return documentOf(c, <ContextDocument {...facts} visitor={visitor} sent={sent} />, status)
 }
 
 async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<ContextFacts> {

@@ -7,7 +7,7 @@ import { AskPage, RunPage } from '../pages/many.tsx'
 import { WakeUpsPage } from '../pages/wake-ups.tsx'
 import { contextHref, contextsHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
-import { parametersOf, requestOf, withoutPage } from './filters.ts'
+import { filterParametersOf, requestOf, withoutPage } from './filters.ts'
 import { documentOf, type Pages } from './pages.ts'
 
 const PAGE_LIMIT = 50
@@ -36,7 +36,7 @@ export function addContextsPages(app: Hono, pages: Pages): void {
 async function list(c: Context, pages: Pages): Promise<Response> {
   const visitor = pages.visitor(c)
   const { api } = visitor
-  const parameters = parametersOf(c)
+  const parameters = filterParametersOf(c)
   const filters = withoutPage(parameters)
   const isOldestFirst = parameters['order'] === 'asc'
   const cursor = isOldestFirst ? 'after' : 'before'

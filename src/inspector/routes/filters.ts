@@ -1,13 +1,13 @@
 // inspector/routes: the filters in the address of a list, as the calls take them.
 import type { Context } from 'hono'
 import type { CountRequest } from '../../api/count-contexts.ts'
-import type { Filters } from '../pages/contexts.tsx'
+import type { ListFilters } from '../pages/contexts.tsx'
 
 /** Of a page, and not of what is listed. */
 const NOT_FILTERS: ReadonlySet<string> = new Set(['order', 'limit', 'after', 'before', 'page', 'done', 'view'])
 
 /** The parameters that are not empty; values of a repeated one are joined by commas. */
-export function parametersOf(c: Context): Filters {
+export function filterParametersOf(c: Context): ListFilters {
   return Object.fromEntries(
     Object.entries(c.req.queries())
       .map(([name, values]) => [name, values.filter((value) => value !== '').join(',')] as const)
@@ -15,11 +15,11 @@ export function parametersOf(c: Context): Filters {
   )
 }
 
-export const withoutPage = (parameters: Filters): Filters =>
+export const withoutPage = (parameters: ListFilters): ListFilters =>
   Object.fromEntries(Object.entries(parameters).filter(([name]) => !NOT_FILTERS.has(name)))
 
 /** What is not known is left out: an old link may have it. */
-export function requestOf(parameters: Filters): Omit<CountRequest, 'by'> {
+export function requestOf(parameters: ListFilters): Omit<CountRequest, 'by'> {
   const { tag, paused, parent, startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore } =
     parameters
   const { fluxName, key, status, currentState, startState, errorType, dueBefore } = parameters

@@ -61,10 +61,10 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
 
 /** Into how many commits a change is parted isn't what is held here, nor are the texts of answers. */
 /** Fields that version 0.1 did not have. */
-const LATER = ['version', 'key', 'parent', 'child', 'lastEvent', 'pending', 'forkedFrom', 'paused']
+const LATER = new Set(['version', 'key', 'parent', 'child', 'lastEvent', 'pending', 'forkedFrom', 'paused'])
 
 const withoutVersion = (view: ContextView): unknown =>
-  Object.fromEntries(Object.entries(view).filter(([name]) => !LATER.includes(name)))
+  Object.fromEntries(Object.entries(view).filter(([name]) => !LATER.has(name)))
 
 /** What came, or why it was refused. */
 async function orFailure(call: Promise<unknown>): Promise<unknown> {

@@ -72,7 +72,11 @@ function expectClear(drawing: Drawing): void {
 const crosses = (piece: Area, { x, y, width, height }: Area): boolean =>
   piece.x < x + width && piece.x + piece.width > x && piece.y < y + height && piece.y + piece.height > y
 
-const state = (name: string, transitions: readonly object[] = [], more: object = {}) => ({ name, transitions, ...more })
+const state = (name: string, transitions: JsonObject[] = [], more: JsonObject = {}): JsonObject => ({
+  name,
+  transitions,
+  ...more,
+})
 const next = (to: string) => ({ to })
 
 describe('a drawing', () => {
@@ -124,9 +128,9 @@ describe('a drawing', () => {
     const names = Array.from({ length: 40 }, (_, index) => `State ${index}`)
     const states = names.map((name, index) =>
       state(name, [
-        { event: `next ${index}`, to: names[(index + 1) % 40] },
-        { event: '$exception', to: names[39] },
-        ...(index % 4 === 0 ? [{ event: 'jump', to: names[(index * 7 + 3) % 40] }] : []),
+        { event: `next ${index}`, to: names[(index + 1) % 40] ?? '' },
+        { event: '$exception', to: 'State 39' },
+        ...(index % 4 === 0 ? [{ event: 'jump', to: names[(index * 7 + 3) % 40] ?? '' }] : []),
       ]),
     )
     const started = performance.now()

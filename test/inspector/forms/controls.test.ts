@@ -48,10 +48,10 @@ describe('the control of', () => {
   })
 })
 
-describe('an input', () => {
-  const form = (fields: { readonly [name: string]: string }) =>
-    new Map(Object.entries(fields).map(([name, value]) => [name, [value]]))
+const form = (fields: { readonly [name: string]: string }) =>
+  new Map(Object.entries(fields).map(([name, value]) => [name, [value]]))
 
+describe('an input', () => {
   test('has no value for an empty field, and an empty text for its box', () => {
     const [one] = controls({ name: 'a' })
     if (!one) throw new Error('there is no control')
@@ -103,8 +103,8 @@ test('what a form gives for values that the server accepts is accepted, and is t
         return value === undefined ? [] : typed(control, value)
       })
       if (fields.includes(undefined)) return
-      const form = new Map(fields.flatMap((pairs) => (pairs ?? []).map(([name, text]) => [name, [text]] as const)))
-      const { input, errors } = inputOf(own, form)
+      const filled = new Map(fields.flatMap((pairs) => (pairs ?? []).map(([name, text]) => [name, [text]] as const)))
+      const { input, errors } = inputOf(own, filled)
       expect({ given, errors }).toEqual({ given, errors: [] })
       const told = read(shape, input, true)
       // JSON knows no negative zero.

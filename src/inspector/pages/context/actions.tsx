@@ -3,7 +3,7 @@ import type { FC } from 'hono/jsx'
 import type { ContextEventsView } from '../../../api/get-context-events.ts'
 import type { ContextView } from '../../../api/get-context.ts'
 import { controlsOf } from '../../forms/controls.ts'
-import { Fields, RefusalNotice, type Refusal } from '../../forms/fields.tsx'
+import { InputFields, RefusalNotice, type Refusal } from '../../forms/fields.tsx'
 import { contextHref } from '../../parts/links.ts'
 import { hasEnded } from '../../parts/status.tsx'
 import { FormToken } from '../../shell.tsx'
@@ -82,7 +82,7 @@ const EventForm: FC<{
       <FormToken visitor={visitor} />
       <input type="hidden" name="event" value={event} />
       <RefusalNotice refusal={refusal} controls={controls} />
-      <Fields controls={controls} refusal={refusal} prefix={prefix} />
+      <InputFields controls={controls} refusal={refusal} prefix={prefix} />
       <div>
         <button class="primary" type="submit" aria-label={`Send ${event}`}>
           Send

@@ -12,7 +12,7 @@ import { Sentence } from '../../sentence.tsx'
 import { Shell } from '../../shell.tsx'
 import type { Visitor } from '../../visitor.ts'
 import { CanTake, Steering, type SentForm } from './actions.tsx'
-import { DataTab, StateData } from './data.tsx'
+import { DataTab, StateValues } from './data.tsx'
 import { staysOf, type Stay } from './moves.ts'
 import { Timeline } from './timeline.tsx'
 
@@ -31,7 +31,7 @@ export interface ContextFacts {
 }
 
 /** `sent`: a form that was refused. */
-export const ContextPage: FC<ContextFacts & { readonly visitor: Visitor; readonly sent: SentForm | null }> = (
+export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; readonly sent: SentForm | null }> = (
   facts,
 ) => {
   const { context, events, drawing, visitor, sent, tab, state } = facts
@@ -67,7 +67,7 @@ export const ContextPage: FC<ContextFacts & { readonly visitor: Visitor; readonl
         <div class="side">
           {chosen && (
             <div id="state" class="box">
-              <StateData state={chosen} jsonHref={contextHref(context.id, 'JSON')} />
+              <StateValues state={chosen} jsonHref={contextHref(context.id, 'JSON')} />
             </div>
           )}
           {!hasEnded(context.status) && <CanTake visitor={visitor} context={context} events={events} sent={sent} />}

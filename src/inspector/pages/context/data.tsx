@@ -13,12 +13,12 @@ export const DataTab: FC<{ readonly context: ContextView; readonly jsonHref: str
     <Values title="Inputs" model={context.input} jsonHref={jsonHref} />
     <Values title="Outputs" model={context.output} jsonHref={jsonHref} />
     {context.stateContexts.map((state) => (
-      <StateData state={state} jsonHref={jsonHref} />
+      <StateValues state={state} jsonHref={jsonHref} />
     ))}
   </>
 )
 
-export const StateData: FC<{ readonly state: ContextView['stateContexts'][number]; readonly jsonHref: string }> = ({
+export const StateValues: FC<{ readonly state: ContextView['stateContexts'][number]; readonly jsonHref: string }> = ({
   state,
   jsonHref,
 }) => (

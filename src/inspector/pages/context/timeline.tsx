@@ -1,7 +1,7 @@
 // inspector/pages: what happened to a context, in time, with how long each stay took.
 import type { FC } from 'hono/jsx'
 import type { ContextView } from '../../../api/get-context.ts'
-import { Clock, durationText, When } from '../../parts/time.tsx'
+import { ClockTime, durationText, When } from '../../parts/time.tsx'
 import type { Stay } from './moves.ts'
 
 /** Stays that are shown; the oldest are left out. */
@@ -63,7 +63,7 @@ const Row: FC<{
   return (
     <tr>
       <td class="mono">
-        <Clock at={stay.at} precise />
+        <ClockTime at={stay.at} precise />
       </td>
       <td>{stay.from === null ? 'start' : stay.event === null ? '–' : <code>{stay.event}</code>}</td>
       <td class="said">
