@@ -40,10 +40,6 @@ export async function openInspected(program: string): Promise<Inspected> {
     async page(options = {}) {
       const context = await browser.newContext({ baseURL: url, viewport: { width: 1440, height: 900 }, ...options })
       contexts.push(context)
-      // Moves as they happen are tested elsewhere.
-      await context.route('**/inspector/stream?*', (route) =>
-        route.fulfill({ contentType: 'text/event-stream', body: 'retry: 3600000\n\n' }),
-      )
       return context.newPage()
     },
     async start(fluxName, input = {}, tags = []) {

@@ -183,6 +183,7 @@ describe('without tokens', () => {
       '/inspector/services/p/Waiter',
       `/inspector/contexts/${id}`,
       '/inspector/wake-ups',
+      '/inspector/health',
     ])
       expect((await new Client(live.url).get(path)).text).not.toMatch(/<style|<script(?! src=)|\sstyle=|\son\w+=/i)
   })
@@ -207,10 +208,8 @@ describe('without tokens', () => {
   })
 
   test('bad filters are told, and change nothing', async () => {
-    for (const query of ['status=NOTHING', 'parent=x', 'before=x', 'dueBefore=never', 'paused=perhaps', 'tag='])
-      expect([200, 400, 422]).toContain(
-        (await new Client(live.url).get(`/inspector/contexts?${query}`)).response.status,
-      )
+    for (const query of ['status=NOTHING', 'parent=x', 'before=x', 'dueBefore=never', 'paused=perhaps'])
+      expect([400, 422]).toContain((await new Client(live.url).get(`/inspector/contexts?${query}`)).response.status)
   })
 
   test('what is secured is not shown to who has no token', async () => {

@@ -2,15 +2,13 @@
 import type { FC } from 'hono/jsx'
 import type { ListedContext } from '../../api/list-contexts.ts'
 import { CONTEXT_STATUSES } from '../../model/context.ts'
+import { FilterForm, type ListFilters } from '../parts/filter-form.tsx'
 import { Empty } from '../parts/command.tsx'
 import { contextHref, contextsHref, serviceHref, streamFilters } from '../parts/links.ts'
 import { StatusSign } from '../parts/status.tsx'
 import { When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
-
-/** Filters by the names that the list of the API has. */
-export type ListFilters = { readonly [name: string]: string }
 
 export interface ContextsFacts {
   readonly filters: ListFilters
@@ -24,13 +22,6 @@ export interface ContextsFacts {
   /** What was done, or could not be done. */
   readonly notice: string | null
 }
-
-const TEXT_FILTERS = [
-  { name: 'tag', label: 'tag' },
-  { name: 'key', label: 'key' },
-  { name: 'currentState', label: 'state' },
-  { name: 'errorType', label: 'error type' },
-] as const
 
 export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (facts) => {
   const { visitor, filters, contexts, next, counts, services, notice } = facts
@@ -167,54 +158,6 @@ const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: L
       </a>
     ))}
   </p>
-)
-
-const FilterForm: FC<{ readonly filters: ListFilters; readonly services: readonly string[] }> = ({
-  filters,
-  services,
-}) => (
-  <form class="filters" method="get" action="/inspector/contexts" role="search" aria-label="Filters">
-    <label>
-      status
-      <select name="status">
-        <option value="">unfinished</option>
-        <option value="all" selected={filters['status'] === 'all'}>
-          all
-        </option>
-        {CONTEXT_STATUSES.map((status) => (
-          <option value={status} selected={filters['status'] === status}>
-            {status}
-          </option>
-        ))}
-      </select>
-    </label>
-    <label>
-      service
-      <input name="fluxName" list="services" value={filters['fluxName'] ?? ''} autocomplete="off" />
-    </label>
-    <datalist id="services">
-      {services.map((name) => (
-        <option value={name} />
-      ))}
-    </datalist>
-    {TEXT_FILTERS.map(({ name, label }) => (
-      <label>
-        {label}
-        <input name={name} value={filters[name] ?? ''} />
-      </label>
-    ))}
-    <label>
-      order
-      <select name="order">
-        <option value="desc">newest first</option>
-        <option value="asc" selected={filters['order'] === 'asc'}>
-          oldest first
-        </option>
-      </select>
-    </label>
-    <button type="submit">Filter</button>
-    {Object.keys(filters).length > 0 && <a href="/inspector/contexts">Clear</a>}
-  </form>
 )
 
 const ManyBar: FC = () => (

@@ -1,7 +1,8 @@
 // inspector/routes: the filters in the address of a list, as the calls take them.
 import type { Context } from 'hono'
+import { malformed } from '../../model/failure.ts'
 import type { CountRequest } from '../../api/count-contexts.ts'
-import type { ListFilters } from '../pages/contexts.tsx'
+import type { ListFilters } from '../parts/filter-form.tsx'
 
 /** Of a page, and not of what is listed. */
 const NOT_FILTERS: ReadonlySet<string> = new Set(['order', 'limit', 'after', 'before', 'page', 'done', 'view'])
@@ -18,10 +19,11 @@ export function filterParametersOf(c: Context): ListFilters {
 export const withoutPage = (parameters: ListFilters): ListFilters =>
   Object.fromEntries(Object.entries(parameters).filter(([name]) => !NOT_FILTERS.has(name)))
 
-/** What is not known is left out: an old link may have it. */
+/** What is not known is left out: an old link may have it. @throws FluxError `malformed` */
 export function requestOf(parameters: ListFilters): Omit<CountRequest, 'by'> {
   const { tag, paused, parent, startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore } =
     parameters
+  if (paused !== undefined && paused !== 'true' && paused !== 'false') throw malformed('paused must be true or false')
   const { fluxName, key, status, currentState, startState, errorType, dueBefore } = parameters
   return {
     fluxName,
