@@ -4,7 +4,7 @@ import { MOVE_KINDS, type CommittedMove } from '../model/committed-move.ts'
 import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
 import { describeCall, type Checked } from './call.ts'
 import { component } from './component.ts'
-import { contextId, contextKey, id, name, tags, text, time } from './fields.ts'
+import { contextId, contextKey, flag, id, name, tags, text, time } from './fields.ts'
 
 /** Means every status, as leaving the filter out does. */
 const ALL = 'all'
@@ -82,6 +82,7 @@ export const STREAM_MOVES = describeCall({
     startState: name('Only contexts that began in this state').optional(),
     errorType: name('Only failed contexts with an error of this type').optional(),
     parent: id('Only children of this context').optional(),
+    paused: flag('Only contexts that are paused, or that are not').optional(),
     lastEventId: z
       .string({ error: 'must be a text' })
       .optional()
@@ -102,7 +103,7 @@ export const placeAskedFor = (given: string | undefined): string | null =>
 
 /** Whether the context is, after the commit, one that the filters ask for. All of them must fit, as in a list. */
 export function matchesMove(filters: MoveFilters, { message, facts }: CommittedMove): boolean {
-  const { contextId: only, fluxName, key, tag, status, currentState, startState, errorType, parent } = filters
+  const { contextId: only, fluxName, key, tag, status, currentState, startState, errorType, parent, paused } = filters
   if (only !== undefined && only !== message.contextId) return false
   if (fluxName !== undefined && fluxName !== message.fluxName && fluxName !== `${message.package}/${message.fluxName}`)
     return false
@@ -112,6 +113,8 @@ export function matchesMove(filters: MoveFilters, { message, facts }: CommittedM
   if (startState !== undefined && startState !== facts.startState) return false
   if (errorType !== undefined && errorType !== facts.errorType) return false
   if (parent !== undefined && parent !== message.parent) return false
+  // No context can be paused yet.
+  if (paused === true) return false
   return tag === undefined || tag.every((one) => (facts.tags ?? message.tags).includes(one))
 }
 

@@ -57,7 +57,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     webhooks: core.webhooks,
     deliveries: core.deliveries,
     settlementOf: webhooks.settlementOf,
-    serviceCounts: new ServiceCounts({ store, catalog, now }),
+    serviceCounts: new ServiceCounts({ store, catalog, log, now }),
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
     listTurns: new ListTurns(),
     counts: new CountBound({ limit: MAX_COUNTS, what: 'counts of contexts' }),

@@ -34,6 +34,19 @@ const FILES: Files = {
   },
 }
 
+const SECRET_CHILD: Files = {
+  'p/SecretChild.flux': {
+    secured: true,
+    states: [{ name: 'a', waiting: true, transitions: [{ event: 'go', to: 'b' }] }, { name: 'b' }],
+  },
+  'p/ParentOfSecret.flux': {
+    states: [
+      { name: 'ask', action: { type: 'invokeFlux', name: 'SecretChild' }, transitions: [{ to: 'done' }] },
+      { name: 'done' },
+    ],
+  },
+}
+
 describe('the view of a context', () => {
   let bench: Bench
   afterEach(() => bench.close())
@@ -64,6 +77,17 @@ describe('the view of a context', () => {
     const anyone = bench.engine.api(ANONYMOUS)
     expect((await anyone.getContext({ contextId })).parent).toEqual({ contextId: parent, fluxName: null, state: null })
     expect((await bench.getContext({ contextId })).parent).toMatchObject({ fluxName: 'SecretParent' })
+  })
+
+  test('tells nothing but the id of a child in a snapshot that the caller may not see', async () => {
+    bench = await openBench(SECRET_CHILD)
+    const parent = await bench.run('ParentOfSecret')
+    const { child } = await bench.until(parent, (view) => view.child !== null)
+    const id = String(child?.contextId)
+    const snapshotFor = async (as: Pick<Bench, 'getContext'>) =>
+      (await as.getContext({ contextId: parent, snapshot: true })).snapshot
+    expect(await snapshotFor(bench.engine.api(ANONYMOUS))).toMatchObject({ children: { [id]: { src: '' } } })
+    expect(await snapshotFor(bench)).toMatchObject({ children: { [id]: { src: 'p/SecretChild' } } })
   })
 
   test('tells the last event that it took, which a wake-up and a refused event leave as it was', async () => {

@@ -2,6 +2,9 @@
 // apart.
 import { expect, test } from 'vitest'
 import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
+import { StartTimes } from '../../src/engine/calls/start-times.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { emptyStore } from '../support/stores.ts'
 
@@ -25,6 +28,20 @@ const waiting = (more: object = {}) => ({
   ...more,
 })
 
+const NO_LOG: Log = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+/** A context whose record can't be read. */
+const damagedAt = (id: number): StoredContext => ({
+  id,
+  version: 1,
+  parent: null,
+  indexKeys: [],
+  due: null,
+  owner: null,
+  endedAt: null,
+  parts: { head: '{', base: '{' },
+})
+
 const FILES = {
   'p/Twin.flux': waiting({ secured: true }),
   'q/Twin.flux': waiting({ secured: true }),
@@ -40,7 +57,7 @@ test('open and secured contexts are counted by service and status', async () => 
   await bench.sendEvent({ contextId: second, event: 'go' })
   await bench.sendEvent({ contextId: first + 6, event: 'fail' })
   const { catalog, store } = bench.parts
-  const counts = new ServiceCounts({ store, catalog, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog, log: NO_LOG, now: () => 0 })
   const shown = async (all: boolean) => {
     const of = await counts.get({ all })
     return Object.fromEntries(catalog.all().map((flux) => [`${flux.package}/${flux.fluxName}`, of(flux)]))
@@ -96,7 +113,7 @@ test('one count at a time runs, and of many contexts it is answered again for a 
     { size: 1_000_000, isKept: true },
   ]) {
     const world = countedStore(size)
-    const counts = new ServiceCounts({ store: world.store, catalog, now: world.now })
+    const counts = new ServiceCounts({ store: world.store, catalog, log: NO_LOG, now: world.now })
     const get = async () => (await counts.get({ all: false }))(flux)
     expect(await get()).toEqual({ WAITING: size })
     const each = world.asked()
@@ -117,10 +134,40 @@ test('a count that failed is not remembered', async () => {
   const bench = await openBench({ 'p/Open.flux': waiting() })
   let isAway = true
   const store = emptyStore({ count: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(0)) })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, log: NO_LOG, now: () => 0 })
   const asked = [counts.get({ all: true }), counts.get({ all: true })]
   expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   isAway = false
   await expect(counts.get({ all: true })).resolves.toBeTypeOf('function')
   await bench.close()
+})
+
+test('a damaged context is left out, and hides nothing', async () => {
+  const bench = await openBench(FILES)
+  const { catalog } = bench.parts
+  const store = emptyStore({
+    count: () => Promise.resolve(1),
+    select: () => Promise.resolve({ contexts: [damagedAt(1)], rest: null }),
+  })
+  const counts = new ServiceCounts({ store, catalog, log: NO_LOG, now: () => 0 })
+  await expect(counts.get({ all: true })).resolves.toBeTypeOf('function')
+  await bench.close()
+})
+
+test('the search for the time of a start passes over damaged contexts', async () => {
+  const [highest, startsAt] = [100_000, 10_000_000]
+  const store = emptyStore({
+    partitions: 1,
+    highestId: () => Promise.resolve(highest),
+    select({ after = 0 }) {
+      const id = after + 1
+      const sound = { ...damagedAt(id), parts: { base: JSON.stringify({ startedAt: startsAt + id * 1000 }) } }
+      const contexts = id > highest ? [] : [id % 2 === 0 ? damagedAt(id) : sound]
+      return Promise.resolve({ contexts, rest: null })
+    },
+  })
+  const windows = await new StartTimes(store).windows({ after: startsAt + 70_000_000 })
+  const [{ after = 0 } = {}] = windows ?? []
+  expect(after).toBeGreaterThan(69_000)
+  expect(after).toBeLessThan(70_000)
 })

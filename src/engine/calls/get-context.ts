@@ -14,14 +14,22 @@ export async function getContext(env: CallEnv, request: GetContextRequest): Prom
   const { snapshot, ...address } = check(GET_CONTEXT, request)
   const { record, flux } = await readContext(env, await contextIdOf(env, address, 'read'))
   const view = contextView(record, flux, await viewEnvOf(env, record))
-  return snapshot ? { ...view, snapshot: snapshotOf(record, flux, await childNameOf(env, record, flux)) } : view
+  if (!snapshot) return view
+  return { ...view, snapshot: snapshotOf(record, flux, await childNameOf(env, record, flux, view.child)) }
 }
 
-/** Package and name of the service of the child that the context waits for; null: it waits for none. */
-async function childNameOf(env: CallEnv, record: ContextRecord, flux: CompiledFlux): Promise<string | null> {
+/** Package and name of the service of the child that the context waits for; null: none that the caller may see. */
+async function childNameOf(
+  env: CallEnv,
+  record: ContextRecord,
+  flux: CompiledFlux,
+  shown: ContextView['child'],
+): Promise<string | null> {
   if (record.child === null) return null
   const stored = await env.store.load({ id: record.child })
   if (!stored) return flux.states[record.state]?.action.child ?? null
+  // One that the view does not name is secured, or damaged.
+  if (shown === null || shown.fluxName === null) return null
   const child = decodeHead(stored)
   return `${child.package}/${child.fluxName}`
 }

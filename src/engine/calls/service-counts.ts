@@ -3,9 +3,11 @@
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { CONTEXT_STATUSES, type ContextId, type Status } from '../../model/context.ts'
+import type { Log } from '../../ports/log.ts'
 import type { SelectedPage, Store } from '../../ports/store.ts'
 import { decodeHead } from '../record/decode.ts'
 import { keyOfOpen, keysOfList, SECURED } from '../record/index-keys.ts'
+import { isUnreadable } from '../record/unreadable.ts'
 
 /** Contexts of a service by status; statuses without any are left out. */
 export type StatusCounts = { readonly [status in Status]?: number }
@@ -34,6 +36,7 @@ const NONE: StatusCounts = {}
 export interface ServiceCountsParts {
   readonly store: Store
   readonly catalog: Pick<Catalog, 'all' | 'findAnywhere'>
+  readonly log: Log
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -146,8 +149,12 @@ export class ServiceCounts {
         characters,
       })
       for (const stored of contexts) {
-        const { package: of, status } = decodeHead(stored)
-        if (of === owner) counts[status] = (counts[status] ?? 0) + 1
+        try {
+          const { package: of, status } = decodeHead(stored)
+          if (of === owner) counts[status] = (counts[status] ?? 0) + 1
+        } catch (error) {
+          if (!isUnreadable(error, this.#parts.log)) throw error
+        }
       }
       read += contexts.length
       after = rest

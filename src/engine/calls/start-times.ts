@@ -1,8 +1,9 @@
 // engine/calls: narrows down by id which contexts were started in a range of time. In each partition ids ascend with the
 // time of the start, nearly: so a few contexts are read instead of all.
 import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { IdRange, TimeRange } from '../../ports/selection.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Store, StoredContext } from '../../ports/store.ts'
 import { startedAtOf } from '../record/decode.ts'
 
 /**
@@ -71,12 +72,26 @@ export class StartTimes {
     if (known) return known
     const nothing: IdRange = { before: 1 }
     const windows = Array.from({ length: this.#store.partitions }, (_, each) => (each === partition ? {} : nothing))
-    const { contexts } = await this.#store.select({ any: [[]], windows, after: id - 1, order: 'asc', limit: 1 })
-    const [context] = contexts
-    if (!context) return null
-    const found = { id: context.id, startedAt: startedAtOf(context) }
+    let found: { readonly id: ContextId; readonly startedAt: number } | null = null
+    for (let after = id - 1; found === null;) {
+      const { contexts } = await this.#store.select({ any: [[]], windows, after, order: 'asc', limit: 1 })
+      const [context] = contexts
+      if (!context) return null
+      after = context.id
+      found = readable(context)
+    }
     if (this.#known.size >= MAX_KNOWN) this.#known.clear()
     this.#known.set(name, found)
     return found
+  }
+}
+
+/** Null: the record is damaged, so that nobody knows. */
+function readable(context: StoredContext): { readonly id: ContextId; readonly startedAt: number } | null {
+  try {
+    return { id: context.id, startedAt: startedAtOf(context) }
+  } catch (error) {
+    if (error instanceof FluxError && error.failure.kind === 'unreadable') return null
+    throw error
   }
 }

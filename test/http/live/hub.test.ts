@@ -207,6 +207,8 @@ test.each<[MoveFilters, boolean]>([
   [{ startState: 'b' }, false],
   [{ errorType: 'Error' }, false],
   [{ parent: 7 }, false],
+  [{ paused: false }, true],
+  [{ paused: true }, false],
 ])('%j: %s', (filters, fits) => {
   expect(matchesMove(filters, move(1))).toBe(fits)
   expect(asksForAll(filters)).toBe(Object.keys(filters).length === 0)
