@@ -34,6 +34,8 @@ interface Reader {
   /** The same for readers who are shown the same. */
   group: string
   selection: ReaderSelection
+  /** Whether it sees secured services. */
+  seesAll: boolean
   /** Whether it is given what the feed gives; else it still reads what came before. */
   isLive: boolean
 }
@@ -111,11 +113,11 @@ export class MoveHub {
     this.#restIfUnread()
   }
 
-  #shownTo({ filters, mayReadAll }: OpenRequest): Pick<Reader, 'group' | 'selection'> {
+  #shownTo({ filters, mayReadAll }: OpenRequest): Pick<Reader, 'group' | 'selection' | 'seesAll'> {
     const seesAll = mayReadAll()
     const sees = ({ message, facts }: CommittedMove) => seesAll || (!facts.secured && !this.#options.isSecured(message))
     const isAll = seesAll && asksForAll(filters)
-    return { group: JSON.stringify([seesAll, filters]), selection: { filters, isAll, sees } }
+    return { group: JSON.stringify([seesAll, filters]), selection: { filters, isAll, sees }, seesAll }
   }
 
   #listen(place: string): void {
@@ -161,13 +163,23 @@ export class MoveHub {
 
   /** Gives the stream what came before, as fast as its reader takes it, until it is where the others are. */
   async #catchUp(reader: Reader): Promise<void> {
+    const { stream } = reader
+    for (let isLive = false; !stream.isOver && !isLive;) {
+      isLive = await this.#readInTurn(reader)
+      // Without a place in line: a reader that takes nothing holds up nobody.
+      if (!isLive) await stream.taken()
+    }
+  }
+
+  async #readInTurn(reader: Reader): Promise<boolean> {
     await this.#takePlaceInLine()
     try {
-      while (!reader.stream.isOver && !(await this.#readOn(reader)));
+      return reader.stream.isOver || (await this.#readOn(reader))
     } catch {
       // The reader comes again, with the place that it knows.
       reader.stream.end('the server can not read what came before')
       this.close(reader.stream)
+      return true
     } finally {
       this.#catchingUp -= 1
       this.#waiting.shift()?.()
@@ -190,7 +202,6 @@ export class MoveHub {
     if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
     stream.give(new Batch(items, stream.place).piecesFor(selection), Infinity)
     stream.place = end
-    await stream.taken()
     if (items.length > 0 && feed.isBefore(end, this.#place)) return false
     reader.isLive = true
     return true
@@ -208,7 +219,8 @@ export class MoveHub {
     this.#ticks += 1
     for (const reader of this.#readers) {
       try {
-        Object.assign(reader, this.#shownTo(reader.request))
+        // Filters may be long, so their text is made only when the rights are others than before.
+        if (reader.request.mayReadAll() !== reader.seesAll) Object.assign(reader, this.#shownTo(reader.request))
       } catch {
         reader.stream.end('the token is not valid any more')
         this.close(reader.stream)

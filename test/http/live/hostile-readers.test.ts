@@ -1,0 +1,88 @@
+// Readers of the stream of moves who take nothing, or ask for much: they hold up nobody else.
+import { expect, test } from 'vitest'
+import type { MoveFilters } from '../../../src/api/stream-moves.ts'
+import { MoveHub } from '../../../src/http/live/hub.ts'
+import type { Sink } from '../../../src/http/live/stream.ts'
+import type { CommittedMove } from '../../../src/model/committed-move.ts'
+import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
+
+const move = (contextId: number): CommittedMove => ({
+  message: {
+    contextId,
+    package: 'p',
+    fluxName: 'F',
+    version: 1,
+    at: 1,
+    kind: 'start',
+    event: null,
+    eventId: null,
+    from: null,
+    to: 'a',
+    entered: ['a'],
+    status: 'WAITING',
+    nextRun: null,
+    tags: ['red'],
+    parent: null,
+  },
+  facts: { key: 'k', startState: 'a', errorType: null, secured: false },
+  previousAt: null,
+})
+
+class Reader implements Sink {
+  text = ''
+  queued = 0
+  readonly #takes: boolean
+  constructor(takes: boolean) {
+    this.#takes = takes
+  }
+  write(bytes: Uint8Array): void {
+    if (!this.#takes) this.queued += bytes.length
+    this.text += Buffer.from(bytes).toString()
+  }
+  share({ bytes }: { readonly bytes: Buffer }): void {
+    this.write(bytes)
+  }
+  end(): void {}
+}
+
+function setUp() {
+  const clock = new SimulatedClock(0)
+  const feed = new MoveRing(clock)
+  const hub = new MoveHub({ feed, clock, isSecured: () => false, maxReaders: 1000 })
+  const open = async (takes: boolean, from: string | null = null, filters: MoveFilters = {}) => {
+    const reader = new Reader(takes)
+    await hub.open({ filters, from, mayReadAll: () => true, begin: () => reader })
+    return reader
+  }
+  return { clock, feed, open }
+}
+
+test('readers who take nothing of what came before do not keep others from it', async () => {
+  const { clock, feed, open } = setUp()
+  await open(true)
+  for (let id = 1; id <= 8000; id += 1) feed.publish(move(id))
+  await clock.advance(1000)
+  const lazy: Reader[] = []
+  for (let count = 0; count < 40; count += 1) lazy.push(await open(false, 'unknown'))
+  const eager = await open(true, 'unknown')
+  for (let turn = 0; turn < 2000 && !eager.text.includes('"contextId":8000,'); turn += 1) await Promise.resolve()
+  expect(eager.text).toContain('"contextId":8000,')
+  // Each of the others has one page, and no more.
+  for (const { queued } of lazy) expect(queued).toBeLessThan(300_000)
+})
+
+test('the filters of an idle stream are not made text again with each tick', async () => {
+  const { clock, open } = setUp()
+  let made = 0
+  const tag = Object.assign(['red'], {
+    toJSON: () => {
+      made += 1
+      return ['red']
+    },
+  })
+  await open(true, null, { tag })
+  const before = made
+  await clock.advance(20_000)
+  expect(made).toBe(before)
+})
