@@ -137,8 +137,9 @@ class Page {
   }
 
   /**
-   * The view of a context; null: it cannot be shown, or this caller may not see it. Services are checked again here, because the index keys reflect the services at the start of the list, and contexts written by
-   * older versions have fewer keys.
+   * The view of a context; null: it cannot be shown, or this caller may not see it. Services are checked again here,
+   * because the index keys reflect the services at the start of the list, and contexts written by older versions have
+   * fewer keys.
    */
   async #viewOf(stored: StoredContext): Promise<ListedContext | null> {
     const { log } = this.#env
