@@ -107,6 +107,7 @@ function problem(c: Context, pages: Pages, error: Error): Response {
   }
   const { failure } = error
   const status = pages.statusOf(failure)
+  if ('retryAfter' in failure && failure.retryAfter !== undefined) c.header('retry-after', String(failure.retryAfter))
   if (failure.kind === 'unauthorized') {
     const { pathname, search } = new URL(c.req.url)
     const detail = failure.token === 'none' ? null : failure.detail
