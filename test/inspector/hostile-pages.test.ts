@@ -45,12 +45,9 @@ function pagesOf(overrides: Partial<FluxApi>) {
   }
 }
 
-const EVENTS = { contextId: 7, state: 'a', status: 'WAITING', events: [], else: null, timed: null, others: [] } as const
-
 const contextPages = (view: ContextView) =>
   pagesOf({
     getContext: () => Promise.resolve(view),
-    getContextEvents: () => Promise.resolve(EVENTS),
     getDefinition: () => Promise.resolve({}),
   })
 
