@@ -51,6 +51,9 @@ const contextPages = (view: ContextView) =>
     getDefinition: () => Promise.resolve({}),
   })
 
+const manyProperties = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ name: `v${index}`, type: 'string' as const, value: 'x'.repeat(100) }))
+
 test.each(['/wake-ups', '/health', '/contexts', '/contexts/7', '/deliveries', '/'])(
   'of %s only so many are made at once, and others are refused',
   async (path) => {
@@ -97,10 +100,8 @@ test('the page of wake-ups does not read on without end where lists end early', 
 })
 
 test('a page of data has a bound, however many values there are', async () => {
-  const many = (count: number, value: string) =>
-    Array.from({ length: count }, (_, index) => ({ name: `v${index}`, type: 'string' as const, value }))
   const view = contextView(7)
-  const large = { ...view.input, gloopProperties: many(50_000, 'x'.repeat(100)) }
+  const large = { ...view.input, gloopProperties: manyProperties(50_000) }
   const state = { name: 'a', input: large, output: large, transitionContexts: [] }
   const get = contextPages({ ...view, input: large, stateContexts: [state] })
   const { status, text } = await get('/contexts/7?tab=Data')
