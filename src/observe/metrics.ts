@@ -75,6 +75,7 @@ export class ServerMetrics implements Signals, RequestSignals {
   /** By route and method, then by status. */
   readonly #requestsOf = new Map<string, Map<string, Map<number, Distribution>>>()
   readonly #parts: MetricsParts
+  #exposing: Promise<Exposition> | null = null
   #counted: { at: number; readonly counts: Promise<readonly StatusCount[]> } | null = null
 
   constructor(parts: MetricsParts) {
@@ -137,8 +138,15 @@ export class ServerMetrics implements Signals, RequestSignals {
     return counts
   }
 
-  /** All metrics, with those of the process. */
-  async exposition(): Promise<Exposition> {
+  /** All metrics, with those of the process. Whoever asks while they are gathered gets the same. */
+  exposition(): Promise<Exposition> {
+    this.#exposing ??= this.#gather().finally(() => {
+      this.#exposing = null
+    })
+    return this.#exposing
+  }
+
+  async #gather(): Promise<Exposition> {
     const parts = await Promise.all([this.#registry.metrics(), nodeRegistry().metrics()])
     return { contentType: this.#registry.contentType, text: parts.join('') }
   }

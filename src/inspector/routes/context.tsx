@@ -56,9 +56,11 @@ interface Shown {
   readonly status: number
 }
 
-async function show(c: Context, pages: Pages, { visitor, sent, status }: Shown): Promise<Response> {
-  const facts = await factsOf(c, pages, visitor)
-  return documentOf(c, <ContextDocument {...facts} visitor={visitor} sent={sent} />, status)
+function show(c: Context, pages: Pages, { visitor, sent, status }: Shown): Promise<Response> {
+  return pages.make('large', async () => {
+    const facts = await factsOf(c, pages, visitor)
+    return documentOf(c, <ContextDocument {...facts} visitor={visitor} sent={sent} />, status)
+  })
 }
 
 async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<ContextFacts> {

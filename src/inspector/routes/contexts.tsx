@@ -13,12 +13,14 @@ import { documentOf, type Pages } from './pages.ts'
 const PAGE_LIMIT = 50
 /** Contexts that the charts count. */
 const MAX_DUE = 5000
+/** Reads of them: each may end early, where contexts are large. */
+const MAX_READS = 10
 const DAY_MS = 86_400_000
 /** Contexts that are asked for at once. */
 const STRIDE = 1000
 
 export function addContextsPages(app: Hono, pages: Pages): void {
-  app.get('/contexts', (c) => list(c, pages))
+  app.get('/contexts', (c) => pages.make('plain', () => list(c, pages)))
   app.post('/contexts/many', (c) => many(c, pages))
   app.get('/runs/:id', (c) => documentOf(c, <RunPage visitor={pages.visitor(c)} run={runOf(c, pages)} />))
   app.post('/runs/:id/stop', async (c) => {
@@ -26,10 +28,10 @@ export function addContextsPages(app: Hono, pages: Pages): void {
     pages.runs.stop(runOf(c, pages).id)
     return c.redirect(`/inspector/runs/${c.req.param('id')}`, 303)
   })
-  app.get('/find', (c) => find(c, pages.visitor(c)))
+  app.get('/find', (c) => pages.make('plain', () => find(c, pages.visitor(c))))
   app.get('/wake-ups', async (c) => {
     const visitor = pages.visitor(c)
-    return documentOf(c, <WakeUpsPage visitor={visitor} {...await dueIn(visitor)} />)
+    return pages.make('chart', async () => documentOf(c, <WakeUpsPage visitor={visitor} {...await dueIn(visitor)} />))
   })
 }
 
@@ -116,7 +118,7 @@ function runOf(c: Context, pages: Pages): Run {
 async function dueIn({ api, now }: Visitor) {
   const due = []
   let after: number | undefined
-  for (;;) {
+  for (let reads = 1; ; reads += 1) {
     const page = await api.listPage({
       status: ['WAITING_UNTIL'],
       dueBefore: now + DAY_MS,
@@ -125,7 +127,7 @@ async function dueIn({ api, now }: Visitor) {
       ...(after !== undefined && { after }),
     })
     due.push(...page.contexts)
-    if (page.next === null || due.length >= MAX_DUE) return { due, isCut: page.next !== null }
+    if (page.next === null || due.length >= MAX_DUE || reads >= MAX_READS) return { due, isCut: page.next !== null }
     after = page.next
   }
 }

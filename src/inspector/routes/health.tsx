@@ -13,8 +13,10 @@ export function addHealthPage(app: Hono, pages: Pages, { health }: Pick<Inspecto
   app.get('/health', async (c) => {
     const visitor = pages.visitor(c)
     const since = visitor.now - HOUR_MS
-    const [now, failed] = await Promise.all([health(), failedSince(visitor, since)])
-    return documentOf(c, <HealthPage visitor={visitor} health={now} since={since} {...failed} />)
+    return pages.make('chart', async () => {
+      const [now, failed] = await Promise.all([health(), failedSince(visitor, since)])
+      return documentOf(c, <HealthPage visitor={visitor} health={now} since={since} {...failed} />)
+    })
   })
 }
 

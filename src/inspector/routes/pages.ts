@@ -1,5 +1,6 @@
 // inspector/routes: what the routes of all pages share: who looks at them, their forms, and how they answer.
 import type { Context } from 'hono'
+import { CountBound } from '../../model/count-bound.ts'
 import { ANONYMOUS, denial, type Caller } from '../../model/caller.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
@@ -24,8 +25,19 @@ export interface Refused {
   readonly status: number
 }
 
+/**
+ * Pages at once that are gathered and made: plain ones, those that hold a whole context or definition, and those that read
+ * thousands of contexts.
+ */
+const MAX_AT_ONCE = { plain: 64, large: 8, chart: 4 }
+
 export class Pages {
   readonly #parts: PagesParts
+  readonly #bounds = {
+    plain: new CountBound({ limit: MAX_AT_ONCE.plain, what: 'pages to make' }),
+    large: new CountBound({ limit: MAX_AT_ONCE.large, what: 'pages of contexts and services to make' }),
+    chart: new CountBound({ limit: MAX_AT_ONCE.chart, what: 'charts to make' }),
+  }
 
   constructor(parts: PagesParts) {
     this.#parts = parts
@@ -82,6 +94,17 @@ export class Pages {
     const failure = visitor.mayInvoke ? null : denial(visitor.caller, 'invoke')
     if (failure) throw new FluxError(failure)
     return { visitor, form }
+  }
+
+  /** Makes a page, unless so many are being made. @throws FluxError `overloaded`; what `make` throws */
+  async make(kind: keyof typeof MAX_AT_ONCE, make: () => Promise<Response>): Promise<Response> {
+    const bound = this.#bounds[kind]
+    bound.take()
+    try {
+      return await make()
+    } finally {
+      bound.release()
+    }
   }
 
   /** null: it went well. @throws what is not told in the form */

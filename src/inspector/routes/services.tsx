@@ -2,6 +2,7 @@
 import type { Context, Hono } from 'hono'
 import { FluxError, notFound } from '../../model/failure.ts'
 import { controlsOf, inputOf } from '../forms/controls.ts'
+import type { Refusal } from '../forms/fields.tsx'
 import type { FormValues } from '../host.ts'
 import { ServicePage, type ServiceFacts } from '../pages/service.tsx'
 import { ServicesPage } from '../pages/services.tsx'
@@ -12,11 +13,13 @@ import { documentOf, type Pages } from './pages.ts'
 export function addServicePages(app: Hono, pages: Pages): void {
   app.get('/', async (c) => {
     const visitor = pages.visitor(c)
-    return documentOf(c, <ServicesPage visitor={visitor} view={await visitor.api.listServices({})} />)
+    return pages.make('plain', async () =>
+      documentOf(c, <ServicesPage visitor={visitor} view={await visitor.api.listServices({})} />),
+    )
   })
   app.get('/services/:package/:fluxName', async (c) => {
     const visitor = pages.visitor(c)
-    return documentOf(c, <ServicePage {...await factsOf(c, pages, visitor)} visitor={visitor} refusal={null} />)
+    return page(c, pages, { visitor, refusal: null, status: 200 })
   })
   app.post('/services/:package/:fluxName/start', async (c) => {
     const { visitor, form } = await pages.changer(c)
@@ -25,10 +28,21 @@ export function addServicePages(app: Hono, pages: Pages): void {
       started = await start(visitor, nameOf(c), form)
     })
     if (refused === null) return c.redirect(contextHref(started), 303)
-    const facts = await factsOf(c, pages, visitor)
-    return documentOf(c, <ServicePage {...facts} visitor={visitor} refusal={refused.refusal} />, refused.status)
+    return page(c, pages, { visitor, ...refused })
   })
 }
+
+interface Shown {
+  readonly visitor: Visitor
+  readonly refusal: Refusal | null
+  readonly status: number
+}
+
+const page = (c: Context, pages: Pages, { visitor, refusal, status }: Shown): Promise<Response> =>
+  pages.make('large', async () => {
+    const facts = await factsOf(c, pages, visitor)
+    return documentOf(c, <ServicePage {...facts} visitor={visitor} refusal={refusal} />, status)
+  })
 
 const nameOf = (c: Context) => ({ package: c.req.param('package') ?? '', fluxName: c.req.param('fluxName') ?? '' })
 

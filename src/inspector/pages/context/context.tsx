@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../model/json/value.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { Diagram, moveKey } from '../../diagram/svg.tsx'
 import { Copyable } from '../../parts/command.tsx'
+import { jsonText } from '../../parts/json-text.ts'
 import { contextHref, contextsHref, serviceHref } from '../../parts/links.ts'
 import { hasEnded, StatusSign, toneOf } from '../../parts/status.tsx'
 import { Sentence } from '../../sentence.tsx'
@@ -168,13 +169,13 @@ const TabContent: FC<
 const MAX_JSON_CHARACTERS = 200_000
 
 const Json: FC<{ readonly value: object }> = ({ value }) => {
-  const text = JSON.stringify(value, null, 2)
+  const { text, isCut } = jsonText(value, MAX_JSON_CHARACTERS, 2)
   return (
     <>
       <pre class="wide" tabindex={0}>
-        {text.slice(0, MAX_JSON_CHARACTERS)}
+        {text}
       </pre>
-      {text.length > MAX_JSON_CHARACTERS && <p class="faint">The rest is left out here: the API shows it.</p>}
+      {isCut && <p class="faint">The rest is left out here: the API shows it.</p>}
     </>
   )
 }
