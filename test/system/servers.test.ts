@@ -260,7 +260,12 @@ describe.concurrent('two servers and what they stand on', () => {
           )
       }
     })
-    await sleep(500)
+    /** More than that, for each context. */
+    const haveCome = async (before: ReadonlyMap<number, number>) =>
+      vi.waitFor(() => {
+        for (const id of ids) expect(acknowledged.get(id)).toBeGreaterThan(before.get(id) ?? 0)
+      }, PATIENCE_MS)
+    await Promise.all([haveCome(new Map()), sleep(500)])
     await redis.signal('SIGKILL')
     await sleep(300)
     for (const { url } of servers) {
@@ -281,7 +286,7 @@ describe.concurrent('two servers and what they stand on', () => {
     await vi.waitFor(async () => {
       for (const { url } of servers) expect((await fetch(`${url}/readyz`)).status).toBe(200)
     }, PATIENCE_MS)
-    await sleep(500)
+    await Promise.all([haveCome(new Map(acknowledged)), sleep(500)])
     sending.abort()
     await Promise.all(senders)
     for (const id of ids) {
