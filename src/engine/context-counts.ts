@@ -16,12 +16,14 @@ type Counts = Map<Status, number>
 
 export class ContextCounts {
   readonly #parts: ContextCountsParts
+
   constructor(parts: ContextCountsParts) {
     this.#parts = parts
   }
 
   /**
-   * All contexts of the namespace. A context that is moved meanwhile may be counted twice, or not at all. @throws FluxError `unavailable`
+   * All contexts of the namespace. A context that is moved meanwhile may be counted twice, or not at all.
+   * @throws FluxError `unavailable`
    */
   async count(): Promise<readonly StatusCount[]> {
     const left: Counts = new Map()

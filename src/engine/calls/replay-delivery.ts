@@ -94,7 +94,10 @@ async function find(env: CallEnv, deliveryId: string): Promise<Found> {
   throw unknown()
 }
 
-/** @throws FluxError when the caller may not reach the service; `conflict` when the webhook has gone meanwhile, or no longer takes the method */
+/**
+ * @throws FluxError when the caller may not reach the service; `conflict` when the webhook has gone meanwhile, or no longer
+ * takes the method
+ */
 function endpointOf(
   env: CallEnv,
   { endpoint: { package: owner, fluxName, urlPath }, delivery: { method } }: Found,

@@ -5,6 +5,8 @@ const UNITS = [[86400000, 'd'], [3600000, 'h'], [60000, 'min'], [1000, 's']]
 
 // Times
 
+const TIME_OF_DAY = { hour12: false, hour: '2-digit', minute: '2-digit', second: '2-digit' }
+
 const durationText = (ms) => {
   if (ms < 1000) return '0 s'
   const at = UNITS.findIndex(([size]) => ms >= size)
@@ -29,7 +31,7 @@ const showTimes = () => {
       element.textContent = distance > 0 ? `in ${durationText(distance)}` : `${durationText(-distance)} ago`
     } else if (element.dataset.clock) {
       const digits = element.dataset.clock === 'ms' ? { fractionalSecondDigits: 3 } : {}
-      element.textContent = at.toLocaleTimeString('en-GB', { hour12: false, ...digits, hour: '2-digit', minute: '2-digit', second: '2-digit' })
+      element.textContent = at.toLocaleTimeString('en-GB', { ...TIME_OF_DAY, ...digits })
     } else element.textContent = at.toLocaleString()
   }
   for (const ring of document.querySelectorAll('.ring .left')) {

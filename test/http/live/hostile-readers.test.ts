@@ -3,31 +3,9 @@ import { expect, test } from 'vitest'
 import type { MoveFilters } from '../../../src/api/stream-moves.ts'
 import { MoveHub } from '../../../src/http/live/hub.ts'
 import type { Sink } from '../../../src/http/live/stream.ts'
-import type { CommittedMove } from '../../../src/model/committed-move.ts'
 import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
-
-const move = (contextId: number): CommittedMove => ({
-  message: {
-    contextId,
-    package: 'p',
-    fluxName: 'F',
-    version: 1,
-    at: 1,
-    kind: 'start',
-    event: null,
-    eventId: null,
-    from: null,
-    to: 'a',
-    entered: ['a'],
-    status: 'WAITING',
-    nextRun: null,
-    tags: ['red'],
-    parent: null,
-  },
-  facts: { key: 'k', startState: 'a', errorType: null, secured: false },
-  previousAt: null,
-})
+import { move } from './moves.ts'
 
 class Reader implements Sink {
   text = ''

@@ -4,34 +4,11 @@ import { describe, expect, test } from 'vitest'
 import { asksForAll, matchesMove, type MoveFilters } from '../../../src/api/stream-moves.ts'
 import { MoveHub, type HubOptions } from '../../../src/http/live/hub.ts'
 import type { Sink } from '../../../src/http/live/stream.ts'
-import type { CommittedMove } from '../../../src/model/committed-move.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { KEPT_MOVES, UNREAD_MS } from '../../../src/ports/move-feed.ts'
 import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
-
-const move = (contextId: number, more: Partial<CommittedMove['message']> = {}): CommittedMove => ({
-  message: {
-    contextId,
-    package: 'p',
-    fluxName: 'F',
-    version: 1,
-    at: 1,
-    kind: 'start',
-    event: null,
-    eventId: null,
-    from: null,
-    to: 'a',
-    entered: ['a'],
-    status: 'WAITING',
-    nextRun: null,
-    tags: ['red'],
-    parent: null,
-    ...more,
-  },
-  facts: { key: 'k', startState: 'a', errorType: null, secured: false },
-  previousAt: null,
-})
+import { move } from './moves.ts'
 
 /** A reader that takes everything, or nothing. */
 class Reader implements Sink {
@@ -207,6 +184,8 @@ test.each<[MoveFilters, boolean]>([
   [{ startState: 'b' }, false],
   [{ errorType: 'Error' }, false],
   [{ parent: 7 }, false],
+  [{ contextId: 1 }, true],
+  [{ contextId: 2 }, false],
   [{ paused: false }, true],
   [{ paused: true }, false],
 ])('%j: %s', (filters, fits) => {
