@@ -6,13 +6,13 @@ import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/move-feed.ts'
 import { asksForAll, type MoveFilters } from '../../api/stream-moves.ts'
 import { Batch, gapOf, HEARTBEAT, openingOf, type Piece, type ReaderSelection } from './encode.ts'
-import { LiveStream, queueBound, type Sink } from './stream.ts'
+import { LiveStream, queueBound, shareOf, type Sink } from './stream.ts'
 
 export interface HubOptions {
   readonly feed: MoveFeed
   /** Whether that service is secured now. */
   readonly isSecured: (service: { readonly package: string; readonly fluxName: string }) => boolean
-  readonly clock: Pick<Clock, 'after'>
+  readonly clock: Pick<Clock, 'after' | 'now'>
   /** Streams at once. */
   readonly maxReaders: number
 }
@@ -60,6 +60,8 @@ export class MoveHub {
   #stopListening: (() => void) | null = null
   #callOff: (() => void) | null = null
   #ticks = 0
+  /** When the streams were last given something: epoch milliseconds. */
+  #gaveAt = 0
   #catchingUp = 0
   readonly #waiting: (() => void)[] = []
   /** Why there are no streams any more; null: there may be. */
@@ -144,21 +146,32 @@ export class MoveHub {
     const batch = new Batch(items, this.#place)
     const before = this.#place
     this.#place = last.id
-    const bound = queueBound(new Set([...this.#readers].map(({ group }) => group)).size)
+    const bounds = {
+      queued: queueBound(new Set([...this.#readers].map(({ group }) => group)).size),
+      share: shareOf(this.#readers.size, this.#sinceLast()),
+    }
     const made = new Map<string, readonly Piece[]>()
     for (const { stream, selection, group, isLive } of this.#readers) {
       if (!isLive) continue
       if (feed.isBefore(before, stream.place)) {
         // It was opened where the feed is by now.
-        stream.give(batch.piecesFor(selection, batch.indexBehind(stream.place, feed.isBefore)), bound)
+        stream.give(batch.piecesFor(selection, batch.indexBehind(stream.place, feed.isBefore)), bounds)
         if (feed.isBefore(stream.place, last.id)) stream.place = last.id
         continue
       }
       const pieces = made.get(group) ?? batch.piecesFor(selection)
       made.set(group, pieces)
-      stream.give(pieces, bound)
+      stream.give(pieces, bounds)
       stream.place = last.id
     }
+  }
+
+  /** Milliseconds since the streams were last given something. */
+  #sinceLast(): number {
+    const before = this.#gaveAt
+    this.#gaveAt = this.#options.clock.now()
+    // A clock may be set back.
+    return Math.max(0, this.#gaveAt - before)
   }
 
   /** Gives the stream what came before, as fast as its reader takes it, until it is where the others are. */
@@ -200,7 +213,7 @@ export class MoveHub {
     const { stream, selection } = reader
     const { items, end, isGap } = await feed.read({ after: stream.place, limit: CATCH_UP_ITEMS })
     if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
-    stream.give(new Batch(items, stream.place).piecesFor(selection), Infinity)
+    stream.give(new Batch(items, stream.place).piecesFor(selection), null)
     stream.place = end
     if (items.length > 0 && feed.isBefore(end, this.#place)) return false
     reader.isLive = true
@@ -226,6 +239,7 @@ export class MoveHub {
         this.close(reader.stream)
         continue
       }
+      reader.stream.tellDropped()
       if (this.#ticks % HEARTBEAT_TICKS === 0) reader.stream.tell(HEARTBEAT)
     }
   }

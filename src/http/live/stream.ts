@@ -1,5 +1,5 @@
-// http: one stream of moves, to one reader. What a slow reader has not taken is bounded: beyond that, moves are counted
-// and not written, and the reader is told how many they were.
+// http: one stream of moves, to one reader. What a slow reader has not taken is bounded, and so is what all readers take in
+// a second: beyond that, moves are counted and not written, and the reader is told how many they were.
 import { byeOf, droppedOf, type Piece } from './encode.ts'
 
 /** Where the bytes of a stream go. */
@@ -23,12 +23,34 @@ const [MIN_QUEUED_BYTES, MAX_QUEUED_BYTES, ALL_QUEUED_BYTES] = [65_536, 1_048_57
 export const queueBound = (groups: number): number =>
   Math.max(MIN_QUEUED_BYTES, Math.min(MAX_QUEUED_BYTES, ALL_QUEUED_BYTES / groups))
 
+/**
+ * Bytes a second that all streams together are given. A write of so many costs a few hundredths of a processor, so senders
+ * of events do not notice how many read. One reader may have all of it: about 100,000 moves a second.
+ */
+const ALL_BYTES_PER_SECOND = 32_000_000
+
+/** What one of so many readers may be given. */
+interface Share {
+  /** Bytes for the milliseconds that have passed. */
+  readonly earned: number
+  /** Bytes that it may save while there is little for it. */
+  readonly most: number
+}
+
+/** The share of one of so many readers for so many milliseconds. */
+export function shareOf(readers: number, elapsed: number): Share {
+  const perSecond = ALL_BYTES_PER_SECOND / readers
+  return { earned: (perSecond * elapsed) / 1000, most: Math.max(perSecond, MAX_QUEUED_BYTES) }
+}
+
 export class LiveStream {
   readonly #sink: Sink
   readonly #onDrained: (() => void)[] = []
   /** Behind the last move that it was given, or that was not for it. */
   place: string
   #dropped = 0
+  /** Bytes that it may be given now. Less than nothing: the last piece was larger. */
+  #allowance = Infinity
   #isOver = false
 
   constructor(sink: Sink, place: string) {
@@ -40,15 +62,26 @@ export class LiveStream {
     return this.#isOver
   }
 
-  /** Writes the pieces, or counts them as dropped, if more than `bound` bytes wait for the reader. */
-  give(pieces: readonly Piece[], bound: number): void {
+  /**
+   * Writes the pieces, or counts them as dropped, if more than `queued` bytes wait for the reader, or it has had its share.
+   * Without bounds: the reader is given them as it takes them.
+   */
+  give(pieces: readonly Piece[], bounds: { readonly queued: number; readonly share: Share } | null): void {
+    if (bounds) this.#allowance = Math.min(this.#allowance + bounds.share.earned, bounds.share.most)
     for (const piece of pieces) {
-      if (this.#sink.queued >= bound) this.#dropped += piece.count
-      else {
-        this.#tellDropped()
-        if (!this.#isOver) this.#sink.share(piece)
+      if (bounds && (this.#allowance <= 0 || this.#sink.queued >= bounds.queued)) {
+        this.#dropped += piece.count
+        continue
       }
+      if (bounds) this.#allowance -= piece.bytes.length
+      this.#writeDropped()
+      if (!this.#isOver) this.#sink.share(piece)
     }
+  }
+
+  /** Tells how many moves were dropped, if any were and the reader takes what is written. */
+  tellDropped(): void {
+    if (this.#sink.queued < MIN_QUEUED_BYTES) this.#writeDropped()
   }
 
   /** Writes something small that is no move, unless the reader takes nothing. */
@@ -66,14 +99,14 @@ export class LiveStream {
 
   /** To be called when the reader has taken everything. */
   onDrained(): void {
-    this.#tellDropped()
+    this.#writeDropped()
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
   /** Ends it, and says why. */
   end(reason: string): void {
     if (this.#isOver) return
-    this.#tellDropped()
+    this.#writeDropped()
     this.#write(Buffer.from(byeOf(reason)))
     this.close()
     this.#sink.end()
@@ -85,7 +118,7 @@ export class LiveStream {
     for (const resolve of this.#onDrained.splice(0)) resolve()
   }
 
-  #tellDropped(): void {
+  #writeDropped(): void {
     if (this.#dropped === 0) return
     const text = droppedOf(this.#dropped)
     this.#dropped = 0

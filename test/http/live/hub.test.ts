@@ -84,6 +84,38 @@ describe('a stream', () => {
     expect(count(reader.text, 'event: move')).toBe(before + 1)
   })
 
+  test('many that show everything share what they are given: the rest is dropped, and told within a second', async () => {
+    const { clock, feed, open } = setUp({ maxReaders: 200 })
+    const readers = []
+    for (let n = 0; n < 200; n += 1) readers.push((await open(n === 0 ? { contextId: 1 } : {})).reader)
+    const [filtered, first] = readers
+    // Nine seconds, 2,000 moves in each.
+    for (let n = 1; n <= 18_000; n += 1) {
+      feed.publish({ ...move(n), message: { ...move(n).message, contextId: n % 2000 } })
+      if (n % 100 === 0) await clock.advance(50)
+    }
+    const shown = first?.text.length ?? 0
+    expect(shown).toBeGreaterThan(1_000_000)
+    // What it may save, and nine times its share.
+    expect(shown).toBeLessThan(1_048_576 + 9 * 160_000 + 40_000)
+    expect(readers.slice(1).every(({ text }) => text === first?.text)).toBe(true)
+    await clock.advance(1000)
+    const dropped = [...(first?.text ?? '').matchAll(/event: dropped\ndata: (.*)/g)].map(
+      ([, data = '']) => JSON.parse(data).count,
+    )
+    expect(dropped.reduce((sum, each) => sum + each, 0) + count(first?.text ?? '', 'event: move')).toBe(18_000)
+    expect(count(filtered?.text ?? '', 'event: move')).toBe(9)
+    expect(filtered?.text).not.toContain('event: dropped')
+  })
+
+  test('one that reads alone is given everything', async () => {
+    const { clock, feed, open } = setUp()
+    const { reader } = await open()
+    for (let n = 1; n <= 19_000; n += 1) feed.publish(move(n))
+    await clock.advance(1000)
+    expect(count(reader.text, 'event: move')).toBe(19_000)
+  })
+
   test('ends when its caller may not read any more, and shows less when it may see less', async () => {
     const { clock, feed, open, hub } = setUp()
     let rights: 'all' | 'open' | 'none' = 'all'
