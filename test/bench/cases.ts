@@ -256,6 +256,13 @@ export const LISTS: { readonly [name: string]: Case } = {
       ['by fluxName, deep', (n) => `fluxName=Rare&page=${Math.floor(deep / 10) + (n % 10)}`],
       ['by tag (1 in 1,000)', (n) => `tag=t${n % 1000}`],
       ['by fluxName and tag', (n) => `fluxName=Rare&tag=even&page=${n % 10}`],
+      ['newest first', (n) => `order=desc&page=${n % 10}`],
+      ['summaries, all statuses', (n) => `order=desc&status=all&view=summary&page=${n % 10}`],
+      ['by service and state, newest first', (n) => `order=desc&fluxName=Rare&currentState=counting&page=${n % 10}`],
+      ['started lately', (n) => `startedAfter=${Date.now() - 3_600_000}&page=${n % 10}`],
+      ['updated lately, newest first', () => `order=desc&updatedAfter=${Date.now() - 3_600_000}`],
+      ['failed by type: none', () => 'status=FAILED&errorType=TypeError&order=desc'],
+      ['due: none', () => `dueBefore=${Date.now()}`],
     ]
     const rows: Row[] = []
     for (const connections of [1, subject.connections]) {
@@ -263,6 +270,10 @@ export const LISTS: { readonly [name: string]: Case } = {
       for (const [name, query] of queries)
         rows.push(
           await run(`list ${name}`, few, (n) => ({ method: 'GET', path: `/flux-api/contexts?limit=30&${query(n)}` })),
+        )
+      for (const by of ['status', 'currentState', 'fluxName'])
+        rows.push(
+          await run(`count by ${by}`, few, () => ({ method: 'GET', path: `/flux-api/contexts/count?by=${by}` })),
         )
     }
     return rows
