@@ -5,6 +5,7 @@ import type { ContextView } from '../../src/api/get-context.ts'
 import { createInspector } from '../../src/inspector/inspector.tsx'
 import { jsonText } from '../../src/inspector/parts/json-text.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
+import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { statusOf } from '../../src/http/problem.ts'
 import { contextView, fakeApi, memoryLog } from '../http/support.ts'
 
@@ -35,6 +36,8 @@ function pagesOf(overrides: Partial<FluxApi>) {
       checkHost() {},
       checkCall() {},
       statusOf,
+      peerOf: () => null,
+      xmlOf: xmlPieces,
       readForm: () => Promise.resolve(new Map()),
       stream: () => Promise.reject(new Error('not here')),
     },

@@ -300,6 +300,13 @@ describe('where every call needs a token', () => {
     expect(await stateOf(live, id, reader)).toEqual(before)
   })
 
+  test('a session is enough for the context in XML', async () => {
+    const client = await loggedIn(reader)
+    const { text } = await client.get(`/inspector/contexts/${id}?tab=XML`)
+    expect(text).toMatch(new RegExp(`&lt;id type=&quot;integer&quot;&gt;${id}&lt;/id&gt;`))
+    for (const [, href] of text.matchAll(/ href="(\/[^"]*)"/g)) expect(href).not.toMatch(/^\/flux-api/)
+  })
+
   test('a Bearer header is taken as well', async () => {
     const headers = { authorization: `Bearer ${invoker}` }
     const client = new Client(live.url)
@@ -372,5 +379,9 @@ describe('where every call needs a token', () => {
     expect([...statuses]).toEqual([401, 429])
     expect((await client.post('/inspector/login', { token: reader, $form })).response.status).toBe(429)
     expect((await known.get('/inspector')).response.status).toBe(200)
+    const proxied = { 'x-forwarded-for': '192.0.2.1' }
+    expect(
+      (await client.post('/inspector/login', { token: reader, $form }, { headers: proxied })).response.status,
+    ).toBe(303)
   })
 })

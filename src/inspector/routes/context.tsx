@@ -1,9 +1,11 @@
 // inspector/routes: the page of a context, and its forms.
 import type { Context, Hono } from 'hono'
+import { rootOf } from '../../api/call.ts'
+import { GET_CONTEXT } from '../../api/get-context.ts'
 import { notFound, FluxError } from '../../model/failure.ts'
 import { controlsOf, inputOf } from '../forms/controls.ts'
 import type { FormValues } from '../host.ts'
-import { ContextDocument, TABS, type ContextFacts } from '../pages/context/context.tsx'
+import { ContextDocument, MAX_TEXT_CHARACTERS, TABS, type ContextFacts } from '../pages/context/context.tsx'
 import type { SentForm } from '../pages/context/actions.tsx'
 import { contextHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
@@ -72,7 +74,8 @@ async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<Cont
     api.getDefinition({ contextId }).catch(nullIfLost),
   ])
   const drawing = definition && pages.drawings.of(context.definition, definition)
-  return { context, events, definition, drawing, tab, state: c.req.query('state') ?? null }
+  const xml = tab === 'XML' ? pages.xmlText(context, rootOf(GET_CONTEXT.answer), MAX_TEXT_CHARACTERS) : null
+  return { context, events, definition, drawing, xml, tab, state: c.req.query('state') ?? null }
 }
 
 /** The definition of an old context may be lost; the rest is shown all the same. */

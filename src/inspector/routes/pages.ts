@@ -7,6 +7,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Drawings } from '../diagram/drawing.ts'
 import type { Refusal } from '../forms/fields.tsx'
 import type { FormValues, InspectorOptions, PageHost } from '../host.ts'
+import type { Cut } from '../parts/json-text.ts'
 import type { ManyRuns } from '../many-runs.ts'
 import { checkFormToken, formTokenOf, type Sessions } from '../sessions.ts'
 import { mayInvoke, type Visitor } from '../visitor.ts'
@@ -57,6 +58,16 @@ export class Pages {
 
   statusOf(failure: Failure): number {
     return this.#parts.host.statusOf(failure)
+  }
+
+  /** The beginning of a value in XML. `max`: characters. */
+  xmlText(value: object, root: string, max: number): Cut {
+    let text = ''
+    for (const piece of this.#parts.host.xmlOf(value, root)) {
+      text += piece
+      if (text.length > max) break
+    }
+    return { text: text.slice(0, max), isCut: text.length > max }
   }
 
   /** @throws FluxError when they may not see the pages */
