@@ -303,7 +303,7 @@ describe('where every call needs a token', () => {
   test('a session is enough for the context in XML', async () => {
     const client = await loggedIn(reader)
     const { text } = await client.get(`/inspector/contexts/${id}?tab=XML`)
-    expect(text).toMatch(new RegExp(`&lt;id type=&quot;integer&quot;&gt;${id}&lt;/id&gt;`))
+    expect(text).toMatch(new RegExp(`&lt;id type=&quot;number&quot;&gt;${id}&lt;/id&gt;`))
     for (const [, href] of text.matchAll(/ href="(\/[^"]*)"/g)) expect(href).not.toMatch(/^\/flux-api/)
   })
 

@@ -73,7 +73,7 @@ async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<Cont
     api.getContextEvents({ contextId }),
     api.getDefinition({ contextId }).catch(nullIfLost),
   ])
-  const drawing = definition && pages.drawings.of(context.definition, definition)
+  const drawing = definition && (await pages.drawings.of(context.definition, definition))
   const xml = tab === 'XML' ? pages.xmlText(context, rootOf(GET_CONTEXT.answer), MAX_TEXT_CHARACTERS) : null
   return { context, events, definition, drawing, xml, tab, state: c.req.query('state') ?? null }
 }

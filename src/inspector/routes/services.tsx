@@ -56,7 +56,7 @@ async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<Serv
   ])
   const service = services.find(({ package: owner, fluxName }) => owner === name.package && fluxName === name.fluxName)
   if (!service) throw notFound(`package '${name.package}' has no service '${name.fluxName}'`)
-  const drawing = pages.drawings.of(service.definition, definition)
+  const drawing = await pages.drawings.of(service.definition, definition)
   return { service, schema, definition, drawing, counts: new Map(Object.entries(counted.counts)) }
 }
 
