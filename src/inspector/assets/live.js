@@ -184,7 +184,8 @@ document.addEventListener('keydown', (event) => {
 })
 
 begin()
-const here = document.querySelector('.diagram .here')
+// Where the context is, or where contexts begin.
+const here = document.querySelector('.diagram .here') ?? document.querySelector('.diagram .start')
 const frame = here?.closest('.diagram')
 if (frame) {
   const [box, outer] = [here.getBoundingClientRect(), frame.getBoundingClientRect()]

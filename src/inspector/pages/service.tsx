@@ -8,6 +8,7 @@ import { Diagram } from '../diagram/svg.tsx'
 import { controlsOf } from '../forms/controls.ts'
 import { InputFields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
 import { contextsHref, serviceHref } from '../parts/links.ts'
+import { Table } from '../parts/table.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
@@ -129,16 +130,13 @@ const StateList: FC<{
   readonly counts: ReadonlyMap<string, number>
   readonly hrefOf: (state: string) => string
 }> = ({ states, counts, hrefOf }) => (
-  <table>
-    <tbody>
-      {states.map((name) => (
-        <tr>
-          <td>
-            <a href={hrefOf(name)}>{name}</a>
-          </td>
-          <td class="num">{counts.get(name) ?? 0}</td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+  <section class="box tall" tabindex={0} aria-label="States">
+    <Table
+      columns={[
+        { head: 'state', cell: (name) => <a href={hrefOf(name)}>{name}</a> },
+        { head: 'contexts', isNumber: true, isLabelled: true, cell: (name) => counts.get(name) ?? 0 },
+      ]}
+      rows={states}
+    />
+  </section>
 )

@@ -31,12 +31,12 @@ export const CanTake: FC<{
     <section class="box" aria-labelledby="can-take" data-part="can-take" data-key={sent ? undefined : key}>
       <h2 id="can-take">It can take</h2>
       {taken.length === 0 && events.else === null && <p class="faint">Nothing now.</p>}
-      {taken.map(({ event, to, input }, index) => (
-        <details class="event" open={sent?.event === event || (sent === null && index < MAX_OPEN)}>
-          <summary>
-            <code>{event}</code> <small>→ {to}</small>
-          </summary>
-          {visitor.mayInvoke && (
+      {taken.map(({ event, to, input }, index) => {
+        const name = <Taken event={event} to={to} />
+        if (!visitor.mayInvoke) return <p>{name}</p>
+        return (
+          <details class="event" open={sent?.event === event || (sent === null && index < MAX_OPEN)}>
+            <summary>{name}</summary>
             <EventForm
               visitor={visitor}
               id={context.id}
@@ -45,9 +45,9 @@ export const CanTake: FC<{
               refusal={sent?.event === event ? sent.refusal : null}
               prefix={`event-${index}`}
             />
-          )}
-        </details>
-      ))}
+          </details>
+        )
+      })}
       {events.else !== null && <p class="faint">It also takes any other event, which can be sent by the API.</p>}
       {others.length > 0 && (
         <details>
@@ -67,6 +67,12 @@ export const CanTake: FC<{
     </section>
   )
 }
+
+const Taken: FC<{ readonly event: string; readonly to: string }> = ({ event, to }) => (
+  <>
+    <code>{event}</code> <small>→ {to}</small>
+  </>
+)
 
 const EventForm: FC<{
   readonly visitor: Visitor
