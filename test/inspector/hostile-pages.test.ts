@@ -1,4 +1,5 @@
 // What a stranger's requests for pages may cost: how many are made at once, how much they read, and how large they are.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
@@ -87,6 +88,23 @@ test.each(['/wake-ups', '/health', '/contexts', '/contexts/7', '/deliveries', '/
     expect((await get(path)).status).toBe(500)
   },
 )
+
+test('pages that are made without a pause let others be served in between', async () => {
+  const get = contextPages(contextView(7))
+  let [turns, areMade] = [0, false]
+  const others = async () => {
+    while (!areMade) {
+      turns += 1
+      await nextTurn()
+    }
+  }
+  const made = Promise.all(Array.from({ length: 8 }, () => get('/contexts/7'))).finally(() => {
+    areMade = true
+  })
+  await Promise.all([made, others()])
+  expect((await made).map(({ status }) => status)).toEqual(Array(8).fill(200))
+  expect(turns).toBeGreaterThanOrEqual(8)
+})
 
 test('the page of wake-ups does not read on without end where lists end early', async () => {
   let reads = 0

@@ -7,6 +7,7 @@ import type { Drawing } from '../diagram/drawing.ts'
 import { Diagram } from '../diagram/svg.tsx'
 import { controlsOf } from '../forms/controls.ts'
 import { InputFields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
+import { JsonBlock } from '../parts/cut-text.tsx'
 import { contextsHref, serviceHref } from '../parts/links.ts'
 import { Table } from '../parts/table.tsx'
 import { FormToken, Shell } from '../shell.tsx'
@@ -63,9 +64,7 @@ export const ServicePage: FC<ServiceFacts & { readonly visitor: Visitor; readonl
           <StartedBy service={service} />
           <details>
             <summary>Definition</summary>
-            <pre class="wide" tabindex={0}>
-              {JSON.stringify(definition, null, 2)}
-            </pre>
+            <JsonBlock value={definition} />
           </details>
         </div>
         {visitor.mayInvoke && <StartForm visitor={visitor} service={service} schema={schema} refusal={refusal} />}

@@ -1,4 +1,5 @@
 // inspector/routes: what the routes of all pages share: who looks at them, their forms, and how they answer.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { CountBound } from '../../model/count-bound.ts'
 import { ANONYMOUS, denial, type Caller } from '../../model/caller.ts'
@@ -39,6 +40,9 @@ export class Pages {
     large: new CountBound({ limit: MAX_AT_ONCE.large, what: 'pages of contexts and services to make' }),
     chart: new CountBound({ limit: MAX_AT_ONCE.chart, what: 'charts to make' }),
   }
+
+  /** Of the page that began last. */
+  #turn: Promise<void> = Promise.resolve()
 
   constructor(parts: PagesParts) {
     this.#parts = parts
@@ -107,11 +111,17 @@ export class Pages {
     return { visitor, form }
   }
 
-  /** Makes a page, unless so many are being made. @throws FluxError `overloaded`; what `make` throws */
+  /**
+   * Makes a page, unless so many are being made. Each begins in a turn of the event loop of its own, so that others are
+   * served in between: data that is at hand makes a page without a pause.
+   * @throws FluxError `overloaded`; what `make` throws
+   */
   async make(kind: keyof typeof MAX_AT_ONCE, make: () => Promise<Response>): Promise<Response> {
     const bound = this.#bounds[kind]
     bound.take()
     try {
+      this.#turn = this.#turn.then(() => nextTurn())
+      await this.#turn
       return await make()
     } finally {
       bound.release()

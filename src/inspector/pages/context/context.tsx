@@ -6,7 +6,8 @@ import type { JsonObject } from '../../../model/json/value.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { Diagram, moveKey } from '../../diagram/svg.tsx'
 import { Copyable } from '../../parts/command.tsx'
-import { jsonText, type Cut } from '../../parts/json-text.ts'
+import { CutText, JsonBlock } from '../../parts/cut-text.tsx'
+import type { Cut } from '../../parts/json-text.ts'
 import { contextHref, contextsHref, serviceHref } from '../../parts/links.ts'
 import { hasEnded, StatusSign, toneOf } from '../../parts/status.tsx'
 import { Sentence } from '../../sentence.tsx'
@@ -154,31 +155,17 @@ const TabContent: FC<
     case 'Data':
       return <DataTab context={context} jsonHref={contextHref(context.id, 'JSON')} />
     case 'Snapshot':
-      return <CutText cut={jsonOf(context.snapshot ?? {})} />
+      return <JsonBlock value={context.snapshot ?? {}} />
     case 'Definition':
-      return <CutText cut={jsonOf(definition ?? {})} />
+      return <JsonBlock value={definition ?? {}} />
     case 'JSON': {
       const { snapshot: _snapshot, ...others } = context
-      return <CutText cut={jsonOf(others)} />
+      return <JsonBlock value={others} />
     }
     case 'XML':
       return xml && <CutText cut={xml} wraps />
   }
 }
-
-/** Characters of JSON or XML in a page. */
-export const MAX_TEXT_CHARACTERS = 200_000
-
-const jsonOf = (value: object): Cut => jsonText(value, MAX_TEXT_CHARACTERS, 2)
-
-const CutText: FC<{ readonly cut: Cut; readonly wraps?: boolean }> = ({ cut: { text, isCut }, wraps = false }) => (
-  <>
-    <pre class={wraps ? undefined : 'wide'} tabindex={0}>
-      {text}
-    </pre>
-    {isCut && <p class="faint">The rest is left out here: the API shows it.</p>}
-  </>
-)
 
 const Facts: FC<{ readonly context: ContextView }> = ({ context }) => (
   <section class="box" data-part="facts">
