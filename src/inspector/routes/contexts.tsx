@@ -89,7 +89,12 @@ async function many(c: Context, pages: Pages): Promise<Response> {
   }
   const isChosen = textOf('scope') === 'chosen'
   const chosen = isChosen ? { ids } : { filter: { ...filter, status } }
-  const run = pages.runs.start(visitor.api, { deed, with: word, chosen, matched: isChosen ? ids.length : matched })
+  const run = await pages.runs.start(visitor.api, {
+    deed,
+    with: word,
+    chosen,
+    matched: isChosen ? ids.length : matched,
+  })
   return c.redirect(`/inspector/runs/${run.id}`, 303)
 }
 
