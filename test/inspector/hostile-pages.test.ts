@@ -1,5 +1,4 @@
 // What a stranger's requests for pages may cost: how many are made at once, how much they read, and how large they are.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
@@ -8,6 +7,7 @@ import { jsonText } from '../../src/inspector/parts/json-text.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { statusOf } from '../../src/http/problem.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { contextView, fakeApi, memoryLog } from '../http/support.ts'
 
 const HEALTH = {
@@ -91,17 +91,8 @@ test.each(['/wake-ups', '/health', '/contexts', '/contexts/7', '/deliveries', '/
 
 test('pages that are made without a pause let others be served in between', async () => {
   const get = contextPages(contextView(7))
-  let [turns, areMade] = [0, false]
-  const others = async () => {
-    while (!areMade) {
-      turns += 1
-      await nextTurn()
-    }
-  }
-  const made = Promise.all(Array.from({ length: 8 }, () => get('/contexts/7'))).finally(() => {
-    areMade = true
-  })
-  await Promise.all([made, others()])
+  const made = Promise.all(Array.from({ length: 8 }, () => get('/contexts/7')))
+  const turns = await turnsDuring(made)
   expect((await made).map(({ status }) => status)).toEqual(Array(8).fill(200))
   expect(turns).toBeGreaterThanOrEqual(8)
 })

@@ -10,7 +10,7 @@ import { InputFields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
 import { JsonBlock } from '../parts/cut-text.tsx'
 import { contextsHref, serviceHref } from '../parts/links.ts'
 import { Table } from '../parts/table.tsx'
-import { FormToken, Shell } from '../shell.tsx'
+import { FormToken, OnceToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
 export interface ServiceFacts {
@@ -85,6 +85,7 @@ const StartForm: FC<{
       <h2 id="start">Start</h2>
       <form class="stack" method="post" action={`${serviceHref(service.package, service.fluxName)}/start`}>
         <FormToken visitor={visitor} />
+        <OnceToken />
         <RefusalNotice refusal={refusal} controls={controls} />
         <InputFields controls={controls} refusal={refusal} prefix="start" />
         <div class="field">

@@ -10,13 +10,18 @@ import type { SentForm } from '../pages/context/actions.tsx'
 import { MAX_TEXT_CHARACTERS } from '../parts/cut-text.tsx'
 import { contextHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
-import { documentOf, type Pages } from './pages.ts'
+import { documentOf, onceKeyOf, type Pages } from './pages.ts'
+import { UnderWay } from './under-way.ts'
 
 export function addContextPage(app: Hono, pages: Pages): void {
+  const underWay = new UnderWay<void>()
   app.get('/contexts/:id', (c) => show(c, pages, { visitor: pages.visitor(c), sent: null, status: 200 }))
   app.post('/contexts/:id/events', async (c) => {
     const { visitor, form } = await pages.changer(c)
-    const refused = await pages.refusedBy(form, () => send(visitor, idOf(c), form))
+    const refused = await pages.refusedBy(form, () => {
+      const key = onceKeyOf(c, visitor.caller, form)
+      return underWay.join(key, () => send(visitor, { contextId: idOf(c), form, key }))
+    })
     if (refused === null) return c.redirect(contextHref(idOf(c)), 303)
     const sent = { event: form.get('event')?.[0] ?? '', refusal: refused.refusal }
     return show(c, pages, { visitor, sent, status: refused.status })
@@ -43,14 +48,21 @@ function idOf(c: Context): number {
   return id
 }
 
+interface Sent {
+  readonly contextId: number
+  readonly form: FormValues
+  /** Under which it is sent once. */
+  readonly key: string | undefined
+}
+
 /** @throws FluxError also for fields that are no JSON */
-async function send({ api }: Visitor, contextId: number, form: FormValues): Promise<void> {
+async function send({ api }: Visitor, { contextId, form, key }: Sent): Promise<void> {
   const event = form.get('event')?.[0] ?? ''
   const { events } = await api.getContextEvents({ contextId })
   const schema = events.find((each) => each.event === event)?.input
   const { input, errors } = inputOf(controlsOf(schema ?? {}), form)
   if (errors.length > 0) throw new FluxError({ kind: 'invalid', detail: 'the input can not be read', errors })
-  await api.sendEvent({ contextId, event, input, untyped: true })
+  await api.sendEvent({ contextId, event, input, untyped: true, idempotencyKey: key })
 }
 
 interface Shown {

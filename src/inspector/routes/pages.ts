@@ -1,4 +1,5 @@
 // inspector/routes: what the routes of all pages share: who looks at them, their forms, and how they answer.
+import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { CountBound } from '../../model/count-bound.ts'
@@ -153,6 +154,14 @@ export class Pages {
       version: options.version,
     }
   }
+}
+
+/** The key under which a form is carried out once, however often it is sent; undefined: it has none. */
+export function onceKeyOf(c: Context, caller: Caller, form: FormValues): string | undefined {
+  if (!form.has('$once')) return undefined
+  const values = [...form].filter(([name]) => name !== '$form')
+  const text = JSON.stringify([caller.name ?? null, c.req.path, values])
+  return createHash('sha256').update(text).digest('base64url')
 }
 
 /** Refusals that the form shows again, with what was typed. */

@@ -1,8 +1,8 @@
 // The drawing of a definition: what it shows, where states lie, and that lines and labels keep clear of them.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { drawingOf, Drawings, MAX_DRAWN_STATES, type Drawing } from '../../../src/inspector/diagram/drawing.ts'
+import { turnsDuring } from '../../support/turns-during.ts'
 import { BOX_HEIGHT, BOX_WIDTH } from '../../../src/inspector/diagram/layout.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 
@@ -79,6 +79,16 @@ const state = (name: string, transitions: JsonObject[] = [], more: JsonObject = 
   ...more,
 })
 const next = (to: string) => ({ to })
+
+/** Connected at random, without places. */
+const tangled = (count: number, edges: number) => {
+  let seed = 1
+  const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648
+  const transitions = Array.from({ length: count }, (): JsonObject[] => [])
+  for (let index = 0; index < edges; index++)
+    transitions[index % count]?.push({ event: `e${index}`, to: `s${Math.floor(random() * count)}` })
+  return { states: transitions.map((each, index) => state(`s${index}`, each)) }
+}
 
 describe('a drawing', () => {
   test('keeps the places that the file gives, spread so that labels have room', async () => {
@@ -202,16 +212,6 @@ describe('a drawing', () => {
     expect((await drawings.of('large', large))?.states).toHaveLength(40)
   })
 
-  /** Connected at random, without places. */
-  const tangled = (count: number, edges: number) => {
-    let seed = 1
-    const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648
-    const transitions = Array.from({ length: count }, (): JsonObject[] => [])
-    for (let index = 0; index < edges; index++)
-      transitions[index % count]?.push({ event: `e${index}`, to: `s${Math.floor(random() * count)}` })
-    return { states: transitions.map((each, index) => state(`s${index}`, each)) }
-  }
-
   test('of the most states and transitions takes no longer than others', async () => {
     const started = performance.now()
     await drawingOf(tangled(MAX_DRAWN_STATES, 600))
@@ -219,18 +219,7 @@ describe('a drawing', () => {
   })
 
   test('lets others work while it is made', async () => {
-    let [turns, isMade] = [0, false]
-    const others = async () => {
-      while (!isMade) {
-        turns += 1
-        await nextTurn()
-      }
-    }
-    const making = drawingOf(tangled(100, 150)).finally(() => {
-      isMade = true
-    })
-    await Promise.all([making, others()])
-    expect(await making).not.toBeNull()
+    const turns = await turnsDuring(drawingOf(tangled(100, 150)))
     expect(turns).toBeGreaterThan(3)
   })
 })

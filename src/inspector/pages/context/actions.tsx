@@ -6,7 +6,7 @@ import { controlsOf } from '../../forms/controls.ts'
 import { InputFields, RefusalNotice, type Refusal } from '../../forms/fields.tsx'
 import { contextHref } from '../../parts/links.ts'
 import { hasEnded } from '../../parts/status.tsx'
-import { FormToken } from '../../shell.tsx'
+import { FormToken, OnceToken } from '../../shell.tsx'
 import type { Visitor } from '../../visitor.ts'
 
 export interface SentForm {
@@ -86,6 +86,7 @@ const EventForm: FC<{
   return (
     <form class="stack" method="post" action={`${contextHref(id)}/events`}>
       <FormToken visitor={visitor} />
+      <OnceToken />
       <input type="hidden" name="event" value={event} />
       <RefusalNotice refusal={refusal} controls={controls} />
       <InputFields controls={controls} refusal={refusal} prefix={prefix} />
