@@ -175,6 +175,7 @@ describe('without tokens', () => {
     const found = async (text: string) =>
       (await new Client(live.url).get(`/inspector/find?q=${encodeURIComponent(text)}`)).response.headers.get('location')
     expect(await found(String(tagged))).toBe(`/inspector/contexts/${tagged}`)
+    expect(await found('1')).toBe('/inspector/contexts/1')
     expect(await found('4711')).toBe('/inspector/contexts?tag=4711&status=all')
     expect(await found('4712')).toBe('/inspector/contexts/4712')
     expect(await found('Waiter')).toBe('/inspector/contexts?fluxName=Waiter')

@@ -107,16 +107,17 @@ const listPath = (path: string): string => (path.startsWith('/inspector/contexts
 async function find(c: Context, { api }: Visitor): Promise<Response> {
   const text = (c.req.query('q') ?? '').trim()
   if (text === '') return c.redirect(contextsHref({}), 302)
-  const isThere = async (filter: Parameters<typeof api.listPage>[0]) =>
-    (await api.listPage({ ...filter, status: 'all', limit: 1, view: 'summary' })).contexts.length > 0
+  const firstOf = async (filter: Parameters<typeof api.listPage>[0]) =>
+    (await api.listPage({ ...filter, status: 'all', limit: 1, view: 'summary' })).contexts[0]
   const id = /^\d{1,15}$/.test(text) ? Number(text) : 0
-  if (id > 0 && (await isThere({ after: id - 1, before: id + 1 }))) return c.redirect(contextHref(id), 302)
+  const upTo = id > 0 ? await firstOf({ order: 'desc', before: id + 1 }) : undefined
+  if (upTo?.id === id) return c.redirect(contextHref(id), 302)
   const { services } = await api.listServices({})
   const isService = services.some(({ fluxName }) => fluxName === text)
   if (isService) return c.redirect(contextsHref({ fluxName: text }), 302)
-  if (await isThere({ key: text })) return c.redirect(contextsHref({ key: text, status: 'all' }), 302)
+  if (await firstOf({ key: text })) return c.redirect(contextsHref({ key: text, status: 'all' }), 302)
   // It may be one that is shown to others.
-  if (id > 0 && !(await isThere({ tag: [text] }))) return c.redirect(contextHref(id), 302)
+  if (id > 0 && !(await firstOf({ tag: [text] }))) return c.redirect(contextHref(id), 302)
   return c.redirect(contextsHref({ tag: text, status: 'all' }), 302)
 }
 

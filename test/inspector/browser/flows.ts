@@ -173,6 +173,7 @@ test('on a phone the diagram begins at the present state', async () => {
 
 test('keys lead to pages, and times are told in the zone of the reader', async () => {
   const page = await inspected.page()
+  page.setDefaultTimeout(10_000)
   await page.goto('/inspector')
   await page.keyboard.press('g')
   await page.keyboard.press('c')
