@@ -13,7 +13,7 @@ const FUZZ_RUNS = { FUZZ_RUNS: '20000' }
 const APART = [
   'test/{steps,support,system}/**/*.test.ts',
   'test/http/{fuzz,hostile}.test.ts',
-  'test/inspector/{flows,every-page}.test.ts',
+  'test/inspector/browser.test.ts',
   'test/regular-expressions.test.ts',
 ]
 

@@ -9,9 +9,10 @@ import { quotaHeaders } from './api/quotas.ts'
 import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
 import { addDocs } from './docs/routes.ts'
 import { JSON_FORMAT, problemFormat } from './formats/codecs.ts'
+import { xmlPieces } from './formats/xml/encode.ts'
 import { addHome, type About } from './docs/home.ts'
 import { addMetrics, type MetricsOptions } from './metrics.ts'
-import { acceptOf, type Env } from './request/incoming.ts'
+import { acceptOf, peerOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
 import { moveStreams, type LiveOptions } from './live/routes.ts'
@@ -46,6 +47,8 @@ export interface AppOptions
 interface InspectorHost extends OriginGuard {
   readonly statusOf: (failure: Failure) => number
   readonly readForm: (c: Context) => Promise<FormFields<string>>
+  readonly peerOf: (c: Context) => string | null
+  readonly xmlOf: (value: object, root: string) => Iterable<string>
   readonly stream: (c: Context, mayReadAll: () => boolean) => Promise<Response>
 }
 
@@ -76,7 +79,10 @@ export function createApp({
   addFluxApi(app, { ...options, origins: guard })
   if (metrics) addMetrics(app, metrics, { authenticate: options.authenticate, origins: guard })
   addWebhooks(app, { ...options, refuse })
-  app.route('/inspector', inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options) }))
+  app.route(
+    '/inspector',
+    inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options), peerOf, xmlOf: xmlPieces }),
+  )
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
     return next()

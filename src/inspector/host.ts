@@ -50,6 +50,10 @@ export interface PageHost {
   readonly statusOf: (failure: Failure) => number
   /** The fields of a POST. @throws FluxError `unsupportedType`, `tooLarge`, `malformed`, `overloaded` */
   readonly readForm: (c: Context) => Promise<FormValues>
+  /** Address of the other end of the connection; null where there is none. */
+  readonly peerOf: (c: Context) => string | null
+  /** A value as the API writes it in XML, in pieces that are made when they are asked for. `root`: of its element. */
+  readonly xmlOf: (value: object, root: string) => Iterable<string>
   /** Answers by a stream of moves. `mayReadAll` throws when the reader may not read any more. */
   readonly stream: (c: Context, mayReadAll: () => boolean) => Promise<Response>
 }

@@ -51,7 +51,7 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
     return undefined
   })
   addAssets(app)
-  addLogIn(app, pages, sessions)
+  addLogIn(app, { pages, sessions, host })
   addServicePages(app, pages)
   addContextsPages(app, pages)
   addContextPage(app, pages)
@@ -65,13 +65,20 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
   return app
 }
 
-function addLogIn(app: Hono, pages: Pages, sessions: Sessions): void {
+interface LogInParts {
+  readonly pages: Pages
+  readonly sessions: Sessions
+  readonly host: PageHost
+}
+
+function addLogIn(app: Hono, { pages, sessions, host }: LogInParts): void {
   app.get('/login', (c) => logIn(c, pages.stranger(c), { next: c.req.query('next') ?? '', detail: null, status: 200 }))
   app.post('/login', async (c) => {
     const form = await pages.form(c)
     const next = form.get('next')?.[0] ?? ''
     try {
-      sessions.logIn(c, form.get('token')?.[0] ?? '')
+      const client = { peer: host.peerOf(c), forwardedFor: c.req.header('x-forwarded-for') }
+      sessions.logIn(c, form.get('token')?.[0] ?? '', client)
     } catch (error) {
       if (!(error instanceof FluxError)) throw error
       tellHow(c, error.failure)

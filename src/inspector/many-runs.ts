@@ -48,8 +48,11 @@ export class ManyRuns {
     return this.#runs.get(id)
   }
 
-  /** Begins it. @throws FluxError `overloaded` when too many are under way */
-  start(api: FluxApi, request: ManyRequest): Run {
+  /**
+   * Begins it. Resolves when the first of them are dealt with: a short run has ended then.
+   * @throws FluxError `overloaded` when too many are under way
+   */
+  async start(api: FluxApi, request: ManyRequest): Promise<Run> {
     const ended = [...this.#runs.values()].find(({ hasEnded }) => hasEnded)
     if (this.#runs.size >= MAX_RUNS && !ended)
       throw new FluxError({ kind: 'overloaded', detail: 'too many of these are under way', retryAfter: 5 })
@@ -64,7 +67,9 @@ export class ManyRuns {
       failed: [],
     }
     this.#runs.set(run.id, run)
-    void this.#go(api, run)
+    await new Promise<void>((resolve) => {
+      void this.#go(api, run, resolve).finally(resolve)
+    })
     return run
   }
 
@@ -73,11 +78,14 @@ export class ManyRuns {
     if (run) run.isStopped = true
   }
 
-  async #go(api: FluxApi, run: Run): Promise<void> {
+  /** `onMany`: there are more than those that are dealt with first. */
+  async #go(api: FluxApi, run: Run, onMany: () => void): Promise<void> {
     try {
       for await (const ids of idsOf(api, run.chosen)) {
-        for (let at = 0; at < ids.length && !run.isStopped; at += STRIDE.at)
+        for (let at = 0; at < ids.length && !run.isStopped; at += STRIDE.at) {
+          if (at > 0) onMany()
           await Promise.all(ids.slice(at, at + STRIDE.at).map((id) => this.#one(api, run, id)))
+        }
         if (run.isStopped) break
       }
     } catch (error) {

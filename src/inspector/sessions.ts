@@ -5,16 +5,14 @@ import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { FluxError } from '../model/failure.ts'
 import type { InspectorOptions } from './host.ts'
+import { LogInBound, type ClientAddress } from './log-in-bound.ts'
 import type { Caller } from '../model/caller.ts'
 
 const SESSION = 'actorflux_session'
 const FORM = 'actorflux_form'
 const SESSION_MS = 12 * 3_600_000
-/** Sessions at once; of more, the oldest ends. */
-const MAX_SESSIONS = 1000
-/** Failed log-ins of all clients together in a minute. */
-const MAX_FAILURES = 20
-const WINDOW_MS = 60_000
+/** Sessions at once, of all and of one token; of more, the oldest ends: of the same token, so that none ends another's. */
+const MAX_SESSIONS = { all: 1000, token: 50 }
 
 interface Session {
   readonly header: string
@@ -24,7 +22,7 @@ interface Session {
 export class Sessions {
   readonly #options: Pick<InspectorOptions, 'authenticate' | 'now'>
   readonly #sessions = new Map<string, Session>()
-  #failures = { since: 0, count: 0 }
+  readonly #bound = new LogInBound()
 
   constructor(options: Pick<InspectorOptions, 'authenticate' | 'now'>) {
     this.#options = options
@@ -43,28 +41,29 @@ export class Sessions {
     return this.#headerOf(c) !== undefined
   }
 
-  /** @throws FluxError `unauthorized`; `rateLimited` after many failures */
-  logIn(c: Context, token: string): void {
+  /** @throws FluxError `unauthorized`; `rateLimited` when that client has failed often */
+  logIn(c: Context, token: string, client: ClientAddress): void {
     const now = this.#options.now()
-    if (now - this.#failures.since >= WINDOW_MS) this.#failures = { since: now, count: 0 }
-    if (this.#failures.count >= MAX_FAILURES)
-      throw new FluxError({
-        kind: 'rateLimited',
-        detail: 'there were too many wrong tokens; try again in a minute',
-        retryAfter: Math.ceil((this.#failures.since + WINDOW_MS - now) / 1000),
-      })
+    this.#bound.check(client, now)
     const header = `Bearer ${token}`
     try {
       this.#options.authenticate(header)
     } catch (error) {
-      this.#failures.count += 1
+      this.#bound.count(client, now)
       throw error
     }
     const id = randomBytes(32).toString('base64url')
+    this.#endOldest(header)
     this.#sessions.set(keyOf(id), { header, until: now + SESSION_MS })
-    const [oldest] = this.#sessions.size > MAX_SESSIONS ? this.#sessions.keys() : []
-    if (oldest !== undefined) this.#sessions.delete(oldest)
     setCookie(c, SESSION, id, { ...cookieOf(c), maxAge: SESSION_MS / 1000 })
+  }
+
+  /** Makes room for one more of that token. */
+  #endOldest(header: string): void {
+    const own = [...this.#sessions].filter(([, session]) => session.header === header).map(([key]) => key)
+    const [oldest] =
+      own.length >= MAX_SESSIONS.token ? own : this.#sessions.size >= MAX_SESSIONS.all ? this.#sessions.keys() : []
+    if (oldest !== undefined) this.#sessions.delete(oldest)
   }
 
   logOut(c: Context): void {
@@ -109,5 +108,5 @@ const cookieOf = (c: Context) =>
     path: '/inspector',
     httpOnly: true,
     sameSite: 'Strict',
-    secure: c.req.header('x-forwarded-proto') === 'https' || new URL(c.req.url).protocol === 'https:',
+    secure: /^https\b/i.test(c.req.header('x-forwarded-proto') ?? '') || new URL(c.req.url).protocol === 'https:',
   }) as const

@@ -1,4 +1,5 @@
 // inspector: the document around each page.
+import { randomUUID } from 'node:crypto'
 import type { Child, FC } from 'hono/jsx'
 import type { Visitor } from './visitor.ts'
 
@@ -95,6 +96,9 @@ const Footer: FC<{ readonly version: string }> = ({ version }) => (
     <span>{`actorflux ${version}`}</span>
   </footer>
 )
+
+/** For a form that makes something new: what is sent twice is done once. */
+export const OnceToken: FC = () => <input type="hidden" name="$once" value={randomUUID()} />
 
 export const FormToken: FC<{ readonly visitor: Visitor }> = ({ visitor }) => (
   <input type="hidden" name="$form" value={visitor.formToken} />

@@ -5,7 +5,9 @@ import type { ContextView } from '../../src/api/get-context.ts'
 import { createInspector } from '../../src/inspector/inspector.tsx'
 import { jsonText } from '../../src/inspector/parts/json-text.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
+import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { statusOf } from '../../src/http/problem.ts'
+import { turnsDuring } from '../support/turns-during.ts'
 import { contextView, fakeApi, memoryLog } from '../http/support.ts'
 
 const HEALTH = {
@@ -35,6 +37,8 @@ function pagesOf(overrides: Partial<FluxApi>) {
       checkHost() {},
       checkCall() {},
       statusOf,
+      peerOf: () => null,
+      xmlOf: xmlPieces,
       readForm: () => Promise.resolve(new Map()),
       stream: () => Promise.reject(new Error('not here')),
     },
@@ -84,6 +88,14 @@ test.each(['/wake-ups', '/health', '/contexts', '/contexts/7', '/deliveries', '/
     expect((await get(path)).status).toBe(500)
   },
 )
+
+test('pages that are made without a pause let others be served in between', async () => {
+  const get = contextPages(contextView(7))
+  const made = Promise.all(Array.from({ length: 8 }, () => get('/contexts/7')))
+  const turns = await turnsDuring(made)
+  expect((await made).map(({ status }) => status)).toEqual(Array(8).fill(200))
+  expect(turns).toBeGreaterThanOrEqual(8)
+})
 
 test('the page of wake-ups does not read on without end where lists end early', async () => {
   let reads = 0

@@ -62,6 +62,12 @@ class Client {
   }
 }
 
+/** Hidden fields that all forms have. */
+const fieldsIn = (text: string): Fields =>
+  Object.fromEntries(
+    [...text.matchAll(/name="(\$form|\$once)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]),
+  )
+
 const formTokenIn = (text: string): string => /name="\$form" value="([^"]*)"/.exec(text)?.[1] ?? ''
 
 async function start(live: Live, fluxName: string, token?: string): Promise<number> {
@@ -138,6 +144,45 @@ describe('without tokens', () => {
     expect([await stateOf(live, id), await count()]).toEqual([before, total])
   })
 
+  test('what is sent twice is done once, unless it says something else', async () => {
+    const client = new Client(live.url)
+    const path = '/inspector/services/p/Waiter'
+    const own = fieldsIn((await client.get(path)).text)
+    const before = await count()
+    const starts = await Promise.all([1, 2, 3].map(() => client.post(`${path}/start`, own)))
+    const [address, ...others] = new Set(starts.map(({ response }) => response.headers.get('location')))
+    expect(starts.map(({ response }) => response.status)).toEqual([303, 303, 303])
+    expect([others, (await count()) - before]).toEqual([[], 1])
+    const other = await client.post(`${path}/start`, { ...own, tags: 'a' })
+    expect(other.response.headers.get('location')).not.toBe(address)
+    for (let times = 0; times < 2; times++) await client.post(`${path}/start`, { $form: own['$form'] ?? '' })
+    expect((await count()) - before).toBe(4)
+
+    const form = fieldsIn((await client.get(address ?? '')).text)
+    const sent = { ...form, event: 'close' }
+    const refused = await client.post(`${address}/events`, sent)
+    expect([refused.response.status, fieldsIn(refused.text)['$once']]).not.toEqual([422, form['$once']])
+    const taken = await Promise.all([1, 2].map(() => client.post(`${address}/events`, { ...sent, 'input.by': 'me' })))
+    expect(taken.map(({ response }) => response.status)).toEqual([303, 303])
+    expect(await stateOf(live, Number(address?.split('/').at(-1)))).toMatchObject({ currentState: 'shut' })
+  })
+
+  test('a text is found as an id, a service, a key or a tag', async () => {
+    const { json } = await live.call('POST', '/flux-api/p/execute', {
+      body: { fluxName: 'Waiter', tags: ['4711', 'due or not'] },
+    })
+    const tagged = Number(Object(json).contextId)
+    const found = async (text: string) =>
+      (await new Client(live.url).get(`/inspector/find?q=${encodeURIComponent(text)}`)).response.headers.get('location')
+    expect(await found(String(tagged))).toBe(`/inspector/contexts/${tagged}`)
+    expect(await found('1')).toBe('/inspector/contexts/1')
+    expect(await found('4711')).toBe('/inspector/contexts?tag=4711&status=all')
+    expect(await found('4712')).toBe('/inspector/contexts/4712')
+    expect(await found('Waiter')).toBe('/inspector/contexts?fluxName=Waiter')
+    expect(await found('due or not')).toBe('/inspector/contexts?tag=due+or+not&status=all')
+    expect(await found(' ')).toBe('/inspector/contexts')
+  })
+
   test('a form is URL-encoded, whole, and of a size', async () => {
     const client = new Client(live.url)
     await client.get('/inspector/services/p/Waiter')
@@ -208,7 +253,7 @@ describe('without tokens', () => {
   })
 
   test('bad filters are told, and change nothing', async () => {
-    for (const query of ['status=NOTHING', 'parent=x', 'before=x', 'dueBefore=never', 'paused=perhaps'])
+    for (const query of ['status=NOTHING', 'parent=x', 'before=x', 'dueBefore=never', 'paused=perhaps', 'order=up'])
       expect([400, 422]).toContain((await new Client(live.url).get(`/inspector/contexts?${query}`)).response.status)
   })
 
@@ -300,6 +345,13 @@ describe('where every call needs a token', () => {
     expect(await stateOf(live, id, reader)).toEqual(before)
   })
 
+  test('a session is enough for the context in XML', async () => {
+    const client = await loggedIn(reader)
+    const { text } = await client.get(`/inspector/contexts/${id}?tab=XML`)
+    expect(text).toMatch(new RegExp(`&lt;id type=&quot;number&quot;&gt;${id}&lt;/id&gt;`))
+    for (const [, href] of text.matchAll(/ href="(\/[^"]*)"/g)) expect(href).not.toMatch(/^\/flux-api/)
+  })
+
   test('a Bearer header is taken as well', async () => {
     const headers = { authorization: `Bearer ${invoker}` }
     const client = new Client(live.url)
@@ -372,5 +424,9 @@ describe('where every call needs a token', () => {
     expect([...statuses]).toEqual([401, 429])
     expect((await client.post('/inspector/login', { token: reader, $form })).response.status).toBe(429)
     expect((await known.get('/inspector')).response.status).toBe(200)
+    const proxied = { 'x-forwarded-for': '192.0.2.1' }
+    expect(
+      (await client.post('/inspector/login', { token: reader, $form }, { headers: proxied })).response.status,
+    ).toBe(303)
   })
 })

@@ -26,7 +26,10 @@ beforeEach(() => {
   app = new Hono()
     .get('/who', (c) => c.json({ name: sessions.callerOf(c).name ?? null, has: sessions.hasSession(c) }))
     .get('/in/:token', (c) => {
-      sessions.logIn(c, c.req.param('token'))
+      sessions.logIn(c, c.req.param('token'), {
+        peer: c.req.header('peer') ?? '10.0.0.1',
+        forwardedFor: c.req.header('x-forwarded-for'),
+      })
       return c.text('in')
     })
     .get('/out', (c) => {
@@ -84,24 +87,77 @@ describe('a session', () => {
     expect(text).toContain('unauthorized')
   })
 
+  test('is one of at most fifty of a token: the oldest ends, and none of another', async () => {
+    valid.add('Bearer other')
+    const other = pairOf((await ask('/in/other')).cookie)
+    const first = await logIn()
+    const second = await logIn()
+    for (let count = 0; count < 49; count++) await logIn()
+    expect(await who(first)).toMatchObject({ has: false })
+    expect(await who(second)).toMatchObject({ has: true })
+    expect(await who(other)).toMatchObject({ has: true })
+  })
+
   test('is one of at most a thousand: the oldest ends', async () => {
     const first = await logIn()
     const second = await logIn()
-    for (let count = 0; count < 999; count++) await logIn()
+    for (let count = 0; count < 999; count++) {
+      valid.add(`Bearer t${count}`)
+      await ask(`/in/t${count}`)
+    }
     expect(await who(first)).toMatchObject({ has: false })
     expect(await who(second)).toMatchObject({ has: true })
   })
 })
 
+type Headers = { readonly [name: string]: string }
+const failFrom = async (headers: Headers, times = 20) => {
+  for (let count = 0; count < times; count++) expect((await ask('/in/bad', headers)).text).toContain('unauthorized')
+}
+const comesIn = async (headers: Headers) => (await ask('/in/good', headers)).text === 'in'
+
 describe('log-ins', () => {
   test('that fail are limited for a minute, and those that succeed are not counted', async () => {
     for (let count = 0; count < 100; count++) await logIn()
-    for (let count = 0; count < 20; count++) expect((await ask('/in/bad')).text).toContain('unauthorized')
+    await failFrom({})
     expect((await ask('/in/good')).text).toContain('rateLimited')
     now += 59_999
     expect(JSON.parse((await ask('/in/good')).text).failed).toMatchObject({ kind: 'rateLimited', retryAfter: 1 })
     now += 1
     expect((await ask('/in/good')).text).toBe('in')
+  })
+
+  test('of one address keep out no other', async () => {
+    await failFrom({ peer: '10.0.0.7' })
+    expect(await comesIn({ peer: '10.0.0.7' })).toBe(false)
+    expect(await comesIn({ peer: '::ffff:10.0.0.7' })).toBe(false)
+    expect(await comesIn({ peer: '10.0.0.8' })).toBe(true)
+  })
+
+  test('of one network of IPv6 are those of one client', async () => {
+    for (let host = 1; host <= 20; host++) await failFrom({ peer: `2001:db8:0:1::${host}` }, 1)
+    expect(await comesIn({ peer: '2001:db8::1:aa:bb:cc:dd' })).toBe(false)
+    expect(await comesIn({ peer: '2001:db8:0:2::1' })).toBe(true)
+    expect(await comesIn({ peer: '::1' })).toBe(true)
+  })
+
+  test('behind a proxy are counted by the address that the proxy saw', async () => {
+    await failFrom({ 'x-forwarded-for': '1.1.1.1, 192.0.2.1' })
+    expect(await comesIn({ 'x-forwarded-for': '2.2.2.2,192.0.2.1' })).toBe(false)
+    expect(await comesIn({ 'x-forwarded-for': '192.0.2.2' })).toBe(true)
+    // Whoever makes such addresses up has no more than so many for all of them.
+    for (let client = 3; client < 12; client++) await failFrom({ 'x-forwarded-for': `192.0.2.${client}` })
+    expect(await comesIn({ 'x-forwarded-for': '192.0.2.99' })).toBe(false)
+    expect(await comesIn({ peer: '10.0.0.2', 'x-forwarded-for': '192.0.2.99' })).toBe(true)
+  })
+
+  test('are remembered of so many addresses, the newest', async () => {
+    await failFrom({ peer: 'a' })
+    expect(await comesIn({ peer: 'a' })).toBe(false)
+    for (let count = 0; count < 10_000; count++) await ask('/in/bad', { peer: `b${count}` })
+    expect(await comesIn({ peer: 'a' })).toBe(true)
+    await failFrom({ peer: 'b9999' }, 19)
+    expect(await comesIn({ peer: 'b9999' })).toBe(false)
   })
 })
 

@@ -113,12 +113,13 @@ const reload = async () => {
   due = false
   try {
     const response = await fetch(location.href, { headers: { accept: 'text/html' } })
+    if (response.status === 401) return say('logged out: load this page again')
     if (!response.ok) throw new Error(response.statusText)
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
     for (const part of document.querySelectorAll('[data-part]')) {
       const other = fresh.querySelector(`[data-part="${CSS.escape(part.dataset.part)}"]`)
       if (other) morph(part, other)
-    else if (!isBusy(part)) part.remove()
+      else if (!isBusy(part)) part.remove()
     }
     begin()
     if (!due) say('live')
@@ -184,7 +185,8 @@ document.addEventListener('keydown', (event) => {
 })
 
 begin()
-const here = document.querySelector('.diagram .here')
+// Where the context is, or where contexts begin.
+const here = document.querySelector('.diagram .here') ?? document.querySelector('.diagram .start')
 const frame = here?.closest('.diagram')
 if (frame) {
   const [box, outer] = [here.getBoundingClientRect(), frame.getBoundingClientRect()]

@@ -1,4 +1,5 @@
 // inspector/diagram: the drawing of a definition: boxes, lines and labels. It is computed once for each definition.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JsonObject } from '../../model/json/value.ts'
 import { graphOf, type GraphEdge, type GraphState } from './graph.ts'
 import { labelsOf, type Label } from './labels.ts'
@@ -27,30 +28,81 @@ export interface Drawing {
 export const MAX_DRAWN_STATES = 150
 const MAX_DRAWN_EDGES = 600
 
-/** Drawings that are kept. */
-const MAX_KEPT = 200
+/** Memory for drawings that are kept, about. */
+const MAX_KEPT_BYTES = 32 * 1_048_576
+/** Milliseconds of work after which other requests are served first. */
+const TURN_MS = 8
+
+interface Kept {
+  readonly drawing: Promise<Drawing | null>
+  /** 0 while it is being made. */
+  bytes: number
+}
 
 export class Drawings {
-  readonly #kept = new Map<string, Drawing | null>()
+  /** The one that was asked for last comes last. */
+  readonly #kept = new Map<string, Kept>()
+  readonly #most: number
+  #bytes = 0
+
+  constructor(most = MAX_KEPT_BYTES) {
+    this.#most = most
+  }
 
   /** @param hash content hash of the definition. Gives null where it is too large to be drawn, or has no states. */
-  of(hash: string, definition: JsonObject): Drawing | null {
-    const known = this.#kept.get(hash)
-    if (known !== undefined) return known
-    const drawing = drawingOf(definition)
-    this.#kept.set(hash, drawing)
-    const [oldest] = this.#kept.size > MAX_KEPT ? this.#kept.keys() : []
-    if (oldest !== undefined) this.#kept.delete(oldest)
-    return drawing
+  of(hash: string, definition: JsonObject): Promise<Drawing | null> {
+    const kept = this.#kept.get(hash) ?? { drawing: drawingOf(definition), bytes: 0 }
+    const isNew = !this.#kept.delete(hash)
+    this.#kept.set(hash, kept)
+    if (isNew)
+      kept.drawing.then(
+        (drawing) => this.#keep(kept, bytesOf(drawing)),
+        () => this.#kept.delete(hash),
+      )
+    return kept.drawing
+  }
+
+  #keep(made: Kept, bytes: number): void {
+    made.bytes = bytes
+    this.#bytes += bytes
+    for (const [hash, kept] of this.#kept) {
+      if (this.#bytes <= this.#most) return
+      if (kept.bytes === 0) continue
+      this.#kept.delete(hash)
+      this.#bytes -= kept.bytes
+    }
   }
 }
 
-export function drawingOf(definition: JsonObject): Drawing | null {
+/** What a drawing takes in memory, about: its texts keep those of the definition. */
+function bytesOf(drawing: Drawing | null): number {
+  if (!drawing) return 256
+  const states = drawing.states.map(
+    ({ state: { name, title, calls, comment } }) =>
+      400 + 2 * (name.length + title.length + (calls ?? '').length + (comment ?? '').length),
+  )
+  const lines = drawing.lines.map(({ edge: { label }, points }) => 400 + 2 * label.length + 64 * points.length)
+  return [...states, ...lines].reduce((sum, bytes) => sum + bytes, 256)
+}
+
+/** Gives others a turn when it is called and much time has passed. */
+function turns(): () => Promise<void> {
+  let since = performance.now()
+  return async () => {
+    if (performance.now() - since < TURN_MS) return
+    await nextTurn()
+    since = performance.now()
+  }
+}
+
+export async function drawingOf(definition: JsonObject): Promise<Drawing | null> {
   const graph = graphOf(definition)
   const { states, edges, start } = graph
   if (states.length === 0 || states.length > MAX_DRAWN_STATES || edges.length > MAX_DRAWN_EDGES) return null
+  const turn = turns()
   const boxes = boxesOf(graph)
-  const routes = routesOf(boxes, edges)
+  await turn()
+  const routes = await routesOf(boxes, edges, turn)
   if (!routes) return null
   const labels = labelsOf(
     boxes,

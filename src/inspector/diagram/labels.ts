@@ -1,5 +1,6 @@
 // inspector/diagram: puts the label of each line on it, where there is room, and cuts it to that room.
 import type { Box } from './layout.ts'
+import { cutText } from '../parts/texts.ts'
 import type { Point } from './route.ts'
 
 export interface Label {
@@ -93,9 +94,3 @@ const overlap = (one: Area, other: Area): boolean =>
   other.x < one.x + one.width &&
   one.y < other.y + other.height &&
   other.y < one.y + one.height
-
-/** By characters as people see them. */
-export function cutText(text: string, most: number): string {
-  const characters = [...text]
-  return characters.length <= most ? text : `${characters.slice(0, Math.max(1, most - 1)).join('')}…`
-}

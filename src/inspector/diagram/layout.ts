@@ -15,13 +15,20 @@ export interface Box {
 export const BOX_WIDTH = 172
 export const BOX_HEIGHT = 44
 /** Between two states, for labels and lines. */
-const GAP = { x: 104, y: 48 }
+const GAP = { x: 104, y: 48, most: 200 }
 /** Around the drawing. */
 export const MARGIN = 40
-/** A larger graph is laid out by fewer of its edges. */
+/** A larger graph is laid out by fewer of its edges, and by so many at most: the time grows with their crossings. */
 const MAX_LAID_OUT_EDGES = 60
+const MAX_LEADING_EDGES = 200
 /** A drawing is never spread more. */
 const MAX_SPREAD = 6
+
+/** Room for the longest label beside the bends of lines, unless that is very long. */
+function rankGap(edges: readonly GraphEdge[]): number {
+  const longest = Math.max(0, ...edges.map(({ label }) => label.length))
+  return Math.min(GAP.most, Math.max(GAP.x, Math.ceil(longest * 6.4) + 64))
+}
 
 type Point = { readonly x: number; readonly y: number }
 
@@ -52,7 +59,9 @@ function leadingEdges({ states, edges, start }: Graph): readonly GraphEdge[] {
   const others = edges.filter(({ from, to }) => from !== to)
   if (others.length <= MAX_LAID_OUT_EDGES) return others
   const depths = depthsOf({ states, edges: others, start })
-  return others.filter(({ from, to }) => (depths.get(to) ?? 0) - (depths.get(from) ?? 0) === 1)
+  const leading = others.filter(({ from, to }) => (depths.get(to) ?? 0) - (depths.get(from) ?? 0) === 1)
+  const firsts = new Set(new Map(leading.toReversed().map((edge) => [edge.to, edge])).values())
+  return [...firsts, ...leading.filter((edge) => !firsts.has(edge))].slice(0, MAX_LEADING_EDGES)
 }
 
 /** Steps from the start. Exceptions count only where nothing else leads to. */
@@ -95,13 +104,15 @@ function spread(places: readonly Point[]): readonly Point[] | null {
 
 function laidOut({ states, edges, start }: Graph): readonly Point[] {
   const graph = new graphlib.Graph()
-  graph.setGraph({ rankdir: 'LR', nodesep: GAP.y, ranksep: GAP.x, edgesep: 20 })
+  const leading = leadingEdges({ states, edges, start })
+  // The best ranks take a minute for some large graphs, and are no better: each edge of these leads one step further.
+  const ranker = leading.length > MAX_LAID_OUT_EDGES ? 'tight-tree' : 'network-simplex'
+  graph.setGraph({ rankdir: 'LR', nodesep: GAP.y, ranksep: rankGap(edges), edgesep: 20, ranker })
   graph.setDefaultEdgeLabel(() => ({}))
   // Names may be any text, so nodes are known by their numbers.
   const numbers = new Map(states.map(({ name }, index) => [name, String(index)]))
   for (const index of states.keys()) graph.setNode(String(index), { width: BOX_WIDTH, height: BOX_HEIGHT })
-  for (const { from, to } of leadingEdges({ states, edges, start }))
-    graph.setEdge(numbers.get(from) ?? '', numbers.get(to) ?? '', { minlen: 1 })
+  for (const { from, to } of leading) graph.setEdge(numbers.get(from) ?? '', numbers.get(to) ?? '', { minlen: 1 })
   layout(graph)
   return states.map((_state: GraphState, index) => {
     const { x = 0, y = 0 } = graph.node(String(index))

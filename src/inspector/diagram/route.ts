@@ -24,8 +24,15 @@ const MAX_CROSSINGS = 500_000
 /** Crossings that are looked at for all lines together, about half a second. */
 const MAX_STEPS = 1_500_000
 
-/** The corners of each line, in the order of the connections; null: there are too many states and lines. */
-export function routesOf(boxes: readonly Box[], connections: readonly Way[]): readonly (readonly Point[])[] | null {
+/**
+ * The corners of each line, in the order of the connections; null: there are too many states and lines. `turn` is called
+ * after each line, to let others work.
+ */
+export async function routesOf(
+  boxes: readonly Box[],
+  connections: readonly Way[],
+  turn: () => Promise<void>,
+): Promise<readonly (readonly Point[])[] | null> {
   const named = new Map(boxes.map((box) => [box.name, box]))
   const lanes = new LaneGrid(boxes)
   if (lanes.xs.length * lanes.ys.length > MAX_CROSSINGS) return null
@@ -41,6 +48,7 @@ export function routesOf(boxes: readonly Box[], connections: readonly Way[]): re
     const found = router.route(source, target)
     if (!found) return null
     routes.set(index, found)
+    await turn()
   }
   return connections.map((_connection, index) => routes.get(index) ?? [])
 }

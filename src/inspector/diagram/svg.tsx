@@ -1,6 +1,6 @@
 // inspector/diagram: the drawing as SVG. Classes say what a piece means; the style sheet says how it looks.
 import type { FC } from 'hono/jsx'
-import { cutText } from './labels.ts'
+import { cutText } from '../parts/texts.ts'
 import type { DrawnLine, DrawnState, Drawing } from './drawing.ts'
 import type { StateKind } from './graph.ts'
 import type { Point } from './route.ts'

@@ -13,6 +13,7 @@ export interface Control {
   readonly isRequired: boolean
   /** Whether an empty text is a value that it takes. */
   readonly takesEmpty: boolean
+  /** Without the empty text, which has a box. */
   readonly choices: readonly string[]
   readonly description: string | null
   /** What is taken if it is left empty; null: nothing. */
@@ -44,8 +45,10 @@ function controlOf(name: string, schema: JsonObject, isRequired: boolean): Contr
     name,
     kind,
     isRequired,
-    takesEmpty: kind === 'text' && types.has('string') && (typeof minLength !== 'number' || minLength === 0),
-    choices,
+    takesEmpty:
+      (kind === 'text' && types.has('string') && (typeof minLength !== 'number' || minLength === 0)) ||
+      (kind === 'choice' && choices.includes('')),
+    choices: choices.filter((choice) => choice !== ''),
     description: typeof description === 'string' ? description : null,
     initial: initial === undefined ? null : typeof initial === 'string' ? initial : JSON.stringify(initial),
   }

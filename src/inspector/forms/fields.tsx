@@ -83,7 +83,7 @@ const Input: FC<{ readonly control: Control; readonly value: string; readonly co
         <option value="">–</option>
         {options.map((option) => (
           <option value={option} selected={option === value}>
-            {option === '' ? 'empty text' : option}
+            {option}
           </option>
         ))}
       </select>

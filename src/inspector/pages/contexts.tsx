@@ -6,9 +6,13 @@ import { FilterForm, type ListFilters } from '../parts/filter-form.tsx'
 import { Empty } from '../parts/command.tsx'
 import { contextHref, contextsHref, serviceHref, streamFilters } from '../parts/links.ts'
 import { StatusSign } from '../parts/status.tsx'
+import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
+
+/** Tags that a row shows. */
+const MAX_TAGS = 3
 
 export interface ContextsFacts {
   readonly filters: ListFilters
@@ -40,13 +44,13 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
       {contexts.length === 0 ? (
         <Nothing filters={filters} />
       ) : !visitor.mayInvoke ? (
-        <Table contexts={contexts} visitor={visitor} />
+        <List contexts={contexts} visitor={visitor} />
       ) : (
         <form method="post" action="/inspector/contexts/many" class="stack" data-many>
           <FormToken visitor={visitor} />
           <input type="hidden" name="back" value={contextsHref(filters)} />
           <ManyBar />
-          <Table contexts={contexts} visitor={visitor} />
+          <List contexts={contexts} visitor={visitor} />
         </form>
       )}
       {next !== null && (
@@ -60,92 +64,72 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
   )
 }
 
-const Table: FC<{ readonly contexts: readonly ListedContext[]; readonly visitor: Visitor }> = ({
+const columnsFor = (visitor: Visitor): readonly Column<ListedContext>[] => [
+  ...(visitor.mayInvoke ? [CHOICE] : []),
+  { head: 'status', cell: ({ status }) => <StatusSign status={status} /> },
+  {
+    head: 'id',
+    isNumber: true,
+    class: 'mono',
+    cell: ({ id }) => (
+      <a href={contextHref(id)} data-open>
+        {id}
+      </a>
+    ),
+  },
+  {
+    head: 'service',
+    cell: ({ package: owner, fluxName }) => (
+      <a class="cut" href={serviceHref(owner, fluxName)} title={`${owner}/${fluxName}`}>
+        {fluxName}
+      </a>
+    ),
+  },
+  { head: 'state', cell: (context) => <StateOf context={context} /> },
+  { head: 'tags', cell: ({ tags }) => (tags.length === 0 ? '' : <Tags tags={tags} />) },
+  { head: 'started', isNumber: true, cell: ({ startedAt }) => <When at={startedAt} now={visitor.now} /> },
+  {
+    head: 'next run',
+    isNumber: true,
+    isLabelled: true,
+    cell: ({ nextRun }) => (nextRun === null ? '' : <When at={nextRun} now={visitor.now} />),
+  },
+]
+
+const CHOICE: Column<ListedContext> = {
+  head: 'choose',
+  control: <input type="checkbox" aria-label="Choose all of this page" data-all hidden />,
+  cell: ({ id }) => <input type="checkbox" name="id" value={String(id)} aria-label={`Choose ${id}`} />,
+}
+
+const List: FC<{ readonly contexts: readonly ListedContext[]; readonly visitor: Visitor }> = ({
   contexts,
   visitor,
-}) => (
-  <div class="scroll">
-    <table class="list">
-      <thead>
-        <tr>
-          {visitor.mayInvoke && (
-            <th scope="col">
-              <input type="checkbox" aria-label="Choose all of this page" data-all hidden />
-            </th>
-          )}
-          <th scope="col">status</th>
-          <th scope="col" class="num">
-            id
-          </th>
-          <th scope="col">service</th>
-          <th scope="col">state</th>
-          <th scope="col">tags</th>
-          <th scope="col" class="num">
-            started
-          </th>
-          <th scope="col" class="num">
-            next run
-          </th>
-        </tr>
-      </thead>
-      <tbody data-part="rows" data-rows>
-        {contexts.map((context) => (
-          <Row context={context} visitor={visitor} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+}) => <Table columns={columnsFor(visitor)} rows={contexts} idOf={({ id }) => `context-${id}`} part="rows" />
+
+const StateOf: FC<{ readonly context: ListedContext }> = ({ context: { currentState, error } }) => (
+  <>
+    <span class="cut" title={currentState}>
+      {currentState}
+    </span>{' '}
+    {error && (
+      <span class="faint cut" title={`${error.type}: ${error.message}`}>
+        {error.message}
+      </span>
+    )}
+  </>
 )
 
-const Row: FC<{ readonly context: ListedContext; readonly visitor: Visitor }> = ({ context, visitor }) => {
-  const { id, status, package: owner, fluxName, currentState, tags, startedAt, nextRun, error } = context
-  return (
-    <tr data-row id={`context-${id}`}>
-      {visitor.mayInvoke && (
-        <td>
-          <input type="checkbox" name="id" value={String(id)} aria-label={`Choose ${id}`} />
-        </td>
-      )}
-      <td>
-        <StatusSign status={status} />
-      </td>
-      <td class="num mono">
-        <a href={contextHref(id)} data-open>
-          {id}
-        </a>
-      </td>
-      <td>
-        <a class="cut" href={serviceHref(owner, fluxName)} title={`${owner}/${fluxName}`}>
-          {fluxName}
-        </a>
-      </td>
-      <td>
-        <span class="cut" title={currentState}>
-          {currentState}
-        </span>{' '}
-        {error && (
-          <span class="faint cut" title={`${error.type}: ${error.message}`}>
-            {error.message}
-          </span>
-        )}
-      </td>
-      <td>
-        {tags.slice(0, 3).map((tag) => (
-          <a class="tag" href={contextsHref({ tag })} title={tag}>
-            {tag}
-          </a>
-        ))}
-        {tags.length > 3 && <small title={tags.slice(3).join(', ')}>{` +${tags.length - 3}`}</small>}
-      </td>
-      <td class="num">
-        <When at={startedAt} now={visitor.now} />
-      </td>
-      <td class="num" data-name={nextRun === null ? undefined : 'next run'}>
-        {nextRun === null ? '' : <When at={nextRun} now={visitor.now} />}
-      </td>
-    </tr>
-  )
-}
+const Tags: FC<{ readonly tags: readonly string[] }> = ({ tags }) => (
+  <>
+    {tags.slice(0, MAX_TAGS).map((tag) => (
+      <a class="tag" href={contextsHref({ tag })} title={tag}>
+        {tag}
+      </a>
+    ))}
+    {tags.length > MAX_TAGS && <small title={tags.slice(MAX_TAGS).join(', ')}>{` +${tags.length - MAX_TAGS}`}</small>}
+  </>
+)
 
 const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: ListFilters }> = ({
   counts,

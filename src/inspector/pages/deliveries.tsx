@@ -5,6 +5,8 @@ import type { WebhookView } from '../../api/list-webhooks.ts'
 import { DELIVERY_OUTCOMES } from '../../model/webhook.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref } from '../parts/links.ts'
+import { jsonText } from '../parts/json-text.ts'
+import { Table, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -45,7 +47,7 @@ export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }>
           {deliveries.length === 0 ? (
             <Empty>No delivery matches. Those that were refused are kept in memory, and gone after a restart.</Empty>
           ) : (
-            <Table deliveries={deliveries} visitor={visitor} />
+            <Table columns={columnsFor(visitor)} rows={deliveries} />
           )}
         </>
       )}
@@ -63,45 +65,42 @@ export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }>
 const Webhooks: FC<{ readonly webhooks: readonly WebhookView[]; readonly now: number }> = ({ webhooks, now }) => (
   <section aria-labelledby="webhooks">
     <h2 id="webhooks">Webhooks</h2>
-    <div class="scroll">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">address</th>
-            <th scope="col">service</th>
-            <th scope="col">verified by</th>
-            <th scope="col">since this server started</th>
-            <th scope="col">last</th>
-          </tr>
-        </thead>
-        <tbody>
-          {webhooks.map(({ urlPath, httpMethods, fluxName, scheme, counts, last }) => (
-            <tr>
-              <td>
-                <code>{`${httpMethods.join('/')} /api${urlPath}`}</code>
-              </td>
-              <td>{fluxName}</td>
-              <td>{scheme ?? <span class="status failed">nobody</span>}</td>
-              <td>
-                {Object.entries(counts)
-                  .filter(([, count]) => count > 0)
-                  .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
-                  .join(', ') || <span class="faint">none</span>}
-              </td>
-              <td>
-                {last && (
-                  <>
-                    {last.outcome} <When at={last.time} now={now} />
-                  </>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={webhookColumns(now)} rows={webhooks} />
   </section>
 )
+
+const webhookColumns = (now: number): readonly Column<WebhookView>[] => [
+  {
+    head: 'address',
+    class: 'lead',
+    cell: ({ httpMethods, urlPath }) => <code>{`${httpMethods.join('/')} /api${urlPath}`}</code>,
+  },
+  { head: 'service', cell: ({ fluxName }) => fluxName },
+  {
+    head: 'verified by',
+    isLabelled: true,
+    cell: ({ scheme }) => scheme ?? <span class="status failed">nobody</span>,
+  },
+  { head: 'since this server started', isLabelled: true, cell: ({ counts }) => countsText(counts) },
+  {
+    head: 'last',
+    isLabelled: true,
+    cell: ({ last }) =>
+      last ? (
+        <>
+          {last.outcome} <When at={last.time} now={now} />
+        </>
+      ) : (
+        ''
+      ),
+  },
+]
+
+const countsText = (counts: WebhookView['counts']) =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
+    .join(', ') || <span class="faint">none</span>
 
 const FilterForm: FC<Pick<DeliveriesFacts, 'webhooks' | 'filters'>> = ({ webhooks, filters }) => (
   <form class="filters" method="get" action="/inspector/deliveries" role="search" aria-label="Filters">
@@ -131,44 +130,42 @@ const FilterForm: FC<Pick<DeliveriesFacts, 'webhooks' | 'filters'>> = ({ webhook
   </form>
 )
 
-const Table: FC<{ readonly deliveries: readonly DeliveryView[]; readonly visitor: Visitor }> = ({
-  deliveries,
-  visitor,
-}) => (
-  <div class="scroll">
-    <table class="list">
-      <thead>
-        <tr>
-          <th scope="col">outcome</th>
-          <th scope="col">address</th>
-          <th scope="col" class="num">
-            answer
-          </th>
-          <th scope="col" class="num">
-            took
-          </th>
-          <th scope="col" class="num">
-            context
-          </th>
-          <th scope="col" class="num">
-            when
-          </th>
-          <th scope="col">why</th>
-          {visitor.mayInvoke && (
-            <th scope="col">
-              <span class="hidden">replay</span>
-            </th>
-          )}
-        </tr>
-      </thead>
-      <tbody>
-        {deliveries.map((delivery) => (
-          <Row delivery={delivery} visitor={visitor} />
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+const columnsFor = (visitor: Visitor): readonly Column<DeliveryView>[] => [
+  {
+    head: 'outcome',
+    cell: ({ outcome, replayOf }) => (
+      <>
+        <span class={`status ${toneOfOutcome(outcome)}`}>{outcome}</span>
+        {replayOf !== null && <span class="tag">replay</span>}
+      </>
+    ),
+  },
+  { head: 'address', cell: (delivery) => <Request delivery={delivery} /> },
+  { head: 'answer', isNumber: true, isLabelled: true, cell: ({ status }) => status ?? '–' },
+  {
+    head: 'took',
+    isNumber: true,
+    isLabelled: true,
+    cell: ({ duration }) => (duration === null ? '–' : durationText(duration)),
+  },
+  {
+    head: 'context',
+    isNumber: true,
+    isLabelled: true,
+    cell: ({ contextId }) => (contextId === null ? '' : <a href={contextHref(contextId)}>{contextId}</a>),
+  },
+  { head: 'when', isNumber: true, cell: ({ time }) => <When at={time} now={visitor.now} /> },
+  { head: 'why', cell: ({ reason }) => reason ?? '' },
+  ...(visitor.mayInvoke
+    ? [
+        {
+          head: 'replay',
+          isSilent: true,
+          cell: (delivery: DeliveryView) => <Replay delivery={delivery} visitor={visitor} />,
+        },
+      ]
+    : []),
+]
 
 /** Sign of each outcome: it went well, it did nothing, or it was refused. */
 const toneOfOutcome = (outcome: DeliveryView['outcome']): string => {
@@ -176,53 +173,28 @@ const toneOfOutcome = (outcome: DeliveryView['outcome']): string => {
   return outcome === 'duplicate' || outcome === 'filtered' || outcome === 'ignored' ? 'terminated' : 'failed'
 }
 
-const Row: FC<{ readonly delivery: DeliveryView; readonly visitor: Visitor }> = ({ delivery, visitor }) => {
-  const { deliveryId, outcome, urlPath, method, status, duration, contextId, time, reason, request, replayOf } =
-    delivery
+const Request: FC<{ readonly delivery: DeliveryView }> = ({ delivery: { method, urlPath, request } }) => {
+  const name = <code>{`${method} ${urlPath}`}</code>
+  if (request === null) return name
   return (
-    <tr data-row>
-      <td>
-        <span class={`status ${toneOfOutcome(outcome)}`}>{outcome}</span>
-        {replayOf !== null && <span class="tag">replay</span>}
-      </td>
-      <td>
-        {request === null ? (
-          <code>{`${method} ${urlPath}`}</code>
-        ) : (
-          <details>
-            <summary>
-              <code>{`${method} ${urlPath}`}</code>
-            </summary>
-            <pre tabindex={0}>{JSON.stringify(request, null, 2).slice(0, MAX_REQUEST_CHARACTERS)}</pre>
-          </details>
-        )}
-      </td>
-      <td class="num" data-name="answer">
-        {status ?? '–'}
-      </td>
-      <td class="num" data-name="took">
-        {duration === null ? '–' : durationText(duration)}
-      </td>
-      <td class="num" data-name={contextId === null ? undefined : 'context'}>
-        {contextId === null ? '' : <a href={contextHref(contextId)}>{contextId}</a>}
-      </td>
-      <td class="num">
-        <When at={time} now={visitor.now} />
-      </td>
-      <td>{reason}</td>
-      {visitor.mayInvoke && (
-        <td>
-          {request !== null && outcome !== 'handshake' && (
-            <form method="post" action="/inspector/deliveries/replay">
-              <FormToken visitor={visitor} />
-              <input type="hidden" name="deliveryId" value={deliveryId} />
-              <button type="submit" aria-label={`Replay ${deliveryId}`}>
-                Replay
-              </button>
-            </form>
-          )}
-        </td>
-      )}
-    </tr>
+    <details>
+      <summary>{name}</summary>
+      <pre tabindex={0}>{jsonText(request, MAX_REQUEST_CHARACTERS, 2).text}</pre>
+    </details>
   )
 }
+
+const Replay: FC<{ readonly delivery: DeliveryView; readonly visitor: Visitor }> = ({
+  delivery: { deliveryId, outcome, request },
+  visitor,
+}) =>
+  request !== null &&
+  outcome !== 'handshake' && (
+    <form method="post" action="/inspector/deliveries/replay">
+      <FormToken visitor={visitor} />
+      <input type="hidden" name="deliveryId" value={deliveryId} />
+      <button type="submit" aria-label={`Replay ${deliveryId}`}>
+        Replay
+      </button>
+    </form>
+  )

@@ -3,6 +3,8 @@ import type { FC } from 'hono/jsx'
 import type { ServerHealth } from '../host.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextsHref } from '../parts/links.ts'
+import { Table, type Column } from '../parts/table.tsx'
+import { cutText } from '../parts/texts.ts'
 import { durationText } from '../parts/time.tsx'
 import { Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -72,68 +74,40 @@ const Errors: FC<HealthFacts> = ({ errors, isCut, since }) => (
     {errors.length === 0 ? (
       <Empty>No context failed.</Empty>
     ) : (
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">error</th>
-              <th scope="col" class="num">
-                contexts
-              </th>
-              <th scope="col">for example</th>
-            </tr>
-          </thead>
-          <tbody>
-            {errors.map(({ type, count, message }) => (
-              <tr data-row id={`error-${type}`}>
-                <td>
-                  <a href={contextsHref({ status: 'FAILED', errorType: type, endedAfter: String(since) })}>{type}</a>
-                </td>
-                <td class="num">{count.toLocaleString('en')}</td>
-                <td>
-                  <code>{message}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table columns={errorColumns(since)} rows={errors} idOf={({ type }) => `error-${type}`} />
     )}
     {isCut && <p class="faint">There are more: only the newest were counted.</p>}
   </section>
 )
 
+/** Characters of a message that a row shows. */
+const MAX_MESSAGE_CHARACTERS = 200
+
+const errorColumns = (since: number): readonly Column<HealthFacts['errors'][number]>[] => [
+  {
+    head: 'error',
+    cell: ({ type }) => (
+      <a href={contextsHref({ status: 'FAILED', errorType: type, endedAfter: String(since) })}>{type}</a>
+    ),
+  },
+  { head: 'contexts', isNumber: true, isLabelled: true, cell: ({ count }) => count.toLocaleString('en') },
+  {
+    head: 'for example',
+    cell: ({ message }) => <code title={message}>{cutText(message, MAX_MESSAGE_CHARACTERS)}</code>,
+  },
+]
+
+const STEP_COLUMNS: readonly Column<ServerHealth['steps'][number]>[] = [
+  { head: 'kind', class: 'lead', cell: ({ kind }) => KINDS[kind] },
+  { head: 'run', isNumber: true, isLabelled: true, cell: ({ taken }) => taken },
+  { head: 'at most', isNumber: true, isLabelled: true, cell: ({ slots }) => slots },
+  { head: 'wait', isNumber: true, isLabelled: true, cell: ({ waiting }) => waiting },
+]
+
 const Steps: FC<{ readonly steps: ServerHealth['steps'] }> = ({ steps }) => (
   <section aria-labelledby="steps">
     <h2 id="steps">Steps under way on this server</h2>
-    <div class="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">kind</th>
-            <th scope="col" class="num">
-              run
-            </th>
-            <th scope="col" class="num">
-              at most
-            </th>
-            <th scope="col" class="num">
-              wait
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {steps.map(({ kind, taken, slots, waiting }) => (
-            <tr>
-              <td>{KINDS[kind]}</td>
-              <td class="num">{taken}</td>
-              <td class="num">{slots}</td>
-              <td class="num">{waiting}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={STEP_COLUMNS} rows={steps} />
   </section>
 )
 

@@ -7,8 +7,10 @@ import type { Drawing } from '../diagram/drawing.ts'
 import { Diagram } from '../diagram/svg.tsx'
 import { controlsOf } from '../forms/controls.ts'
 import { InputFields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
+import { JsonBlock } from '../parts/cut-text.tsx'
 import { contextsHref, serviceHref } from '../parts/links.ts'
-import { FormToken, Shell } from '../shell.tsx'
+import { Table } from '../parts/table.tsx'
+import { FormToken, OnceToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
 export interface ServiceFacts {
@@ -62,9 +64,7 @@ export const ServicePage: FC<ServiceFacts & { readonly visitor: Visitor; readonl
           <StartedBy service={service} />
           <details>
             <summary>Definition</summary>
-            <pre class="wide" tabindex={0}>
-              {JSON.stringify(definition, null, 2)}
-            </pre>
+            <JsonBlock value={definition} />
           </details>
         </div>
         {visitor.mayInvoke && <StartForm visitor={visitor} service={service} schema={schema} refusal={refusal} />}
@@ -85,6 +85,7 @@ const StartForm: FC<{
       <h2 id="start">Start</h2>
       <form class="stack" method="post" action={`${serviceHref(service.package, service.fluxName)}/start`}>
         <FormToken visitor={visitor} />
+        <OnceToken />
         <RefusalNotice refusal={refusal} controls={controls} />
         <InputFields controls={controls} refusal={refusal} prefix="start" />
         <div class="field">
@@ -129,16 +130,13 @@ const StateList: FC<{
   readonly counts: ReadonlyMap<string, number>
   readonly hrefOf: (state: string) => string
 }> = ({ states, counts, hrefOf }) => (
-  <table>
-    <tbody>
-      {states.map((name) => (
-        <tr>
-          <td>
-            <a href={hrefOf(name)}>{name}</a>
-          </td>
-          <td class="num">{counts.get(name) ?? 0}</td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+  <section class="box tall" tabindex={0} aria-label="States">
+    <Table
+      columns={[
+        { head: 'state', cell: (name) => <a href={hrefOf(name)}>{name}</a> },
+        { head: 'contexts', isNumber: true, isLabelled: true, cell: (name) => counts.get(name) ?? 0 },
+      ]}
+      rows={states}
+    />
+  </section>
 )

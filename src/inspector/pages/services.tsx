@@ -3,6 +3,7 @@ import type { FC } from 'hono/jsx'
 import type { ServicesView } from '../../api/list-services.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextsHref, serviceHref } from '../parts/links.ts'
+import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
 import { Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -24,80 +25,79 @@ export const ServicesPage: FC<{ readonly visitor: Visitor; readonly view: Servic
         There are no services. Put a .flux file into a folder of actors: that folder is its package.
       </Empty>
     ) : (
-      <div class="scroll" data-part="services">
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">service</th>
-              <th scope="col">started by</th>
-              <th scope="col" class="num">
-                unfinished
-              </th>
-              <th scope="col" class="num">
-                failed
-              </th>
-              <th scope="col" class="num">
-                kept
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {view.services.map((service) => (
-              <Row service={service} />
-            ))}
-          </tbody>
-        </table>
+      <div data-part="services">
+        <Table
+          columns={COLUMNS}
+          rows={view.services}
+          idOf={({ package: owner, fluxName }) => `service-${owner}-${fluxName}`}
+        />
       </div>
     )}
   </Shell>
 )
 
-const Row: FC<{ readonly service: Service }> = ({ service }) => {
-  const { package: owner, fluxName, comment, contexts, triggers, webhooks, secured } = service
-  const { RUNNING = 0, WAITING = 0, WAITING_UNTIL = 0, FAILED = 0 } = contexts
-  const unfinished = RUNNING + WAITING + WAITING_UNTIL
-  const kept = Object.values(contexts).reduce((sum, count) => sum + (count ?? 0), 0)
-  const href = serviceHref(owner, fluxName)
-  return (
-    <tr data-row id={`service-${owner}-${fluxName}`}>
-      <td>
-        <span class="faint">{owner} / </span>
-        <a class="cut" href={href} title={`${owner}/${fluxName}`}>
-          {fluxName}
-        </a>
-        {secured && <span class="tag">secured</span>}
-        {comment !== null && <p class="faint cut line">{firstLine(comment)}</p>}
-      </td>
-      <td>
-        {[
-          ...triggers.map((trigger) => (typeof trigger === 'string' ? trigger : eventOf(trigger))),
-          ...webhooks.map((webhook) => `/api${String(webhook['urlPath'])}`),
-        ].map((name) => (
-          <code class="tag">{name}</code>
-        ))}
-      </td>
-      <Count name="unfinished" count={unfinished} href={contextsHref({ fluxName })} />
-      <Count name="failed" count={FAILED} href={contextsHref({ fluxName, status: 'FAILED' })} bad />
-      <Count name="kept" count={kept} href={contextsHref({ fluxName, status: 'all' })} />
-    </tr>
-  )
+const unfinishedOf = ({ contexts }: Service): number => {
+  const { RUNNING = 0, WAITING = 0, WAITING_UNTIL = 0 } = contexts
+  return RUNNING + WAITING + WAITING_UNTIL
 }
 
-const Count: FC<{
-  readonly name: string
-  readonly count: number
-  readonly href: string
-  readonly bad?: boolean
-}> = ({ name, count, href, bad = false }) => (
-  <td class="num" data-name={name}>
-    {count === 0 ? (
-      <span class="faint">0</span>
-    ) : (
-      <a href={href} class={bad ? 'status failed' : undefined}>
+const keptOf = ({ contexts }: Service): number => Object.values(contexts).reduce((sum, count) => sum + (count ?? 0), 0)
+
+const counted = (
+  head: string,
+  countOf: (service: Service) => number,
+  status: { readonly status?: string } = {},
+): Column<Service> => ({
+  head,
+  isNumber: true,
+  isLabelled: true,
+  cell: (service) => {
+    const count = countOf(service)
+    if (count === 0) return <span class="faint">0</span>
+    return (
+      <a
+        href={contextsHref({ fluxName: service.fluxName, ...status })}
+        class={status.status === 'FAILED' ? 'status failed' : undefined}
+      >
         {count.toLocaleString('en')}
       </a>
+    )
+  },
+})
+
+const COLUMNS: readonly Column<Service>[] = [
+  { head: 'service', class: 'lead', cell: (service) => <Name service={service} /> },
+  {
+    head: 'started by',
+    cell: ({ triggers, webhooks }) => {
+      const names = [...triggers.map(eventOf), ...webhooks.map((webhook) => `/api${String(webhook['urlPath'])}`)]
+      return names.length === 0
+        ? ''
+        : names.map((name) => (
+            <code class="tag" title={name}>
+              {name}
+            </code>
+          ))
+    },
+  },
+  counted('unfinished', unfinishedOf),
+  counted('failed', ({ contexts }) => contexts.FAILED ?? 0, { status: 'FAILED' }),
+  counted('kept', keptOf, { status: 'all' }),
+]
+
+const Name: FC<{ readonly service: Service }> = ({ service: { package: owner, fluxName, comment, secured } }) => (
+  <>
+    <span class="faint">{owner} / </span>
+    <a class="cut" href={serviceHref(owner, fluxName)} title={`${owner}/${fluxName}`}>
+      {fluxName}
+    </a>
+    {secured && <span class="tag">secured</span>}
+    {comment !== null && (
+      <p class="faint cut line" title={comment}>
+        {firstLine(comment)}
+      </p>
     )}
-  </td>
+  </>
 )
 
 const Faults: FC<{ readonly faults: ServicesView['faults'] }> = ({ faults }) => {
@@ -119,5 +119,7 @@ const Faults: FC<{ readonly faults: ServicesView['faults'] }> = ({ faults }) => 
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
-const eventOf = (trigger: ServicesView['services'][number]['triggers'][number]): string =>
-  typeof trigger === 'object' && trigger !== null && !Array.isArray(trigger) ? String(trigger['event']) : ''
+const eventOf = (trigger: Service['triggers'][number]): string => {
+  if (typeof trigger === 'string') return trigger
+  return typeof trigger === 'object' && trigger !== null && !Array.isArray(trigger) ? String(trigger['event']) : ''
+}

@@ -3,6 +3,7 @@ import type { FC } from 'hono/jsx'
 import type { ListedContext } from '../../api/list-contexts.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref } from '../parts/links.ts'
+import { Table, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import { Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -103,35 +104,26 @@ const Chart: FC<{
 const List: FC<{ readonly contexts: readonly ListedContext[]; readonly now: number }> = ({ contexts, now }) => (
   <section>
     <h2>First</h2>
-    <div class="scroll">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col" class="num">
-              due
-            </th>
-            <th scope="col" class="num">
-              id
-            </th>
-            <th scope="col">service</th>
-            <th scope="col">state</th>
-          </tr>
-        </thead>
-        <tbody>
-          {contexts.map(({ id, nextRun, fluxName, currentState }) => (
-            <tr data-row id={`due-${id}`}>
-              <td class="num">{nextRun !== null && <When at={nextRun} now={now} />}</td>
-              <td class="num mono">
-                <a href={contextHref(id)} data-open>
-                  {id}
-                </a>
-              </td>
-              <td>{fluxName}</td>
-              <td>{currentState}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={columnsAt(now)} rows={contexts} idOf={({ id }) => `due-${id}`} />
   </section>
 )
+
+const columnsAt = (now: number): readonly Column<ListedContext>[] => [
+  {
+    head: 'due',
+    isNumber: true,
+    cell: ({ nextRun }) => (nextRun === null ? '' : <When at={nextRun} now={now} />),
+  },
+  {
+    head: 'id',
+    isNumber: true,
+    class: 'mono',
+    cell: ({ id }) => (
+      <a href={contextHref(id)} data-open>
+        {id}
+      </a>
+    ),
+  },
+  { head: 'service', cell: ({ fluxName }) => fluxName },
+  { head: 'state', cell: ({ currentState }) => currentState },
+]

@@ -1,7 +1,7 @@
 // inspector/parts: the beginning of a value as JSON. It takes time and memory by what is shown, not by what there is.
 import type { Json } from '../../model/json/value.ts'
 
-interface Cut {
+export interface Cut {
   readonly text: string
   /** Whether there is more. */
   readonly isCut: boolean

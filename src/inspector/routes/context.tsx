@@ -1,19 +1,27 @@
 // inspector/routes: the page of a context, and its forms.
 import type { Context, Hono } from 'hono'
+import { rootOf } from '../../api/call.ts'
+import { GET_CONTEXT } from '../../api/get-context.ts'
 import { notFound, FluxError } from '../../model/failure.ts'
 import { controlsOf, inputOf } from '../forms/controls.ts'
 import type { FormValues } from '../host.ts'
 import { ContextDocument, TABS, type ContextFacts } from '../pages/context/context.tsx'
 import type { SentForm } from '../pages/context/actions.tsx'
+import { MAX_TEXT_CHARACTERS } from '../parts/cut-text.tsx'
 import { contextHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
-import { documentOf, type Pages } from './pages.ts'
+import { documentOf, onceKeyOf, type Pages } from './pages.ts'
+import { UnderWay } from './under-way.ts'
 
 export function addContextPage(app: Hono, pages: Pages): void {
+  const underWay = new UnderWay<void>()
   app.get('/contexts/:id', (c) => show(c, pages, { visitor: pages.visitor(c), sent: null, status: 200 }))
   app.post('/contexts/:id/events', async (c) => {
     const { visitor, form } = await pages.changer(c)
-    const refused = await pages.refusedBy(form, () => send(visitor, idOf(c), form))
+    const refused = await pages.refusedBy(form, () => {
+      const key = onceKeyOf(c, visitor.caller, form)
+      return underWay.join(key, () => send(visitor, { contextId: idOf(c), form, key }))
+    })
     if (refused === null) return c.redirect(contextHref(idOf(c)), 303)
     const sent = { event: form.get('event')?.[0] ?? '', refusal: refused.refusal }
     return show(c, pages, { visitor, sent, status: refused.status })
@@ -40,14 +48,21 @@ function idOf(c: Context): number {
   return id
 }
 
+interface Sent {
+  readonly contextId: number
+  readonly form: FormValues
+  /** Under which it is sent once. */
+  readonly key: string | undefined
+}
+
 /** @throws FluxError also for fields that are no JSON */
-async function send({ api }: Visitor, contextId: number, form: FormValues): Promise<void> {
+async function send({ api }: Visitor, { contextId, form, key }: Sent): Promise<void> {
   const event = form.get('event')?.[0] ?? ''
   const { events } = await api.getContextEvents({ contextId })
   const schema = events.find((each) => each.event === event)?.input
   const { input, errors } = inputOf(controlsOf(schema ?? {}), form)
   if (errors.length > 0) throw new FluxError({ kind: 'invalid', detail: 'the input can not be read', errors })
-  await api.sendEvent({ contextId, event, input, untyped: true })
+  await api.sendEvent({ contextId, event, input, untyped: true, idempotencyKey: key })
 }
 
 interface Shown {
@@ -71,8 +86,9 @@ async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<Cont
     api.getContextEvents({ contextId }),
     api.getDefinition({ contextId }).catch(nullIfLost),
   ])
-  const drawing = definition && pages.drawings.of(context.definition, definition)
-  return { context, events, definition, drawing, tab, state: c.req.query('state') ?? null }
+  const drawing = definition && (await pages.drawings.of(context.definition, definition))
+  const xml = tab === 'XML' ? pages.xmlText(context, rootOf(GET_CONTEXT.answer), MAX_TEXT_CHARACTERS) : null
+  return { context, events, definition, drawing, xml, tab, state: c.req.query('state') ?? null }
 }
 
 /** The definition of an old context may be lost; the rest is shown all the same. */

@@ -41,6 +41,7 @@ async function list(c: Context, pages: Pages): Promise<Response> {
   const parameters = filterParametersOf(c)
   const filters = withoutPage(parameters)
   const isOldestFirst = parameters['order'] === 'asc'
+  if (!isOldestFirst && (parameters['order'] ?? 'desc') !== 'desc') throw malformed('order must be asc or desc')
   const cursor = isOldestFirst ? 'after' : 'before'
   const from = parameters[cursor]
   const request = requestOf(filters)
@@ -89,7 +90,12 @@ async function many(c: Context, pages: Pages): Promise<Response> {
   }
   const isChosen = textOf('scope') === 'chosen'
   const chosen = isChosen ? { ids } : { filter: { ...filter, status } }
-  const run = pages.runs.start(visitor.api, { deed, with: word, chosen, matched: isChosen ? ids.length : matched })
+  const run = await pages.runs.start(visitor.api, {
+    deed,
+    with: word,
+    chosen,
+    matched: isChosen ? ids.length : matched,
+  })
   return c.redirect(`/inspector/runs/${run.id}`, 303)
 }
 
@@ -97,15 +103,22 @@ const UNFINISHED = ['RUNNING', 'WAITING', 'WAITING_UNTIL']
 
 const listPath = (path: string): string => (path.startsWith('/inspector/contexts?') ? path : '/inspector/contexts')
 
-/** Where one context, or a list of them, is found under a text. */
+/** Where one context, or a list of them, is found under a text. A number may also be a key or a tag. */
 async function find(c: Context, { api }: Visitor): Promise<Response> {
   const text = (c.req.query('q') ?? '').trim()
-  if (/^\d{1,16}$/.test(text)) return c.redirect(contextHref(Number(text)), 302)
+  if (text === '') return c.redirect(contextsHref({}), 302)
+  const firstOf = async (filter: Parameters<typeof api.listPage>[0]) =>
+    (await api.listPage({ ...filter, status: 'all', limit: 1, view: 'summary' })).contexts[0]
+  const id = /^\d{1,15}$/.test(text) ? Number(text) : 0
+  const upTo = id > 0 ? await firstOf({ order: 'desc', before: id + 1 }) : undefined
+  if (upTo?.id === id) return c.redirect(contextHref(id), 302)
   const { services } = await api.listServices({})
   const isService = services.some(({ fluxName }) => fluxName === text)
   if (isService) return c.redirect(contextsHref({ fluxName: text }), 302)
-  const byKey = await api.listPage({ key: text, limit: 1 })
-  return c.redirect(contextsHref(byKey.contexts.length > 0 ? { key: text } : { tag: text }), 302)
+  if (await firstOf({ key: text })) return c.redirect(contextsHref({ key: text, status: 'all' }), 302)
+  // It may be one that is shown to others.
+  if (id > 0 && !(await firstOf({ tag: [text] }))) return c.redirect(contextHref(id), 302)
+  return c.redirect(contextsHref({ tag: text, status: 'all' }), 302)
 }
 
 /** @throws FluxError `notFound` */

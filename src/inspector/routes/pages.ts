@@ -1,4 +1,6 @@
 // inspector/routes: what the routes of all pages share: who looks at them, their forms, and how they answer.
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { CountBound } from '../../model/count-bound.ts'
 import { ANONYMOUS, denial, type Caller } from '../../model/caller.ts'
@@ -7,6 +9,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Drawings } from '../diagram/drawing.ts'
 import type { Refusal } from '../forms/fields.tsx'
 import type { FormValues, InspectorOptions, PageHost } from '../host.ts'
+import type { Cut } from '../parts/json-text.ts'
 import type { ManyRuns } from '../many-runs.ts'
 import { checkFormToken, formTokenOf, type Sessions } from '../sessions.ts'
 import { mayInvoke, type Visitor } from '../visitor.ts'
@@ -39,6 +42,9 @@ export class Pages {
     chart: new CountBound({ limit: MAX_AT_ONCE.chart, what: 'charts to make' }),
   }
 
+  /** Of the page that began last. */
+  #turn: Promise<void> = Promise.resolve()
+
   constructor(parts: PagesParts) {
     this.#parts = parts
   }
@@ -57,6 +63,16 @@ export class Pages {
 
   statusOf(failure: Failure): number {
     return this.#parts.host.statusOf(failure)
+  }
+
+  /** The beginning of a value in XML. `max`: characters. */
+  xmlText(value: object, root: string, max: number): Cut {
+    let text = ''
+    for (const piece of this.#parts.host.xmlOf(value, root)) {
+      text += piece
+      if (text.length > max) break
+    }
+    return { text: text.slice(0, max), isCut: text.length > max }
   }
 
   /** @throws FluxError when they may not see the pages */
@@ -96,11 +112,17 @@ export class Pages {
     return { visitor, form }
   }
 
-  /** Makes a page, unless so many are being made. @throws FluxError `overloaded`; what `make` throws */
+  /**
+   * Makes a page, unless so many are being made. Each begins in a turn of the event loop of its own, so that others are
+   * served in between: data that is at hand makes a page without a pause.
+   * @throws FluxError `overloaded`; what `make` throws
+   */
   async make(kind: keyof typeof MAX_AT_ONCE, make: () => Promise<Response>): Promise<Response> {
     const bound = this.#bounds[kind]
     bound.take()
     try {
+      this.#turn = this.#turn.then(() => nextTurn())
+      await this.#turn
       return await make()
     } finally {
       bound.release()
@@ -132,6 +154,14 @@ export class Pages {
       version: options.version,
     }
   }
+}
+
+/** The key under which a form is carried out once, however often it is sent; undefined: it has none. */
+export function onceKeyOf(c: Context, caller: Caller, form: FormValues): string | undefined {
+  if (!form.has('$once')) return undefined
+  const values = [...form].filter(([name]) => name !== '$form')
+  const text = JSON.stringify([caller.name ?? null, c.req.path, values])
+  return createHash('sha256').update(text).digest('base64url')
 }
 
 /** Refusals that the form shows again, with what was typed. */

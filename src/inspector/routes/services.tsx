@@ -8,9 +8,11 @@ import { ServicePage, type ServiceFacts } from '../pages/service.tsx'
 import { ServicesPage } from '../pages/services.tsx'
 import { contextHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
-import { documentOf, type Pages } from './pages.ts'
+import { documentOf, onceKeyOf, type Pages } from './pages.ts'
+import { UnderWay } from './under-way.ts'
 
 export function addServicePages(app: Hono, pages: Pages): void {
+  const underWay = new UnderWay<number>()
   app.get('/', async (c) => {
     const visitor = pages.visitor(c)
     return pages.make('plain', async () =>
@@ -25,7 +27,8 @@ export function addServicePages(app: Hono, pages: Pages): void {
     const { visitor, form } = await pages.changer(c)
     let started = 0
     const refused = await pages.refusedBy(form, async () => {
-      started = await start(visitor, nameOf(c), form)
+      const key = onceKeyOf(c, visitor.caller, form)
+      started = await underWay.join(key, () => start(visitor, { name: nameOf(c), form, key }))
     })
     if (refused === null) return c.redirect(contextHref(started), 303)
     return page(c, pages, { visitor, ...refused })
@@ -56,16 +59,19 @@ async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<Serv
   ])
   const service = services.find(({ package: owner, fluxName }) => owner === name.package && fluxName === name.fluxName)
   if (!service) throw notFound(`package '${name.package}' has no service '${name.fluxName}'`)
-  const drawing = pages.drawings.of(service.definition, definition)
+  const drawing = await pages.drawings.of(service.definition, definition)
   return { service, schema, definition, drawing, counts: new Map(Object.entries(counted.counts)) }
 }
 
+interface Wanted {
+  readonly name: { readonly package: string; readonly fluxName: string }
+  readonly form: FormValues
+  /** Under which it is started once. */
+  readonly key: string | undefined
+}
+
 /** The id of the context. @throws FluxError also for fields that are no JSON */
-async function start(
-  { api }: Visitor,
-  name: { readonly package: string; readonly fluxName: string },
-  form: FormValues,
-): Promise<number> {
+async function start({ api }: Visitor, { name, form, key }: Wanted): Promise<number> {
   const schema = await api.getServiceSchema(name)
   const { input, errors } = inputOf(controlsOf(schema.input), form)
   if (errors.length > 0) throw new FluxError({ kind: 'invalid', detail: 'the input can not be read', errors })
@@ -73,5 +79,5 @@ async function start(
     .split(',')
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '')
-  return (await api.execute({ ...name, input, tags, untyped: true })).contextId
+  return (await api.execute({ ...name, input, tags, untyped: true, idempotencyKey: key })).contextId
 }

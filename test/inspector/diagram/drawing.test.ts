@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { drawingOf, Drawings, MAX_DRAWN_STATES, type Drawing } from '../../../src/inspector/diagram/drawing.ts'
+import { turnsDuring } from '../../support/turns-during.ts'
 import { BOX_HEIGHT, BOX_WIDTH } from '../../../src/inspector/diagram/layout.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 
@@ -44,8 +45,8 @@ const piecesIn = ({ lines }: Drawing): Area[] =>
 const pairsOf = <T>(list: readonly T[]): [T, T][] =>
   list.flatMap((one, index) => list.slice(index + 1).map((other): [T, T] => [one, other]))
 
-function drawn(definition: JsonObject): Drawing {
-  const drawing = drawingOf(definition)
+async function drawn(definition: JsonObject): Promise<Drawing> {
+  const drawing = await drawingOf(definition)
   if (!drawing) throw new Error('it is not drawn')
   return drawing
 }
@@ -79,9 +80,19 @@ const state = (name: string, transitions: JsonObject[] = [], more: JsonObject = 
 })
 const next = (to: string) => ({ to })
 
+/** Connected at random, without places. */
+const tangled = (count: number, edges: number) => {
+  let seed = 1
+  const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648
+  const transitions = Array.from({ length: count }, (): JsonObject[] => [])
+  for (let index = 0; index < edges; index++)
+    transitions[index % count]?.push({ event: `e${index}`, to: `s${Math.floor(random() * count)}` })
+  return { states: transitions.map((each, index) => state(`s${index}`, each)) }
+}
+
 describe('a drawing', () => {
-  test('keeps the places that the file gives, spread so that labels have room', () => {
-    const { states } = drawn({
+  test('keeps the places that the file gives, spread so that labels have room', async () => {
+    const { states } = await drawn({
       states: [
         state('a', [next('b'), next('c')], { x: 100, y: 200 }),
         state('b', [], { x: 300, y: 60 }),
@@ -95,8 +106,8 @@ describe('a drawing', () => {
     expect((a?.y ?? 0) - (b?.y ?? 0)).toBe(140)
   })
 
-  test('lays the states out where places are missing, and in the direction of the moves', () => {
-    const drawing = drawn({
+  test('lays the states out where places are missing, and in the direction of the moves', async () => {
+    const drawing = await drawn({
       startState: 'a',
       states: [state('a', [next('b')], { x: 5, y: 5 }), state('b', [next('c')]), state('c')],
     })
@@ -107,12 +118,12 @@ describe('a drawing', () => {
     expect(drawing.start).toBe('a')
   })
 
-  test('lays them out where two lie on each other', () => {
-    expectClear(drawn({ states: [state('a', [next('b')], { x: 1, y: 1 }), state('b', [], { x: 1, y: 1 })] }))
+  test('lays them out where two lie on each other', async () => {
+    expectClear(await drawn({ states: [state('a', [next('b')], { x: 1, y: 1 }), state('b', [], { x: 1, y: 1 })] }))
   })
 
-  test('draws a line of a state to itself outside of it', () => {
-    const drawing = drawn({
+  test('draws a line of a state to itself outside of it', async () => {
+    const drawing = await drawn({
       states: [
         state('a', [
           { event: 'again', to: 'a' },
@@ -124,7 +135,7 @@ describe('a drawing', () => {
     expect(drawing.lines.map(({ edge }) => edge.label)).toEqual(['again', 'after 1 min'])
   })
 
-  test('has 40 states that are connected in many ways, in time', () => {
+  test('has 40 states that are connected in many ways, in time', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `State ${index}`)
     const states = names.map((name, index) =>
       state(name, [
@@ -134,7 +145,7 @@ describe('a drawing', () => {
       ]),
     )
     const started = performance.now()
-    const drawing = drawn({ states })
+    const drawing = await drawn({ states })
     expect(performance.now() - started).toBeLessThan(5000)
     expect(drawing.states).toHaveLength(40)
     expect(drawing.lines).toHaveLength(90)
@@ -143,8 +154,8 @@ describe('a drawing', () => {
     expect(labelsIn(drawing).length).toBeGreaterThan(60)
   })
 
-  test('names what a transition waits for, and leaves out what leads nowhere', () => {
-    const { lines } = drawn({
+  test('names what a transition waits for, and leaves out what leads nowhere', async () => {
+    const { lines } = await drawn({
       states: [
         state('a', [
           { event: 'go', to: 'b' },
@@ -176,15 +187,40 @@ describe('a drawing', () => {
     [{ states: 'x' }],
     [{ states: [1, null, { name: 5 }] }],
     [{ states: Array.from({ length: MAX_DRAWN_STATES + 1 }, (_, index) => state(`s${index}`)) }],
-  ] as [JsonObject][])('is none of what has no states, or too many', (definition) => {
-    expect(drawingOf(definition)).toBeNull()
+  ] as [JsonObject][])('is none of what has no states, or too many', async (definition) => {
+    expect(await drawingOf(definition)).toBeNull()
   })
 
-  test('is made once for each definition', () => {
+  test('is made once for each definition', async () => {
     const drawings = new Drawings()
     const one = drawings.of('hash', { states: [state('a')] })
     expect(drawings.of('hash', {})).toBe(one)
-    expect(one?.states[0]).toMatchObject({ name: 'a', width: BOX_WIDTH, height: BOX_HEIGHT })
+    expect((await one)?.states[0]).toMatchObject({ name: 'a', width: BOX_WIDTH, height: BOX_HEIGHT })
+  })
+
+  test('is kept as long as all that are kept are not too large: the one that was asked for last', async () => {
+    const drawings = new Drawings(10_000)
+    const many = { states: Array.from({ length: 8 }, (_, index) => state(`s${index}`)) }
+    const [first, second] = [drawings.of('1', many), drawings.of('2', many)]
+    await Promise.all([first, second])
+    expect(drawings.of('1', many)).toBe(first)
+    await drawings.of('3', many)
+    expect(drawings.of('1', many)).toBe(first)
+    expect(drawings.of('2', many)).not.toBe(second)
+    // One that is larger than all that may be kept is made all the same.
+    const large = { states: Array.from({ length: 40 }, (_, index) => state(`s${index}`)) }
+    expect((await drawings.of('large', large))?.states).toHaveLength(40)
+  })
+
+  test('of the most states and transitions takes no longer than others', async () => {
+    const started = performance.now()
+    await drawingOf(tangled(MAX_DRAWN_STATES, 600))
+    expect(performance.now() - started).toBeLessThan(10_000)
+  })
+
+  test('lets others work while it is made', async () => {
+    const turns = await turnsDuring(drawingOf(tangled(100, 150)))
+    expect(turns).toBeGreaterThan(3)
   })
 })
 
@@ -213,11 +249,11 @@ const graphs = fc
     }),
   )
 
-test('whatever the graph, lines cross no state, and labels overlap neither states nor each other', () => {
-  fc.assert(
-    fc.property(graphs, ({ isPlaced, states }) => {
+test('whatever the graph, lines cross no state, and labels overlap neither states nor each other', async () => {
+  await fc.assert(
+    fc.asyncProperty(graphs, async ({ isPlaced, states }) => {
       const placed = states.map(({ x, y, ...rest }) => (isPlaced ? { ...rest, x, y } : rest))
-      expectClear(drawn({ states: placed }))
+      expectClear(await drawn({ states: placed }))
     }),
     { numRuns: Number(process.env['FUZZ_RUNS'] ?? 150) },
   )

@@ -6,7 +6,7 @@ import { controlsOf } from '../../forms/controls.ts'
 import { InputFields, RefusalNotice, type Refusal } from '../../forms/fields.tsx'
 import { contextHref } from '../../parts/links.ts'
 import { hasEnded } from '../../parts/status.tsx'
-import { FormToken } from '../../shell.tsx'
+import { FormToken, OnceToken } from '../../shell.tsx'
 import type { Visitor } from '../../visitor.ts'
 
 export interface SentForm {
@@ -31,12 +31,12 @@ export const CanTake: FC<{
     <section class="box" aria-labelledby="can-take" data-part="can-take" data-key={sent ? undefined : key}>
       <h2 id="can-take">It can take</h2>
       {taken.length === 0 && events.else === null && <p class="faint">Nothing now.</p>}
-      {taken.map(({ event, to, input }, index) => (
-        <details class="event" open={sent?.event === event || (sent === null && index < MAX_OPEN)}>
-          <summary>
-            <code>{event}</code> <small>→ {to}</small>
-          </summary>
-          {visitor.mayInvoke && (
+      {taken.map(({ event, to, input }, index) => {
+        const name = <Taken event={event} to={to} />
+        if (!visitor.mayInvoke) return <p>{name}</p>
+        return (
+          <details class="event" open={sent?.event === event || (sent === null && index < MAX_OPEN)}>
+            <summary>{name}</summary>
             <EventForm
               visitor={visitor}
               id={context.id}
@@ -45,9 +45,9 @@ export const CanTake: FC<{
               refusal={sent?.event === event ? sent.refusal : null}
               prefix={`event-${index}`}
             />
-          )}
-        </details>
-      ))}
+          </details>
+        )
+      })}
       {events.else !== null && <p class="faint">It also takes any other event, which can be sent by the API.</p>}
       {others.length > 0 && (
         <details>
@@ -68,6 +68,12 @@ export const CanTake: FC<{
   )
 }
 
+const Taken: FC<{ readonly event: string; readonly to: string }> = ({ event, to }) => (
+  <>
+    <code>{event}</code> <small>→ {to}</small>
+  </>
+)
+
 const EventForm: FC<{
   readonly visitor: Visitor
   readonly id: number
@@ -80,6 +86,7 @@ const EventForm: FC<{
   return (
     <form class="stack" method="post" action={`${contextHref(id)}/events`}>
       <FormToken visitor={visitor} />
+      <OnceToken />
       <input type="hidden" name="event" value={event} />
       <RefusalNotice refusal={refusal} controls={controls} />
       <InputFields controls={controls} refusal={refusal} prefix={prefix} />

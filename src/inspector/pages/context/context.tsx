@@ -6,7 +6,8 @@ import type { JsonObject } from '../../../model/json/value.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { Diagram, moveKey } from '../../diagram/svg.tsx'
 import { Copyable } from '../../parts/command.tsx'
-import { jsonText } from '../../parts/json-text.ts'
+import { CutText, JsonBlock } from '../../parts/cut-text.tsx'
+import type { Cut } from '../../parts/json-text.ts'
 import { contextHref, contextsHref, serviceHref } from '../../parts/links.ts'
 import { hasEnded, StatusSign, toneOf } from '../../parts/status.tsx'
 import { Sentence } from '../../sentence.tsx'
@@ -17,7 +18,7 @@ import { DataTab, StateValues } from './data.tsx'
 import { staysOf, type Stay } from './moves.ts'
 import { Timeline } from './timeline.tsx'
 
-export const TABS = ['Timeline', 'Data', 'Snapshot', 'Definition', 'JSON'] as const
+export const TABS = ['Timeline', 'Data', 'Snapshot', 'Definition', 'JSON', 'XML'] as const
 export type Tab = (typeof TABS)[number]
 
 export interface ContextFacts {
@@ -26,6 +27,8 @@ export interface ContextFacts {
   /** null: it can't be shown. */
   readonly definition: JsonObject | null
   readonly drawing: Drawing | null
+  /** The context in XML, for that tab. */
+  readonly xml: Cut | null
   readonly tab: Tab
   /** A state whose data is shown at the side. */
   readonly state: string | null
@@ -136,9 +139,6 @@ const Tabs: FC<{ readonly id: number; readonly tab: Tab }> = ({ id, tab }) => (
         {name}
       </a>
     ))}
-    <a href={`/flux-api/context?contextId=${id}&format=xml`} data-raw>
-      API
-    </a>
   </nav>
 )
 
@@ -148,36 +148,23 @@ const TabContent: FC<
     readonly stays: readonly Stay[]
     readonly hrefOf: (state: string) => string
   }
-> = ({ context, definition, tab, stays, visitor, hrefOf }) => {
+> = ({ context, definition, xml, tab, stays, visitor, hrefOf }) => {
   switch (tab) {
     case 'Timeline':
       return <Timeline context={context} stays={stays} now={visitor.now} hrefOf={hrefOf} />
     case 'Data':
       return <DataTab context={context} jsonHref={contextHref(context.id, 'JSON')} />
     case 'Snapshot':
-      return <Json value={context.snapshot ?? {}} />
+      return <JsonBlock value={context.snapshot ?? {}} />
     case 'Definition':
-      return <Json value={definition ?? {}} />
+      return <JsonBlock value={definition ?? {}} />
     case 'JSON': {
       const { snapshot: _snapshot, ...others } = context
-      return <Json value={others} />
+      return <JsonBlock value={others} />
     }
+    case 'XML':
+      return xml && <CutText cut={xml} wraps />
   }
-}
-
-/** Characters of JSON in a page. */
-const MAX_JSON_CHARACTERS = 200_000
-
-const Json: FC<{ readonly value: object }> = ({ value }) => {
-  const { text, isCut } = jsonText(value, MAX_JSON_CHARACTERS, 2)
-  return (
-    <>
-      <pre class="wide" tabindex={0}>
-        {text}
-      </pre>
-      {isCut && <p class="faint">The rest is left out here: the API shows it.</p>}
-    </>
-  )
 }
 
 const Facts: FC<{ readonly context: ContextView }> = ({ context }) => (

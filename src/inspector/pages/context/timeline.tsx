@@ -1,6 +1,7 @@
 // inspector/pages: what happened to a context, in time, with how long each stay took.
 import type { FC } from 'hono/jsx'
 import type { ContextView } from '../../../api/get-context.ts'
+import { Table, type Column } from '../../parts/table.tsx'
 import { ClockTime, durationText, When } from '../../parts/time.tsx'
 import type { Stay } from './moves.ts'
 
@@ -21,28 +22,7 @@ export const Timeline: FC<{
       {stays.length > shown.length && (
         <p class="faint">{`${stays.length - shown.length} earlier moves are left out.`}</p>
       )}
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">at</th>
-              <th scope="col">event</th>
-              <th scope="col">state</th>
-              <th scope="col" class="num">
-                stay
-              </th>
-              <th scope="col">
-                <span class="hidden">share</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((stay) => (
-              <Row stay={stay} context={context} longest={longest} href={hrefOf(stay.state)} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table columns={columnsOf({ context, longest, hrefOf })} rows={shown} />
       {context.step?.lastError && (
         <p class="notice bad">
           Attempt failed <When at={context.step.lastError.at} now={now} />:{' '}
@@ -53,33 +33,46 @@ export const Timeline: FC<{
   )
 }
 
-const Row: FC<{
-  readonly stay: Stay
+interface Told {
   readonly context: ContextView
+  /** Milliseconds of the longest stay. */
   readonly longest: number
-  readonly href: string
-}> = ({ stay, context, longest, href }) => {
-  const hasFailed = stay.isCurrent && context.status === 'FAILED'
-  return (
-    <tr>
-      <td class="mono">
-        <ClockTime at={stay.at} precise />
-      </td>
-      <td>{stay.from === null ? 'start' : stay.event === null ? '–' : <code>{stay.event}</code>}</td>
-      <td class="said">
-        → <a href={href}>{stay.state}</a> {hasFailed && <span class="status failed">failed</span>}
-      </td>
-      <td class="num">
-        {durationText(stay.lasted)}
-        {stay.isCurrent && context.endedAt === null ? ' …' : ''}
-      </td>
-      <td>
+  readonly hrefOf: (state: string) => string
+}
+
+const columnsOf = ({ context, longest, hrefOf }: Told): readonly Column<Stay>[] => {
+  const hasFailed = ({ isCurrent }: Stay) => isCurrent && context.status === 'FAILED'
+  return [
+    { head: 'at', class: 'mono', cell: ({ at }) => <ClockTime at={at} precise /> },
+    {
+      head: 'event',
+      cell: ({ from, event }) => (from === null ? 'start' : event === null ? '–' : <code>{event}</code>),
+    },
+    {
+      head: 'state',
+      class: 'said',
+      cell: (stay) => (
+        <>
+          → <a href={hrefOf(stay.state)}>{stay.state}</a> {hasFailed(stay) && <span class="status failed">failed</span>}
+        </>
+      ),
+    },
+    {
+      head: 'stay',
+      isNumber: true,
+      cell: ({ lasted, isCurrent }) => `${durationText(lasted)}${isCurrent && context.endedAt === null ? ' …' : ''}`,
+    },
+    {
+      head: 'share',
+      isSilent: true,
+      class: 'shares',
+      cell: (stay) => (
         <svg class="share" width="120" height="8" aria-hidden="true">
-          <rect class={hasFailed ? 'bad' : ''} height="8" rx="2" width={share(stay.lasted, longest)} />
+          <rect class={hasFailed(stay) ? 'bad' : ''} height="8" rx="2" width={share(stay.lasted, longest)} />
         </svg>
-      </td>
-    </tr>
-  )
+      ),
+    },
+  ]
 }
 
 /** Short stays stay visible beside long ones. */

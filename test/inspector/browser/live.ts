@@ -1,15 +1,10 @@
 // Pages stay as the server is: moves appear without a reload, nothing moves under the pointer, and a page stays small.
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { cleanUp } from '../support/server.ts'
-import { openInspected, type Inspected } from './browser.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { sharedInspected, type Inspected } from './inspected.ts'
 
 let inspected: Inspected
 beforeAll(async () => {
-  inspected = await openInspected(inject('program'))
-})
-afterAll(async () => {
-  await inspected?.close()
-  await cleanUp()
+  inspected = await sharedInspected()
 })
 
 const start = async () => {
@@ -51,10 +46,13 @@ test('the list has what was started, and stays small', async () => {
   await page.locator(`#context-${second}`).waitFor()
   await send(first, 'reject')
   await page.locator(`#context-${first}`).waitFor({ state: 'detached' })
-  for (let count = 0; count < 60; count += 1) await start()
-  await expect.poll(() => page.locator('tr[data-row]').count()).toBe(50)
+  await Promise.all(Array.from({ length: 60 }, start))
+  await expect.poll(() => page.locator('tr[data-row]').count(), { timeout: 10_000 }).toBe(50)
   const before = await size()
-  for (let count = 0; count < 120; count += 1) await send(await start(), 'approve')
+  for (let times = 0; times < 6; times += 1) {
+    const ids = await Promise.all(Array.from({ length: 20 }, start))
+    await Promise.all(ids.map((id) => send(id, 'approve')))
+  }
   const last = await start()
   await page.locator(`#context-${last}`).waitFor()
   expect(await size()).toBeLessThan(before * 1.1)

@@ -1,16 +1,11 @@
 // What people do on the pages, in a browser, with scripts and without.
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
-import { cleanUp } from '../support/server.ts'
-import { openInspected, type Inspected } from './browser.ts'
+import { sharedInspected, type Inspected } from './inspected.ts'
 
 let inspected: Inspected
 beforeAll(async () => {
-  inspected = await openInspected(inject('program'))
-})
-afterAll(async () => {
-  await inspected?.close()
-  await cleanUp()
+  inspected = await sharedInspected()
 })
 
 const idOf = (page: Page): number => Number(/contexts\/(\d+)/.exec(page.url())?.[1])
@@ -178,6 +173,7 @@ test('on a phone the diagram begins at the present state', async () => {
 
 test('keys lead to pages, and times are told in the zone of the reader', async () => {
   const page = await inspected.page()
+  page.setDefaultTimeout(10_000)
   await page.goto('/inspector')
   await page.keyboard.press('g')
   await page.keyboard.press('c')

@@ -1,12 +1,13 @@
 // What the tests with a browser share: one server, one browser, and calls that make what the pages show.
 import { resolve } from 'node:path'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import type { ContextView } from '../../src/api/get-context.ts'
-import { launchChromium } from '../support/chromium.ts'
-import { placeFor, startServer } from '../support/server.ts'
+import type { ContextView } from '../../../src/api/get-context.ts'
+import { inject } from 'vitest'
+import { launchChromium } from '../../support/chromium.ts'
+import { placeFor, startServer } from '../../support/server.ts'
 import { SERVICES } from './services.ts'
 
-const EXAMPLES = resolve(import.meta.dirname, '../../actors')
+const EXAMPLES = resolve(import.meta.dirname, '../../../actors')
 
 export interface Inspected {
   readonly url: string
@@ -21,11 +22,18 @@ export interface Inspected {
   close(): Promise<void>
 }
 
-/** The server and its folders go with `cleanUp`. */
-export async function openInspected(program: string): Promise<Inspected> {
-  const browser = await launchChromium()
+let opened: Promise<Inspected> | null = null
+
+/** The one that all tests of this process share. The server and its folders go with `cleanUp`. */
+export const sharedInspected = (): Promise<Inspected> => (opened ??= open())
+
+async function open(): Promise<Inspected> {
   const place = await placeFor(SERVICES)
-  const { url } = await startServer({ program, actors: [EXAMPLES, ...place.actors], data: place.data })
+  const program = inject('program')
+  const [browser, { url }] = await Promise.all([
+    launchChromium(),
+    startServer({ program, actors: [EXAMPLES, ...place.actors], data: place.data }),
+  ])
   const contexts: BrowserContext[] = []
   const post = (path: string, body: object) =>
     fetch(url + path, {
