@@ -71,6 +71,8 @@ const run = (
   { args = {}, timeout = 60_000, ...more }: { args?: JsonObject; timeout?: number } & Partial<Flux> = {},
 ) => runner.runIsolated({ package: 'p', className: 'fn', methodName, args, timeout, flux: { ...flux, ...more } })
 
+const thrownBy = async (name: string) => errorOf(await run(name).catch((thrown: unknown) => thrown))
+
 const getContext: Flux['getContext'] = async ({ contextId }) => JSON.parse(JSON.stringify({ id: contextId }))
 const terminate: Flux['terminate'] = () => Promise.reject(notFound('no such context'))
 
@@ -183,7 +185,6 @@ describe('an isolated function', () => {
   })
 
   test('fails at once also with what can not be read', async () => {
-    const thrownBy = async (name: string) => errorOf(await run(name).catch((thrown: unknown) => thrown))
     expect(await thrownBy('failsWithTraps')).toMatchObject({ message: 'trapped', type: 'TypeError' })
     expect(await thrownBy('failsWithNoText')).toMatchObject({ message: '{"a":1}', type: 'Error' })
     expect(await thrownBy('failsWithProxy')).toMatchObject({ message: "something was thrown that can't be shown" })
