@@ -2,11 +2,12 @@
 import { expect, test } from 'vitest'
 import { errorOf } from '../../../src/engine/interpreter/exception.ts'
 
+const get = () => {
+  throw new Error('not readable')
+}
+
 test('an error is told by what can be read of it', () => {
   const error = new TypeError('too far')
-  const get = () => {
-    throw new Error('not readable')
-  }
   Object.defineProperties(error, { detail: { enumerable: true, get }, cause: { get } })
   expect(errorOf(error, 'TypeError: too far\n    at f (lib.ts:1:1)')).toMatchObject({
     message: 'too far',
