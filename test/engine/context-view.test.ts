@@ -110,9 +110,7 @@ describe('the view of a context', () => {
   })
 
   /** The source of the child in the snapshot of its parent, once the store answers that when it is asked for the child. */
-  async function snapshotsWithout(
-    load: Store['load'] extends (wanted: { id: infer I }) => infer R ? (id: I) => R : never,
-  ) {
+  async function snapshotsWithout(load: (id: number) => ReturnType<Store['load']>) {
     let lost: number | null = null
     const wrap = (store: Store): Store =>
       withVerbs(store, { load: ({ id }) => (id === lost ? load(id) : store.load({ id })) })
@@ -120,14 +118,10 @@ describe('the view of a context', () => {
     const parent = await bench.run('ParentOfSecret')
     const id = (await bench.until(parent, (view) => view.child !== null)).child?.contextId ?? 0
     lost = id
-    const sourceFor = async (as: Pick<Bench, 'getContext'>) =>
-      getOwn(
-        objectIn(
-          objectIn((await as.getContext({ contextId: parent, snapshot: true })).snapshot, 'children'),
-          String(id),
-        ),
-        'src',
-      )
+    const sourceFor = async (as: Pick<Bench, 'getContext'>) => {
+      const { snapshot } = await as.getContext({ contextId: parent, snapshot: true })
+      return getOwn(objectIn(objectIn(snapshot, 'children'), String(id)), 'src')
+    }
     return { all: await sourceFor(bench), anyone: await sourceFor(bench.engine.api(ANONYMOUS)) }
   }
 

@@ -34,8 +34,9 @@ describe.each([
   const windows: IdRange[] = []
   const started: { readonly id: number; readonly at: number }[] = []
 
+  const wrap = (store: Store) => noting(windows, store)
+
   beforeAll(async () => {
-    const wrap = (store: Store) => noting(windows, store)
     if (partitions === null) bench = await openBench(FILES, { wrap })
     else {
       const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
