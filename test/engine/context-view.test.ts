@@ -2,6 +2,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
+import { getOwn, isObject, type JsonObject } from '../../src/model/json/value.ts'
+import { unreadable } from '../../src/model/failure.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { withVerbs } from '../support/stores.ts'
 
 const FILES: Files = {
   'p/Parent.flux': {
@@ -47,6 +51,11 @@ const SECRET_CHILD: Files = {
   },
 }
 
+const objectIn = (object: JsonObject | undefined, name: string): JsonObject => {
+  const value = getOwn(object ?? {}, name)
+  return isObject(value) ? value : {}
+}
+
 describe('the view of a context', () => {
   let bench: Bench
   afterEach(() => bench.close())
@@ -89,6 +98,32 @@ describe('the view of a context', () => {
     expect(await snapshotFor(bench.engine.api(ANONYMOUS))).toMatchObject({ children: { [id]: { src: '' } } })
     expect(await snapshotFor(bench)).toMatchObject({ children: { [id]: { src: 'p/SecretChild' } } })
   })
+
+  test('names the service of a child that is gone in a snapshot, to those who may see it', async () => {
+    const seen = await snapshotsWithout(() => Promise.resolve(null))
+    expect(seen).toEqual({ all: 'p/SecretChild', anyone: '' })
+  })
+
+  test('shows the snapshot also where the child can not be read', async () => {
+    const seen = await snapshotsWithout((id) => Promise.reject(unreadable(id)))
+    expect(seen).toEqual({ all: '', anyone: '' })
+  })
+
+  /** The source of the child in the snapshot of its parent, once the store answers that when it is asked for the child. */
+  async function snapshotsWithout(load: (id: number) => ReturnType<Store['load']>) {
+    let lost: number | null = null
+    const wrap = (store: Store): Store =>
+      withVerbs(store, { load: ({ id }) => (id === lost ? load(id) : store.load({ id })) })
+    bench = await openBench(SECRET_CHILD, { wrap })
+    const parent = await bench.run('ParentOfSecret')
+    const id = (await bench.until(parent, (view) => view.child !== null)).child?.contextId ?? 0
+    lost = id
+    const sourceFor = async (as: Pick<Bench, 'getContext'>) => {
+      const { snapshot } = await as.getContext({ contextId: parent, snapshot: true })
+      return getOwn(objectIn(objectIn(snapshot, 'children'), String(id)), 'src')
+    }
+    return { all: await sourceFor(bench), anyone: await sourceFor(bench.engine.api(ANONYMOUS)) }
+  }
 
   test('tells the last event that it took, which a wake-up and a refused event leave as it was', async () => {
     bench = await openBench(FILES)

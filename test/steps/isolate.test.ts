@@ -27,6 +27,12 @@ export async function calls(_: object, flux: any) {
 }
 export function fails() { throw Object.assign(new RangeError('too far'), { code: 'E1', cause: new Error('why') }) }
 export function failsWithData() { throw { name: 'Mine', code: 2 } }
+export function failsWithTraps() {
+  const trap = (name: string) => ({ enumerable: true, get() { throw new Error('no ' + name) } })
+  throw Object.defineProperties(new TypeError('trapped'), { stack: trap('stack'), cause: trap('cause'), constructor: trap('constructor') })
+}
+export function failsWithNoText() { throw Object.assign(new Error('x'), { message: { a: 1 }, constructor: null }) }
+export function failsWithProxy() { throw new Proxy({}, { getPrototypeOf() { throw new Error('no') } }) }
 export const large = ({ bytes }: any) => 'x'.repeat(bytes - 2)
 export const huge = () => { const list: unknown[] = []; for (let n = 0; n < 60; n++) list.push([...list, ...list].slice(0, 3)); return 'x'.repeat(2 ** 28) }
 export const dies = () => process.kill(process.pid, 'SIGKILL')
@@ -64,6 +70,8 @@ const run = (
   methodName: string,
   { args = {}, timeout = 60_000, ...more }: { args?: JsonObject; timeout?: number } & Partial<Flux> = {},
 ) => runner.runIsolated({ package: 'p', className: 'fn', methodName, args, timeout, flux: { ...flux, ...more } })
+
+const thrownBy = async (name: string) => errorOf(await run(name).catch((thrown: unknown) => thrown))
 
 const getContext: Flux['getContext'] = async ({ contextId }) => JSON.parse(JSON.stringify({ id: contextId }))
 const terminate: Flux['terminate'] = () => Promise.reject(notFound('no such context'))
@@ -174,6 +182,12 @@ describe('an isolated function', () => {
     })
     expect(await run('failsWithData').catch(errorOf)).toMatchObject({ type: 'Mine', realException: { code: 2 } })
     await expect(run('nothing')).rejects.toThrow('doesn\'t export "nothing"')
+  })
+
+  test('fails at once also with what can not be read', async () => {
+    expect(await thrownBy('failsWithTraps')).toMatchObject({ message: 'trapped', type: 'TypeError' })
+    expect(await thrownBy('failsWithNoText')).toMatchObject({ message: '{"a":1}', type: 'Error' })
+    expect(await thrownBy('failsWithProxy')).toMatchObject({ message: "something was thrown that can't be shown" })
   })
 
   test('that does not return is ended by its timeout, and the others go on', async () => {

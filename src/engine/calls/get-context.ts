@@ -2,9 +2,11 @@
 import { check } from '../../api/check.ts'
 import { GET_CONTEXT, type ContextView, type GetContextRequest } from '../../api/get-context.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { denial } from '../../model/caller.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
 import { decodeHead } from '../record/decode.ts'
+import { isUnreadable } from '../record/unreadable.ts'
 import { contextView } from '../record/views.ts'
 import { contextIdOf } from './address.ts'
 import { readContext, viewEnvOf, type CallEnv } from './call-env.ts'
@@ -26,10 +28,24 @@ async function childNameOf(
   shown: ContextView['child'],
 ): Promise<string | null> {
   if (record.child === null) return null
-  const stored = await env.store.load({ id: record.child })
-  if (!stored) return flux.states[record.state]?.action.child ?? null
-  // One that the view does not name is secured, or damaged.
-  if (shown === null || shown.fluxName === null) return null
-  const child = decodeHead(stored)
-  return `${child.package}/${child.fluxName}`
+  try {
+    const stored = await env.store.load({ id: record.child })
+    if (!stored) return calledBy(env, record, flux)
+    // One that the view does not name is secured, or damaged.
+    if (shown === null || shown.fluxName === null) return null
+    const child = decodeHead(stored)
+    return `${child.package}/${child.fluxName}`
+  } catch (error) {
+    // It has a fault of its own, which its own view tells.
+    if (!isUnreadable(error, env.log)) throw error
+    return null
+  }
+}
+
+/** The service that the action calls, as a start of it would find it: its context is not kept any more. */
+function calledBy({ catalog, caller }: CallEnv, { package: owner, state }: ContextRecord, flux: CompiledFlux) {
+  const name = flux.states[state]?.action.child ?? null
+  const called = name === null ? undefined : catalog.resolve(owner, name)
+  if (called === undefined || called === 'ambiguous') return null
+  return called.secured && denial(caller, 'read') !== null ? null : `${called.package}/${called.fluxName}`
 }

@@ -42,7 +42,7 @@ function errorData(error: Error, redactor: SecretRedactor | null): ActionError {
   const message = textOf(() => error.message, redactor) ?? 'failed'
   const type = textOf(() => error.name, redactor) ?? 'Error'
   const cause = textOf(() => (error.cause instanceof Error ? String(error.cause) : undefined), redactor)
-  const own = dataOf({ ...error })
+  const own = dataOf(() => ({ ...error }))
   const { stack: _, ...fields } = isObject(own) ? own : {}
   const realException: JsonObject = { ...fields, name: type, message, ...(cause !== undefined && { cause }) }
   const retry = retryHintOf(error)
@@ -50,10 +50,10 @@ function errorData(error: Error, redactor: SecretRedactor | null): ActionError {
   return { message, type, className, realException, ...(retry && { retry }) }
 }
 
-/** The value as JSON; null if it cannot be converted or is too large. */
-function dataOf(value: unknown): Json {
+/** The value as JSON; null if it cannot be read or converted, or is too large. */
+function dataOf(read: () => unknown): Json {
   try {
-    return toBoundedJson(value, MAX_FIELDS_BYTES)
+    return toBoundedJson(read(), MAX_FIELDS_BYTES)
   } catch {
     return null
   }
@@ -76,7 +76,7 @@ const start = (text: string, redactor: SecretRedactor | null): string =>
   (redactor?.text(text) ?? text).slice(0, MAX_TEXT_CHARACTERS)
 
 function otherData(thrown: unknown, redactor: SecretRedactor | null): ActionError {
-  const realException = withoutStack(typeof thrown === 'string' ? start(thrown, redactor) : dataOf(thrown))
+  const realException = withoutStack(typeof thrown === 'string' ? start(thrown, redactor) : dataOf(() => thrown))
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
   const text =

@@ -22,19 +22,34 @@ export type RemoteThrown =
 const MAX_ERROR_CHARACTERS = 10_000
 const MAX_FIELDS_BYTES = 65_536
 
-/** Converts any thrown value to data of bounded size. */
+/** Converts any thrown value to data of bounded size. Reading a property of a thrown value may throw. */
 export function describeThrown(thrown: unknown): RemoteThrown {
-  if (!(thrown instanceof Error)) return { value: dataOf(thrown) }
-  const { name, message, stack } = thrown
-  const fields = dataOf({ ...thrown })
+  try {
+    return thrown instanceof Error ? describeError(thrown) : { value: dataOf(() => thrown) }
+  } catch {
+    return { ...UNREADABLE, className: typeof thrown }
+  }
+}
+
+const UNREADABLE = {
+  name: 'Error',
+  message: "something was thrown that can't be shown",
+  stack: '',
+  fields: {},
+  cause: null,
+  retry: null,
+}
+
+function describeError(error: Error): RemoteThrown {
+  const fields = dataOf(() => ({ ...error }))
   return {
-    name: textOf(name, 'Error'),
-    message: textOf(message, 'failed'),
-    stack: textOf(stack, ''),
-    className: textOf(thrown.constructor.name, 'Error'),
+    name: textOf(() => error.name, 'Error'),
+    message: textOf(() => error.message, 'failed'),
+    stack: textOf(() => error.stack, ''),
+    className: textOf(() => error.constructor.name, 'Error'),
     fields: isObject(fields) ? fields : {},
-    cause: thrown.cause instanceof Error ? textOf(String(thrown.cause), '') : null,
-    retry: retryHintOf(thrown) ?? null,
+    cause: textOf(() => (error.cause instanceof Error ? String(error.cause) : null), null),
+    retry: retryHintOf(error) ?? null,
   }
 }
 
@@ -61,13 +76,21 @@ export function rethrown(thrown: RemoteThrown): unknown {
   return error
 }
 
-const textOf = (value: unknown, otherwise: string): string =>
-  typeof value === 'string' ? value.slice(0, MAX_ERROR_CHARACTERS) : otherwise
-
-/** The value as JSON; null if it cannot be converted or is too large. */
-function dataOf(value: unknown): Json {
+/** The text of a property that may have any type, as an error in this process shows it. */
+function textOf<T>(read: () => unknown, otherwise: T): string | T {
   try {
-    return toBoundedJson(value, MAX_FIELDS_BYTES)
+    const value = read()
+    if (value === undefined || value === null) return otherwise
+    return (typeof value === 'object' ? JSON.stringify(value) : String(value)).slice(0, MAX_ERROR_CHARACTERS)
+  } catch {
+    return otherwise
+  }
+}
+
+/** The value as JSON; null if it cannot be read or converted, or is too large. */
+function dataOf(read: () => unknown): Json {
+  try {
+    return toBoundedJson(read(), MAX_FIELDS_BYTES)
   } catch {
     return null
   }
