@@ -43,8 +43,9 @@ interface Reader {
 const TICK_MS = 1000
 /** Ticks between two heartbeats. */
 const HEARTBEAT_TICKS = 15
-/** Items read at once of what came before, and streams that read such at once. */
+/** Items, and characters of them, read at once of what came before, and streams that read such at once. */
 const CATCH_UP_ITEMS = 500
+const CATCH_UP_CHARACTERS = 262_144
 const MAX_CATCHING_UP = 8
 
 /** Milliseconds between two writes to the streams: each write costs more than the bytes of some moves. */
@@ -198,11 +199,14 @@ export class MoveHub {
   async #readOn(reader: Reader): Promise<boolean> {
     const { feed } = this.#options
     const { stream, selection } = reader
-    const { items, end, isGap } = await feed.read({ after: stream.place, limit: CATCH_UP_ITEMS })
+    const place = this.#place
+    const query = { after: stream.place, limit: CATCH_UP_ITEMS, characters: CATCH_UP_CHARACTERS }
+    const { items, end, isGap } = await feed.read(query)
     if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
     stream.give(new Batch(items, stream.place).piecesFor(selection), Infinity)
     stream.place = end
-    if (items.length > 0 && feed.isBefore(end, this.#place)) return false
+    // Of what the others were given meanwhile, an empty page may be too old to tell.
+    if ((items.length > 0 || this.#place !== place) && feed.isBefore(end, this.#place)) return false
     reader.isLive = true
     return true
   }
