@@ -5,7 +5,7 @@ import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/move-feed.ts'
 import { asksForAll, type MoveFilters } from '../../api/stream-moves.ts'
-import { Batch, gapOf, HEARTBEAT, openingOf, type Piece, type ReaderSelection } from './encode.ts'
+import { Batch, gapOf, heartbeatOf, openingOf, type Piece, type ReaderSelection } from './encode.ts'
 import { LiveStream, queueBound, type Sink } from './stream.ts'
 
 export interface HubOptions {
@@ -103,7 +103,6 @@ export class MoveHub {
   close(stream: LiveStream): void {
     stream.close()
     for (const reader of this.#readers) if (reader.stream === stream) this.#readers.delete(reader)
-    this.#restIfUnread()
   }
 
   /** Ends all streams, and opens no more. */
@@ -111,7 +110,7 @@ export class MoveHub {
     this.#ended = reason
     for (const { stream } of this.#readers) stream.end(reason)
     this.#readers.clear()
-    this.#restIfUnread()
+    this.#rest()
   }
 
   #shownTo({ filters, mayReadAll }: OpenRequest): Pick<Reader, 'group' | 'selection' | 'seesAll'> {
@@ -131,8 +130,8 @@ export class MoveHub {
     this.#tickLater()
   }
 
-  #restIfUnread(): void {
-    if (this.#readers.size > 0) return
+  /** Not as soon as the last reader has gone: on Redis it takes a connection to listen again. */
+  #rest(): void {
     this.#stopListening?.()
     this.#stopListening = null
     this.#callOff?.()
@@ -219,8 +218,14 @@ export class MoveHub {
     })
   }
 
+  /** A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for long. */
+  #beat({ stream, selection, isLive }: Reader): void {
+    stream.tell(heartbeatOf(isLive && !selection.isAll ? stream.place : null))
+  }
+
   #tick(): void {
     this.#ticks += 1
+    if (this.#readers.size === 0) return this.#rest()
     for (const reader of this.#readers) {
       try {
         // Filters may be long, so their text is made only when the rights are others than before.
@@ -230,7 +235,7 @@ export class MoveHub {
         this.close(reader.stream)
         continue
       }
-      if (this.#ticks % HEARTBEAT_TICKS === 0) reader.stream.tell(HEARTBEAT)
+      if (this.#ticks % HEARTBEAT_TICKS === 0) this.#beat(reader)
     }
   }
 }
