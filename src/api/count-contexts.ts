@@ -40,3 +40,8 @@ export const COUNT_CONTEXTS = describeCall({
 
 export type CountRequest = RequestOf<typeof COUNT_CONTEXTS>
 export type ContextCount = AnswerOf<typeof COUNT_CONTEXTS>
+
+export interface CountOptions {
+  /** Aborted when nobody waits for the count any more. */
+  readonly signal?: AbortSignal | undefined
+}

@@ -1,6 +1,6 @@
 // api: the calls, which the REST API and the in-process methods share: the same request fields, the same answers.
 import type { JsonObject } from '../model/json/value.ts'
-import type { ContextCount, CountRequest } from './count-contexts.ts'
+import type { ContextCount, CountOptions, CountRequest } from './count-contexts.ts'
 import type { ExecuteAnswer, ExecuteRequest } from './execute.ts'
 import type { ContextEventsRequest, ContextEventsView } from './get-context-events.ts'
 import type { ContextView, GetContextRequest } from './get-context.ts'
@@ -55,8 +55,8 @@ export interface FluxApi {
    * characters. It may end early, since a call looks at a bounded number of contexts.
    */
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
-  /** How many contexts there are, by status, state or service. */
-  countContexts(request: CountRequest): Promise<ContextCount>
+  /** How many contexts there are, by status, state or service. It ends with the signal's reason when that is aborted. */
+  countContexts(request: CountRequest, options?: CountOptions): Promise<ContextCount>
   getContext(request: GetContextRequest): Promise<ContextView>
   /**
    * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.

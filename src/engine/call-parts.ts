@@ -12,8 +12,10 @@ const MAX_REPLAYS = 16
 /** Lists of deliveries that are gathered at once; each takes a few MB of memory until it is written. */
 const MAX_LISTS = 32
 
-/** Counts of contexts at once: each may look at all of them. */
+/** Counts of contexts at once: each may look at all of them in the index. */
 const MAX_COUNTS = 16
+/** Counts and lists at once that may read all contexts, which takes fifty times as long. */
+const MAX_SEARCHES = 8
 
 /** What the engine itself is made of. */
 type Own = Pick<
@@ -61,6 +63,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
     listTurns: new ListTurns(),
     counts: new CountBound({ limit: MAX_COUNTS, what: 'counts of contexts' }),
+    searches: new CountBound({ limit: MAX_SEARCHES, what: 'searches through many contexts' }),
     startTimes: new StartTimes(store),
     knownServices: new KnownServices(store),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),

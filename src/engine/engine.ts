@@ -5,7 +5,6 @@ import type { WebhookApi } from '../model/webhook.ts'
 import type { StepUsage } from '../ports/step-slots.ts'
 import type { ServerSeen } from '../ports/server-seen.ts'
 import type { StatusCount } from '../ports/signals.ts'
-import { ContextCounts } from './context-counts.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Retention } from './retention.ts'
@@ -33,7 +32,7 @@ export interface Engine {
   /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
-  /** The contexts of the namespace, by service and status. Calls must not overlap. @throws FluxError `unavailable` */
+  /** The contexts of the namespace, by service and status, some seconds ago at most. @throws FluxError `unavailable` */
   countContexts(): Promise<readonly StatusCount[]>
   /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
   endWaits(): void
@@ -46,13 +45,23 @@ export interface Engine {
   close(options?: { grace?: number }): Promise<void>
 }
 
+/** Milliseconds for which contexts are not counted again for metrics, which keep them for some seconds more. */
+const MAX_COUNT_AGE_MS = 4000
+
 /** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts): Engine {
   const { store, clock, log, alarm, retention, memory } = parts
   const core = new EngineCore(parts)
   const purges = new Retention({ store, clock, log, retention })
-  const counts = new ContextCounts(parts)
   const apis = new WeakMap<Caller, FluxApi>()
+  const own = {
+    caller: SYSTEM,
+    scope: 'runtime',
+    home: null,
+    admission: memory.requests,
+    isStep: false,
+    accepts: false,
+  }
   return {
     api(caller, traceparent) {
       const known = traceparent === undefined ? apis.get(caller) : undefined
@@ -60,21 +69,13 @@ export function createEngine(parts: EngineParts): Engine {
       const scope = scopeOfToken(caller.name)
       const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true }
       if (traceparent !== undefined) return core.api({ ...access, traceparent })
-      const own = core.api(access)
-      apis.set(caller, own)
-      return own
+      const calls = core.api(access)
+      apis.set(caller, calls)
+      return calls
     },
-    local: () =>
-      core.api({
-        caller: SYSTEM,
-        scope: 'runtime',
-        home: null,
-        admission: memory.requests,
-        isStep: false,
-        accepts: false,
-      }),
+    local: () => core.api(own),
     webhooks: core.webhooks,
-    countContexts: () => counts.count(),
+    countContexts: () => core.callEnv(own).serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.giveUp()

@@ -24,6 +24,15 @@ export interface FeedPage {
   readonly end: string
   /** Whether the place is not known, or messages behind it are kept no more: then the items are the oldest that are. */
   readonly isGap: boolean
+  /** Whether there are more behind the last of them. */
+  readonly isCut: boolean
+}
+
+export interface FeedQuery {
+  readonly after: string
+  readonly limit: number
+  /** Characters after which the page ends, about. It has one message at least. */
+  readonly characters: number
 }
 
 /** Returns the milliseconds until it wants to be called again: what comes in between is given at once. */
@@ -47,7 +56,7 @@ export interface MoveFeed {
    */
   listen(from: string, listener: FeedListener): () => void
   /** Messages behind a place, wherever readers have got it from. @throws FluxError `unavailable` */
-  read(request: { readonly after: string; readonly limit: number }): Promise<FeedPage>
+  read(request: FeedQuery): Promise<FeedPage>
   /** Whether the first place is before the second. Both must be of this feed. */
   isBefore(one: string, other: string): boolean
   close(): Promise<void>

@@ -1,8 +1,10 @@
-// Contexts are counted by the index alone.
+// Contexts are counted for metrics: by the index, and never long ago.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ContextCounts } from '../../src/engine/context-counts.ts'
+import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
+import { keyOfOpen } from '../../src/engine/record/index-keys.ts'
 import type { Selection } from '../../src/ports/selection.ts'
 import { openBench, type Bench } from '../support/engine.ts'
+import { emptyStore } from '../support/stores.ts'
 
 const waiting = (more: object = {}) => ({
   states: [{ name: 'rest', waiting: true, transitions: [{ event: 'end', to: 'end' }] }, { name: 'end' }],
@@ -17,15 +19,16 @@ beforeAll(async () => {
 afterAll(() => bench.close())
 
 test.each([0, 1, 100, 1_000_000])('of %d contexts', async (count) => {
-  const parts = {
-    catalog: bench.parts.catalog,
-    store: {
-      async count({ any: [all = []] }: Selection) {
-        return all.every((key) => key === 'status:WAITING' || key.startsWith('open:')) ? count : 0
-      },
+  const { catalog, log } = bench.parts
+  const store = emptyStore({
+    async count({ any: [all = []] }: Selection) {
+      return all.every((key) => key === 'status:WAITING' || key === keyOfOpen({ package: 'p', fluxName: 'Open' }))
+        ? count
+        : 0
     },
-  }
-  const shown = (await new ContextCounts(parts).count())
+  })
+  const counts = new ServiceCounts({ store, catalog, log, now: () => 0 })
+  const shown = (await counts.list({ maxAge: 0 }))
     .filter(({ count: own }) => own > 0)
     .map((one) => [one.service?.fluxName, one.status, one.count])
   expect(shown).toEqual(count === 0 ? [] : [['Open', 'WAITING', count]])
@@ -43,4 +46,25 @@ test('in the embedded store, secured ones too', async () => {
     ['Open', 'COMPLETED', 3],
     ['Secret', 'WAITING', 1],
   ])
+})
+
+test('those of services that are not loaded are told as well, and none are older than asked for', async () => {
+  const { catalog, log } = bench.parts
+  let [now, asked, count] = [0, 0, 100_000]
+  const store = emptyStore({
+    async count({ any: [all = []] }: Selection) {
+      asked += 1
+      now += 1000
+      return all.length === 1 && all[0] === 'status:FAILED' ? count : 0
+    },
+  })
+  const counts = new ServiceCounts({ store, catalog, log, now: () => now })
+  const failed = async (maxAge: number) =>
+    (await counts.list({ maxAge })).flatMap(({ service, count: own }) => (service === null ? [own] : []))
+  expect(await failed(4000)).toEqual([100_000])
+  const each = asked
+  count = 200_000
+  expect(await failed(1_000_000)).toEqual([100_000])
+  expect(asked).toBe(each)
+  expect(await failed(4000)).toEqual([200_000])
 })

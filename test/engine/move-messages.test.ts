@@ -14,7 +14,7 @@ function feedOf(isActive: boolean) {
     miss: () => void (missed += 1),
     activate: () => Promise.resolve('1'),
     listen: () => () => undefined,
-    read: () => Promise.resolve({ items: [], end: '1', isGap: false }),
+    read: () => Promise.resolve({ items: [], end: '1', isGap: false, isCut: false }),
     isBefore: () => false,
     close: () => Promise.resolve(),
   }

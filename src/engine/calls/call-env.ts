@@ -68,8 +68,10 @@ export interface CallParts {
   /** Lists of deliveries that are gathered at once. */
   readonly lists: CountBound
   readonly listTurns: ListTurns
-  /** Counts of contexts, and searches through many of them, at once. */
+  /** Counts of contexts at once. */
   readonly counts: CountBound
+  /** Counts and lists that read many contexts, at once. */
+  readonly searches: CountBound
   readonly startTimes: StartTimes
   readonly knownServices: KnownServices
   /** Deliveries that are sent again, at once. */

@@ -1,6 +1,6 @@
 // engine/calls: `countContexts` counts the contexts that the caller may see, by status, state or service. Each number is
 // that of an index key where possible; contexts are read only where the index does not know enough of them.
-import type { ContextCount, CountRequest } from '../../api/count-contexts.ts'
+import type { ContextCount, CountOptions, CountRequest } from '../../api/count-contexts.ts'
 import { CONTEXT_STATUSES, type ContextId, type Status } from '../../model/context.ts'
 import { breathe } from '../../model/texts.ts'
 import type { Selection } from '../../ports/selection.ts'
@@ -10,7 +10,7 @@ import { keyOfOpen, parseIndexKeys } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { CallEnv } from './call-env.ts'
 import { countRequest } from './requests.ts'
-import { selectionOf, statusesOf, type Filters, type Selected } from './selection.ts'
+import { isTested, selectionOf, statusesOf, type Filters, type Selected } from './selection.ts'
 
 /** Counts that the store makes at once. */
 const STRIDE = 8
@@ -21,16 +21,21 @@ type Counts = Map<string, number>
 type By = ContextCount['by']
 
 /** See `FluxApi`. */
-export async function countContexts(env: CallEnv, given: CountRequest = {}): Promise<ContextCount> {
+export async function countContexts(
+  env: CallEnv,
+  given: CountRequest = {},
+  { signal }: CountOptions = {},
+): Promise<ContextCount> {
   const { by, ...filters } = countRequest(given, env.tagLimits)
   const statuses = statusesOf(filters, by === 'status' ? CONTEXT_STATUSES : undefined)
-  env.counts.take()
+  const bound = isTested(filters) ? env.searches : env.counts
+  bound.take()
   try {
-    const counts = await countsOf(env, { by, filters, statuses })
+    const counts = await countsOf(env, { by, filters, statuses, signal })
     const named = [...counts].filter(([, count]) => count > 0).sort(([one], [other]) => (one < other ? -1 : 1))
     return { total: named.reduce((sum, [, count]) => sum + count, 0), by, counts: Object.fromEntries(named) }
   } finally {
-    env.counts.release()
+    bound.release()
   }
 }
 
@@ -38,18 +43,20 @@ interface Asked {
   readonly by: By
   readonly filters: Filters
   readonly statuses: readonly Status[]
+  readonly signal: AbortSignal | undefined
 }
 
 async function countsOf(env: CallEnv, asked: Asked): Promise<Counts> {
-  const { by, filters, statuses } = asked
+  const { by, filters, statuses, signal } = asked
   const selected = await selectionOf(env, filters, statuses)
-  if (selected.test !== null) return readCounts(env, by, selected)
+  if (selected.test !== null) return readCounts(env, { by, signal }, selected)
   if (by === 'status') {
     const each = await Promise.all(statuses.map((status) => selectionOf(env, filters, [status])))
-    return countEach(env, new Map(statuses.map((status, place) => [status, each[place]?.selection ?? NOTHING])))
+    const selections = new Map(statuses.map((status, place) => [status, each[place]?.selection ?? NOTHING]))
+    return countEach(env, selections, signal)
   }
   const known = await env.knownServices.all()
-  if (known.includes(null)) return readCounts(env, by, selected)
+  if (known.includes(null)) return readCounts(env, { by, signal }, selected)
   const services = known.filter((service) => service !== null)
   if (by === 'fluxName') return countServices(env, asked, services)
   const names = new Set(
@@ -61,26 +68,32 @@ async function countsOf(env: CallEnv, asked: Asked): Promise<Counts> {
   const selections = new Map<string, Selection>()
   for (const currentState of names)
     selections.set(currentState, (await selectionOf(env, { ...filters, currentState }, statuses)).selection)
-  return countEach(env, selections)
+  return countEach(env, selections, signal)
 }
 
 const NOTHING: Selection = { any: [] }
 
-async function countEach({ store }: CallEnv, selections: ReadonlyMap<string, Selection>): Promise<Counts> {
+async function countEach(
+  { store }: CallEnv,
+  selections: ReadonlyMap<string, Selection>,
+  signal: AbortSignal | undefined,
+): Promise<Counts> {
   const [counts, all] = [new Map<string, number>(), [...selections]]
-  for (let place = 0; place < all.length; place += STRIDE)
+  for (let place = 0; place < all.length; place += STRIDE) {
+    signal?.throwIfAborted()
     await Promise.all(
       all.slice(place, place + STRIDE).map(async ([name, selection]) => {
         counts.set(name, await store.count(selection))
       }),
     )
+  }
   return counts
 }
 
 /** The index key of a service's name is that of all services of this name. */
 async function countServices(
   env: CallEnv,
-  { filters, statuses }: Asked,
+  { filters, statuses, signal }: Asked,
   known: readonly { readonly package: string; readonly fluxName: string }[],
 ): Promise<Counts> {
   const owners = new Map<string, Set<string>>()
@@ -102,18 +115,23 @@ async function countServices(
     const others = { ...selected.selection, without: [...without, ...open.map(({ key }) => key)] }
     ambiguous.set(fluxName, { ...selected, selection: others })
   }
-  const counts = await countEach(env, selections)
+  const counts = await countEach(env, selections, signal)
   // No key tells the package of a secured one.
   for (const selected of ambiguous.values())
-    for (const [name, count] of await readCounts(env, 'fluxName', selected))
+    for (const [name, count] of await readCounts(env, { by: 'fluxName', signal }, selected))
       counts.set(name, (counts.get(name) ?? 0) + count)
   return counts
 }
 
 /** Reads each context that the store selects. */
-async function readCounts({ store, log }: CallEnv, by: By, { selection, test }: Selected): Promise<Counts> {
+async function readCounts(
+  { store, log }: CallEnv,
+  { by, signal }: Pick<Asked, 'by' | 'signal'>,
+  { selection, test }: Selected,
+): Promise<Counts> {
   const counts = new Map<string, number>()
   for (let after: ContextId | null = 0; after !== null;) {
+    signal?.throwIfAborted()
     const from: ContextId = after
     const { contexts, rest } = await store.select({
       ...selection,

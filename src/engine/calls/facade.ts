@@ -35,7 +35,7 @@ export function facade(env: CallEnv): FluxApi {
     withdraw: (request) => withdrawEvent(env, request),
     stopEvent: (request) => stopEvent(env, request),
     listContexts: listContexts(env),
-    countContexts: (request) => countContexts(env, request),
+    countContexts: (request, options) => countContexts(env, request, options),
     listPage: (request, fits) => listPage(env, request, fits),
     getContext: (request) => getContext(env, request),
     waitFor: (request, options) => waitFor(env, request, options?.signal),

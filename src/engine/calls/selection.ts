@@ -36,6 +36,13 @@ export function statusesOf({ status }: Pick<Filters, 'status'>, leftOut: readonl
   return status.includes('all') ? CONTEXT_STATUSES : CONTEXT_STATUSES.filter((one) => status.includes(one))
 }
 
+const hasStart = ({ startedAfter, startedBefore }: Filters) => startedAfter !== undefined || startedBefore !== undefined
+const hasUpdate = ({ updatedAfter, updatedBefore }: Filters) =>
+  updatedAfter !== undefined || updatedBefore !== undefined
+
+/** Whether the store does not know all that is asked for, so that contexts have to be read. */
+export const isTested = (filters: Filters): boolean => hasStart(filters) || hasUpdate(filters)
+
 export async function selectionOf(
   env: CallEnv,
   filters: Filters,
@@ -54,8 +61,7 @@ export async function selectionOf(
     ended: hasEnds ? { after: endedAfter, before: endedBefore } : undefined,
     windows: windows ?? undefined,
   }
-  const asksStart = startedAfter !== undefined || startedBefore !== undefined
-  const asksUpdate = updatedAfter !== undefined || updatedBefore !== undefined
+  const [asksStart, asksUpdate] = [hasStart(filters), hasUpdate(filters)]
   const test = (context: StoredContext) =>
     (!asksStart || isBetween(startedAtOf(context), startedAfter, startedBefore)) &&
     (!asksUpdate || isBetween(updatedAtOf(context), updatedAfter, updatedBefore))

@@ -1,9 +1,11 @@
-// engine/calls: how many contexts each loaded service has, by status. They are counted by the index, at most one count at a
-// time, and what took long to count is answered again for a while.
+// engine/calls: how many contexts each loaded service has, by status: for callers, and for metrics. They are counted by the
+// index, at most one count at a time, and what took long to count is answered again for a while.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { CONTEXT_STATUSES, type ContextId, type Status } from '../../model/context.ts'
+import { SharedRun } from '../../model/shared-run.ts'
 import type { Log } from '../../ports/log.ts'
+import type { StatusCount } from '../../ports/signals.ts'
 import type { SelectedPage, Store } from '../../ports/store.ts'
 import { decodeHead } from '../record/decode.ts'
 import { keyOfOpen, keysOfList, SECURED } from '../record/index-keys.ts'
@@ -19,7 +21,15 @@ interface ServiceCount {
   readonly secured: StatusCounts
 }
 
-type Counts = ReadonlyMap<CompiledFlux, ServiceCount>
+interface Counted {
+  readonly of: readonly CompiledFlux[]
+  readonly counts: ReadonlyMap<CompiledFlux, ServiceCount>
+  /** Of all services, also of those that are not loaded any more. */
+  readonly totals: ReadonlyMap<Status, number>
+  /** When it began, and until when it is answered again. */
+  readonly at: number
+  readonly until: number
+}
 
 /** A count of more contexts than these is answered again for so many times as long as it took. */
 const FEW = 50_000
@@ -43,11 +53,9 @@ export interface ServiceCountsParts {
 
 export class ServiceCounts {
   readonly #parts: ServiceCountsParts
-  /** The last count, until when it holds, and the services that it is of. */
-  #known: { readonly counts: Counts; readonly until: number; readonly of: readonly CompiledFlux[] } | null = null
-  #running: Promise<Counts> | null = null
-  /** The count after the one that runs: of those who asked meanwhile. */
-  #next: Promise<Counts> | null = null
+  #known: Counted | null = null
+  /** Who asks while a count runs shares the next. */
+  readonly #counting = new SharedRun(() => this.#count())
 
   constructor(parts: ServiceCountsParts) {
     this.#parts = parts
@@ -55,44 +63,57 @@ export class ServiceCounts {
 
   /** By service. `all`: with contexts that were secured when they were started. */
   async get({ all }: { readonly all: boolean }): Promise<(flux: CompiledFlux) => StatusCounts> {
-    const counts = await this.#fresh()
+    const { counts } = await this.#fresh(Infinity)
     return (flux) => {
       const { open, secured } = counts.get(flux) ?? { open: NONE, secured: NONE }
       return all ? sumOf(open, secured) : open
     }
   }
 
-  #fresh(): Promise<Counts> | Counts {
+  /**
+   * All contexts, at most so many milliseconds ago. One that is moved meanwhile may be counted twice, or not at all.
+   * @throws FluxError `unavailable`
+   */
+  async list({ maxAge }: { readonly maxAge: number }): Promise<readonly StatusCount[]> {
+    const { of, counts, totals } = await this.#fresh(maxAge)
+    const left = new Map(totals)
+    const all: StatusCount[] = []
+    for (const service of of) {
+      const { open, secured } = counts.get(service) ?? { open: NONE, secured: NONE }
+      for (const status of CONTEXT_STATUSES) {
+        const count = (open[status] ?? 0) + (secured[status] ?? 0)
+        all.push({ service, status, count })
+        left.set(status, (left.get(status) ?? 0) - count)
+      }
+    }
+    for (const [status, count] of left) if (count > 0) all.push({ service: null, status, count })
+    return all
+  }
+
+  #fresh(maxAge: number): Promise<Counted> | Counted {
     const { catalog, now } = this.#parts
     const known = this.#known
-    if (known !== null && known.of === catalog.all() && now() < known.until) return known.counts
-    if (this.#running === null) return this.#run()
-    this.#next ??= this.#running.catch(() => {}).then(() => this.#run())
-    return this.#next
+    const isFresh = known !== null && known.of === catalog.all() && now() < known.until && now() - known.at <= maxAge
+    return isFresh ? known : this.#counting.get()
   }
 
-  async #run(): Promise<Counts> {
-    this.#next = null
-    this.#running = this.#count().finally(() => {
-      this.#running = null
-    })
-    return this.#running
-  }
-
-  async #count(): Promise<Counts> {
+  async #count(): Promise<Counted> {
     const { catalog, now } = this.#parts
-    const [of, began] = [catalog.all(), now()]
+    const [of, at] = [catalog.all(), now()]
     const counts = new Map<CompiledFlux, ServiceCount>()
-    const { statuses, total } = await this.#statuses()
+    const totals = await this.#totals()
+    const statuses = [...totals].sort(([, one], [, other]) => one - other).map(([status]) => status)
     const areSecured = (await this.#countOf([[SECURED]])) > 0
+    const read: ReadByName = new Map()
     const add = async (flux: CompiledFlux): Promise<void> => {
       const open = await this.#byStatus(statuses, keyOfOpen(flux))
-      counts.set(flux, { open, secured: areSecured ? await this.#secured(flux, statuses) : NONE })
+      counts.set(flux, { open, secured: areSecured ? await this.#secured(flux, statuses, read) : NONE })
     }
     for (let from = 0; from < of.length; from += STRIDE) await Promise.all(of.slice(from, from + STRIDE).map(add))
-    const ended = now()
-    this.#known = total > FEW ? { counts, until: ended + (ended - began) * TIMES, of } : null
-    return counts
+    const [ended, total] = [now(), [...totals.values()].reduce((sum, count) => sum + count, 0)]
+    const counted = { of, counts, totals, at, until: ended + (ended - at) * TIMES }
+    this.#known = total > FEW ? counted : null
+    return counted
   }
 
   /** Contexts that have all keys of one of the lists. */
@@ -100,13 +121,14 @@ export class ServiceCounts {
     return this.#parts.store.count({ any })
   }
 
-  /** The statuses that contexts have, the rarest first, and the number of all contexts. */
-  async #statuses(): Promise<{ readonly statuses: readonly Status[]; readonly total: number }> {
-    const counted: { status: Status; count: number }[] = []
-    for (const status of CONTEXT_STATUSES)
-      counted.push({ status, count: await this.#countOf(keysOfList({}, [status])) })
-    const found = counted.filter(({ count }) => count > 0).sort((one, other) => one.count - other.count)
-    return { statuses: found.map(({ status }) => status), total: found.reduce((sum, { count }) => sum + count, 0) }
+  /** Of each status that contexts have. */
+  async #totals(): Promise<ReadonlyMap<Status, number>> {
+    const totals = new Map<Status, number>()
+    for (const status of CONTEXT_STATUSES) {
+      const count = await this.#countOf(keysOfList({}, [status]))
+      if (count > 0) totals.set(status, count)
+    }
+    return totals
   }
 
   /** Of those who have the key. What is left for the most frequent status isn't counted. */
@@ -123,9 +145,13 @@ export class ServiceCounts {
     return counts
   }
 
-  async #secured(flux: CompiledFlux, statuses: readonly Status[]): Promise<StatusCounts> {
-    const { fluxName } = flux
-    if (this.#parts.catalog.findAnywhere(fluxName).length > 1) return this.#readSecured(flux)
+  async #secured(flux: CompiledFlux, statuses: readonly Status[], read: ReadByName): Promise<StatusCounts> {
+    const { package: owner, fluxName } = flux
+    if (this.#parts.catalog.findAnywhere(fluxName).length > 1) {
+      const reading = read.get(fluxName) ?? this.#readSecured(fluxName)
+      read.set(fluxName, reading)
+      return (await reading).get(owner) ?? NONE
+    }
     const counts: { [status in Status]?: number } = {}
     for (const status of statuses) {
       const count = await this.#countOf(withKey(keysOfList({ fluxName }, [status]), SECURED))
@@ -134,24 +160,21 @@ export class ServiceCounts {
     return counts
   }
 
-  /** The index has no package of secured contexts, so those of services of one name are read. */
-  async #readSecured({ package: owner, fluxName }: CompiledFlux): Promise<StatusCounts> {
-    const counts: { [status in Status]?: number } = {}
+  /** By package: the index has none of secured contexts, so those of services of one name are read. */
+  async #readSecured(fluxName: string): Promise<ReadonlyMap<string, StatusCounts>> {
+    const byOwner = new Map<string, { [status in Status]?: number }>()
     const any = withKey(keysOfList({ fluxName }, CONTEXT_STATUSES), SECURED)
     const { page: limit, characters, contexts: most } = SECURED_READ
+    const query = { any, order: 'asc' as const, limit, characters }
     let after: ContextId | null = 0
     for (let read = 0; read < most && after !== null;) {
-      const { contexts, rest }: SelectedPage = await this.#parts.store.select({
-        any,
-        after,
-        order: 'asc',
-        limit,
-        characters,
-      })
+      const { contexts, rest }: SelectedPage = await this.#parts.store.select({ ...query, after })
       for (const stored of contexts) {
         try {
-          const { package: of, status } = decodeHead(stored)
-          if (of === owner) counts[status] = (counts[status] ?? 0) + 1
+          const { package: owner, status } = decodeHead(stored)
+          const counts = byOwner.get(owner) ?? {}
+          byOwner.set(owner, counts)
+          counts[status] = (counts[status] ?? 0) + 1
         } catch (error) {
           if (!isUnreadable(error, this.#parts.log)) throw error
         }
@@ -159,9 +182,12 @@ export class ServiceCounts {
       read += contexts.length
       after = rest
     }
-    return counts
+    return byOwner
   }
 }
+
+/** Secured contexts of services that have one name, by that name, as they were read for a count. */
+type ReadByName = Map<string, Promise<ReadonlyMap<string, StatusCounts>>>
 
 const withKey = (lists: readonly (readonly string[])[], key: string): string[][] => lists.map((keys) => [key, ...keys])
 

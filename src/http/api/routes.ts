@@ -107,7 +107,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, WITHDRAW, (calls, request) => calls.withdraw(request))
   addCall(app, parts, STOP_EVENT, (calls, request) => calls.stopEvent(request))
   addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
-  addCall(app, parts, COUNT_CONTEXTS, (calls, request) => calls.countContexts(request))
+  addCall(app, parts, COUNT_CONTEXTS, (calls, request, c) => calls.countContexts(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))

@@ -11,7 +11,8 @@ const RETRY_MS = 1000
  */
 export const openingOf = (place: string | null): string =>
   `: moves\nretry: ${RETRY_MS}\n${place === null ? '' : `id: ${place}\n`}\n`
-export const HEARTBEAT = ': heartbeat\n\n'
+/** `place`: the present one, which a browser keeps although no event comes with it; null: the reader has one. */
+export const heartbeatOf = (place: string | null): string => `: heartbeat\n${place === null ? '' : `id: ${place}\n`}\n`
 export const byeOf = (reason: string): string => `event: bye\ndata: ${JSON.stringify({ reason })}\n\n`
 export const droppedOf = (count: number): string => `event: dropped\ndata: ${JSON.stringify({ count })}\n\n`
 
@@ -91,7 +92,7 @@ export class Batch {
     const known = this.#texts[at]
     if (known !== undefined) return known
     const before = this.#items[at - 1]?.id ?? this.#before
-    const text = item.move === null ? gapOf(before, item.id, item.id) : moveTextOf(item)
+    const text = item.move === null ? gapOf(before, this.#items[at + 1]?.id ?? item.id, item.id) : moveTextOf(item)
     this.#texts[at] = text
     return text
   }

@@ -5,7 +5,7 @@ import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/move-feed.ts'
 import { asksForAll, type MoveFilters } from '../../api/stream-moves.ts'
-import { Batch, gapOf, HEARTBEAT, openingOf, type Piece, type ReaderSelection } from './encode.ts'
+import { Batch, gapOf, heartbeatOf, openingOf, type Piece, type ReaderSelection } from './encode.ts'
 import { LiveStream, queueBound, shareOf, type Sink } from './stream.ts'
 
 export interface HubOptions {
@@ -43,8 +43,9 @@ interface Reader {
 const TICK_MS = 1000
 /** Ticks between two heartbeats. */
 const HEARTBEAT_TICKS = 15
-/** Items read at once of what came before, and streams that read such at once. */
+/** Items, and characters of them, read at once of what came before, and streams that read such at once. */
 const CATCH_UP_ITEMS = 500
+const CATCH_UP_CHARACTERS = 262_144
 const MAX_CATCHING_UP = 8
 
 /** Milliseconds between two writes to the streams: each write costs more than the bytes of some moves. */
@@ -104,7 +105,6 @@ export class MoveHub {
   close(stream: LiveStream): void {
     stream.close()
     for (const reader of this.#readers) if (reader.stream === stream) this.#readers.delete(reader)
-    this.#restIfUnread()
   }
 
   /** Ends all streams, and opens no more. */
@@ -112,7 +112,7 @@ export class MoveHub {
     this.#ended = reason
     for (const { stream } of this.#readers) stream.end(reason)
     this.#readers.clear()
-    this.#restIfUnread()
+    this.#rest()
   }
 
   #shownTo({ filters, mayReadAll }: OpenRequest): Pick<Reader, 'group' | 'selection' | 'seesAll'> {
@@ -132,8 +132,8 @@ export class MoveHub {
     this.#tickLater()
   }
 
-  #restIfUnread(): void {
-    if (this.#readers.size > 0) return
+  /** Not as soon as the last reader has gone: on Redis it takes a connection to listen again. */
+  #rest(): void {
     this.#stopListening?.()
     this.#stopListening = null
     this.#callOff?.()
@@ -211,11 +211,14 @@ export class MoveHub {
   async #readOn(reader: Reader): Promise<boolean> {
     const { feed } = this.#options
     const { stream, selection } = reader
-    const { items, end, isGap } = await feed.read({ after: stream.place, limit: CATCH_UP_ITEMS })
+    const place = this.#place
+    const query = { after: stream.place, limit: CATCH_UP_ITEMS, characters: CATCH_UP_CHARACTERS }
+    const { items, end, isGap } = await feed.read(query)
     if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
     stream.give(new Batch(items, stream.place).piecesFor(selection), null)
     stream.place = end
-    if (items.length > 0 && feed.isBefore(end, this.#place)) return false
+    // Of what the others were given meanwhile, an empty page may be too old to tell.
+    if ((items.length > 0 || this.#place !== place) && feed.isBefore(end, this.#place)) return false
     reader.isLive = true
     return true
   }
@@ -228,8 +231,14 @@ export class MoveHub {
     })
   }
 
+  /** A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for long. */
+  #beat({ stream, selection, isLive }: Reader): void {
+    stream.tell(heartbeatOf(isLive && !selection.isAll ? stream.place : null))
+  }
+
   #tick(): void {
     this.#ticks += 1
+    if (this.#readers.size === 0) return this.#rest()
     for (const reader of this.#readers) {
       try {
         // Filters may be long, so their text is made only when the rights are others than before.
@@ -240,7 +249,7 @@ export class MoveHub {
         continue
       }
       reader.stream.tellDropped()
-      if (this.#ticks % HEARTBEAT_TICKS === 0) reader.stream.tell(HEARTBEAT)
+      if (this.#ticks % HEARTBEAT_TICKS === 0) this.#beat(reader)
     }
   }
 }

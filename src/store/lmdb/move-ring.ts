@@ -9,6 +9,7 @@ import {
   type FeedItem,
   type FeedListener,
   type FeedPage,
+  type FeedQuery,
   type MoveFeed,
 } from '../../ports/move-feed.ts'
 
@@ -84,12 +85,19 @@ export class MoveRing implements MoveFeed {
     }
   }
 
-  async read({ after, limit }: { readonly after: string; readonly limit: number }): Promise<FeedPage> {
+  async read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
     const number = this.#numberIn(after)
     const from = number === null ? 0 : number + 1 - this.#first
-    const items = this.#items.slice(from, from + limit)
-    const end = items.at(-1)?.id ?? this.#idOf(this.#end - 1)
-    return { items, end, isGap: number === null }
+    const items: RingItem[] = []
+    for (let left = characters; items.length < limit && left > 0;) {
+      const item = this.#items[from + items.length]
+      if (item === undefined) break
+      items.push(item)
+      left -= item.text.length
+    }
+    const newest = this.#idOf(this.#end - 1)
+    const end = items.at(-1)?.id ?? newest
+    return { items, end, isGap: number === null, isCut: end !== newest }
   }
 
   isBefore(one: string, other: string): boolean {

@@ -78,7 +78,8 @@ local taker = root .. 'taker'
 local moves_feed = root .. 's'
 -- String: where the feed began; absent while nobody reads it.
 local moves_begin = root .. 'on'
--- Hash: the last version of each context that was appended lately, and the hash before it.
+-- Hash: the last version of each context that was appended lately, and the first and the last of those that were missing
+-- then, separated by spaces; and the hash before it.
 local moves_versions = root .. 'v'
 local moves_earlier = root .. 'w'
 `

@@ -20,6 +20,7 @@ const NAMES = [
   'newest',
   'page',
   'purge',
+  'read-moves',
   'read-row',
   'reserve',
   'rows',

@@ -1,6 +1,6 @@
 // The streams of moves without a socket, on a clock that the test moves: heartbeats, slow readers, what is kept and for how
 // long.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { asksForAll, matchesMove, type MoveFilters } from '../../../src/api/stream-moves.ts'
 import { MoveHub, type HubOptions } from '../../../src/http/live/hub.ts'
 import type { Sink } from '../../../src/http/live/stream.ts'
@@ -61,6 +61,29 @@ describe('a stream', () => {
     expect(count(reader.text, ': heartbeat\n\n')).toBe(1)
     await clock.advance(30_000)
     expect(count(reader.text, ': heartbeat\n\n')).toBe(3)
+  })
+
+  test('learns where the feed is though nothing is for it, so that it can go on there', async () => {
+    const { clock, feed, open } = setUp()
+    const { reader } = await open({ tag: ['blue'] })
+    for (let round = 0; round < 3; round += 1) {
+      for (let id = 1; id <= KEPT_MOVES; id += 1) feed.publish(move(id))
+      await clock.advance(15_000)
+    }
+    const last = [...reader.text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1]
+    const { reader: again } = await open({ tag: ['blue'] }, last === undefined ? {} : { from: last })
+    await clock.advance(1000)
+    expect([reader.text, again.text].map((text) => count(text, 'event: '))).toEqual([0, 0])
+  })
+
+  test('listens on for a moment when its last reader has gone', async () => {
+    const { clock, feed, open, hub } = setUp()
+    const listening = vi.spyOn(feed, 'listen')
+    for (let round = 0; round < 5; round += 1) hub.close((await open()).stream)
+    expect(listening).toHaveBeenCalledTimes(1)
+    await clock.advance(1000)
+    hub.close((await open()).stream)
+    expect(listening).toHaveBeenCalledTimes(2)
   })
 
   test('counts what a slow reader misses, and tells as soon as it can take something', async () => {
@@ -158,8 +181,8 @@ describe('a stream', () => {
     feed.publish(move(2))
     await clock.advance(300)
     const [, first] = /id: (\S+)\nevent: move/.exec(reader.text) ?? []
-    const [, gap] = /id: (\S+)\nevent: gap/.exec(reader.text) ?? []
-    expect(reader.text).toContain(`event: gap\ndata: ${JSON.stringify({ from: first, to: gap })}\n\n`)
+    const [, next] = /event: gap[^]*id: (\S+)\nevent: move/.exec(reader.text) ?? []
+    expect(reader.text).toContain(`event: gap\ndata: ${JSON.stringify({ from: first, to: next })}\n\n`)
   })
 })
 
@@ -177,11 +200,11 @@ describe('the ring', () => {
     await clock.advance(UNREAD_MS - 1000)
     expect(feed.isActive).toBe(true)
     feed.publish(move(2))
-    expect((await feed.read({ after: id, limit: 9 })).items.length).toBe(1)
-    await clock.advance(1000)
+    expect((await feed.read({ after: id, limit: 9, characters: Infinity })).items.length).toBe(1)
+    await clock.advance(2000)
     expect(feed.isActive).toBe(false)
     await feed.activate()
-    expect(await feed.read({ after: id, limit: 9 })).toMatchObject({ isGap: true, items: [] })
+    expect(await feed.read({ after: id, limit: 9, characters: Infinity })).toMatchObject({ isGap: true, items: [] })
   })
 
   test('keeps at least 10,000 messages, and at most 20,000', async () => {
@@ -190,13 +213,39 @@ describe('the ring', () => {
     for (let n = 1; n <= 100_000; n += 1) {
       feed.publish(move(n))
       if (n % 9973 !== 0) continue
-      const { items, isGap } = await feed.read({ after: begin, limit: Infinity })
+      const { items, isGap } = await feed.read({ after: begin, limit: Infinity, characters: Infinity })
       expect(isGap).toBe(n >= 2 * KEPT_MOVES)
       expect(items.length).toBeGreaterThanOrEqual(Math.min(n, KEPT_MOVES))
       expect(items.length).toBeLessThanOrEqual(2 * KEPT_MOVES)
       expect(items.at(-1)?.move?.message.contextId).toBe(n)
     }
   })
+})
+
+test('nothing is missed by a stream that resumes while the others are given more', async () => {
+  const { clock, feed, open: openOne } = setUp()
+  const { reader: live } = await openOne()
+  feed.publish(move(1))
+  await clock.advance(300)
+  const [, seen = ''] = /id: (\S+)\nevent: move/.exec(live.text) ?? []
+  // A page that was read before a move came, and arrives after it.
+  const read = feed.read.bind(feed)
+  const late: (() => void)[] = []
+  vi.spyOn(feed, 'read').mockImplementationOnce(async (query) => {
+    const page = await read(query)
+    await new Promise<void>((resolve) => late.push(resolve))
+    return page
+  })
+  const { reader } = await openOne({}, { from: seen })
+  await clock.advance(0)
+  feed.publish(move(2))
+  await clock.advance(300)
+  for (const arrive of late) arrive()
+  await clock.advance(300)
+  feed.publish(move(3))
+  await clock.advance(300)
+  const ids = [...reader.text.matchAll(/"contextId":(\d+)/g)].map(([, id]) => Number(id))
+  expect(ids).toEqual([2, 3])
 })
 
 test.each<[MoveFilters, boolean]>([

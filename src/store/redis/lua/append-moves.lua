@@ -11,17 +11,33 @@
 -- Returns
 --   {places…}  from 0, of the moves that wait
 local waiting = {}
+
+-- The newest version of a context in the feed, and the first and the last of those that were not there when it was
+-- appended; the newest is 0 where it is not known.
+local function known_of(id)
+  local text = redis.call('HGET', moves_versions, id) or redis.call('HGET', moves_earlier, id) or ''
+  local newest, first, last = string.match(text, '^(%d+) ?(%d*) ?(%d*)$')
+  return tonumber(newest) or 0, tonumber(first) or 0, tonumber(last) or -1
+end
+
+local function note(id, newest, first, last)
+  redis.call('HSET', moves_versions, id, first > last and newest or newest .. ' ' .. first .. ' ' .. last)
+end
+
 for at = 3, #ARGV, 5 do
   local id, version, mode = ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2]
   if mode == 'g' then
     redis.call('XADD', moves_feed, '*', 'g', '1')
   else
-    local known = tonumber(redis.call('HGET', moves_versions, id) or redis.call('HGET', moves_earlier, id) or 0)
-    if mode == 'w' and version > known + 1 then
+    local newest, first, last = known_of(id)
+    local is_missing = version >= first and version <= last
+    if mode == 'w' and version > newest + 1 then
       waiting[#waiting + 1] = (at - 3) / 5
-    elseif mode ~= 'r' or version > known then
+    elseif mode ~= 'r' or version > newest or is_missing then
       redis.call('XADD', moves_feed, '*', 'f', ARGV[at + 3], 'm', ARGV[at + 4])
-      if version > known then redis.call('HSET', moves_versions, id, version) end
+      if version > newest + 1 then note(id, version, newest + 1, version - 1)
+      elseif version > newest then note(id, version, first, last)
+      elseif is_missing then note(id, newest, version + 1, last) end
     end
   end
 end

@@ -2,16 +2,24 @@
 // While nobody does, a server has no connection for it.
 import type { CommittedMove } from '../../../model/committed-move.ts'
 import { unavailable } from '../../../model/failure.ts'
+import { SharedRun } from '../../../model/shared-run.ts'
 import type { Clock } from '../../../ports/clock.ts'
-import { KEPT_MOVES, UNREAD_MS, type FeedListener, type FeedPage, type MoveFeed } from '../../../ports/move-feed.ts'
+import {
+  KEPT_MOVES,
+  UNREAD_MS,
+  type FeedListener,
+  type FeedPage,
+  type FeedQuery,
+  type MoveFeed,
+} from '../../../ports/move-feed.ts'
 import type { Log } from '../../../ports/log.ts'
 import { untilReady, type Connection } from '../connection.ts'
 import type { MoveSignals } from '../feed.ts'
 import { movesKey } from '../keys.ts'
-import { sendScript, texts } from '../scripts.ts'
+import { listOf, sendScript, texts } from '../scripts.ts'
 import { Activation } from './activation.ts'
 import { Outbox } from './outbox.ts'
-import { isPlace, isPlaceBefore, itemOf, placeBehind, timeOf, type StreamEntry } from './place.ts'
+import { entryIn, isPlace, isPlaceBefore, itemOf, timeOf } from './place.ts'
 import { MoveTail } from './tail.ts'
 
 export interface RedisMovesOptions {
@@ -35,6 +43,8 @@ export class RedisMoves implements MoveFeed {
   readonly #options: RedisMovesOptions
   readonly #root: string
   readonly #activation: Activation
+  /** Readers that come at once share one: each of them asks all servers. */
+  readonly #activating = new SharedRun(() => this.#activate())
   #connection: Connection | null = null
   #outbox: Outbox | null = null
   #tail: MoveTail | null = null
@@ -88,7 +98,11 @@ export class RedisMoves implements MoveFeed {
     this.#outbox?.add(null)
   }
 
-  async activate(): Promise<string> {
+  activate(): Promise<string> {
+    return this.#activating.get()
+  }
+
+  async #activate(): Promise<string> {
     await this.#renew()
     await this.#activation.spread(this.#since)
     const [, newest = this.#since] = await this.#renew()
@@ -109,27 +123,15 @@ export class RedisMoves implements MoveFeed {
     }
   }
 
-  async read({ after, limit }: { readonly after: string; readonly limit: number }): Promise<FeedPage> {
-    const connection = await this.#connected()
-    const key = `${this.#root}s`
-    const [since, [oldest], [newest]]: [string | null, readonly StreamEntry[], readonly StreamEntry[]] =
-      await Promise.all([
-        connection.get(`${this.#root}on`),
-        connection.xrange(key, '-', '+', 'COUNT', 1),
-        connection.xrevrange(key, '+', '-', 'COUNT', 1),
-      ])
-    const last = newest?.[0] ?? since ?? this.#since
-    const isKnown =
-      isPlace(after) &&
-      since !== null &&
-      !isPlaceBefore(after, since) &&
-      (oldest === undefined || !isPlaceBefore(after, placeBehind(oldest))) &&
-      !isPlaceBefore(last, after)
-    const from = isKnown ? after : laterOf(since, oldest)
-    const entries: readonly StreamEntry[] =
-      from === null ? [] : await connection.xrange(key, `(${from}`, '+', 'COUNT', limit)
-    const items = entries.map(itemOf)
-    return { items, end: items.at(-1)?.id ?? (isKnown ? after : last), isGap: !isKnown }
+  async read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
+    const place = isPlace(after) ? after : ''
+    const reply = await sendScript(await this.#connected(), 'read-moves', this.#root, [place, limit, characters])
+    const [since, newest, known, entries = []] = listOf(reply)
+    const items = listOf(entries).map((entry) => itemOf(entryIn(entry)))
+    const last = [newest, since].find((one) => typeof one === 'string' && one !== '')
+    const isKnown = known === 1
+    const end = items.at(-1)?.id ?? (isKnown ? after : String(last ?? this.#since))
+    return { items, end, isGap: !isKnown, isCut: items.length > 0 && end !== newest }
   }
 
   isBefore(one: string, other: string): boolean {
@@ -212,11 +214,4 @@ export class RedisMoves implements MoveFeed {
     this.#isFaultLogged = true
     this.#options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error })
   }
-}
-
-/** The place behind which everything is that is kept since the feed began; null: nothing is. */
-function laterOf(since: string | null, oldest: StreamEntry | undefined): string | null {
-  if (since === null || oldest === undefined) return null
-  const behind = placeBehind(oldest)
-  return isPlaceBefore(behind, since) ? since : behind
 }

@@ -1,6 +1,7 @@
 // store/redis: places in the feed of moves: the ids of entries of a Redis stream, `<milliseconds>-<number>`.
 import type { CommittedMove } from '../../../model/committed-move.ts'
 import type { FeedItem } from '../../../ports/move-feed.ts'
+import { listOf, texts, type Reply } from '../scripts.ts'
 
 const PLACE = /^(\d{1,15})-(\d{1,15})$/
 
@@ -18,10 +19,11 @@ export function isPlaceBefore(one: string, other: string): boolean {
 /** An entry as ioredis gives it: its place, and names and values in turn. */
 export type StreamEntry = readonly [place: string, fields: readonly string[]]
 
-/** A place behind which that entry is the first. */
-export function placeBehind([place]: StreamEntry): string {
-  const [time, number] = [timeOf(place), numberOf(place)]
-  return number > 0 ? `${time}-${number - 1}` : `${time - 1}-${Number.MAX_SAFE_INTEGER}`
+/** An entry in the reply of a script. */
+export function entryIn(reply: Reply): StreamEntry {
+  const [place, fields] = listOf(reply)
+  if (typeof place !== 'string' || fields === undefined) throw new TypeError('a script gave no entry of a stream')
+  return [place, texts(fields)]
 }
 
 /** The text of facts, as the feed keeps it. */

@@ -1,13 +1,12 @@
 // store/redis: follows the feed of moves over a connection of its own, one for all readers of this server.
-import type { FeedItem, FeedListener, FeedPage } from '../../../ports/move-feed.ts'
+import type { FeedListener, FeedPage, FeedQuery } from '../../../ports/move-feed.ts'
 import type { Connection } from '../connection.ts'
-import { itemOf, type StreamEntry } from './place.ts'
 
 export interface MoveTailParts {
   readonly connection: Connection
   /** Key of the stream. */
   readonly key: string
-  readonly read: (request: { readonly after: string; readonly limit: number }) => Promise<FeedPage>
+  readonly read: (request: FeedQuery) => Promise<FeedPage>
   readonly listener: FeedListener
 }
 
@@ -16,6 +15,7 @@ const BLOCK_MS = 5000
 /** Milliseconds until it is asked again after an error. */
 const RETRY_MS = 500
 const MAX_READ = 2000
+const MAX_CHARACTERS = 1_048_576
 
 export class MoveTail {
   readonly #parts: MoveTailParts
@@ -41,36 +41,41 @@ export class MoveTail {
   }
 
   async #run(): Promise<void> {
-    while (!this.#isStopped) {
+    for (let isCut = false; !this.#isStopped;) {
       try {
-        const items = this.#isDoubtful ? await this.#check() : await this.#next()
+        if (!isCut && !(await this.#hasMore())) continue
+        const { items, ...page } = await this.#read()
         if (this.#isStopped) return
+        isCut = page.isCut
         if (items.length === 0) continue
         this.#place = items.at(-1)?.id ?? this.#place
         const pace = this.#parts.listener(items)
-        if (items.length < MAX_READ) await pause(pace)
+        if (!isCut) await pause(pace)
       } catch {
         // Redis is away, which the store logs, or it is stopped.
         this.#isDoubtful = true
+        isCut = false
         await pause(RETRY_MS)
       }
     }
   }
 
-  async #next(): Promise<readonly FeedItem[]> {
+  /** Waits until something is there to be read, for some seconds at most. */
+  async #hasMore(): Promise<boolean> {
+    if (this.#isDoubtful) return true
     const { connection, key } = this.#parts
-    const found = await connection.xread('COUNT', MAX_READ, 'BLOCK', BLOCK_MS, 'STREAMS', key, this.#place)
-    // What was asked before the connection was lost is looked at again.
-    if (this.#isDoubtful) return []
-    return (found?.[0]?.[1] ?? []).map((entry: StreamEntry) => itemOf(entry))
+    const found = await connection.xread('COUNT', 1, 'BLOCK', BLOCK_MS, 'STREAMS', key, this.#place)
+    // Where the connection was lost meanwhile, what was kept may be gone.
+    return found !== null || this.#isDoubtful
   }
 
-  /** As `#next`, and finds out whether something is missing. */
-  async #check(): Promise<readonly FeedItem[]> {
+  /** What XREAD gives leaves out, without a word, what was trimmed before: a read of the feed tells. */
+  async #read(): Promise<Pick<FeedPage, 'items' | 'isCut'>> {
     this.#isDoubtful = false
-    const { items, end, isGap } = await this.#parts.read({ after: this.#place, limit: MAX_READ })
-    if (!isGap) return items
-    return [{ id: items.length > 0 ? this.#place : end, move: null, text: '' }, ...items]
+    const { read } = this.#parts
+    const { items, end, isGap, isCut } = await read({ after: this.#place, limit: MAX_READ, characters: MAX_CHARACTERS })
+    if (!isGap) return { items, isCut }
+    return { items: [{ id: items.length > 0 ? this.#place : end, move: null, text: '' }, ...items], isCut }
   }
 }
 
