@@ -262,6 +262,14 @@ describe.each([
     expect(totalOf(await anyone.countContexts({ status: 'all', startedAfter: 1 }))).toBe(open.length)
   })
 
+  test('who may only read counts and lists what is secured, too', async () => {
+    const reader = bench.engine.api({ roles: ['read'] })
+    const ids = (await pages(reader, { status: 'all', limit: 9 })).map(({ id }) => id)
+    expect(ids).toEqual(known.map(({ id }) => id))
+    for (const by of ['status', 'currentState', 'fluxName'] as const)
+      expect(totalOf(await reader.countContexts({ by, status: 'all' }))).toBe(known.length)
+  })
+
   test('a summary has no data, states and history, and of an error type and message', async () => {
     const summaries = await bench.listContexts({ status: 'all', view: 'summary', limit: 1000 })
     expect(summaries).toEqual(
