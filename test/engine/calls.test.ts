@@ -239,6 +239,15 @@ test('a call refuses what it does not know, in process as well', async () => {
   await expect(
     bench.execute({ package: 'p', fluxName: 'Greet', input: { who: 'x' }, ...startState }),
   ).rejects.toMatchObject({ failure: { kind: 'malformed', errors: [{ pointer: '/startstate' }] } })
+  const shows = ['listServices', 'getServiceSchema', 'getMachine', 'getContextEvents', 'countContexts'] as const
+  const nonsense: never = JSON.parse('{"nonsense":1}')
+  for (const name of shows)
+    await expect(bench[name](nonsense), name).rejects.toMatchObject({
+      failure: {
+        kind: 'malformed',
+        errors: expect.arrayContaining([{ pointer: '/nonsense', detail: 'is not known' }]),
+      },
+    })
   const started = await bench.execute({ package: 'p', fluxName: 'Greet', input: { who: 'x' } })
   expect(await bench.getContext(started)).toMatchObject({ id: started.contextId })
 })

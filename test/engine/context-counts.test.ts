@@ -44,3 +44,40 @@ test('in the embedded store, secured ones too', async () => {
     ['Secret', 'WAITING', 1],
   ])
 })
+
+test('secured ones of a name that several services have are of none, and ended ones are counted, too', async () => {
+  const twins = await openBench({
+    'p/Twin.flux': waiting({ secured: true }),
+    'q/Twin.flux': waiting({ secured: true }),
+    'p/Lone.flux': waiting({ secured: true }),
+  })
+  for (const owner of ['p', 'p', 'q']) await twins.run('Twin', {}, { package: owner })
+  const [ended] = [await twins.run('Lone'), await twins.run('Lone')]
+  await twins.sendEvent({ contextId: ended, event: 'end' })
+  const counts = await twins.engine.countContexts()
+  const shown = counts
+    .filter(({ count, service }) => count > 0 || service === null)
+    .map(({ service, status, count }) => [service?.fluxName, status, count])
+  expect(shown).toEqual([
+    ['Lone', 'WAITING', 1],
+    ['Lone', 'COMPLETED', 1],
+    [undefined, 'WAITING', 3],
+  ])
+  await twins.close()
+})
+
+test('what has no contexts of a status is not looked for there', async () => {
+  const asked: string[][] = []
+  const parts = {
+    catalog: bench.parts.catalog,
+    store: {
+      async count({ any: [all = []] }: Selection) {
+        asked.push([...all])
+        return all.every((key) => key === 'status:WAITING' || key.startsWith('open:')) ? 7 : 0
+      },
+    },
+  }
+  await new ContextCounts(parts).count()
+  // Each status once, and for each service its own sets.
+  expect(asked.filter((all) => all.length > 1)).toEqual([['secured', expect.any(String), 'status:WAITING']])
+})
