@@ -41,10 +41,11 @@ test('what no sender can send is no event, neither here nor elsewhere', async ()
 })
 
 test('who may only read sees the events and the schema of what is secured', async () => {
-  const bench = await openBench({ 'p/Waiter.flux': waiter({ secured: true }) })
+  const bench = await openBench({ 'p/Waiter.flux': waiter({ secured: true, key: 'k' }) })
   const contextId = await bench.run('Waiter')
   const [reader, stranger] = [bench.engine.api({ roles: ['read'] }), bench.engine.api({ roles: [] })]
-  expect((await reader.getContextEvents({ contextId })).events).toHaveLength(2)
+  for (const address of [{ contextId }, { key: 'k', fluxName: 'Waiter' }])
+    expect((await reader.getContextEvents(address)).events).toHaveLength(2)
   expect(await reader.getServiceSchema({ fluxName: 'Waiter' })).toMatchObject({ fluxName: 'Waiter' })
   expect((await reader.listServices({})).services).toMatchObject([{ fluxName: 'Waiter', contexts: { WAITING: 1 } }])
   for (const refused of [stranger.getContextEvents({ contextId }), stranger.getServiceSchema({ fluxName: 'Waiter' })])
