@@ -262,7 +262,15 @@ describe('a context', () => {
 
   test.each([
     [conflict('the context does not wait'), 409],
-    [invalid('not so', [{ pointer: '/input/other', detail: 'is unknown' }]), 422],
+    [
+      invalid('not so', [
+        { pointer: '/input/other', detail: 'is unknown' },
+        // Its name begins as that of a field does.
+        { pointer: '/input/counter', detail: 'is unknown' },
+        { pointer: '/input/list/0', detail: 'is wrong' },
+      ]),
+      422,
+    ],
   ])('a refusal is told in the form: %s', async (failure, status) => {
     const { post } = open({ ...taking, sendEvent: () => Promise.reject(failure) })
     const answer = await post('/contexts/7/events', [['event', 'go']])
@@ -270,7 +278,10 @@ describe('a context', () => {
     expect(answer.text).toContain(failure.failure.detail)
     expect(answer.text).toContain('name="input.count"')
     // What is wrong with a field that the form doesn't have is told, too.
-    expect(answer.text.includes('<code>/input/other</code> is unknown')).toBe(status === 422)
+    for (const name of ['other', 'counter'])
+      expect(answer.text.includes(`<code>/input/${name}</code> is unknown`)).toBe(status === 422)
+    const wrong = [...answer.text.matchAll(/class="wrong"[^>]*>([^<]*)</g)].map(([, text]) => text)
+    expect(wrong).toEqual(status === 422 ? ['0 is wrong'] : [])
   })
 
   test('what has nothing to do with the form is a page of its own', async () => {
