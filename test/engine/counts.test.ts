@@ -22,6 +22,13 @@ const damagedAt = (id: number): StoredContext => ({
   parts: { head: '{', base: '{' },
 })
 
+/** Between those that are selected is one that can't be read. */
+const damagedSelect = (store: Store): Store['select'] =>
+  async function (query) {
+    const { contexts, rest } = await store.select(query)
+    return { contexts: [...contexts.slice(0, 1), damagedAt(90_000), ...contexts.slice(1)], rest }
+  }
+
 test('where a definition can not be read, its contexts are counted all the same', async () => {
   const bench = await openBench(FILES, {
     wrap: (store) => withVerbs(store, { getDefinition: () => Promise.resolve(null) }),
@@ -34,12 +41,7 @@ test('where a definition can not be read, its contexts are counted all the same'
 })
 
 test('a context that can not be read is left out of a count, and hides nothing', async () => {
-  const select = (store: Store): Store['select'] =>
-    async function (query) {
-      const { contexts, rest } = await store.select(query)
-      return { contexts: [...contexts.slice(0, 1), damagedAt(90_000), ...contexts.slice(1)], rest }
-    }
-  const bench = await openBench(FILES, { wrap: (store) => withVerbs(store, { select: select(store) }) })
+  const bench = await openBench(FILES, { wrap: (store) => withVerbs(store, { select: damagedSelect(store) }) })
   await bench.run('Waiter')
   await bench.run('Waiter')
   for (const by of ['status', 'fluxName'] as const)
@@ -49,7 +51,7 @@ test('a context that can not be read is left out of a count, and hides nothing',
 })
 
 test('so many counts are made at once, others are refused, and there is place again later', async () => {
-  let release = () => {}
+  let [release] = [() => {}]
   const until = new Promise<void>((resolve) => {
     release = resolve
   })

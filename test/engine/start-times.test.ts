@@ -24,6 +24,8 @@ const isIn = (id: number, partitions: number, { windows = [] }: Pick<Selection, 
   return id > after && id < before
 }
 
+const startOf = ({ parts }: StoredContext): number => Object(JSON.parse(parts['base'] ?? '')).startedAt
+
 /** Ids are partly unused, and times of neighbours in some disorder, by less than is allowed for. */
 const worlds = fc
   .record({
@@ -58,7 +60,6 @@ test('no context that is meant is left out, and few others are kept', async () =
       const last = contexts.at(-1)?.id ?? 0
       const time = Math.round(BEGAN + (at / 1000) * contexts.length * gapMs)
       const times = new StartTimes(storeOf(partitions, contexts, last + more))
-      const startOf = ({ parts }: StoredContext): number => Object(JSON.parse(parts['base'] ?? '')).startedAt
       for (const range of [{ after: time }, { before: time }, { after: time, before: time + 20 * gapMs }]) {
         const { after = -Infinity, before = Infinity } = range
         const windows = (await times.windows(range)) ?? []

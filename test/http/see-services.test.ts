@@ -236,16 +236,17 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
     expect(all).toContainEqual({ file: 'p/Hidden.flux', ...fault })
   })
 
+  const contextsOfSecret = async (by?: string) => {
+    const services = (await get('services', by)).answer['services'] as { fluxName: string; contexts: object }[]
+    return services.find(({ fluxName }) => fluxName === 'Secret')?.contexts
+  }
+
   test('contexts that were secured when they were started stay so when the service is not any more', async () => {
-    const contexts = async (by?: string) => {
-      const services = (await get('services', by)).answer['services'] as { fluxName: string; contexts: object }[]
-      return services.find(({ fluxName }) => fluxName === 'Secret')?.contexts
-    }
-    const before = await contexts(token)
+    const before = await contextsOfSecret(token)
     expect(before).not.toEqual({})
     await live.reload({ ...SERVICES, 'p/Secret.flux': gate({ triggers: [] }) })
     await start('Secret', {})
-    expect(await contexts()).toEqual({ WAITING_UNTIL: 1 })
-    expect(await contexts(token)).toEqual({ WAITING_UNTIL: 1 + Object(before)['WAITING_UNTIL'] })
+    expect(await contextsOfSecret()).toEqual({ WAITING_UNTIL: 1 })
+    expect(await contextsOfSecret(token)).toEqual({ WAITING_UNTIL: 1 + Object(before)['WAITING_UNTIL'] })
   })
 })

@@ -14,15 +14,16 @@ const turn = () =>
 
 const MESSAGE = { message: 'done' }
 
+const ended = async (run: Run) => {
+  await vi.waitFor(() => expect(run.hasEnded).toBe(true))
+  return run
+}
+
 function open(overrides: Partial<FluxApi> = {}) {
   const { api, calls } = fakeApi(overrides)
   const { log, lines } = memoryLog()
   const runs = new ManyRuns(log)
-  const ended = async (run: Run) => {
-    await vi.waitFor(() => expect(run.hasEnded).toBe(true))
-    return run
-  }
-  return { runs, api, calls, lines, ended, run: (request: ManyRequest) => ended(runs.start(api, request)) }
+  return { runs, api, calls, lines, run: (request: ManyRequest) => ended(runs.start(api, request)) }
 }
 
 test.each([
@@ -91,7 +92,7 @@ test('a list that can not be read ends it, and it says so', async () => {
 })
 
 test('it ends soon when it is stopped, and what was done is counted', async () => {
-  const { runs, api, ended } = open({
+  const { runs, api } = open({
     listPage: async ({ after = 0 }) => {
       await turn()
       const contexts = Array.from({ length: 500 }, (_, index) => contextView(Number(after) + index + 1))
@@ -113,11 +114,11 @@ test('it ends soon when it is stopped, and what was done is counted', async () =
 })
 
 test('so many are under way at once, and of those that have ended the oldest is forgotten', async () => {
-  let release = () => {}
+  let [release] = [() => {}]
   const until = new Promise<void>((resolve) => {
     release = resolve
   })
-  const { runs, api, ended } = open({ terminate: () => until.then(() => MESSAGE) })
+  const { runs, api } = open({ terminate: () => until.then(() => MESSAGE) })
   const first = runs.start(fakeApi().api, TERMINATE)
   await ended(first)
   const others = Array.from({ length: 49 }, () => runs.start(api, TERMINATE))

@@ -43,6 +43,12 @@ const serviceOf = (owner: string, fluxName: string) => ({
   contexts: {},
 })
 
+const answerOf = async (response: Response) => ({
+  status: response.status,
+  location: response.headers.get('location'),
+  text: await response.text(),
+})
+
 function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
   const { api, calls } = fakeApi({
     listServices: () => Promise.resolve({ services: [serviceOf('p', 'Order')], faults: [], loadedAt: 1 }),
@@ -72,11 +78,6 @@ function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
       stream: () => Promise.reject(new Error('not here')),
     },
   )
-  const answerOf = async (response: Response) => ({
-    status: response.status,
-    location: response.headers.get('location'),
-    text: await response.text(),
-  })
   const get = async (path: string) => answerOf(await app.request(path))
   const post = async (path: string, fields: readonly (readonly [string, string])[]) => {
     const page = await app.request('/login')
@@ -90,27 +91,29 @@ function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
   return { get, post, asked, calls, lines }
 }
 
-describe('the list', () => {
-  /** Its calls are noted, and there is always a next page. */
-  const listed = () => {
-    const asked: object[] = []
-    const counted: object[] = []
-    const opened = open({
-      listPage(request) {
-        asked.push(JSON.parse(JSON.stringify(request)))
-        return Promise.resolve({ contexts: [contextView(7)], next: 7 })
-      },
-      countContexts(request) {
-        counted.push(JSON.parse(JSON.stringify(request)))
-        return Promise.resolve({ total: 2, by: 'status', counts: { WAITING: 2 } })
-      },
-    })
-    const next = (text: string) => /href="([^"]*)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&')
-    return { ...opened, asked, counted, next }
-  }
+/** Its calls are noted, and there is always a next page. */
+const listed = () => {
+  const asked: object[] = []
+  const counted: object[] = []
+  const opened = open({
+    listPage(request) {
+      asked.push(JSON.parse(JSON.stringify(request)))
+      return Promise.resolve({ contexts: [contextView(7)], next: 7 })
+    },
+    countContexts(request) {
+      counted.push(JSON.parse(JSON.stringify(request)))
+      return Promise.resolve({ total: 2, by: 'status', counts: { WAITING: 2 } })
+    },
+  })
+  return { ...opened, asked, counted }
+}
 
+/** Address of the next page. */
+const next = (text: string) => /href="([^"]*)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&')
+
+describe('the list', () => {
   test('asks for what its address says, newest first, and leads on with all of it', async () => {
-    const { get, asked, counted, next } = listed()
+    const { get, asked, counted } = listed()
     const { text } = await get(
       '/contexts?tag=a&tag=b&status=FAILED&paused=true&parent=3&key=&done=x&startedAfter=5&view=full',
     )
@@ -125,7 +128,7 @@ describe('the list', () => {
   })
 
   test('oldest first goes on behind the last one, and keeps its order', async () => {
-    const { get, asked, next } = listed()
+    const { get, asked } = listed()
     const { text } = await get('/contexts?order=asc&after=3&before=9')
     expect(asked).toEqual([{ order: 'asc', limit: 50, view: 'summary', after: 3 }])
     expect(next(text)).toBe('/inspector/contexts?order=asc&after=7')

@@ -144,6 +144,24 @@ export function selectionPromises(test: ScenarioTest): void {
       )
     })
 
+    test('has no bound in it, be there more with such times than with the words, or fewer', async ({ store }) => {
+      const all = await fill(store, 300)
+      for (const any of [[['few']], [['all']]])
+        for (const order of ['asc', 'desc'] as const)
+          for (const { endedAt, due } of all.filter(({ indexKeys }) => indexKeys.includes('few'))) {
+            const times = [due, endedAt].filter((time) => time !== null)
+            for (const ranges of times.flatMap((time) => [
+              { ended: { after: time } },
+              { ended: { before: time } },
+              { due: { before: time } },
+            ])) {
+              const expected = matching(all, store.partitions, { any, ...ranges })
+              if (order === 'desc') expected.reverse()
+              expect(await selected(store, { any, ...ranges, order, limit: 1000 })).toEqual(expected)
+            }
+          }
+    })
+
     test('knows when a context is due that is claimed, or was notified', async ({ store, now }) => {
       const start = now()
       const [claimed = 0, notified = 0, later = 0] = await createAll(

@@ -27,8 +27,8 @@ test.each([
   fc.assert(
     fc.property(
       fc.subarray(['all', 'third', 'other'], { maxLength: 1 }),
-      fc.option(fc.record({ before: time }), { nil: undefined, freq: 1 }),
-      fc.option(fc.record({ after: bound, before: bound }), { nil: undefined, freq: 1 }),
+      fc.option(fc.record({ before: time }), { nil: undefined, freq: 2 }),
+      fc.option(fc.record({ after: bound, before: bound }), { nil: undefined, freq: 2 }),
       fc.constantFrom('asc' as const, 'desc' as const),
       fc.integer({ min: 1, max: 40 }),
       fc.nat(5),
