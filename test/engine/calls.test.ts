@@ -243,6 +243,21 @@ test('a call refuses what it does not know, in process as well', async () => {
   expect(await bench.getContext(started)).toMatchObject({ id: started.contextId })
 })
 
+test.each(['listServices', 'getServiceSchema', 'getMachine', 'getContextEvents', 'countContexts'] as const)(
+  '%s takes one object, whose fields have their types',
+  async (name) => {
+    const call = (text: string) => bench[name](JSON.parse(text))
+    await expect(call('5')).rejects.toMatchObject({ failure: { kind: 'malformed' } })
+    if (name === 'listServices') return
+    await expect(call('{"fluxName":7}')).rejects.toMatchObject({
+      failure: {
+        kind: 'malformed',
+        errors: expect.arrayContaining([expect.objectContaining({ pointer: '/fluxName' })]),
+      },
+    })
+  },
+)
+
 test('a call with a large input lets others be served before it goes on', async () => {
   const input = { anything: Array.from({ length: 10_000 }, () => ({})) }
   for (const [given, order] of [

@@ -68,3 +68,25 @@ test('those of services that are not loaded are told as well, and none are older
   expect(asked).toBe(each)
   expect(await failed(4000)).toEqual([200_000])
 })
+
+test('secured ones of a name that several services have are of each, and ended ones are counted, too', async () => {
+  const twins = await openBench({
+    'p/Twin.flux': waiting({ secured: true }),
+    'q/Twin.flux': waiting({ secured: true }),
+    'p/Lone.flux': waiting({ secured: true }),
+  })
+  for (const owner of ['p', 'p', 'q']) await twins.run('Twin', {}, { package: owner })
+  const [ended] = [await twins.run('Lone'), await twins.run('Lone')]
+  await twins.sendEvent({ contextId: ended, event: 'end' })
+  const counts = await twins.engine.countContexts()
+  const shown = counts
+    .filter(({ count, service }) => count > 0 || service === null)
+    .map(({ service, status, count }) => [service?.fluxName, status, count])
+  expect(shown).toEqual([
+    ['Lone', 'WAITING', 1],
+    ['Lone', 'COMPLETED', 1],
+    ['Twin', 'WAITING', 2],
+    ['Twin', 'WAITING', 1],
+  ])
+  await twins.close()
+})

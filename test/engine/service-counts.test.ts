@@ -142,6 +142,63 @@ test('a count that failed is not remembered', async () => {
   await bench.close()
 })
 
+test('services that were loaded since are counted, however many contexts there are', async () => {
+  const [one, other] = [
+    await openBench({ 'p/Open.flux': waiting() }),
+    await openBench({ 'p/Open.flux': waiting(), 'p/More.flux': waiting() }),
+  ]
+  let { catalog } = one.parts
+  const { store, now } = countedStore(1_000_000)
+  const counts = new ServiceCounts({
+    store,
+    catalog: { all: () => catalog.all(), findAnywhere: (name) => catalog.findAnywhere(name) },
+    log: NO_LOG,
+    now,
+  })
+  await counts.get({ all: true })
+  catalog = other.parts.catalog
+  const contextsOf = await counts.get({ all: true })
+  expect(catalog.all().map((flux) => contextsOf(flux))).toEqual([{ WAITING: 1_000_000 }, { WAITING: 1_000_000 }])
+  await one.close()
+  await other.close()
+})
+
+test('who asks while a count runs that fails gets the next one', async () => {
+  const bench = await openBench({ 'p/Open.flux': waiting() })
+  let asked = 0
+  const store = emptyStore({
+    count: async () => {
+      asked += 1
+      if (asked === 1) throw new Error('away')
+      return 0
+    },
+  })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, log: NO_LOG, now: () => 0 })
+  const [first, second] = [counts.get({ all: true }), counts.get({ all: true })]
+  await expect(first).rejects.toThrow('away')
+  await expect(second).resolves.toBeTypeOf('function')
+  await bench.close()
+})
+
+test('of secured contexts of one name, only so many are read', async () => {
+  const bench = await openBench(FILES)
+  let read = 0
+  const store = emptyStore({
+    count: () => Promise.resolve(1),
+    select({ after = 0, limit }) {
+      const contexts = Array.from({ length: limit }, (_, index) => damagedAt(after + index + 1))
+      read += limit
+      // It never ends.
+      return Promise.resolve({ contexts, rest: read > 200_000 ? null : after + limit })
+    },
+  })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, log: NO_LOG, now: () => 0 })
+  await counts.get({ all: true })
+  // Two services have the name.
+  expect(read).toBe(20_000)
+  await bench.close()
+})
+
 test('a damaged context is left out, and hides nothing', async () => {
   const bench = await openBench(FILES)
   const { catalog } = bench.parts

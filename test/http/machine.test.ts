@@ -66,7 +66,12 @@ describe.each([
             waiting: true,
             action: {
               type: 'map',
-              lines: [{ type: 'set', expression: '$request.headers["authorization"]', evaluate: true, to: ['auth'] }],
+              lines: ['auth', '$response'].map((name) => ({
+                type: 'set',
+                expression: '$request.headers["authorization"]',
+                evaluate: true,
+                to: name === 'auth' ? [name] : [name, 'body'],
+              })),
             },
             transitions: [{ event: 'go', to: 'wait' }],
           },

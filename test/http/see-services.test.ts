@@ -216,6 +216,7 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
       'p/Waiter.flux': { states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'nowhere' }] }] },
       'p/Secret.flux': { secured: true, states: [{ name: 'end', transitions: [{ to: 'nowhere' }] }] },
       'p/New.flux': { states: [{ name: 'end', transitions: [{ to: 'nowhere' }] }] },
+      'p/Hidden.flux': { secured: true, states: [{ name: 'end', transitions: [{ to: 'nowhere' }] }] },
     })
     const { services, faults, loadedAt } = (await get('services')).answer
     expect(services).toEqual(first['services'])
@@ -232,5 +233,20 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
     expect(loadedAt).toBeGreaterThan(Number(first['loadedAt']))
     const all = (await get('services', token)).answer['faults']
     expect(all).toContainEqual({ file: 'p/Secret.flux', ...fault })
+    expect(all).toContainEqual({ file: 'p/Hidden.flux', ...fault })
+  })
+
+  const contextsOfSecret = async (by?: string) => {
+    const services = (await get('services', by)).answer['services'] as { fluxName: string; contexts: object }[]
+    return services.find(({ fluxName }) => fluxName === 'Secret')?.contexts
+  }
+
+  test('contexts that were secured when they were started stay so when the service is not any more', async () => {
+    const before = await contextsOfSecret(token)
+    expect(before).not.toEqual({})
+    await live.reload({ ...SERVICES, 'p/Secret.flux': gate({ triggers: [] }) })
+    await start('Secret', {})
+    expect(await contextsOfSecret()).toEqual({ WAITING_UNTIL: 1 })
+    expect(await contextsOfSecret(token)).toEqual({ WAITING_UNTIL: 1 + Object(before)['WAITING_UNTIL'] })
   })
 })

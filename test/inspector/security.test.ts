@@ -304,9 +304,15 @@ describe('where every call needs a token', () => {
       expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
       expect(text).toContain('action="/inspector/login"')
       expect(text).not.toMatch(/Waiter|shut/)
+      // Nothing has gone wrong yet.
+      expect(text).not.toContain('role="alert"')
     }
-    for (const [path, fields] of posts(id))
-      expect((await new Client(live.url).post(path, fields, { from: '/inspector' })).response.status).toBe(401)
+    for (const [path, fields] of posts(id)) {
+      const { response, text } = await new Client(live.url).post(path, fields, { from: '/inspector' })
+      expect(response.status).toBe(401)
+      // What is sent is not got by its address.
+      expect(text).toContain('name="next" value="/inspector"')
+    }
   })
 
   test('the cookie holds a session and no token, is not for scripts, nor for other sites', async () => {

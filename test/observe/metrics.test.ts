@@ -212,6 +212,10 @@ describe('the metrics', () => {
     try {
       const token = await live.token('scraper', 'read')
       expect(await get(live)).toMatch(/^HTTP\/1.1 200 [^]*actorflux_build_info/)
+      expect(await get(live)).toMatch(/\r\ncache-control: no-store\r\n/i)
+      // A page that a browser shows may lead its name to this machine.
+      const elsewhere = 'GET /metrics HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n'
+      expect(await raw(live.url, elsewhere)).toMatch(/^HTTP\/1.1 421 /)
       for (const header of ['X-Forwarded-For: 127.0.0.1', 'Forwarded: for=127.0.0.1', 'X-Forwarded-For:']) {
         expect(await get(live, header), header).toMatch(/^HTTP\/1.1 401 /)
         await vi.waitFor(

@@ -1,6 +1,6 @@
 // Traces: what a client names in `traceparent` reaches functions and the requests of services; with an SDK, there are
 // spans from the request to the step. Both over a socket; the receiver is a server of the test.
-import { context, trace } from '@opentelemetry/api'
+import { context, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import {
   BasicTracerProvider,
@@ -200,5 +200,58 @@ describe('with an SDK', () => {
     expect(step?.links.map(({ context: { traceId, spanId } }) => [traceId, spanId])).toEqual([
       [TRACE, request?.spanContext().spanId],
     ])
+  })
+
+  const opened = () => {
+    exporter.reset()
+    const traces = openTraces()
+    if (traces === null) throw new Error('an SDK is loaded')
+    return traces
+  }
+  const other = GIVEN.replace('4bf9', 'aaaa').replace(/01$/, '00')
+
+  test('a turn of several senders is in the trace of the first, and linked to the others', () => {
+    const turn = opened().turn(7, [GIVEN, other])
+    turn.commit()(false)
+    turn.end()
+    const [span] = named('turn')
+    expect(span?.spanContext().traceId).toBe(TRACE)
+    expect(span?.attributes).toEqual({ 'actorflux.context_id': 7 })
+    expect(span?.links.map(({ context: { traceId, traceFlags } }) => [traceId, traceFlags])).toEqual([
+      [TRACE.replace('4bf9', 'aaaa'), 0],
+    ])
+    expect(named('commit').map(({ status }) => status.code)).toEqual([SpanStatusCode.ERROR])
+  })
+
+  test('a commit that was done is no error', () => {
+    opened().turn(null, []).commit()(true)
+    expect(named('commit').map(({ status }) => status.code)).toEqual([SpanStatusCode.UNSET])
+  })
+
+  test.each([
+    ['/a/{b}', 499, 'request GET /a/{b}', SpanStatusCode.UNSET],
+    ['/a/{b}', 500, 'request GET /a/{b}', SpanStatusCode.ERROR],
+    [null, 404, 'request GET', SpanStatusCode.UNSET],
+  ])('a request of the route %s that ends with %d', (route, status, name, code) => {
+    opened().request('GET', undefined).end(route, status)
+    const [span] = named('request')
+    expect([span?.name, span?.status.code, span?.attributes['http.response.status_code']]).toEqual([name, code, status])
+    expect(span?.attributes['http.route']).toBe(route ?? undefined)
+  })
+
+  test('a step that goes on at once has no link, and its error has a type', () => {
+    const step = { contextId: 7, service: 'p/F', state: 's', attempt: 2 }
+    const traces = opened()
+    traces.step({ ...step, parent: GIVEN, sender: other }).end('TimeoutError')
+    traces.step({ ...step, parent: undefined, sender: other }).end(null)
+    const [failed, later] = named('step p/F')
+    expect([failed?.links, failed?.status.code, failed?.attributes['error.type']]).toEqual([
+      [],
+      SpanStatusCode.ERROR,
+      'TimeoutError',
+    ])
+    expect([later?.links.length, later?.status.code]).toEqual([1, SpanStatusCode.UNSET])
+    // What is passed on says whether the trace is recorded, in two digits.
+    expect(traces.request('GET', GIVEN).traceparent).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`))
   })
 })

@@ -100,10 +100,8 @@ export function selectionPromises(test: ScenarioTest): void {
 
     test('is the same as a look at each context gives, and so is a count', async ({ store }) => {
       const all = await fill(store, 300)
-      const id = fc.option(
-        fc.nat(all.length - 1).map((index) => all[index]?.id ?? 0),
-        { nil: undefined },
-      )
+      const id = fc.nat(all.length - 1).map((index) => all[index]?.id ?? 0)
+      const maybeId = fc.option(id, { nil: undefined })
       const words = fc.subarray(['one', 'even', 'middle', 'few', 'all'], { maxLength: 3 })
       await fc.assert(
         fc.asyncProperty(
@@ -118,20 +116,24 @@ export function selectionPromises(test: ScenarioTest): void {
             without: fc.subarray(['few', 'middle', 'nobody']),
             after: id,
             before: id,
-            due: fc.option(fc.record({ before: time }), { nil: undefined }),
-            ended: fc.option(fc.record({ after: bound, before: bound }), { nil: undefined }),
-            windows: fc.option(
-              fc.array(fc.record({ after: id, before: id }), {
-                minLength: store.partitions,
-                maxLength: store.partitions,
-              }),
-              { nil: undefined },
-            ),
+            due: fc.record({ before: time }),
+            ended: fc.record({ after: bound, before: bound }),
+            windows: fc.array(fc.record({ after: maybeId, before: maybeId }), {
+              minLength: store.partitions,
+              maxLength: store.partitions,
+            }),
           }),
+          // Few at once: nothing passes all of them.
+          fc.subarray(['after', 'before', 'due', 'ended', 'windows'] as const, { maxLength: 2 }),
           fc.constantFrom('asc' as const, 'desc' as const),
           fc.constantFrom(1, 9, 1000),
           fc.constantFrom(0, 0, 3, 60),
-          async (selection, order, limit, skip) => {
+          async ({ any, without, ...ranges }, asked, order, limit, skip) => {
+            const selection: Selection = {
+              any,
+              without,
+              ...Object.fromEntries(asked.map((name) => [name, ranges[name]])),
+            }
             const expected = matching(all, store.partitions, selection)
             expect(await store.count(selection)).toBe(expected.length)
             if (order === 'desc') expected.reverse()
@@ -140,6 +142,24 @@ export function selectionPromises(test: ScenarioTest): void {
         ),
         { numRuns: 150 },
       )
+    })
+
+    test('has no bound in it, be there more with such times than with the words, or fewer', async ({ store }) => {
+      const all = await fill(store, 300)
+      for (const any of [[['few']], [['all']]])
+        for (const order of ['asc', 'desc'] as const)
+          for (const { endedAt, due } of all.filter(({ indexKeys }) => indexKeys.includes('few'))) {
+            const times = [due, endedAt].filter((time) => time !== null)
+            for (const ranges of times.flatMap((time) => [
+              { ended: { after: time } },
+              { ended: { before: time } },
+              { due: { before: time } },
+            ])) {
+              const expected = matching(all, store.partitions, { any, ...ranges })
+              if (order === 'desc') expected.reverse()
+              expect(await selected(store, { any, ...ranges, order, limit: 1000 })).toEqual(expected)
+            }
+          }
     })
 
     test('knows when a context is due that is claimed, or was notified', async ({ store, now }) => {

@@ -45,12 +45,13 @@ function reasonOf(
   states: readonly CompiledState[],
   takers: readonly CompiledState[],
   flux: CompiledFlux,
-  { record, state, taking }: Standing,
+  { record, state }: Standing,
 ): string {
   if (states.length === 0) return `starts '${flux.fluxName}', and is taken in no state`
   if (takers.length === 0) return `is set by the action of ${listed(states)}, and is not taken from outside`
   if (flux.isNewer) return `is taken in ${listed(takers)}, by a server of the later version that wrote the definition`
-  const isHere = taking === null && takers.includes(state)
+  // Where it is taken now, it is none of the others.
+  const isHere = takers.includes(state)
   const why = isHere ? (record.position.phase === 'delayed' ? DELAYED : ACTING) : ''
   const kept = flux.early.has(event) ? ', and is kept for it if it comes earlier' : ''
   return `is taken in ${listed(takers)}${why}${kept}`

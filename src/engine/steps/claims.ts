@@ -13,7 +13,7 @@ import { ClaimedContexts } from './claimed-contexts.ts'
 import { ClaimSource, type ClaimSourceParts } from './claim-source.ts'
 import type { ReadyHints } from './ready-hints.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
-import { Turnstile } from './turnstile.ts'
+import { Turnstile } from '../../model/turnstile.ts'
 
 /**
  * Maximum number of concurrent takeovers of steps of dead servers, each until the step has begun. If one of them kills

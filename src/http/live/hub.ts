@@ -1,6 +1,7 @@
 // http: the streams of moves of this server. All of them share one reader of the feed; what is written to readers who ask
 // for the same is made once.
 import type { CommittedMove } from '../../model/committed-move.ts'
+import { Turnstile } from '../../model/turnstile.ts'
 import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/move-feed.ts'
@@ -63,8 +64,7 @@ export class MoveHub {
   #ticks = 0
   /** When the streams were last given something: epoch milliseconds. */
   #gaveAt = 0
-  #catchingUp = 0
-  readonly #waiting: (() => void)[] = []
+  readonly #catchingUp = new Turnstile(MAX_CATCHING_UP)
   /** Why there are no streams any more; null: there may be. */
   #ended: string | null = null
 
@@ -185,7 +185,7 @@ export class MoveHub {
   }
 
   async #readInTurn(reader: Reader): Promise<boolean> {
-    await this.#takePlaceInLine()
+    await this.#catchingUp.enter()
     try {
       return reader.stream.isOver || (await this.#readOn(reader))
     } catch {
@@ -194,17 +194,8 @@ export class MoveHub {
       this.close(reader.stream)
       return true
     } finally {
-      this.#catchingUp -= 1
-      this.#waiting.shift()?.()
+      this.#catchingUp.leave()
     }
-  }
-
-  async #takePlaceInLine(): Promise<void> {
-    if (this.#catchingUp >= MAX_CATCHING_UP)
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve)
-      })
-    this.#catchingUp += 1
   }
 
   /** Reads a page; resolves with whether the stream is live now. */

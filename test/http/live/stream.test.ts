@@ -399,6 +399,30 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
   })
 
   if (store === 'redis')
+    test('tells of a gap where the feed has begun anew since, though it still has what came before', async () => {
+      const settings = env()
+      const client = new Redis(redis.url)
+      const live = await openLive(settings, SERVICES)
+      const stream = await openStream(live.url)
+      await stream.until(isMove(await start(live, 'Door')))
+      stream.close()
+      await live.close()
+      // As if nobody had read for an hour: nothing was told meanwhile.
+      expect(await client.del(`{af:${settings.ACTORFLUX_NAMESPACE}:moves}:on`)).toBe(1)
+      client.disconnect()
+      const later = await openLive(settings, SERVICES)
+      try {
+        const again = await openStream(later.url, '', { 'last-event-id': stream.lastEventId() })
+        const id = await start(later, 'Door')
+        await again.until(isMove(id))
+        expect(again.events[0]).toMatchObject({ event: 'gap', data: { from: stream.lastEventId() } })
+        again.close()
+      } finally {
+        await later.close()
+      }
+    })
+
+  if (store === 'redis')
     test('has no keys and no connection until somebody reads', async () => {
       const settings = env()
       const live = await openLive(settings, SERVICES)

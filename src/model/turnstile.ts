@@ -1,4 +1,4 @@
-// engine: a counting semaphore. Waiting callers are admitted in order.
+// model: a counting semaphore. Waiting callers are admitted in order.
 export class Turnstile {
   #free: number
   readonly #waiting: (() => void)[] = []
