@@ -141,8 +141,8 @@ describe('the list', () => {
   test.each([
     ['17', '/inspector/contexts/17'],
     [' Order ', '/inspector/contexts?fluxName=Order'],
-    ['known', '/inspector/contexts?key=known'],
-    ['a&b', '/inspector/contexts?tag=a%26b'],
+    ['known', '/inspector/contexts?key=known&status=all'],
+    ['a&b', '/inspector/contexts?tag=a%26b&status=all'],
   ])('finds %s', async (text, location) => {
     const { get } = open({
       listPage: ({ key }) => Promise.resolve({ contexts: key === 'known' ? [contextView(1)] : [], next: null }),
