@@ -91,6 +91,8 @@ export interface Settings {
    */
   readonly watchdog: number
   readonly watchdogKill: number
+  /** Milliseconds for which a server that was told to stop serves on, not ready. */
+  readonly drainDelay: number
   /** Whether `Http.request` may reach addresses that aren't public. */
   readonly allowPrivate: boolean
   /** Whether the server starts without the services that have faults. */

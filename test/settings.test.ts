@@ -56,6 +56,7 @@ test('have defaults', () => {
     maxResult: 1_048_576,
     watchdog: 5_000,
     watchdogKill: 30_000,
+    drainDelay: 0,
   })
 })
 

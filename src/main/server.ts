@@ -30,7 +30,10 @@ export interface Server {
   readonly loaded: LoadedServices
   /** Loads the services again. A service with a fault stays as it was. */
   reload(): Promise<LoadedServices>
-  /** Answers the requests under way, for at most `grace` milliseconds, then releases everything. */
+  /**
+   * Serves on for `ACTORFLUX_DRAIN_DELAY`, not ready; then answers the requests under way, for at most `grace` milliseconds,
+   * and releases everything.
+   */
   close(options: { grace: number }): Promise<void>
 }
 
@@ -181,6 +184,8 @@ async function close(
 ): Promise<void> {
   parts.unready = 'the server is stopping'
   parts.stopping.abort()
+  const { drainDelay } = parts.settings
+  if (drainDelay > 0) await new Promise<void>((resolve) => void systemClock.after(drainDelay, resolve))
   tokens.close()
   health.close()
   engine.endWaits()

@@ -231,6 +231,12 @@ export const schema = z.object({
     'who may read /metrics: guarded: programs on this machine, and tokens with the role read; open: anybody',
     z.enum(METRICS, { error: `must be one of ${METRICS.join(', ')}` }),
   ),
+  drainDelay: setting(
+    'ACTORFLUX_DRAIN_DELAY',
+    '0',
+    'how long a server that was told to stop still serves, with /readyz 503, so that load balancers leave it first',
+    durationOrNever,
+  ),
   accessLog: setting('ACTORFLUX_ACCESS_LOG', 'false', 'true: each request is logged', trueOrFalse),
 })
 

@@ -27,7 +27,7 @@ const quantity = (units: { readonly [unit: string]: number }, error: string, lea
 const TIMES = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Milliseconds. */
 export const duration = quantity(TIMES, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
-/** Milliseconds; 0 means never. */
+/** Milliseconds; 0 means never, or none. */
 export const durationOrNever = quantity(
   { ...TIMES, '': 0 },
   'must be a duration such as 1500ms, 30s, 5m or 12h, or 0',

@@ -96,6 +96,23 @@ describe('SIGTERM', () => {
     expect(await next.context(contextId)).toMatchObject({ status: 'WAITING', currentState: 'first' })
   })
 
+  test('with a drain delay: not ready at once, serves on, then ends with 0', async () => {
+    const server = await startServer({ ...options, env: { ACTORFLUX_DRAIN_DELAY: '2s' } })
+    const client = new Client(server)
+    const stream = await fetch(`${server.url}/flux-api/stream`)
+    const ended = server.kill('SIGTERM')
+    const at = Date.now()
+    await vi.waitFor(async () => expect((await fetch(`${server.url}/readyz`)).status).toBe(503), { interval: 20 })
+    // Readers of streams go to another server at once.
+    expect(await stream.text()).toContain('event: bye')
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+    const id = await client.start('Waiter')
+    expect(await client.event('go', id)).toMatchObject({ transitions: [{ contextId: id, state: 'second' }] })
+    expect(Date.now() - at).toBeLessThan(2000)
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+    expect(Date.now() - at).toBeGreaterThanOrEqual(2000)
+  })
+
   test('lets a step under way finish', async () => {
     const server = await startServer(options)
     const [file, gate] = [join(place.folder, 'steps'), join(place.folder, 'gate')]
