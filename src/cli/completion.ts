@@ -93,7 +93,9 @@ function bashScript(shell: 'bash' | 'zsh'): string {
     '  case "$1" in',
     ...[...following()]
       .filter(([before]) => before !== '' && !before.includes(' '))
-      .map(([before, words]) => `    '${before}') echo '${words.filter((word) => word.startsWith('--')).join(' ')}' ;;`),
+      .map(
+        ([before, words]) => `    '${before}') echo '${words.filter((word) => word.startsWith('--')).join(' ')}' ;;`,
+      ),
     '  esac',
     '}',
     'complete -o default -F _actorflux actorflux',

@@ -17,7 +17,10 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
     summary: 'make, list and revoke the tokens of service users',
     load: async () => (await import('./token.ts')).token,
   },
-  webhook: { summary: 'list webhooks and their deliveries, replay them, and try them', load: async () => (await import('./webhook.ts')).webhook },
+  webhook: {
+    summary: 'list webhooks and their deliveries, replay them, and try them',
+    load: async () => (await import('./webhook.ts')).webhook,
+  },
   contexts: { summary: 'list contexts', load: async () => (await remote()).single('contexts') },
   context: {
     summary: 'show, wait for, retry, pause, resume, terminate and tag contexts, also many at once',

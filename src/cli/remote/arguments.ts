@@ -68,6 +68,10 @@ export function readGiven(args: readonly string[], specs: OptionSpecs): Given {
   }
 }
 
+/** The shape without these fields. */
+export const without = (shape: FieldShape, ...names: readonly string[]): FieldShape =>
+  Object.fromEntries(Object.entries(shape).filter(([name]) => !names.includes(name)))
+
 /** The text of an option that may be given once. */
 export function textOf(values: Values, name: string): string | undefined {
   const value = values[name]
@@ -97,7 +101,10 @@ function typed(value: unknown, kind: unknown): unknown {
  * The request, as the server would check it, so that a mistake is told before anything is sent.
  * @throws UsageError that names the option
  */
-export function checked<R extends z.ZodType>(call: Call<R>, fields: { readonly [field: string]: unknown }): z.output<R> {
+export function checked<R extends z.ZodType>(
+  call: Call<R>,
+  fields: { readonly [field: string]: unknown },
+): z.output<R> {
   try {
     return check(call, fields)
   } catch (error) {

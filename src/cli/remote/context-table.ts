@@ -59,8 +59,14 @@ export function contextLines(context: ContextView, { style, table }: Remote): st
   ]
   const width = Math.max(...facts.map(([name]) => name.length))
   return [
-    ...facts.flatMap(([name, text]) => (text === null ? [] : [`${name.padEnd(width)}  ${name === 'status' ? text : plain(text)}`])),
-    ...(error?.stack ? String(error.stack).split('\n').map((line) => `${' '.repeat(width + 2)}${plain(line)}`) : []),
+    ...facts.flatMap(([name, text]) =>
+      text === null ? [] : [`${name.padEnd(width)}  ${name === 'status' ? text : plain(text)}`],
+    ),
+    ...(error?.stack
+      ? String(error.stack)
+          .split('\n')
+          .map((line) => `${' '.repeat(width + 2)}${plain(line)}`)
+      : []),
     ...dataLines('input', context.input),
     ...dataLines('output', context.output),
     '',
@@ -75,7 +81,14 @@ export function contextLines(context: ContextView, { style, table }: Remote): st
   ]
 }
 
-function stepText({ className, methodName, kind, attempt, maxAttempts, nextAttemptAt }: NonNullable<ContextView['step']>): string {
+function stepText({
+  className,
+  methodName,
+  kind,
+  attempt,
+  maxAttempts,
+  nextAttemptAt,
+}: NonNullable<ContextView['step']>): string {
   const what = className === null ? kind : [className, methodName].filter((name) => name !== null).join('.')
   const next = nextAttemptAt === null ? '' : `, again at ${timeText(nextAttemptAt)}`
   return `${what}, attempt ${attempt} of ${maxAttempts}${next}`
@@ -83,5 +96,11 @@ function stepText({ className, methodName, kind, attempt, maxAttempts, nextAttem
 
 function dataLines(name: string, { gloopProperties }: ContextView['input']): string[] {
   if (gloopProperties.length === 0) return []
-  return ['', name, ...gloopProperties.map((property) => `  ${plain(property.name)}: ${plain(JSON.stringify(property.value) ?? 'null')}`)]
+  return [
+    '',
+    name,
+    ...gloopProperties.map(
+      (property) => `  ${plain(property.name)}: ${plain(JSON.stringify(property.value) ?? 'null')}`,
+    ),
+  ]
 }

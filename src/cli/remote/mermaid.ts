@@ -11,7 +11,9 @@ export function mermaidOf(definition: JsonObject): string {
     'stateDiagram-v2',
     ...states.map(({ name, title }) => `  state "${escaped(title)}" as ${idOf(name)}`),
     ...(start === null ? [] : [`  [*] --> ${idOf(start)}`]),
-    ...edges.map(({ from, to, label }) => `  ${idOf(from)} --> ${idOf(to)}${label === '' ? '' : `: ${escaped(label)}`}`),
+    ...edges.map(
+      ({ from, to, label }) => `  ${idOf(from)} --> ${idOf(to)}${label === '' ? '' : `: ${escaped(label)}`}`,
+    ),
     ...states.filter(({ isEnd }) => isEnd).map(({ name }) => `  ${idOf(name)} --> [*]`),
   ].join('\n')
 }

@@ -104,7 +104,7 @@ function told(error: unknown, url: string): unknown {
   if (error instanceof Problem) return new Error(problemText(error))
   if (error instanceof TypeError && error.message === 'fetch failed') {
     const { cause } = error
-    const reason = cause instanceof Error ? (('code' in cause && String(cause.code)) || cause.message) : ''
+    const reason = cause instanceof Error ? ('code' in cause && String(cause.code)) || cause.message : ''
     return new Error(plain(`${url} can't be reached${reason === '' ? '' : `: ${reason}`}`))
   }
   return error instanceof Error ? new Error(plain(error.message), { cause: error }) : error
@@ -125,7 +125,16 @@ export function helpOf(command: RemoteCommand): string {
     form.length > width ? `  ${form}\n  ${' '.repeat(width)}  ${help}` : `  ${form.padEnd(width)}  ${help}`,
   )
   const sentence = `${command.summary.charAt(0).toUpperCase()}${command.summary.slice(1)}.`
-  return [`Usage: actorflux ${command.usage} [options]`, '', sentence, '', ...lines, '', ...(command.notes ?? []), ...NOTES].join('\n')
+  return [
+    `Usage: actorflux ${command.usage} [options]`,
+    '',
+    sentence,
+    '',
+    ...lines,
+    '',
+    ...(command.notes ?? []),
+    ...NOTES,
+  ].join('\n')
 }
 
 /** Commands that share their first word: `context show`, `context wait`. */

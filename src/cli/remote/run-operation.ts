@@ -63,7 +63,8 @@ async function followed(operationId: string, { client, world, isJson }: Remote):
     for (let before = -1; ; await sleep(LOOK_MS)) {
       const operation = await client.getOperation({ operationId })
       if (operation.status !== 'running') return operation
-      if (signal.aborted) throw new Error(`the operation ${operationId} goes on: actorflux operation stop ${operationId}`)
+      if (signal.aborted)
+        throw new Error(`the operation ${operationId} goes on: actorflux operation stop ${operationId}`)
       if (bar !== null && !begun) bar.start(operation.matched, operation.done)
       begun = true
       bar?.update(operation.done)

@@ -87,4 +87,9 @@ function cut(text: string, width: number): string {
 
 /** Epoch milliseconds as people read them, in UTC; a dash where there is none. */
 export const timeText = (time: number | null | undefined): string =>
-  time === null || time === undefined ? '–' : new Date(time).toISOString().replace('T', ' ').replace(/\.\d+Z$/, 'Z')
+  time === null || time === undefined
+    ? '–'
+    : new Date(time)
+        .toISOString()
+        .replace('T', ' ')
+        .replace(/\.\d+Z$/, 'Z')

@@ -17,6 +17,9 @@ export function svgFileOf(drawing: Drawing, label: string): string {
 function styleOfDrawings(): string {
   const sheet = readFileSync(new URL('../assets/style.css', import.meta.url), 'utf8')
   const part = (from: string, to: string) => sheet.slice(sheet.indexOf(from), sheet.indexOf(to))
-  const rules = part('.diagram {', '@media (max-width: 800px)').replace(/^\.diagram \{.*$/m, '.diagram { font: 12px var(--sans) }')
+  const rules = part('.diagram {', '@media (max-width: 800px)').replace(
+    /^\.diagram \{.*$/m,
+    '.diagram { font: 12px var(--sans) }',
+  )
   return part(':root {', '* { box-sizing') + rules
 }

@@ -13,9 +13,9 @@ import {
   listOption,
   optionsFor,
   textOption,
+  without,
   wordIn,
   type Given,
-  type Values,
 } from '../arguments.ts'
 import { contextLines } from '../context-table.ts'
 import { problemText, type Remote, type RemoteCommand } from '../remote.ts'
@@ -27,7 +27,10 @@ export const show: RemoteCommand = {
   options: { snapshot: flagOption('with its snapshot, as XState keeps it') },
   run: ({ words, values }, remote) =>
     eachOf(words, remote, async (contextId) => {
-      const context = await remote.client.getContext({ contextId, ...(values['snapshot'] === true && { snapshot: true }) })
+      const context = await remote.client.getContext({
+        contextId,
+        ...(values['snapshot'] === true && { snapshot: true }),
+      })
       remote.answer(context, () => contextLines(context, remote))
     }),
 }
@@ -43,16 +46,14 @@ export const wait: RemoteCommand = {
   },
   async run({ words, values }, remote) {
     const contextId = idOf(wordIn(words, 'id'))
-    const { status, state, tag, timeout } = WAIT_FOR.query
-    const fields = { ...fieldsIn({ status, tag, timeout }, values), ...statesIn(values, state) }
+    // Names of states may have commas.
+    const state = Array.isArray(values['state']) && { state: values['state'].map(String) }
+    const fields = { ...fieldsIn(without(WAIT_FOR.query, 'contextId', 'key', 'fluxName', 'state'), values), ...state }
     const context = await remote.client.waitFor(checked(WAIT_FOR, { contextId, ...fields }))
     remote.answer(context, () => contextLines(context, remote))
     return EXIT.fine
   },
 }
-
-/** Names of states may have commas. */
-const statesIn = ({ state }: Values, _type: unknown) => (Array.isArray(state) ? { state: state.map(String) } : {})
 
 /** Does it for each id, in order; tells of each that was refused, and goes on. */
 async function eachOf(
@@ -116,8 +117,10 @@ export const terminate = changing('terminate', 'end contexts, or all that match'
 export const retry = changing('retry', 'let failed or terminated contexts go on', (client, request) =>
   client.retry(request),
 )
-export const pause = changing('pause', 'let contexts start no step and take no event until they are resumed', (client, request) =>
-  client.pause(request),
+export const pause = changing(
+  'pause',
+  'let contexts start no step and take no event until they are resumed',
+  (client, request) => client.pause(request),
 )
 export const resume = changing('resume', 'let paused contexts go on', (client, request) => client.resume(request))
 

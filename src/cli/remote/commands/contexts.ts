@@ -1,7 +1,7 @@
 // cli/remote: `actorflux contexts`: lists contexts.
 import { LIST_CONTEXTS } from '../../../api/list-contexts.ts'
 import { EXIT, UsageError } from '../../command.ts'
-import { checked, fieldsIn, noWords, optionsFor, textOf, textOption } from '../arguments.ts'
+import { checked, fieldsIn, noWords, optionsFor, textOf, textOption, without } from '../arguments.ts'
 import { CONTEXT_HEADS, contextRow } from '../context-table.ts'
 import type { RemoteCommand } from '../remote.ts'
 
@@ -10,7 +10,7 @@ const DEFAULT_LIMIT = 30
 /** Contexts that are asked for at once. */
 const PAGE = 1000
 
-const { limit: _limit, page: _page, ...filters } = LIST_CONTEXTS.query
+const filters = without(LIST_CONTEXTS.query, 'limit', 'page')
 
 export const contexts: RemoteCommand = {
   usage: 'contexts [filters]',

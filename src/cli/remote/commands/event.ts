@@ -52,8 +52,10 @@ function answerLines({ message, transitions, executions, ignored }: Sent, { tabl
     ...ignored.map(({ contextId, fluxName, reason }) => ['ignored', contextId ?? fluxName, reason] as const),
   ]
   if (rows.length === 0) return [message]
-  return [...table(
-    ['OUTCOME', 'CONTEXT', 'STATE'],
-    rows.map((row) => row.map((text) => ({ text: String(text ?? '') }))),
-  )]
+  return [
+    ...table(
+      ['OUTCOME', 'CONTEXT', 'STATE'],
+      rows.map((row) => row.map((text) => ({ text: String(text ?? '') }))),
+    ),
+  ]
 }

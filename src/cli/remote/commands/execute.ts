@@ -29,7 +29,9 @@ export const execute: RemoteCommand = {
 }
 
 const given = (values: Values) => {
-  const [key, startState, idempotencyKey] = ['key', 'start-state', 'idempotency-key'].map((name) => textOf(values, name))
+  const [key, startState, idempotencyKey] = ['key', 'start-state', 'idempotency-key'].map((name) =>
+    textOf(values, name),
+  )
   return {
     ...tagsIn(values),
     ...(key !== undefined && { key }),

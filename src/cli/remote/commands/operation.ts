@@ -25,8 +25,7 @@ export const listOperations: RemoteCommand = {
     noWords(words)
     const operations = await client.listOperations()
     if (isJson) for (const operation of operations) answer(operation, () => [])
-    else
-      answer(operations, () => (operations.length === 0 ? ['No operation.'] : table(HEADS, operations.map(rowOf))))
+    else answer(operations, () => (operations.length === 0 ? ['No operation.'] : table(HEADS, operations.map(rowOf))))
     return EXIT.fine
   },
 }

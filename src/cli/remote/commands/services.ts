@@ -34,7 +34,9 @@ export const services: RemoteCommand = {
               { text: countsText(service.contexts) },
             ]),
           )),
-      ...listed.faults.map(({ file, pointer, reason, severity }) => plain(`${file}#${pointer}: ${severity}: ${reason}`)),
+      ...listed.faults.map(({ file, pointer, reason, severity }) =>
+        plain(`${file}#${pointer}: ${severity}: ${reason}`),
+      ),
     ])
     return EXIT.fine
   },
@@ -61,13 +63,15 @@ async function serviceNamed(name: string, { client }: Remote): Promise<Service> 
   const found = all.filter((service) => [service.fluxName, `${service.package}/${service.fluxName}`].includes(name))
   const [service, ...others] = found
   if (service === undefined) throw new Error(`there is no service ${name}`)
-  if (others.length > 0) throw new Error(`several packages have ${name}: ${found.map((each) => each.package).join(', ')}`)
+  if (others.length > 0)
+    throw new Error(`several packages have ${name}: ${found.map((each) => each.package).join(', ')}`)
   return service
 }
 
 function serviceLines(service: Service, { table, style }: Remote): string[] {
   const { input, output, triggers, webhooks } = service
-  const list = (name: string, texts: readonly string[]) => (texts.length === 0 ? [] : [`${name}  ${plain(texts.join(', '))}`])
+  const list = (name: string, texts: readonly string[]) =>
+    texts.length === 0 ? [] : [`${name}  ${plain(texts.join(', '))}`]
   const properties = (name: string, some: Service['input']) =>
     some.length === 0
       ? []
@@ -91,7 +95,10 @@ function serviceLines(service: Service, { table, style }: Remote): string[] {
     `definition  ${service.definition}`,
     ...list('states    ', service.states),
     ...list('triggers  ', triggers.map(triggerText)),
-    ...list('webhooks  ', webhooks.map(({ urlPath }) => String(urlPath))),
+    ...list(
+      'webhooks  ',
+      webhooks.map(({ urlPath }) => String(urlPath)),
+    ),
     ...list('contexts  ', Object.keys(service.contexts).length === 0 ? [] : [countsText(service.contexts)]),
     ...properties('INPUT', input),
     ...properties('OUTPUT', output),
