@@ -1,8 +1,8 @@
 // cli: finds and runs the command that the command line names. A command is loaded only when it is used, so help
 // appears at once.
-import { readFileSync } from 'node:fs'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 import { messageOf } from '../model/error-message.ts'
+import { versionText } from './version.ts'
 
 const remote = () => import('./remote/commands.ts')
 
@@ -38,6 +38,10 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
   schema: { summary: 'print the JSON Schemas of a service', load: async () => (await remote()).single('schema') },
   machine: { summary: 'print a service as a machine of XState', load: async () => (await remote()).single('machine') },
   server: { summary: 'let a paused server go on', load: async () => (await remote()).groupOf('server') },
+  mcp: {
+    summary: 'offer the calls of a server as tools for agents',
+    load: async () => (await import('./remote/remote.ts')).remote((await import('./mcp.ts')).mcp),
+  },
   completion: {
     summary: 'print a script that completes commands in a shell',
     load: async () => (await import('./completion.ts')).completion,
@@ -48,7 +52,7 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
 /** Runs the command that the arguments name; resolves with the exit code. */
 export async function run([name, ...args]: string[], world: World): Promise<number> {
   if (name === '--version' || name === '-v') {
-    world.out(version())
+    world.out(versionText())
     return EXIT.fine
   }
   if (name === '--help' || name === '-h' || name === 'help') {
@@ -83,12 +87,4 @@ function help(): string {
     '  --help     this, or after a command: its options and settings',
     '  --version',
   ].join('\n')
-}
-
-/** The version of the package. package.json is two folders above this file, in the source and in the build. */
-function version(): string {
-  const { version }: { version: string } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  )
-  return version
 }

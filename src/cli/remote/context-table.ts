@@ -71,12 +71,8 @@ export function contextLines(context: ContextView, { style, table }: Remote): st
     ...dataLines('output', context.output),
     '',
     ...table(
-      ['ENTERED', 'STATE', 'EVENT'],
-      context.executionHistory.map(({ enteredAt, stateName, event }) => [
-        { text: timeText(enteredAt) },
-        { text: stateName },
-        { text: event ?? '' },
-      ]),
+      ['ENTERED', 'STATE'],
+      context.executionHistory.map(({ enteredAt, stateName }) => [{ text: timeText(enteredAt) }, { text: stateName }]),
     ),
   ]
 }
@@ -100,7 +96,7 @@ function dataLines(name: string, { gloopProperties }: ContextView['input']): str
     '',
     name,
     ...gloopProperties.map(
-      (property) => `  ${plain(property.name)}: ${plain(JSON.stringify(property.value) ?? 'null')}`,
+      (property) => `  ${plain(String(property['name']))}: ${plain(JSON.stringify(property['value'] ?? null))}`,
     ),
   ]
 }

@@ -1,6 +1,7 @@
 // cli/remote: a command that speaks to a server: it reads what was given, opens the client, and tells what went wrong in
 // one line.
-import { createClient, Problem, type Client } from '../../client/client.ts'
+import { createClient, type Client } from '../../client/client.ts'
+import { Problem } from '../../client/problem.ts'
 import { readSettings } from '../../settings.ts'
 import { EXIT, UsageError, type Command, type World } from '../command.ts'
 import { flagOption, readGiven, textOf, textOption, type Given, type OptionSpecs } from './arguments.ts'
@@ -53,7 +54,7 @@ export const remote =
     try {
       return await command.run(given, open(url, given, world))
     } catch (error) {
-      throw told(error, url)
+      throw told(error)
     }
   }
 
@@ -99,19 +100,14 @@ function ownName(host: string): string {
 }
 
 /** The error as one line for people. */
-function told(error: unknown, url: string): unknown {
+function told(error: unknown): unknown {
   if (error instanceof UsageError) return error
   if (error instanceof Problem) return new Error(problemText(error))
-  if (error instanceof TypeError && error.message === 'fetch failed') {
-    const { cause } = error
-    const reason = cause instanceof Error ? ('code' in cause && String(cause.code)) || cause.message : ''
-    return new Error(plain(`${url} can't be reached${reason === '' ? '' : `: ${reason}`}`))
-  }
   return error instanceof Error ? new Error(plain(error.message), { cause: error }) : error
 }
 
 export function problemText({ message, errors }: Problem): string {
-  const more = (errors ?? []).map(({ pointer, detail }) => `${pointer.replace(/^\//, '')} ${detail}`.trim())
+  const more = errors.map(({ pointer, detail }) => `${pointer.replace(/^\//, '')} ${detail}`.trim())
   return plain([message, ...more].join('; '))
 }
 

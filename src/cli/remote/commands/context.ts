@@ -2,7 +2,7 @@
 // operation.
 import { contextFilters } from '../../../api/context-filters.ts'
 import { WAIT_FOR } from '../../../api/wait-for.ts'
-import { Problem } from '../../../client/client.ts'
+import { Problem } from '../../../client/problem.ts'
 import { EXIT, UsageError } from '../../command.ts'
 import {
   checked,
