@@ -380,6 +380,6 @@ test.each([
   const write = (line: string) => {
     lines.push(line)
   }
-  expect(await run(args, { env: {}, out: write, err: write })).toBe(code)
+  expect(await run(args, { ...NO_TERMINAL, env: {}, out: write, err: write })).toBe(code)
   expect(lines.join('\n')).toContain(told)
 })

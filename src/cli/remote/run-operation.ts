@@ -22,7 +22,7 @@ export async function runOperation(
   { values }: Given,
   remote: Remote,
 ): Promise<number> {
-  const { client, world, isJson } = remote
+  const { client, world } = remote
   const given = textOf(values, 'with')
   const extra = { ...known, ...(given !== undefined && (await jsonObjectOf(given, 'with', world))) }
   const idempotencyKey = textOf(values, 'idempotency-key')
