@@ -141,3 +141,9 @@ export function wordIn(words: readonly string[], name: string): string {
 export function noWords(words: readonly string[]): void {
   if (words.length > 0) throw new UsageError(`there is no place for ${JSON.stringify(words[0])}`)
 }
+
+/** `package/service`, or the name alone, where only one package has it. */
+export function serviceFields(word: string): { readonly fluxName: string; readonly package?: string } {
+  const at = word.lastIndexOf('/')
+  return at < 0 ? { fluxName: word } : { package: word.slice(0, at), fluxName: word.slice(at + 1) }
+}

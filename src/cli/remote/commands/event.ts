@@ -1,6 +1,6 @@
 // cli/remote: `actorflux event send`: sends an event to one context, or to all that wait for it.
 import { EXIT, UsageError } from '../../command.ts'
-import { idOf, textOf, textOption, listOption, wordIn, type Values } from '../arguments.ts'
+import { idOf, serviceFields, textOf, textOption, listOption, wordIn, type Values } from '../arguments.ts'
 import { jsonObjectOf } from '../json-argument.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
 import { tagsIn } from './execute.ts'
@@ -40,7 +40,7 @@ function addressIn(values: Values) {
   }
   if (key === undefined && fluxName !== undefined) throw new UsageError('--flux-name goes with --key')
   if (key !== undefined && fluxName === undefined) throw new UsageError('--key needs --flux-name')
-  return key === undefined || fluxName === undefined ? {} : { key, fluxName }
+  return key === undefined || fluxName === undefined ? {} : { key, ...serviceFields(fluxName) }
 }
 
 type Sent = Awaited<ReturnType<Remote['client']['sendEvent']>>

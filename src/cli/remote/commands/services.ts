@@ -3,7 +3,7 @@
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
 import { svgFileOf } from '../../../inspector/diagram/standalone.tsx'
 import { EXIT, UsageError } from '../../command.ts'
-import { noWords, textOf, textOption, wordIn } from '../arguments.ts'
+import { noWords, serviceFields, textOf, textOption, wordIn } from '../arguments.ts'
 import { mermaidOf } from '../mermaid.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
 import { plain } from '../text.ts'
@@ -113,7 +113,7 @@ export const diagram: RemoteCommand = {
     const fluxName = wordIn(words, 'package/service')
     const format = textOf(values, 'format') ?? 'svg'
     if (format !== 'svg' && format !== 'mermaid') throw new UsageError('--format must be svg or mermaid')
-    const definition = await client.getDefinition({ fluxName })
+    const definition = await client.getDefinition(serviceFields(fluxName))
     if (format === 'mermaid') world.out(mermaidOf(definition))
     else {
       const drawing = drawingOf(definition)
@@ -128,7 +128,7 @@ export const machine: RemoteCommand = {
   usage: 'machine <package/service>',
   summary: "print a service as the configuration of a machine of XState, which XState's tools draw",
   async run({ words }, { client, isJson, world }) {
-    const config = await client.getMachine({ fluxName: wordIn(words, 'package/service') })
+    const config = await client.getMachine(serviceFields(wordIn(words, 'package/service')))
     world.out(JSON.stringify(config, null, isJson ? 0 : 2))
     return EXIT.fine
   },
@@ -138,7 +138,7 @@ export const schema: RemoteCommand = {
   usage: 'schema <package/service>',
   summary: 'print the JSON Schemas of the inputs and outputs of a service',
   async run({ words }, { client, isJson, world }) {
-    const schemas = await client.getServiceSchema({ fluxName: wordIn(words, 'package/service') })
+    const schemas = await client.getServiceSchema(serviceFields(wordIn(words, 'package/service')))
     world.out(JSON.stringify(schemas, null, isJson ? 0 : 2))
     return EXIT.fine
   },
