@@ -25,6 +25,9 @@ export function callsOver(transport: Transport): ClientCalls {
     withdraw: (request, options) => plain('withdraw', request, options),
     stopEvent: (request, options) => plain('stopEvent', request, options),
     terminate: (request, options) => plain('terminate', request, options),
+    retry: (request, options) => plain('retry', request, options),
+    pause: (request, options) => plain('pause', request, options),
+    resume: (request, options) => plain('resume', request, options),
     listContexts: (request: object = {}, options: CallOptions = {}): Promise<ContextView[]> =>
       pageOf<ContextView>(transport, { call: 'listContexts', request, options }).then(({ items }) => items),
     countContexts: (request, options) => plain('countContexts', request, options),
