@@ -127,7 +127,7 @@ describe('actorflux mcp', () => {
     expect(offered.tools).toEqual([name])
     expect(agent.notices).toContain('notifications/tools/list_changed')
     expect((await agent.tools()).get(name)?.inputSchema).toMatchObject({
-      properties: { sum: { type: 'number' } },
+      properties: { sum: { type: ['number', 'null'] } },
       required: ['sum'],
     })
     expect(await agent.call(name, { sum: 'a lot' })).toMatchObject({ isError: true })
