@@ -8,6 +8,8 @@ export interface World {
   err(line: string): void
   /** All of standard input. */
   input(): Promise<string>
+  /** Asks the person at the terminal; resolves with the line that they type. Null: nobody is there. */
+  readonly ask: ((question: string) => Promise<string>) | null
   /** What stdout is written to; null: no terminal. */
   readonly screen: Screen | null
   /** Where progress is shown; null: stderr is no terminal. */

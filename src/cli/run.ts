@@ -9,6 +9,7 @@ const remote = () => import('./remote/commands.ts')
 const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly load: () => Promise<Command> } } = {
   serve: { summary: 'serve the services over HTTP', load: async () => (await import('./serve.ts')).serve },
   dev: { summary: 'serve, and follow changes of the files', load: async () => (await import('./dev.ts')).dev },
+  init: { summary: 'write a first service into a folder', load: async () => (await import('./init.ts')).init },
   validate: {
     summary: 'check the services without serving them',
     load: async () => (await import('./validate.ts')).validateCommand,

@@ -1,4 +1,5 @@
 // cli: the environment of a command in a real process.
+import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import type { World } from './command.ts'
 
@@ -11,6 +12,7 @@ export function processWorld(): World {
     out: (line) => console.log(line),
     err: (line) => console.error(line),
     input: () => text(stdin),
+    ask: stdin.isTTY && stdout.isTTY ? ask : null,
     screen: stdout.isTTY ? { columns: stdout.columns, hasColour } : null,
     progress: stderr.isTTY ? stderr : null,
     interrupted() {
@@ -21,5 +23,14 @@ export function processWorld(): World {
       }
       return interruption.signal
     },
+  }
+}
+
+async function ask(question: string): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  try {
+    return await terminal.question(question)
+  } finally {
+    terminal.close()
   }
 }
