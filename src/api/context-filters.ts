@@ -34,7 +34,7 @@ const moment = (description: string) =>
     .meta({ type: ['integer', 'string'], description: `${description}: epoch milliseconds, or ISO 8601` })
 
 export const contextFilters = (whenLeftOut: string) => ({
-  fluxName: name('Only contexts of this service').optional(),
+  fluxName: name('Only contexts of this service; `package/name` is that of a package').optional(),
   key: contextKey('Only contexts with this key').optional(),
   tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
   status: statuses.optional().meta({

@@ -2,6 +2,7 @@
 // cli: the program.
 import { run } from './run.ts'
 import { isStopping } from './stop.ts'
+import { processWorld } from './world.ts'
 
 let isDone = false
 
@@ -18,11 +19,7 @@ function callerOfExit(): string {
   return trace.stack.split('\n')[1]?.trim() ?? 'from an unknown place'
 }
 
-const code = await run(process.argv.slice(2), {
-  env: process.env,
-  out: (line) => console.log(line),
-  err: (line) => console.error(line),
-})
+const code = await run(process.argv.slice(2), processWorld())
 isDone = true
 // Exits explicitly: a module of a service may keep the event loop alive.
 process.exit(code)

@@ -6,6 +6,21 @@ export interface World {
   out(line: string): void
   /** Writes a line to stderr. */
   err(line: string): void
+  /** All of standard input. */
+  input(): Promise<string>
+  /** Asks the person at the terminal; resolves with the line that they type. Null: nobody is there. */
+  readonly ask: ((question: string) => Promise<string>) | null
+  /** What stdout is written to; null: no terminal. */
+  readonly screen: Screen | null
+  /** Where progress is shown; null: stderr is no terminal. */
+  readonly progress: NodeJS.WriteStream | null
+  /** Aborted at SIGINT, once somebody has asked for it. */
+  interrupted(): AbortSignal
+}
+
+export interface Screen {
+  readonly columns: number
+  readonly hasColour: boolean
 }
 
 /** Resolves with the exit code. */

@@ -155,8 +155,8 @@ export class EngineCore {
   readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(this.admission.kindOf(flux, state))
 
   /** A step of that context is ready to be claimed. */
-  readonly ready = ({ id, state }: ContextRecord, flux: CompiledFlux): void =>
-    this.claims.ready(id, this.admission.kindOf(flux, state))
+  readonly ready = ({ id, state, isPaused }: ContextRecord, flux: CompiledFlux): void =>
+    isPaused ? undefined : this.claims.ready(id, this.admission.kindOf(flux, state))
 
   readonly startedAt = (step: Step): ReturnType<StartedAt> => this.steps.startedAt(step)
 

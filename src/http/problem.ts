@@ -54,7 +54,7 @@ export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
 /** Most characters of a text in a problem. */
 const MAX_TEXT_CHARACTERS = 1000
 
-export type Problem = {
+export type ProblemDocument = {
   type: string
   title: string
   status: number
@@ -67,7 +67,7 @@ export type Problem = {
 }
 
 /** `instance`: the path of the request; left out where it is not known. */
-export function problemOf(failure: Failure, instance?: string): Problem {
+export function problemOf(failure: Failure, instance?: string): ProblemDocument {
   const { status, type, title } = KINDS[failure.kind]
   return {
     type: `urn:actorflux:problem:${type}`,
@@ -104,7 +104,7 @@ export const meaningsOf = (status: number): string =>
     .join('; ')
 
 /** The first kind of problem with that status, for descriptions. */
-export function exampleOf(status: number): Problem {
+export function exampleOf(status: number): ProblemDocument {
   const kind = Object.values(KINDS).find((each) => each.status === status) ?? KINDS.internal
   return {
     type: `urn:actorflux:problem:${kind.type}`,
@@ -144,7 +144,7 @@ export function problemAnswer(
 export function problemParts(
   failure: Failure,
   { instance, format = JSON_FORMAT, headers: more }: ProblemFacts = {},
-): { problem: Problem; headers: Record<string, string> } {
+): { problem: ProblemDocument; headers: Record<string, string> } {
   const problem = problemOf(failure, instance)
   const headers: Record<string, string> = {
     ...format.headers,

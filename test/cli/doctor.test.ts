@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
+import { NO_TERMINAL } from './world.ts'
 
 const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
@@ -22,6 +23,7 @@ async function call(args: string[], env: Record<string, string> = {}) {
     out: (line) => {
       out.push(line)
     },
+    ...NO_TERMINAL,
     err: (line) => {
       err.push(line)
     },

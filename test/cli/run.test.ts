@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { run } from '../../src/cli/run.ts'
 import { SETTINGS } from '../../src/settings.ts'
+import { NO_TERMINAL } from './world.ts'
 
 async function call(args: string[], env: Record<string, string> = {}) {
   const [out, err]: [string[], string[]] = [[], []]
@@ -10,6 +11,7 @@ async function call(args: string[], env: Record<string, string> = {}) {
     out: (line) => {
       out.push(line)
     },
+    ...NO_TERMINAL,
     err: (line) => {
       err.push(line)
     },

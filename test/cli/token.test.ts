@@ -7,6 +7,7 @@ import { openTokens } from '../../src/access/authenticate.ts'
 import { readTokens } from '../../src/access/tokens.ts'
 import { run } from '../../src/cli/run.ts'
 import { tokenFile } from '../access/folder.ts'
+import { NO_TERMINAL } from './world.ts'
 
 const DAY = 86_400_000
 
@@ -22,6 +23,7 @@ async function token(...args: string[]) {
     out: (line) => {
       out.push(line)
     },
+    ...NO_TERMINAL,
     err: (line) => {
       err.push(line)
     },
@@ -154,6 +156,7 @@ describe('the file of tokens', () => {
         out: (line) => {
           out.push(line)
         },
+        ...NO_TERMINAL,
         err: (line) => {
           out.push(line)
         },

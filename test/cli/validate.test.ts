@@ -7,6 +7,7 @@ import { reportLines } from '../../src/cli/report.ts'
 import { LoadError, startServer } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { END, folderOf, quiet } from '../definitions/catalog-files.ts'
+import { NO_TERMINAL } from './world.ts'
 
 async function validate(args: string[], env: Record<string, string> = {}) {
   const [out, err]: [string[], string[]] = [[], []]
@@ -15,6 +16,7 @@ async function validate(args: string[], env: Record<string, string> = {}) {
     out: (line) => {
       out.push(line)
     },
+    ...NO_TERMINAL,
     err: (line) => {
       err.push(line)
     },

@@ -3,6 +3,7 @@ import { createToken, revokeToken } from '../../src/access/tokens.ts'
 import { warnOfNobody } from '../../src/cli/warnings.ts'
 import { readSettings } from '../../src/settings.ts'
 import { tokenFile } from '../access/folder.ts'
+import { NO_TERMINAL } from './world.ts'
 
 let file: string
 beforeEach(async () => {
@@ -26,6 +27,7 @@ async function warnings(requireAuth: boolean, ...secured: boolean[]): Promise<st
     {
       env: {},
       out: () => {},
+      ...NO_TERMINAL,
       err: (line) => {
         lines.push(line)
       },

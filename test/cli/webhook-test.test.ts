@@ -17,6 +17,7 @@ import {
 import { WEBHOOK_SCHEMES } from '../../src/model/webhook-schemes/schemes.ts'
 import { compilePayload } from '../../src/model/webhook-schemes/hmac.ts'
 import { END, folderOf } from '../definitions/catalog-files.ts'
+import { NO_TERMINAL } from './world.ts'
 
 interface Received extends ReceivedWebhook {
   readonly text: string
@@ -58,6 +59,7 @@ async function webhookTest(args: readonly string[], env: Record<string, string>)
     out: (line) => {
       out.push(line)
     },
+    ...NO_TERMINAL,
     err: (line) => {
       err.push(line)
     },
@@ -378,6 +380,6 @@ test.each([
   const write = (line: string) => {
     lines.push(line)
   }
-  expect(await run(args, { env: {}, out: write, err: write })).toBe(code)
+  expect(await run(args, { ...NO_TERMINAL, env: {}, out: write, err: write })).toBe(code)
   expect(lines.join('\n')).toContain(told)
 })

@@ -8,6 +8,7 @@ import { secretOf } from '../../src/settings/secrets.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { ACTORS, listExamples, PACKAGE, PROVIDERS } from '../examples/examples.ts'
 import { filesIn, readDocuments, ROOT, type Document } from './documents.ts'
+import { NO_TERMINAL } from '../cli/world.ts'
 
 const documents = await readDocuments()
 const links = documents.flatMap((document) => document.links)
@@ -124,6 +125,6 @@ async function helpOn(words: string[]): Promise<{ code: number; help: string }> 
   const write = (line: string) => {
     lines.push(line)
   }
-  const code = await run([...words, '--help'], { env: {}, out: write, err: write })
+  const code = await run([...words, '--help'], { ...NO_TERMINAL, env: {}, out: write, err: write })
   return { code, help: lines.join('\n') }
 }

@@ -7,6 +7,7 @@ import { run } from '../../src/cli/run.ts'
 import { ACTORS, PACKAGE, PROVIDERS } from '../examples/examples.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { readDocuments, type Document } from './documents.ts'
+import { NO_TERMINAL } from '../cli/world.ts'
 
 const documents = await readDocuments()
 
@@ -82,7 +83,7 @@ async function deliver(url: string, line: string): Promise<string> {
     lines.push(text.replace(url, 'http://127.0.0.1:8080'))
   }
   const env = { ...SECRETS, ACTORFLUX_URL: url, ACTORFLUX_ACTORS: [ACTORS, ...PROVIDERS].join(delimiter) }
-  await run(['webhook', 'test', ...wordsOf(line.slice(WEBHOOK_TEST.length))], { env, out: write, err: write })
+  await run(['webhook', 'test', ...wordsOf(line.slice(WEBHOOK_TEST.length))], { ...NO_TERMINAL, env, out: write, err: write })
   return lines.join('\n')
 }
 

@@ -7,6 +7,7 @@ import { run } from '../../src/cli/run.ts'
 import { startServer, type Server } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { ACTORS, PACKAGE, PROVIDERS, SILENT } from './examples.ts'
+import { NO_TERMINAL } from '../cli/world.ts'
 
 const ENV = {
   ACTORFLUX_ACTORS: [ACTORS, ...PROVIDERS].join(delimiter),
@@ -35,6 +36,7 @@ async function deliver(...args: string[]): Promise<{ code: number; status: numbe
     out: (line) => {
       out.push(line)
     },
+    ...NO_TERMINAL,
     err: (line) => {
       err.push(line)
     },

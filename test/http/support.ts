@@ -69,6 +69,9 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
   const api: FluxApi = {
     execute: note('execute', { message: 'started', contextId: 7, started: true }),
     terminate: note('terminate', { message: 'terminated' }),
+    retry: note('retry', { message: 'retried', contextId: 7 }),
+    pause: note('pause', { message: 'paused' }),
+    resume: note('resume', { message: 'resumed' }),
     sendEvent: note('sendEvent', {
       message: 'sent',
       eventId: 'e',

@@ -61,7 +61,7 @@ async function countsOf(env: CallEnv, asked: Asked): Promise<Counts> {
   if (by === 'fluxName') return countServices(env, asked, services)
   const names = new Set(
     services
-      .filter(({ fluxName }) => filters.fluxName === undefined || fluxName === filters.fluxName)
+      .filter((service) => isMeant(service, filters))
       .flatMap(({ states }) => states)
       .filter((name) => filters.currentState === undefined || name === filters.currentState),
   )
@@ -70,6 +70,12 @@ async function countsOf(env: CallEnv, asked: Asked): Promise<Counts> {
     selections.set(currentState, (await selectionOf(env, { ...filters, currentState }, statuses)).selection)
   return countEach(env, selections, signal)
 }
+
+/** Whether the filter names the service, or `package/name` it. */
+const isMeant = (
+  { package: owner, fluxName }: { readonly package: string; readonly fluxName: string },
+  { fluxName: asked }: Filters,
+): boolean => asked === undefined || asked === fluxName || asked === `${owner}/${fluxName}`
 
 const NOTHING: Selection = { any: [] }
 
@@ -97,12 +103,11 @@ async function countServices(
   known: readonly { readonly package: string; readonly fluxName: string }[],
 ): Promise<Counts> {
   const owners = new Map<string, Set<string>>()
-  for (const { package: owner, fluxName } of known)
-    if (filters.fluxName === undefined || fluxName === filters.fluxName)
-      owners.set(fluxName, (owners.get(fluxName) ?? new Set()).add(owner))
+  for (const { package: owner, fluxName } of known.filter((service) => isMeant(service, filters)))
+    owners.set(fluxName, (owners.get(fluxName) ?? new Set()).add(owner))
   const [selections, ambiguous] = [new Map<string, Selection>(), new Map<string, Selected>()]
   for (const [fluxName, packages] of owners) {
-    const selected = await selectionOf(env, { ...filters, fluxName }, statuses)
+    const selected = await selectionOf(env, { ...filters, fluxName: filters.fluxName ?? fluxName }, statuses)
     const [only = ''] = packages
     if (packages.size === 1) {
       selections.set(`${only}/${fluxName}`, selected.selection)

@@ -3,8 +3,8 @@
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import type { Selection } from '../../ports/selection.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import { startedAtOf, updatedAtOf } from '../record/decode.ts'
-import { keysOfList, PAUSED, type KeyFilters } from '../record/index-keys.ts'
+import { decodeHead, startedAtOf, updatedAtOf } from '../record/decode.ts'
+import { keyOfOpen, keysOfList, PAUSED, SECURED, type KeyFilters } from '../record/index-keys.ts'
 import type { CallEnv } from './call-env.ts'
 import { hiddenFrom } from './hidden.ts'
 
@@ -54,8 +54,9 @@ export async function selectionOf(
   const started = { after: startedAfter, before: lowestOf(startedBefore, updatedBefore) }
   const hasEnds = endedAfter !== undefined || endedBefore !== undefined
   const windows = await env.startTimes.windows(started)
+  const { any, owner } = await keysOf(env, filters, statuses)
   const selection: Selection = {
-    any: keysOfList(filters, statuses),
+    any,
     without: filters.paused === false ? [...hidden, PAUSED] : hidden,
     due: dueBefore === undefined ? undefined : { before: dueBefore },
     ended: hasEnds ? { after: endedAfter, before: endedBefore } : undefined,
@@ -63,9 +64,30 @@ export async function selectionOf(
   }
   const [asksStart, asksUpdate] = [hasStart(filters), hasUpdate(filters)]
   const test = (context: StoredContext) =>
+    (owner === null || decodeHead(context).package === owner) &&
     (!asksStart || isBetween(startedAtOf(context), startedAfter, startedBefore)) &&
     (!asksUpdate || isBetween(updatedAtOf(context), updatedAfter, updatedBefore))
-  return { selection, test: asksStart || asksUpdate ? test : null, isLimited: hidden.length > 0 }
+  return { selection, test: owner !== null || asksStart || asksUpdate ? test : null, isLimited: hidden.length > 0 }
+}
+
+/**
+ * `package/name` is a service of that package. Its contexts have a key, save those of secured services: where there are
+ * such of this name, `owner` is the package to look for.
+ */
+async function keysOf(
+  { store }: CallEnv,
+  filters: Filters,
+  statuses: readonly Status[],
+): Promise<{ readonly any: readonly (readonly string[])[]; readonly owner: string | null }> {
+  const { fluxName = '' } = filters
+  const slash = fluxName.lastIndexOf('/')
+  if (slash < 0) return { any: keysOfList(filters, statuses), owner: null }
+  const service = { package: fluxName.slice(0, slash), fluxName: fluxName.slice(slash + 1) }
+  const keys = keysOfList({ ...filters, fluxName: service.fluxName }, statuses)
+  const open = keys.map((some) => [...some, keyOfOpen(service)])
+  const secured = keys.map((some) => [...some, SECURED])
+  if ((await store.count({ any: secured })) === 0) return { any: open, owner: null }
+  return { any: [...open, ...secured], owner: service.package }
 }
 
 const isBetween = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before

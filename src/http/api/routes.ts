@@ -16,7 +16,10 @@ import { GET_MACHINE } from '../../api/get-machine.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_SERVICES } from '../../api/list-services.ts'
 import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
+import { PAUSE } from '../../api/pause-context.ts'
 import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
+import { RESUME } from '../../api/resume-context.ts'
+import { RETRY } from '../../api/retry.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { STOP_EVENT } from '../../api/stop-event.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
@@ -106,15 +109,12 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
   addCall(app, parts, WITHDRAW, (calls, request) => calls.withdraw(request))
   addCall(app, parts, STOP_EVENT, (calls, request) => calls.stopEvent(request))
-  addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
+  addSteering(app, parts)
   addCall(app, parts, COUNT_CONTEXTS, (calls, request, c) => calls.countContexts(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
   addCall(app, parts, GET_CONTEXT_EVENTS, (calls, request) => calls.getContextEvents(request))
-  addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
-  addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
-  addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
   addCall(app, parts, GET_SERVICE_SCHEMA, (calls, request) => calls.getServiceSchema(request))
   addCall(app, parts, LIST_SERVICES, (calls, request) => calls.listServices(request))
@@ -130,6 +130,17 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
     readQuery(c.req.url, NOTHING)
     return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache', ...quotaHeaders(c) })
   })
+}
+
+/** Calls that change one context. */
+function addSteering(app: Hono<Env>, parts: Parts): void {
+  addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
+  addCall(app, parts, RETRY, (calls, request) => calls.retry(request))
+  addCall(app, parts, PAUSE, (calls, request) => calls.pause(request))
+  addCall(app, parts, RESUME, (calls, request) => calls.resume(request))
+  addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
 }
 
 type Run<R extends z.ZodType, A> = (calls: FluxApi, request: z.output<R>, c: Context<Env>) => Promise<A>

@@ -5,7 +5,7 @@ import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { isLarge, ownTurn, pauseFor } from '../answers/turns.ts'
-import { problemOf, type Problem } from '../problem.ts'
+import { problemOf, type ProblemDocument } from '../problem.ts'
 import { bodyMemoryOf } from '../request/incoming.ts'
 import { AnswerLines } from './answer-lines.ts'
 import { HeldBack } from './held-back.ts'
@@ -236,7 +236,7 @@ export class LineStream {
 interface RefusedLine {
   readonly n: number
   readonly status: number
-  readonly problem: Problem
+  readonly problem: ProblemDocument
   /** Seconds. */
   readonly retryAfter?: number
 }

@@ -1,0 +1,74 @@
+// cli: `actorflux mcp`: the calls of a server as tools for agents (Model Context Protocol), over standard input and output.
+import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { ROUTES } from '../client/routes.ts'
+import type { Client } from '../client/client.ts'
+import type { JsonObject } from '../model/json/value.ts'
+import { EXIT } from './command.ts'
+import { answered } from './mcp/answer.ts'
+import { EventTools } from './mcp/event-tools.ts'
+import { callTools } from './mcp/tools.ts'
+import { flagOption, noWords } from './remote/arguments.ts'
+import type { RemoteCommand } from './remote/remote.ts'
+import { versionText } from './version.ts'
+
+export const mcp: RemoteCommand = {
+  usage: 'mcp',
+  summary: 'offer the calls of a server as tools for agents, over standard input and output',
+  options: { write: flagOption('also the calls that change something; without it, only those that read') },
+  notes: ['An agent starts it by itself: name "npx actorflux mcp" as the command of a server in its settings.'],
+  async run({ words, values }, { client }) {
+    noWords(words)
+    const server = serverOf(client, { write: values['write'] === true })
+    const closed = new Promise<void>((resolve) => {
+      server.server.onclose = resolve
+    })
+    await server.connect(new StdioServerTransport())
+    await closed
+    return EXIT.fine
+  },
+}
+
+function serverOf(client: Client, { write }: { readonly write: boolean }): McpServer {
+  const server = new McpServer(
+    { name: 'actorflux', version: versionText() },
+    { instructions: write ? `${READING} ${WRITING}` : READING },
+  )
+  for (const { name, description, input, hints } of callTools({ write }))
+    server.registerTool(
+      name,
+      { description, inputSchema: fromJsonSchema<JsonObject>(input), annotations: hints },
+      (given) => answered(() => callOf(client, name)(given)),
+    )
+  if (write) addEventTools(server, client)
+  return server
+}
+
+const READING =
+  'Contexts are running workflows. listServices tells which there are, listContexts finds contexts, getContext tells why one is where it is, getContextEvents what it can take.'
+const WRITING = 'offerEvents makes each event that a waiting context can take a tool of its own, with typed inputs.'
+
+function addEventTools(server: McpServer, client: Client): void {
+  const tools = new EventTools(server, client)
+  server.registerTool(
+    'offerEvents',
+    {
+      description: 'Make each event that a waiting context can take now a tool of its own',
+      inputSchema: fromJsonSchema<{ contextId: number }>({
+        type: 'object',
+        properties: { contextId: { type: 'integer', minimum: 1, description: 'Id of a context' } },
+        required: ['contextId'],
+        additionalProperties: false,
+      }),
+      annotations: { readOnlyHint: true },
+    },
+    ({ contextId }) => answered(() => tools.offer(contextId)),
+  )
+}
+
+/** The method of the client that has the name of the call. */
+function callOf(client: Client, name: string): (fields: JsonObject) => Promise<unknown> {
+  const method: unknown = Object.hasOwn(ROUTES, name) ? Reflect.get(client, name) : undefined
+  if (typeof method !== 'function') throw new Error(`the client has no call ${name}`)
+  return async (fields) => method.call(client, fields)
+}

@@ -1,0 +1,61 @@
+// cli/remote: `actorflux event send`: sends an event to one context, or to all that wait for it.
+import { EXIT, UsageError } from '../../command.ts'
+import { idOf, serviceFields, textOf, textOption, listOption, wordIn, type Values } from '../arguments.ts'
+import { jsonObjectOf } from '../json-argument.ts'
+import type { Remote, RemoteCommand } from '../remote.ts'
+import { tagsIn } from './execute.ts'
+
+export const sendEvent: RemoteCommand = {
+  usage: 'event send <event>',
+  summary: 'send an event to one context, or to all that wait for it',
+  options: {
+    'context-id': textOption('id', 'the context'),
+    key: textOption('key', 'the context with this key'),
+    'flux-name': textOption('package/service', 'the service of the key'),
+    input: textOption('json|@file|-', 'inputs by name'),
+    tag: listOption('tag', 'to those that have any of these tags'),
+    'idempotency-key': textOption('key', 'the call is carried out once under this key'),
+  },
+  async run({ words, values }, remote) {
+    const event = wordIn(words, 'event')
+    const input = textOf(values, 'input')
+    const idempotencyKey = textOf(values, 'idempotency-key')
+    const sent = await remote.client.sendEvent({
+      event,
+      ...addressIn(values),
+      ...(input !== undefined && { input: await jsonObjectOf(input, 'input', remote.world) }),
+      ...tagsIn(values),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    })
+    remote.answer(sent, () => answerLines(sent, remote))
+    return EXIT.fine
+  },
+}
+
+function addressIn(values: Values) {
+  const [id, key, fluxName] = ['context-id', 'key', 'flux-name'].map((name) => textOf(values, name))
+  if (id !== undefined) {
+    if (key !== undefined || fluxName !== undefined) throw new UsageError('--context-id stands alone')
+    return { contextId: idOf(id) }
+  }
+  if (key === undefined && fluxName !== undefined) throw new UsageError('--flux-name goes with --key')
+  if (key !== undefined && fluxName === undefined) throw new UsageError('--key needs --flux-name')
+  return key === undefined || fluxName === undefined ? {} : { key, ...serviceFields(fluxName) }
+}
+
+type Sent = Awaited<ReturnType<Remote['client']['sendEvent']>>
+
+function answerLines({ message, transitions, executions, ignored }: Sent, { table }: Remote): string[] {
+  const rows = [
+    ...transitions.map(({ contextId, state }) => ['moved', contextId, state] as const),
+    ...executions.map(({ contextId, state }) => ['started', contextId, state] as const),
+    ...ignored.map(({ contextId, fluxName, reason }) => ['ignored', contextId ?? fluxName, reason] as const),
+  ]
+  if (rows.length === 0) return [message]
+  return [
+    ...table(
+      ['OUTCOME', 'CONTEXT', 'STATE'],
+      rows.map((row) => row.map((text) => ({ text: String(text ?? '') }))),
+    ),
+  ]
+}

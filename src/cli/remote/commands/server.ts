@@ -1,0 +1,15 @@
+// cli/remote: `actorflux server resume`: lets a server that was started with --paused go on.
+import { EXIT } from '../../command.ts'
+import { noWords } from '../arguments.ts'
+import type { RemoteCommand } from '../remote.ts'
+
+export const resumeServer: RemoteCommand = {
+  usage: 'server resume',
+  summary: 'let a server that was started with serve --paused go on',
+  async run({ words }, { client, answer }) {
+    noWords(words)
+    const resumed = await client.resumeServer()
+    answer(resumed, () => [resumed.message])
+    return EXIT.fine
+  },
+}

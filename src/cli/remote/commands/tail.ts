@@ -1,0 +1,44 @@
+// cli/remote: `actorflux tail`: moves of contexts as they happen, until SIGINT.
+import { STREAM_MOVES } from '../../../api/stream-moves.ts'
+import { EXIT } from '../../command.ts'
+import { checked, fieldsIn, noWords, optionsFor } from '../arguments.ts'
+import { statusCell } from '../context-table.ts'
+import type { Remote, RemoteCommand } from '../remote.ts'
+import { timeText } from '../text.ts'
+
+export const tail: RemoteCommand = {
+  usage: 'tail [filters]',
+  summary: 'print moves of contexts as they happen, until it is interrupted',
+  options: optionsFor(STREAM_MOVES.query),
+  async run({ words, values }, remote) {
+    noWords(words)
+    const { client, world } = remote
+    const filters = checked(STREAM_MOVES, fieldsIn(STREAM_MOVES.query, values))
+    const signal = world.interrupted()
+    try {
+      for await (const item of client.stream(filters, { signal })) remote.answer(item, () => [lineOf(item, remote)])
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+    return EXIT.fine
+  },
+}
+
+type Item = ReturnType<Remote['client']['stream']> extends AsyncIterable<infer T> ? T : never
+
+function lineOf(item: Item, { style }: Remote): string {
+  if ('gap' in item) return style('yellow', '… moves are missing here')
+  if ('dropped' in item) return style('yellow', `… ${item.dropped.count} moves were dropped`)
+  const { at, contextId, fluxName, kind, event, from, to, status } = item
+  const cell = statusCell({ status })
+  const cause = event === null ? kind : `${kind} ${event}`
+  const way = from === to || from === null ? to : `${from} → ${to}`
+  return [
+    style('dim', timeText(at)),
+    style('plain' in cell ? 'bold' : 'bold', String(contextId)),
+    style('cyan', `${item.package}/${fluxName}`),
+    style('dim', cause),
+    way,
+    style(cell.style ?? 'bold', status),
+  ].join('  ')
+}

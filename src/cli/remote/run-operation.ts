@@ -1,0 +1,93 @@
+// cli/remote: an operation on all contexts that match, with its progress.
+import { SingleBar } from 'cli-progress'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { contextFilters } from '../../api/context-filters.ts'
+import { EXIT, UsageError } from '../command.ts'
+import { fieldsIn, textOf, type Given } from './arguments.ts'
+import { jsonObjectOf } from './json-argument.ts'
+import type { Remote } from './remote.ts'
+import { plain } from './text.ts'
+
+export type OperationKind = 'terminate' | 'tag' | 'untag' | 'retry' | 'pause' | 'resume'
+
+export type Operation = Awaited<ReturnType<Remote['client']['getOperation']>>
+
+/** Milliseconds between two looks at its progress. */
+const LOOK_MS = 250
+
+/** Starts it, and shows how far it is until it has ended. @throws UsageError without `--yes` */
+export async function runOperation(
+  kind: OperationKind,
+  known: { readonly tags?: readonly string[] },
+  { values }: Given,
+  remote: Remote,
+): Promise<number> {
+  const { client, world } = remote
+  const given = textOf(values, 'with')
+  const extra = { ...known, ...(given !== undefined && (await jsonObjectOf(given, 'with', world))) }
+  const idempotencyKey = textOf(values, 'idempotency-key')
+  const request = {
+    filter: fieldsIn(contextFilters(''), values),
+    do: kind,
+    ...(Object.keys(extra).length > 0 && { with: extra }),
+    ...rateIn(textOf(values, 'rate')),
+  }
+  if (values['yes'] !== true) {
+    if (world.screen === null) throw new UsageError(`${kind} of all that match needs --yes`)
+    const { matched } = await client.startOperation({ ...request, dryRun: true })
+    throw new UsageError(`${matched} contexts match; with --yes, ${kind} is done to them`)
+  }
+  const { operationId } = await client.startOperation({
+    ...request,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  })
+  const operation = await followed(operationId, remote)
+  remote.answer(operation, () => endLines(operation))
+  return operation.failed > 0 || operation.status === 'stopped' ? EXIT.failed : EXIT.fine
+}
+
+/** @throws UsageError */
+function rateIn(text: string | undefined): { rate?: number } {
+  if (text === undefined) return {}
+  const rate = Number(text)
+  if (!Number.isFinite(rate) || rate <= 0) throw new UsageError('--rate must be a number above 0')
+  return { rate }
+}
+
+/** Resolves with the operation once it has ended. A program is told of its progress as lines. */
+async function followed(operationId: string, { client, world, isJson }: Remote): Promise<Operation> {
+  const bar = isJson || world.progress === null ? null : barOn(world.progress)
+  const signal = world.interrupted()
+  let begun = false
+  try {
+    for (let before = -1; ; await sleep(LOOK_MS)) {
+      const operation = await client.getOperation({ operationId })
+      if (operation.status !== 'running') return operation
+      if (signal.aborted)
+        throw new Error(`the operation ${operationId} goes on: actorflux operation stop ${operationId}`)
+      if (bar !== null && !begun) bar.start(operation.matched, operation.done)
+      begun = true
+      bar?.update(operation.done)
+      if (isJson && operation.done !== before) world.out(JSON.stringify(operation))
+      before = operation.done
+    }
+  } finally {
+    bar?.stop()
+  }
+}
+
+const barOn = (stream: NodeJS.WriteStream): SingleBar =>
+  new SingleBar({
+    stream,
+    format: '{bar} {percentage}%  {value} of {total}  {duration_formatted}, {eta_formatted} left',
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    hideCursor: true,
+    clearOnComplete: true,
+    stopOnComplete: false,
+  })
+
+function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation): string[] {
+  const head = `${kind}: ${status}, ${done} of ${matched}, ${changed} changed, ${failed} failed`
+  return [head, ...errors.map(({ contextId, detail }) => `  ${contextId}  ${plain(detail)}`)]
+}

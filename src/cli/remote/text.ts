@@ -1,0 +1,95 @@
+// cli/remote: text for a terminal. What a server tells may have any characters: those that would control the terminal are
+// shown as escapes.
+import stringWidth from 'string-width'
+import { styleText } from 'node:util'
+
+/** C0 and C1 controls, and those that change the direction of text. */
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+/** One line, without characters that control a terminal. */
+export const plain = (text: string): string =>
+  text.replace(CONTROLS, (character) =>
+    character === '\n' || character === '\t'
+      ? ' '
+      : `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  )
+
+export type Style = 'dim' | 'bold' | 'green' | 'yellow' | 'red' | 'blue' | 'cyan'
+
+export interface Cell {
+  readonly text: string
+  readonly style?: Style | undefined
+}
+
+const ELLIPSIS = '…'
+const GAP = '  '
+/** A column is not made narrower than this. */
+const MIN_COLUMN = 8
+
+export interface TableOptions {
+  /** Columns of the terminal; null: lines may be as long as they are. */
+  readonly columns: number | null
+  readonly hasColour: boolean
+}
+
+/** The lines of a table: a head in capitals, then the rows. The widest columns give way until it fits the terminal. */
+export function tableLines(
+  heads: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  { columns, hasColour }: TableOptions,
+): string[] {
+  const all = [
+    heads.map((text): Cell => ({ text, style: 'dim' })),
+    ...rows.map((row) => row.map(({ text, style }) => ({ text: plain(text), style }))),
+  ]
+  const natural = heads.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column]?.text ?? ''))))
+  const widths = columns === null ? natural : narrowed(natural, columns - GAP.length * (heads.length - 1))
+  return all.map((row) =>
+    row
+      .map(({ text, style }, column) => {
+        const width = widths[column] ?? 0
+        const shown = cut(text, width)
+        const padding = column === row.length - 1 ? '' : ' '.repeat(Math.max(0, width - stringWidth(shown)))
+        return (hasColour && style ? styled(style, shown) : shown) + padding
+      })
+      .join(GAP)
+      .trimEnd(),
+  )
+}
+
+export const styled = (style: Style, text: string): string => styleText(style, text, { validateStream: false })
+
+function narrowed(natural: readonly number[], room: number): number[] {
+  const widths = [...natural]
+  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0;) {
+    const widest = Math.max(...widths)
+    if (widest <= MIN_COLUMN) break
+    const next = Math.max(MIN_COLUMN, ...widths.filter((width) => width < widest))
+    const at = widths.indexOf(widest)
+    const less = Math.min(over, widest - next || 1)
+    widths[at] = widest - less
+    over -= less
+  }
+  return widths
+}
+
+function cut(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text
+  let shown = ''
+  let used = 1
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    used += stringWidth(segment)
+    if (used > width) break
+    shown += segment
+  }
+  return shown + ELLIPSIS
+}
+
+/** Epoch milliseconds as people read them, in UTC; a dash where there is none. */
+export const timeText = (time: number | null | undefined): string =>
+  time === null || time === undefined
+    ? '–'
+    : new Date(time)
+        .toISOString()
+        .replace('T', ' ')
+        .replace(/\.\d+Z$/, 'Z')

@@ -1,0 +1,70 @@
+// client: a server's API for programs, in Node and in browsers. It needs nothing but fetch.
+import type { ContextView } from '../api/get-context.ts'
+import type { ListedContext } from '../api/list-contexts.ts'
+import type { CallOptions, ClientCalls } from './calls.ts'
+import { streamMoves, type StreamFilters, type StreamItem, type StreamOptions } from './moves.ts'
+import { callsOver } from './methods.ts'
+import { allContexts, type ContextFilters } from './pages.ts'
+import { clientHeaders, type FetchFunction, type Transport } from './transport.ts'
+import { serverAddress } from './url.ts'
+
+export { ConnectionError, Problem } from './problem.ts'
+export type { CallOptions, ClientCalls, ListedPage, SentAnswer, WaitOptions } from './calls.ts'
+export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions } from './moves.ts'
+export type { ContextFilters } from './pages.ts'
+export type { FetchFunction } from './transport.ts'
+
+export interface ClientOptions {
+  /** Of the server: `http://localhost:8080`. In a page it may be relative. */
+  readonly url: string | URL
+  readonly token?: string | undefined
+  /** Instead of the platform's. */
+  readonly fetch?: FetchFunction | undefined
+  /** How often a call is made again after a network error, 429 or 503; 4, if left out. */
+  readonly retries?: number | undefined
+  /** Milliseconds that a call may take, with all its attempts; as long as it takes, if left out. Not for streams. */
+  readonly timeout?: number | undefined
+}
+
+export interface Client extends ClientCalls {
+  /** All contexts that pass the filters, over all pages; `limit` is the size of a page. */
+  contexts(
+    filters?: ContextFilters & { readonly view?: 'full' | undefined },
+    options?: CallOptions,
+  ): AsyncGenerator<ContextView, void, undefined>
+  contexts(filters: ContextFilters, options?: CallOptions): AsyncGenerator<ListedContext, void, undefined>
+  /**
+   * Moves of contexts as they are committed. It goes on where it stopped when the connection breaks, and ends only with
+   * its signal, or with a Problem that is not one of a server that is away for a while.
+   */
+  stream(filters?: StreamFilters, options?: StreamOptions): AsyncGenerator<StreamItem, void, undefined>
+}
+
+const DEFAULT_RETRIES = 4
+
+/** @throws TypeError for options that no request could have */
+export function createClient(options: ClientOptions): Client {
+  const transport = transportOf(options)
+  const contexts = (filters: ContextFilters = {}, given?: CallOptions) =>
+    allContexts<ContextView>(transport, filters, given)
+  return {
+    ...callsOver(transport),
+    contexts,
+    stream: (filters = {}, given = {}) => streamMoves(transport, filters, given),
+  }
+}
+
+function transportOf(options: ClientOptions): Transport {
+  const { url, token, fetch: given = globalThis.fetch, retries = DEFAULT_RETRIES, timeout } = options
+  if (!(retries >= 0)) throw new TypeError('retries must be a number, 0 or more')
+  if (timeout !== undefined && !(timeout > 0)) throw new TypeError('timeout must be a number of milliseconds')
+  // A browser's fetch must not be called as a method of something else.
+  const transport = { base: serverAddress(url), token, fetch: call(given), retries, timeout }
+  clientHeaders(transport, {})
+  return transport
+}
+
+const call =
+  (given: FetchFunction): FetchFunction =>
+  (url, init) =>
+    given(url, init)

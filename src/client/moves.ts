@@ -1,0 +1,195 @@
+// client: the stream of moves. It goes on where it stopped when the connection breaks, until its signal ends it.
+import type { RequestOf } from '../api/call.ts'
+import type { STREAM_MOVES } from '../api/stream-moves.ts'
+import type { MoveMessage } from '../model/committed-move.ts'
+import { pause } from './limits.ts'
+import { linesOf } from './lines.ts'
+import { ConnectionError, Problem, problemIn, retryAfterOf } from './problem.ts'
+import { STREAM_ROUTES } from './routes.ts'
+import { delayAfter, clientHeaders, type Transport } from './transport.ts'
+import { requestTarget } from './url.ts'
+
+/** Filters of a stream, as in a list; `lastEventId`: go on behind that message. */
+export type StreamFilters = RequestOf<typeof STREAM_MOVES>
+
+export interface StreamOptions {
+  /** Ends the stream, without an error. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Moves are missing: the server does not keep those between the two messages any more. */
+export interface StreamGap {
+  readonly gap: { readonly from: string; readonly to: string }
+}
+
+/** So many moves were left out, because this reader was too slow. */
+export interface StreamDropped {
+  readonly dropped: { readonly count: number }
+}
+
+export type StreamItem = MoveMessage | StreamGap | StreamDropped
+
+/** Milliseconds without a byte after which a connection counts as broken: the server sends something every 15 s. */
+const SILENCE_MS = 45_000
+
+interface Place {
+  /** The message that came last. */
+  id: string | undefined
+  /** Failures since the last message. */
+  failures: number
+  hasOpened: boolean
+}
+
+/** @param silence milliseconds: see `SILENCE_MS` */
+export async function* streamMoves(
+  transport: Transport,
+  filters: StreamFilters,
+  { signal, silence = SILENCE_MS }: StreamOptions & { readonly silence?: number } = {},
+): AsyncGenerator<StreamItem, void, undefined> {
+  const { lastEventId, ...rest } = filters
+  const place: Place = { id: lastEventId, failures: 0, hasOpened: false }
+  // Checks the filters before the first attempt.
+  requestTarget(STREAM_ROUTES.stream, rest)
+  for (;;) {
+    if (signal?.aborted) return
+    const ended = new AbortController()
+    const forward = () => ended.abort()
+    signal?.addEventListener('abort', forward, { once: true })
+    let failure: unknown = null
+    try {
+      yield* connection(transport, { filters: rest, place, silence, ended })
+    } catch (error) {
+      failure = error
+    } finally {
+      signal?.removeEventListener('abort', forward)
+      ended.abort()
+    }
+    if (signal?.aborted) return
+    if (!goesOn(transport, place, failure)) throw failure
+    // A signal that is aborted ends it.
+    await pause(delayAfter(place.failures, failure), signal ?? NEVER).catch(() => undefined)
+    place.failures += 1
+  }
+}
+
+const NEVER = new AbortController().signal
+
+/** A stream that was open once goes on for as long as the server may come back; one that never was, as other calls. */
+function goesOn({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown): boolean {
+  if (failure === null) return true
+  const isRetried = failure instanceof ConnectionError || (failure instanceof Problem && failure.retryable)
+  return isRetried && (hasOpened || failures < retries)
+}
+
+interface Connection {
+  readonly filters: Omit<StreamFilters, 'lastEventId'>
+  readonly place: Place
+  readonly silence: number
+  /** Aborting it closes the connection. */
+  readonly ended: AbortController
+}
+
+async function* connection(
+  transport: Transport,
+  { filters, place, silence, ended }: Connection,
+): AsyncGenerator<StreamItem, void, undefined> {
+  const { base, fetch } = transport
+  const { path } = requestTarget(STREAM_ROUTES.stream, { ...filters, lastEventId: place.id })
+  const headers = clientHeaders(transport, { accept: 'text/event-stream' })
+  const watch = new Watch(silence, () => ended.abort())
+  try {
+    const messages = messagesOf(await opened(base + path, { fetch, headers, signal: ended.signal }), watch)
+    place.hasOpened = true
+    for (;;) {
+      // The reader's own time does not count.
+      watch.start()
+      const { done, value: message } = await messages.next()
+      watch.stop()
+      if (done) return
+      if (message.id !== undefined) place.id = message.id
+      if (message.event === 'bye') return
+      if (message.event !== null || message.isHeartbeat) place.failures = 0
+      const item = itemOf(message)
+      if (item !== null) yield item
+    }
+  } catch (error) {
+    throw error instanceof Problem ? error : new ConnectionError(base, { cause: error })
+  } finally {
+    watch.stop()
+    ended.abort()
+  }
+}
+
+interface Opening {
+  readonly fetch: Transport['fetch']
+  readonly headers: Headers
+  readonly signal: AbortSignal
+}
+
+async function opened(url: string, { fetch, headers, signal }: Opening): Promise<ReadableStream<Uint8Array>> {
+  const response = await fetch(url, { headers, signal })
+  if (response.ok && response.body) return response.body
+  const retryAfter = retryAfterOf(response.headers.get('retry-after'), Date.now())
+  throw problemIn(response.status, await response.text(), { retryAfter })
+}
+
+/** Rings when no byte comes for too long while one is waited for. */
+class Watch {
+  readonly #limit: number
+  readonly #onSilence: () => void
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(limit: number, onSilence: () => void) {
+    this.#limit = limit
+    this.#onSilence = onSilence
+  }
+
+  start(): void {
+    this.stop()
+    this.#timer = setTimeout(this.#onSilence, this.#limit)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/** A message of the stream (server-sent events); without `event` and with no id it is a comment. */
+interface StreamMessage {
+  readonly event: string | null
+  readonly id: string | undefined
+  readonly data: string
+  readonly isHeartbeat: boolean
+}
+
+async function* messagesOf(
+  body: ReadableStream<Uint8Array>,
+  watch: Watch,
+): AsyncGenerator<StreamMessage, void, undefined> {
+  let fields = new Map<string, string>()
+  for await (const line of linesOf(body, { onBytes: () => watch.start() })) {
+    if (line !== '') {
+      const colon = line.indexOf(':')
+      const [name, value] = colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
+      const before = name === 'data' ? fields.get('data') : undefined
+      fields.set(name, before === undefined ? value : `${before}\n${value}`)
+      continue
+    }
+    const [data, id] = [fields.get('data'), fields.get('id')]
+    yield {
+      event: data === undefined ? null : (fields.get('event') ?? 'message'),
+      id,
+      data: data ?? '',
+      isHeartbeat: fields.get('') === 'heartbeat',
+    }
+    fields = new Map()
+  }
+}
+
+function itemOf({ event, data }: StreamMessage): StreamItem | null {
+  if (event === 'move') return parsed<MoveMessage>(data)
+  if (event === 'gap') return { gap: parsed<StreamGap['gap']>(data) }
+  return event === 'dropped' ? { dropped: parsed<StreamDropped['dropped']>(data) } : null
+}
+
+const parsed = <T>(data: string): T => JSON.parse(data)

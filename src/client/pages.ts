@@ -1,0 +1,50 @@
+// client: lists, page by page. `Link` says where the next page begins; only a page without it is the last.
+import type { ListedContext, ListRequest } from '../api/list-contexts.ts'
+import type { CallOptions } from './calls.ts'
+import type { CallName } from './routes.ts'
+import { ROUTES } from './routes.ts'
+import { sendRequest, type Transport } from './transport.ts'
+
+export interface PageOf<Item> {
+  readonly items: Item[]
+  /** RequestFields of the request for the next page; null: this is the last one. */
+  readonly next: { readonly [name: string]: string } | null
+}
+
+/** One page of a list. */
+export async function pageOf<Item>(
+  transport: Transport,
+  { call, request, options }: { readonly call: CallName; readonly request: object; readonly options: CallOptions },
+): Promise<PageOf<Item>> {
+  const { text, headers } = await sendRequest(transport, { ...options, route: ROUTES[call], fields: { ...request } })
+  return { items: JSON.parse(text), next: placeIn(headers.get('link')) }
+}
+
+const PLACES = ['after', 'before'] as const
+
+/** Where the next page begins; it has all else from the request. */
+function placeIn(link: string | null): { readonly [name: string]: string } | null {
+  const [, target] = /<([^>]*)>\s*;[^,]*\brel="?next\b/i.exec(link ?? '') ?? []
+  if (target === undefined) return null
+  const query = new URLSearchParams(target.split('?')[1])
+  return Object.fromEntries(PLACES.flatMap((name) => (query.has(name) ? [[name, query.get(name) ?? '']] : [])))
+}
+
+/** Filters of `contexts`: `limit` is the size of a page. */
+export type ContextFilters = Omit<ListRequest, 'page'>
+
+/** All contexts, over all pages. The next page is asked for when one is used up. */
+export async function* allContexts<Context extends ListedContext>(
+  transport: Transport,
+  filters: ContextFilters,
+  options: CallOptions = {},
+): AsyncGenerator<Context, void, undefined> {
+  let request: object = filters
+  for (;;) {
+    const { items, next } = await pageOf<Context>(transport, { call: 'listContexts', request, options })
+    yield* items
+    if (next === null) return
+    // One bound moves, the other one stays.
+    request = { ...filters, ...next }
+  }
+}

@@ -1,0 +1,124 @@
+// client: how calls fail. A `Problem` is the server's refusal; a `ConnectionError` means that there is no answer.
+import type { FieldError } from '../model/failure.ts'
+
+/** The text by which the server says that an earlier request under the same key is still under way. */
+const IN_PROGRESS = 'urn:actorflux:problem:idempotency-in-progress'
+
+/** What is known of an answer that is no success. */
+export interface ProblemFields {
+  readonly status: number
+  readonly type?: string | undefined
+  readonly title?: string | undefined
+  readonly detail?: string | undefined
+  readonly errors?: readonly FieldError[] | undefined
+  readonly instance?: string | undefined
+  readonly hint?: string | undefined
+  readonly contextId?: number | undefined
+  readonly context?: object | undefined
+  /** Seconds. */
+  readonly retryAfter?: number | null | undefined
+  readonly idempotencyKey?: string | null | undefined
+}
+
+/** The server has refused a call (RFC 9457). `message` is `detail`. */
+export class Problem extends Error {
+  override readonly name = 'Problem'
+  readonly status: number
+  /** What kind of problem it is, as a URI: `urn:actorflux:problem:conflict`; `about:blank` if the answer does not say. */
+  readonly type: string
+  readonly title: string
+  readonly detail: string
+  /** The parts of the request that are not valid; empty if it is not about parts. */
+  readonly errors: readonly FieldError[]
+  /** Whether the same call, under the same key, may succeed later. */
+  readonly retryable: boolean
+  /** Seconds after which to try again, where the server says so. */
+  readonly retryAfter: number | null
+  /** The path of the request. */
+  readonly instance: string | null
+  /** For a conflict of keys, the context that has the key. */
+  readonly contextId: number | null
+  /** For waits, the context as it is. */
+  readonly context: object | null
+  readonly hint: string | null
+  /** The key under which the call was made, for another try of the same call. */
+  readonly idempotencyKey: string | null
+
+  constructor(refusal: ProblemFields, options?: ErrorOptions) {
+    const { status, type = 'about:blank', title = `HTTP status ${status}`, detail = title } = refusal
+    super(detail, options)
+    this.status = status
+    this.type = type
+    this.title = title
+    this.detail = detail
+    this.errors = refusal.errors ?? []
+    this.retryable = isRetried(status) || type === IN_PROGRESS
+    this.retryAfter = refusal.retryAfter ?? null
+    this.instance = refusal.instance ?? null
+    this.contextId = refusal.contextId ?? null
+    this.context = refusal.context ?? null
+    this.hint = refusal.hint ?? null
+    this.idempotencyKey = refusal.idempotencyKey ?? null
+  }
+}
+
+/** Statuses of requests that are made again. */
+const isRetried = (status: number): boolean => status === 429 || status === 503
+
+/** Whether an earlier request under the same key is still under way. */
+export const isInProgress = ({ type }: Problem): boolean => type === IN_PROGRESS
+
+/** The server did nothing for the request: it is at a limit. */
+export const didNothing = ({ status, type }: Problem): boolean =>
+  status === 429 || type === 'urn:actorflux:problem:overloaded'
+
+/** There is no answer: the server is out of reach, or the connection broke. The call may have been carried out. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError'
+  readonly retryable = true
+  /** The key under which the call was made, for another try of the same call; null: it had none. */
+  readonly idempotencyKey: string | null
+
+  constructor(url: string, { cause, idempotencyKey = null }: { cause: unknown; idempotencyKey?: string | null }) {
+    super(`no answer from ${url}: ${reasonOf(cause)}`, { cause })
+    this.idempotencyKey = idempotencyKey
+  }
+}
+
+/** Node says in the cause what has happened, and in the message only that something has. */
+function reasonOf(thrown: unknown): string {
+  const { cause }: { cause?: unknown } = thrown instanceof Error ? thrown : {}
+  if (cause instanceof AggregateError && cause.message === '') return reasonOf(cause.errors[0])
+  if (cause instanceof Error && cause.message !== '') return cause.message
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+/** The problem that an answer tells; other texts, as those of proxies, are its detail. */
+export function problemIn(
+  status: number,
+  text: string,
+  facts: Pick<ProblemFields, 'retryAfter' | 'idempotencyKey'>,
+): Problem {
+  return new Problem({ ...fieldsIn(text), status, ...facts })
+}
+
+const MAX_DETAIL_CHARACTERS = 1000
+
+function fieldsIn(text: string): Partial<ProblemFields> {
+  try {
+    const fields: Partial<ProblemFields> | null = JSON.parse(text)
+    if (typeof fields?.detail === 'string') return fields
+  } catch {
+    // It is not JSON.
+  }
+  const detail = text.trim().slice(0, MAX_DETAIL_CHARACTERS)
+  return detail === '' ? {} : { detail }
+}
+
+/** Seconds in `Retry-After`, which may be a date (RFC 9110, 10.2.3); null: there is none, or it is not understood. */
+export function retryAfterOf(header: string | null, now: number): number | null {
+  if (header === null) return null
+  if (/^\s*\d+\s*$/.test(header)) return Number(header)
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? null : Math.max(0, (date - now) / 1000)
+}

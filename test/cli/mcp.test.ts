@@ -1,0 +1,149 @@
+// The tools for agents, over the standard input and output of the real program.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { CALLS } from '../../src/api/calls.ts'
+import { ROUTES } from '../../src/client/routes.ts'
+import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+
+const SERVICES = {
+  'shop/Order.flux': {
+    states: [
+      {
+        name: 'pay',
+        waiting: true,
+        input: [{ name: 'sum', type: 'double', required: true }],
+        transitions: [{ event: 'paid in full', to: 'done' }],
+      },
+      { name: 'done' },
+    ],
+  },
+}
+
+let server: Server
+beforeAll(async () => {
+  server = await startServer({ program: inject('program'), ...(await placeFor(SERVICES)) })
+})
+afterAll(cleanUp)
+
+interface Message {
+  readonly id?: number
+  readonly method?: string
+  readonly result?: Record<string, unknown>
+  readonly error?: { readonly message: string }
+}
+
+/** An agent that started the program. */
+class Agent {
+  readonly #child: ChildProcess
+  readonly #answers = new Map<number, (message: Message) => void>()
+  readonly notices: string[] = []
+  errors = ''
+  #count = 0
+
+  constructor(...args: string[]) {
+    this.#child = spawn(process.execPath, [inject('program'), 'mcp', '--url', server.url, ...args], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    const { stdout, stderr } = this.#child
+    if (!stdout || !stderr) throw new Error('there are pipes')
+    stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.errors += text
+    })
+    // Whatever is no message would break an agent.
+    createInterface(stdout).on('line', (line) => {
+      const message: Message = JSON.parse(line)
+      if (message.id === undefined) this.notices.push(message.method ?? '')
+      else this.#answers.get(message.id)?.(message)
+    })
+  }
+
+  async open(): Promise<this> {
+    const { result } = await this.request('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    })
+    expect(result?.['serverInfo']).toMatchObject({ name: 'actorflux' })
+    this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' })
+    return this
+  }
+
+  request(method: string, params: object = {}): Promise<Message> {
+    const id = (this.#count += 1)
+    return new Promise((resolve) => {
+      this.#answers.set(id, resolve)
+      this.#send({ jsonrpc: '2.0', id, method, params })
+    })
+  }
+
+  async tools() {
+    const { result } = await this.request('tools/list')
+    const tools = result?.['tools'] as { name: string; inputSchema: object; annotations: { readOnlyHint: boolean } }[]
+    return new Map(tools.map((tool) => [tool.name, tool]))
+  }
+
+  async call(name: string, given: object) {
+    const { result, error } = await this.request('tools/call', { name, arguments: given })
+    if (error) return { isError: true, text: error.message, data: null }
+    const [content] = result?.['content'] as { text: string }[]
+    const text = content?.text ?? ''
+    return { isError: result?.['isError'] === true, text, data: text.startsWith('{') ? JSON.parse(text) : null }
+  }
+
+  async close(): Promise<number | null> {
+    this.#child.stdin?.end()
+    const [code] = await once(this.#child, 'exit')
+    return code
+  }
+
+  #send(message: object): void {
+    this.#child.stdin?.write(`${JSON.stringify(message)}\n`)
+  }
+}
+
+describe('actorflux mcp', () => {
+  test('reads by default: every call that reads is a tool, and none that changes something', async () => {
+    const agent = await new Agent().open()
+    const tools = await agent.tools()
+    const reading = CALLS.filter(({ id, method }) => method === 'GET' && Object.hasOwn(ROUTES, id)).map(({ id }) => id)
+    expect([...tools.keys()].sort()).toEqual(reading.sort())
+    expect([...tools.values()].every(({ annotations }) => annotations.readOnlyHint)).toBe(true)
+    expect(tools.get('getContextEvents')?.inputSchema).toMatchObject({ properties: { contextId: { type: 'integer' } } })
+    const { data } = await agent.call('listServices', {})
+    expect(data.services[0]).toMatchObject({ package: 'shop', fluxName: 'Order' })
+    expect(await agent.call('execute', { package: 'shop', fluxName: 'Order' })).toMatchObject({ isError: true })
+    expect(await agent.close()).toBe(0)
+    expect(agent.errors).toBe('')
+  })
+
+  test('--write: starts and moves contexts; the events of a waiting one are tools with its inputs', async () => {
+    const agent = await new Agent('--write').open()
+    const { data: started } = await agent.call('execute', { package: 'shop', fluxName: 'Order' })
+    const contextId: number = started.contextId
+    const { data: offered } = await agent.call('offerEvents', { contextId })
+    const name = `send_${contextId}_paid_in_full`
+    expect(offered.tools).toEqual([name])
+    expect(agent.notices).toContain('notifications/tools/list_changed')
+    expect((await agent.tools()).get(name)?.inputSchema).toMatchObject({
+      properties: { sum: { type: ['number', 'null'] } },
+      required: ['sum'],
+    })
+    expect(await agent.call(name, { sum: 'a lot' })).toMatchObject({ isError: true })
+    const { data: moved } = await agent.call(name, { sum: 3 })
+    expect(moved).toMatchObject({ transitions: [{ contextId, state: 'done' }], now: { tools: [] } })
+    expect((await agent.tools()).has(name)).toBe(false)
+    expect(await agent.close()).toBe(0)
+  })
+
+  test('a refusal is a result that says why', async () => {
+    const agent = await new Agent().open()
+    expect(await agent.call('getContext', { contextId: 999_999 })).toMatchObject({
+      isError: true,
+      data: { status: 404, retryable: false },
+    })
+    expect(await agent.call('getContext', { contextId: 'seven' })).toMatchObject({ isError: true })
+    await agent.close()
+  })
+})

@@ -1,0 +1,10 @@
+// What a command in a test has besides what the test gives it: no terminal, and nothing on standard input.
+import type { World } from '../../src/cli/command.ts'
+
+export const NO_TERMINAL: Pick<World, 'input' | 'ask' | 'screen' | 'progress' | 'interrupted'> = {
+  input: () => Promise.resolve(''),
+  ask: null,
+  screen: null,
+  progress: null,
+  interrupted: () => new AbortController().signal,
+}

@@ -1,0 +1,45 @@
+// The table of routes says of every call what its description says.
+import { expect, test } from 'vitest'
+import type { Call } from '../../src/api/call.ts'
+import { CALLS } from '../../src/api/calls.ts'
+import { EXECUTES } from '../../src/api/executes.ts'
+import { SEND_EVENTS } from '../../src/api/send-events.ts'
+import { STREAM_MOVES } from '../../src/api/stream-moves.ts'
+import { ROUTES, STREAM_ROUTES, type Route } from '../../src/client/routes.ts'
+import type { MissingCalls } from '../../src/client/calls.ts'
+
+function routeOf({ method, route, query, body, takesKey, prefersWait, answerHeaders }: Call): Route {
+  const inQuery = Object.keys(query).filter((name) => body !== null && !Object.hasOwn(body, name))
+  return {
+    method,
+    path: route,
+    ...(body !== null && { body: true }),
+    ...(inQuery.length > 0 && { query: inQuery }),
+    ...(takesKey && { key: true }),
+    ...(prefersWait && { wait: true }),
+    ...(answerHeaders?.['Link'] !== undefined && { pages: true }),
+  }
+}
+
+test('every call has a route, which is that of its description', () => {
+  // The other method of addTags.
+  const calls = CALLS.filter(({ id }) => id !== 'putTags')
+  expect(Object.fromEntries(Object.entries(ROUTES))).toEqual(
+    Object.fromEntries(calls.map((call) => [call.id, routeOf(call)])),
+  )
+  const isComplete: MissingCalls = true
+  expect(isComplete).toBe(true)
+})
+
+test('the fields of a path are the parts of it that begin with a colon', () => {
+  for (const { path, route } of CALLS)
+    expect([...route.matchAll(/:(\w+)/g)].map(([, name]) => name)).toEqual(Object.keys(path))
+})
+
+test('the streams have the routes of their descriptions', () => {
+  expect(STREAM_ROUTES).toEqual({
+    stream: { method: STREAM_MOVES.method, path: STREAM_MOVES.route },
+    sendEvents: { method: 'POST', path: SEND_EVENTS.route, body: true },
+    executeMany: { method: 'POST', path: EXECUTES.route, body: true },
+  })
+})
