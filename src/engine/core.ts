@@ -19,6 +19,7 @@ import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
 import { ContextLoader } from './context-loader.ts'
 import type { EngineParts } from './engine-parts.ts'
+import { Gate } from './gate.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
 import { LEASE_BEATS } from './idempotency/broadcast-ownership.ts'
@@ -55,6 +56,7 @@ export class EngineCore {
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
   readonly identity: Identity
+  readonly gate = new Gate()
   readonly signals: Signals
   readonly cache: ContextCache
   readonly loader: ContextLoader

@@ -37,8 +37,15 @@ export interface Engine {
   countContexts(): Promise<readonly StatusCount[]>
   /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
   endWaits(): void
-  /** Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges. */
-  start(): Promise<void>
+  /**
+   * Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges.
+   * `paused`: nothing of that, and all that changes something is refused, until `resume`.
+   */
+  start(options?: { readonly paused?: boolean | undefined }): Promise<void>
+  /** Whether it was started paused and not resumed yet. */
+  isPaused(): boolean
+  /** Starts what `start` left out. Resolves at once when it is not paused. @throws FluxError `unavailable` */
+  resume(): Promise<void>
   /**
    * Stops takeovers, gives running steps, and webhooks that are being sent, at most `grace` milliseconds (default
    * 10,000) to finish, aborts the rest (they run again, or are sent again, later), and closes the store.
@@ -53,6 +60,22 @@ export function createEngine(parts: EngineParts): Engine {
   const purges = new Retention({ store, clock, log, retention })
   const counts = new ContextCounts(parts)
   const apis = new WeakMap<Caller, FluxApi>()
+  let resuming: Promise<void> | null = null
+  const run = async () => {
+    // What claims must not find a closed gate.
+    const { isClosed } = core.gate
+    core.gate.open()
+    await core.heartbeat.start().catch((error: unknown) => {
+      if (isClosed) core.gate.close()
+      throw error
+    })
+    alarm.start(() => core.timers.dispatchDue())
+    purges.start()
+    core.keptBroadcasts.start()
+    core.held.start()
+    core.deliveries.start()
+    core.ends.start()
+  }
   return {
     api(caller, traceparent) {
       const known = traceparent === undefined ? apis.get(caller) : undefined
@@ -86,14 +109,16 @@ export function createEngine(parts: EngineParts): Engine {
       servers: await store.servers(),
     }),
     trouble: () => store.trouble(),
-    async start() {
-      await core.heartbeat.start()
-      alarm.start(() => core.timers.dispatchDue())
-      purges.start()
-      core.keptBroadcasts.start()
-      core.held.start()
-      core.deliveries.start()
-      core.ends.start()
+    async start({ paused = false } = {}) {
+      if (paused) core.gate.close()
+      else await run()
+    },
+    isPaused: () => core.gate.isClosed,
+    resume() {
+      resuming ??= (core.gate.isClosed ? run() : Promise.resolve()).finally(() => {
+        resuming = null
+      })
+      return resuming
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }

@@ -35,6 +35,8 @@ export interface ClaimsParts extends ClaimSourceParts {
   readonly admission: Admission
   readonly recovery: Pick<Recovery, 'takeOver'>
   readonly hints: ReadyHints
+  /** Whether nothing may be claimed now; left out: it always may. */
+  readonly isHeld?: () => boolean
 }
 
 export class Claims {
@@ -118,7 +120,7 @@ export class Claims {
   }
 
   get #mayTake(): boolean {
-    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM
+    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.isHeld?.()
   }
 
   /** Number of free slots, for kinds that have any. No script is claimed while the queue of slow ones is full. */
