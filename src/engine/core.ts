@@ -120,16 +120,8 @@ export class EngineCore {
     this.idempotency = new Idempotency({ store, clock, lease: (beat ?? 0) * LEASE_BEATS, ...given.idempotency })
     const { kept } = given.idempotency
     this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
-    this.keptBroadcasts = new KeptBroadcasts({
-      ...this,
-      store,
-      catalog,
-      clock,
-      log,
-      kept,
-      beat,
-      bound: this.broadcasts,
-    })
+    const broadcasting = { store, catalog, clock, log, kept, beat, bound: this.broadcasts }
+    this.keptBroadcasts = new KeptBroadcasts({ ...this, ...broadcasting })
     const { deliveries: max, settlementOf } = given.webhooks
     this.deliveries = new Deliveries({ store, catalog, clock, log, max, settlementOf })
     this.webhooks = webhooks({

@@ -55,27 +55,13 @@ export interface Engine {
 
 /** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts): Engine {
-  const { store, clock, log, alarm, retention, memory } = parts
+  const { store, clock, log, retention, memory } = parts
   const core = new EngineCore(parts)
   const purges = new Retention({ store, clock, log, retention })
   const counts = new ContextCounts(parts)
   const apis = new WeakMap<Caller, FluxApi>()
   let resuming: Promise<void> | null = null
-  const run = async () => {
-    // What claims must not find a closed gate.
-    const { isClosed } = core.gate
-    core.gate.open()
-    await core.heartbeat.start().catch((error: unknown) => {
-      if (isClosed) core.gate.close()
-      throw error
-    })
-    alarm.start(() => core.timers.dispatchDue())
-    purges.start()
-    core.keptBroadcasts.start()
-    core.held.start()
-    core.deliveries.start()
-    core.ends.start()
-  }
+  const run = () => runParts(core, purges)
   return {
     api(caller, traceparent) {
       const known = traceparent === undefined ? apis.get(caller) : undefined
@@ -122,6 +108,24 @@ export function createEngine(parts: EngineParts): Engine {
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
+}
+
+/** Starts what an engine does of its own. @throws FluxError `unavailable` */
+async function runParts(core: EngineCore, purges: Retention): Promise<void> {
+  const { gate, given, heartbeat, timers } = core
+  const { isClosed } = gate
+  // Opened before: the first heartbeat claims steps.
+  gate.open()
+  await heartbeat.start().catch((error: unknown) => {
+    if (isClosed) gate.close()
+    throw error
+  })
+  given.alarm.start(() => timers.dispatchDue())
+  purges.start()
+  core.keptBroadcasts.start()
+  core.held.start()
+  core.deliveries.start()
+  core.ends.start()
 }
 
 async function close(

@@ -35,8 +35,6 @@ export interface ClaimsParts extends ClaimSourceParts {
   readonly admission: Admission
   readonly recovery: Pick<Recovery, 'takeOver'>
   readonly hints: ReadyHints
-  /** Whether nothing may be claimed now; left out: it always may. */
-  readonly isHeld?: () => boolean
 }
 
 export class Claims {
