@@ -17,6 +17,7 @@ import { LIST_WEBHOOKS } from './list-webhooks.ts'
 import { PAUSE } from './pause-context.ts'
 import { REPLAY_DELIVERY } from './replay-delivery.ts'
 import { RESUME } from './resume-context.ts'
+import { RESUME_SERVER } from './resume-server.ts'
 import { RETRY } from './retry.ts'
 import { SEND_EVENT } from './send-event.ts'
 import { STOP_EVENT } from './stop-event.ts'
@@ -52,4 +53,5 @@ export const CALLS: readonly Call[] = [
   LIST_WEBHOOKS,
   LIST_DELIVERIES,
   REPLAY_DELIVERY,
+  RESUME_SERVER,
 ]

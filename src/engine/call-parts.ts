@@ -21,6 +21,7 @@ const MAX_SEARCHES = 8
 type Own = Pick<
   CallParts,
   | 'signals'
+  | 'gate'
   | 'mailboxes'
   | 'hints'
   | 'refusals'
@@ -43,6 +44,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     store,
     catalog,
     signals: core.signals,
+    gate: core.gate,
     mailboxes: core.mailboxes,
     hints: core.hints,
     log,

@@ -186,9 +186,13 @@ describe('the document', () => {
       'GET /flux-api/stream',
       'GET /flux-api/webhooks',
       'GET /flux-api/webhooks/deliveries',
+      'POST /flux-api/context/pause',
+      'POST /flux-api/context/resume',
+      'POST /flux-api/context/retry',
       'POST /flux-api/context/tag',
       'POST /flux-api/event',
       'POST /flux-api/events',
+      'POST /flux-api/server/resume',
       'POST /flux-api/webhooks/deliveries/replay',
       'POST /flux-api/{package}/execute',
       'POST /flux-api/{package}/executes',
@@ -331,6 +335,10 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
     sendEvent: { query: '', request: { body: { event: 'alarm' } } },
     getEvent: { query: '?eventId=known' },
     terminate: { query: `?contextId=${doomed}` },
+    // In this order, after it was terminated.
+    retry: { query: `?contextId=${doomed}` },
+    pause: { query: `?contextId=${doomed}` },
+    resume: { query: `?contextId=${doomed}` },
     listPending: { query: '?event=late' },
     withdraw: { query: `?eventId=late-${id}` },
     listContexts: { query: '' },
@@ -349,6 +357,7 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
     getSchema: { query: '' },
     listWebhooks: { query: '' },
     listDeliveries: { query: '' },
+    resumeServer: { query: '' },
     replayDelivery: { query: `?deliveryId=${deliveryId}` },
   }
 }
