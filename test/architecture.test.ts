@@ -28,7 +28,8 @@ const MAY: { readonly [module: string]: readonly string[] } = {
   // Of the calls it has the types alone: see below.
   client: ['model', 'api'],
   // The types of what was loaded are definitions'.
-  cli: ['model', 'ports', 'client', 'definitions', 'access', 'observe', 'settings', 'main'],
+  // The descriptions of calls give its options; the diagrams are the inspector's.
+  cli: ['model', 'ports', 'api', 'client', 'inspector', 'definitions', 'access', 'observe', 'settings', 'main'],
   // The machine of a definition, without a server.
   machine: ['model', 'definitions', 'engine'],
   main: [
@@ -56,7 +57,7 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   acorn: ['definitions'],
   uuid: ['engine'],
   chokidar: ['definitions'],
-  zod: ['api', 'definitions', 'access', 'http', 'settings', 'store/lmdb'],
+  zod: ['api', 'definitions', 'access', 'http', 'settings', 'store/lmdb', 'cli'],
   jiti: ['steps'],
   'quickjs-emscripten-core': ['steps'],
   '@jitl/quickjs-wasmfile-release-sync': ['steps'],
@@ -73,6 +74,9 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   'prom-client': ['observe'],
   pino: ['observe'],
   'pino-pretty': ['observe'],
+  '@modelcontextprotocol/server': ['cli'],
+  'cli-progress': ['cli'],
+  'string-width': ['cli'],
 }
 
 interface Import {

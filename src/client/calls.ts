@@ -5,6 +5,7 @@ import type { ContextView } from '../api/get-context.ts'
 import type { DeliveriesRequest, DeliveryPage } from '../api/list-deliveries.ts'
 import type { PendingPage, PendingRequest } from '../api/list-pending.ts'
 import type { EventAnswer } from '../api/send-event.ts'
+import type { MessageAnswer } from '../api/terminate.ts'
 import type { CallName } from './routes.ts'
 
 export interface CallOptions {
@@ -65,6 +66,8 @@ export interface ClientCalls extends PlainCalls {
   listPage(request?: ListRequest, options?: CallOptions): Promise<ListedPage>
   listPendingPage(request?: PendingRequest, options?: CallOptions): Promise<PendingPage>
   listDeliveriesPage(request?: DeliveriesRequest, options?: CallOptions): Promise<DeliveryPage>
+  /** Tells the server that answers, if it was started paused, to go on. */
+  resumeServer(options?: CallOptions): Promise<MessageAnswer>
 }
 
 /** Calls in process that are no calls of their own over HTTP. */

@@ -32,7 +32,7 @@ export function limitedBy(signal: AbortSignal | undefined, timeout: number | und
 }
 
 /** Resolves after so many milliseconds. @throws the reason of the signal when that is aborted before */
-export function pause(delay: number, signal: AbortSignal): Promise<void> {
+export function untilLater(delay: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer)

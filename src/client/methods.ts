@@ -4,7 +4,7 @@ import type { ContextView } from '../api/get-context.ts'
 import type { DeliveryView } from '../api/list-deliveries.ts'
 import type { PendingView } from '../api/list-pending.ts'
 import { pageOf } from './pages.ts'
-import { ROUTES, type CallName, type Route } from './routes.ts'
+import { ROUTES, SERVER_ROUTES, type CallName, type Route } from './routes.ts'
 import { sendRequest, type Answered, type Transport } from './transport.ts'
 
 export function callsOver(transport: Transport): ClientCalls {
@@ -44,6 +44,9 @@ export function callsOver(transport: Transport): ClientCalls {
     listWebhooks: (request, options) => plain('listWebhooks', request, options),
     listDeliveries: (request, options) => plain('listDeliveries', request, options),
     replayDelivery: (request, options) => plain('replayDelivery', request, options),
+    async resumeServer(options) {
+      return JSON.parse((await made(transport, SERVER_ROUTES.resumeServer, { request: {}, options })).text)
+    },
     ...pagesOver(transport),
   }
 }

@@ -2,7 +2,7 @@
 import type { RequestOf } from '../api/call.ts'
 import type { STREAM_MOVES } from '../api/stream-moves.ts'
 import type { MoveMessage } from '../model/committed-move.ts'
-import { pause } from './limits.ts'
+import { untilLater } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { ConnectionError, Problem, problemIn, retryAfterOf } from './problem.ts'
 import { STREAM_ROUTES } from './routes.ts'
@@ -67,7 +67,7 @@ export async function* streamMoves(
     if (signal?.aborted) return
     if (!goesOn(transport, place, failure)) throw failure
     // A signal that is aborted ends it.
-    await pause(delayAfter(place.failures, failure), signal ?? NEVER).catch(() => undefined)
+    await untilLater(delayAfter(place.failures, failure), signal ?? NEVER).catch(() => undefined)
     place.failures += 1
   }
 }

@@ -53,6 +53,11 @@ export const ROUTES = {
 
 export type CallName = keyof typeof ROUTES
 
+/** Calls that concern the server that answers. */
+export const SERVER_ROUTES = {
+  resumeServer: { method: 'POST', path: '/flux-api/server/resume' },
+} as const satisfies { readonly [call: string]: Route }
+
 /** What is answered without end, or line by line. */
 export const STREAM_ROUTES = {
   stream: { method: 'GET', path: '/flux-api/stream' },

@@ -1,6 +1,6 @@
 // client: sends requests, and sends them again where that does nothing twice: after a network error, 429 and 503, under
 // the same idempotency key and never before `Retry-After`.
-import { limitedBy, pause } from './limits.ts'
+import { limitedBy, untilLater } from './limits.ts'
 import { ConnectionError, didNothing, isInProgress, Problem, problemIn, retryAfterOf } from './problem.ts'
 import type { Route } from './routes.ts'
 import { requestTarget, type RequestFields } from './url.ts'
@@ -68,7 +68,7 @@ export async function sendRequest(transport: Transport, sent: Sent): Promise<Ans
       const delay = delayAfter(attempt, outcome)
       // Rather than the news that the time is up.
       if (delay > limits.left()) throw outcome
-      await pause(delay, limits.signal)
+      await untilLater(delay, limits.signal)
     }
   } finally {
     limits.clear()

@@ -19,9 +19,9 @@ import { openTraces } from '../observe/traces.ts'
 import { openEngine } from './engine.ts'
 import { healthOf } from './health.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
+import { listenOptions, tokensOptions, watchdogOptions } from './options.ts'
 import { watchSecrets } from './secrets.ts'
 import { loadServices, type LoadedServices, type RunnableServices } from './services.ts'
-import { deadAfterOf } from './storage.ts'
 
 export interface Server {
   readonly url: string
@@ -227,27 +227,3 @@ const metricsOf = ({ settings, opened }: Start, version: string) =>
     version,
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
-
-const tokensOptions = (settings: Settings, log: Log) => ({
-  file: settings.tokens,
-  now: systemClock.now,
-  onError: ({ message }: Error) =>
-    log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
-})
-
-const listenOptions = (settings: Settings, log: Log) => ({
-  host: settings.host,
-  port: settings.port,
-  log,
-  accessLog: settings.accessLog,
-  maxConnections: settings.maxConnections,
-  deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
-})
-
-const watchdogOptions = (settings: Settings) => ({
-  after: settings.watchdog,
-  kill: settings.watchdogKill,
-  silence: settings.redisUrl === null ? null : deadAfterOf(settings),
-  logLevel: settings.logLevel,
-  logFormat: settings.logFormat,
-})

@@ -69,11 +69,11 @@ export function readGiven(args: readonly string[], specs: OptionSpecs): Given {
 }
 
 /** The shape without these fields. */
-export const without = (shape: FieldShape, ...names: readonly string[]): FieldShape =>
+export const withoutFields = (shape: FieldShape, ...names: readonly string[]): FieldShape =>
   Object.fromEntries(Object.entries(shape).filter(([name]) => !names.includes(name)))
 
 /** The text of an option that may be given once. */
-export function textOf(values: Values, name: string): string | undefined {
+export function optionText(values: Values, name: string): string | undefined {
   const value = values[name]
   return typeof value === 'string' ? value : undefined
 }

@@ -1,29 +1,60 @@
 // cli/remote: the commands that speak to a server, by their words.
 import type { Command } from '../command.ts'
-import { pause, resume, retry, show, tag, terminate, untag, wait } from './commands/context.ts'
-import { contexts } from './commands/contexts.ts'
-import { sendEvent } from './commands/event.ts'
-import { execute } from './commands/execute.ts'
-import { listOperations, showOperation, stopOperation } from './commands/operation.ts'
-import { resumeServer } from './commands/server.ts'
-import { diagram, machine, schema, services, showService } from './commands/services.ts'
-import { tail } from './commands/tail.ts'
-import { deliveries, replay, webhookList } from './commands/webhooks.ts'
+import {
+  pauseCommand,
+  resumeCommand,
+  retryCommand,
+  showCommand,
+  tagCommand,
+  terminateCommand,
+  untagCommand,
+  waitCommand,
+} from './commands/context.ts'
+import { contextsCommand } from './commands/contexts.ts'
+import { sendEventCommand } from './commands/event.ts'
+import { executeCommand } from './commands/execute.ts'
+import { listOperationsCommand, showOperationCommand, stopOperationCommand } from './commands/operation.ts'
+import { resumeServerCommand } from './commands/server.ts'
+import {
+  diagramCommand,
+  machineCommand,
+  schemaCommand,
+  servicesCommand,
+  showServiceCommand,
+} from './commands/services.ts'
+import { tailCommand } from './commands/tail.ts'
+import { deliveriesCommand, replayCommand, webhookListCommand } from './commands/webhooks.ts'
 import { group, remote, type RemoteCommand } from './remote.ts'
 
 type Group = { readonly [name: string]: RemoteCommand }
 
 /** Commands of one word. */
-export const SINGLE = { contexts, execute, services, tail, machine, schema } satisfies Group
+export const SINGLE = {
+  contexts: contextsCommand,
+  execute: executeCommand,
+  services: servicesCommand,
+  tail: tailCommand,
+  machine: machineCommand,
+  schema: schemaCommand,
+} satisfies Group
 
 /** Commands of two words. */
 export const GROUPS = {
-  context: { show, wait, retry, pause, resume, terminate, tag, untag },
-  event: { send: sendEvent },
-  service: { show: showService, diagram },
-  webhook: { list: webhookList, deliveries, replay },
-  operation: { list: listOperations, show: showOperation, stop: stopOperation },
-  server: { resume: resumeServer },
+  context: {
+    show: showCommand,
+    wait: waitCommand,
+    retry: retryCommand,
+    pause: pauseCommand,
+    resume: resumeCommand,
+    terminate: terminateCommand,
+    tag: tagCommand,
+    untag: untagCommand,
+  },
+  event: { send: sendEventCommand },
+  service: { show: showServiceCommand, diagram: diagramCommand },
+  webhook: { list: webhookListCommand, deliveries: deliveriesCommand, replay: replayCommand },
+  operation: { list: listOperationsCommand, show: showOperationCommand, stop: stopOperationCommand },
+  server: { resume: resumeServerCommand },
 } satisfies { readonly [name: string]: Group }
 
 export const single = (name: keyof typeof SINGLE): Command => remote(SINGLE[name])

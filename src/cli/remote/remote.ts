@@ -4,7 +4,7 @@ import { createClient, type Client } from '../../client/client.ts'
 import { Problem } from '../../client/problem.ts'
 import { readSettings } from '../../settings.ts'
 import { EXIT, UsageError, type Command, type World } from '../command.ts'
-import { flagOption, readGiven, textOf, textOption, type Given, type OptionSpecs } from './arguments.ts'
+import { flagOption, readGiven, optionText, textOption, type Given, type OptionSpecs } from './arguments.ts'
 import { plain, styled, tableLines, type Cell, type Style } from './text.ts'
 
 export interface RemoteCommand {
@@ -78,7 +78,7 @@ function open(url: string, { values }: Given, world: World): Remote {
 
 /** @throws UsageError */
 function urlOf({ values }: Given, { env }: World): string {
-  const given = textOf(values, 'url')
+  const given = optionText(values, 'url')
   const { ACTORFLUX_HOST, ACTORFLUX_PORT, ACTORFLUX_URL } = env
   try {
     const { url, host, port } = readSettings({

@@ -3,7 +3,7 @@ import { SingleBar } from 'cli-progress'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { contextFilters } from '../../api/context-filters.ts'
 import { EXIT, UsageError } from '../command.ts'
-import { fieldsIn, textOf, type Given } from './arguments.ts'
+import { fieldsIn, optionText, type Given } from './arguments.ts'
 import { jsonObjectOf } from './json-argument.ts'
 import type { Remote } from './remote.ts'
 import { plain } from './text.ts'
@@ -23,14 +23,14 @@ export async function runOperation(
   remote: Remote,
 ): Promise<number> {
   const { client, world } = remote
-  const given = textOf(values, 'with')
+  const given = optionText(values, 'with')
   const extra = { ...known, ...(given !== undefined && (await jsonObjectOf(given, 'with', world))) }
-  const idempotencyKey = textOf(values, 'idempotency-key')
+  const idempotencyKey = optionText(values, 'idempotency-key')
   const request = {
     filter: fieldsIn(contextFilters(''), values),
     do: kind,
     ...(Object.keys(extra).length > 0 && { with: extra }),
-    ...rateIn(textOf(values, 'rate')),
+    ...rateIn(optionText(values, 'rate')),
   }
   if (values['yes'] !== true) {
     if (world.screen === null) throw new UsageError(`${kind} of all that match needs --yes`)

@@ -13,7 +13,7 @@ import {
   listOption,
   optionsFor,
   textOption,
-  without,
+  withoutFields,
   wordIn,
   type Given,
 } from '../arguments.ts'
@@ -21,7 +21,7 @@ import { contextLines } from '../context-table.ts'
 import { problemText, type Remote, type RemoteCommand } from '../remote.ts'
 import { runOperation, type OperationKind } from '../run-operation.ts'
 
-export const show: RemoteCommand = {
+export const showCommand: RemoteCommand = {
   usage: 'context show <id>…',
   summary: 'show a context: why it is where it is, its data and its history',
   options: { snapshot: flagOption('with its snapshot, as XState keeps it') },
@@ -35,7 +35,7 @@ export const show: RemoteCommand = {
     }),
 }
 
-export const wait: RemoteCommand = {
+export const waitCommand: RemoteCommand = {
   usage: 'context wait <id>',
   summary: 'wait until a context has a status, enters a state, or has a tag',
   options: {
@@ -48,7 +48,10 @@ export const wait: RemoteCommand = {
     const contextId = idOf(wordIn(words, 'id'))
     // Names of states may have commas.
     const state = Array.isArray(values['state']) && { state: values['state'].map(String) }
-    const fields = { ...fieldsIn(without(WAIT_FOR.query, 'contextId', 'key', 'fluxName', 'state'), values), ...state }
+    const fields = {
+      ...fieldsIn(withoutFields(WAIT_FOR.query, 'contextId', 'key', 'fluxName', 'state'), values),
+      ...state,
+    }
     const context = await remote.client.waitFor(checked(WAIT_FOR, { contextId, ...fields }))
     remote.answer(context, () => contextLines(context, remote))
     return EXIT.fine
@@ -111,18 +114,20 @@ const changing = (kind: OperationKind, summary: string, one: One): RemoteCommand
   },
 })
 
-export const terminate = changing('terminate', 'end contexts, or all that match', (client, request) =>
+export const terminateCommand = changing('terminate', 'end contexts, or all that match', (client, request) =>
   client.terminate(request),
 )
-export const retry = changing('retry', 'let failed or terminated contexts go on', (client, request) =>
+export const retryCommand = changing('retry', 'let failed or terminated contexts go on', (client, request) =>
   client.retry(request),
 )
-export const pause = changing(
+export const pauseCommand = changing(
   'pause',
   'let contexts start no step and take no event until they are resumed',
   (client, request) => client.pause(request),
 )
-export const resume = changing('resume', 'let paused contexts go on', (client, request) => client.resume(request))
+export const resumeCommand = changing('resume', 'let paused contexts go on', (client, request) =>
+  client.resume(request),
+)
 
 const tagging = (kind: 'tag' | 'untag', summary: string): RemoteCommand => ({
   usage: `context ${kind} <id> <tag>… | <tag>… <filters> --yes`,
@@ -146,5 +151,5 @@ const tagging = (kind: 'tag' | 'untag', summary: string): RemoteCommand => ({
 
 const tagsIn = (words: readonly string[]): string[] => words.flatMap((word) => word.split(','))
 
-export const tag = tagging('tag', 'add tags to a context, or to all that match')
-export const untag = tagging('untag', 'remove tags from a context, or from all that match')
+export const tagCommand = tagging('tag', 'add tags to a context, or to all that match')
+export const untagCommand = tagging('untag', 'remove tags from a context, or from all that match')

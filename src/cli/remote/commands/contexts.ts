@@ -1,7 +1,7 @@
 // cli/remote: `actorflux contexts`: lists contexts.
 import { LIST_CONTEXTS } from '../../../api/list-contexts.ts'
 import { EXIT, UsageError } from '../../command.ts'
-import { checked, fieldsIn, noWords, optionsFor, textOf, textOption, without } from '../arguments.ts'
+import { checked, fieldsIn, noWords, optionsFor, optionText, textOption, withoutFields } from '../arguments.ts'
 import { CONTEXT_HEADS, contextRow } from '../context-table.ts'
 import type { RemoteCommand } from '../remote.ts'
 
@@ -10,15 +10,15 @@ const DEFAULT_LIMIT = 30
 /** Contexts that are asked for at once. */
 const PAGE = 1000
 
-const filters = without(LIST_CONTEXTS.query, 'limit', 'page')
+const filters = withoutFields(LIST_CONTEXTS.query, 'limit', 'page')
 
-export const contexts: RemoteCommand = {
+export const contextsCommand: RemoteCommand = {
   usage: 'contexts [filters]',
   summary: 'list contexts: those that have not ended, if no status is given',
   options: { ...optionsFor(filters), limit: textOption('number|all', `how many; ${DEFAULT_LIMIT} if left out`) },
   async run({ words, values }, { client, world, isJson, table, answer }) {
     noWords(words)
-    const most = limitOf(textOf(values, 'limit'))
+    const most = limitOf(optionText(values, 'limit'))
     const fields = { view: isJson ? undefined : 'summary', ...fieldsIn(filters, values) }
     const request = checked(LIST_CONTEXTS, { ...withoutGaps(fields), limit: Math.min(most + 1, PAGE) })
     const rows = []

@@ -1,11 +1,11 @@
 // cli/remote: `actorflux event send`: sends an event to one context, or to all that wait for it.
 import { EXIT, UsageError } from '../../command.ts'
-import { idOf, serviceFields, textOf, textOption, listOption, wordIn, type Values } from '../arguments.ts'
+import { idOf, serviceFields, optionText, textOption, listOption, wordIn, type Values } from '../arguments.ts'
 import { jsonObjectOf } from '../json-argument.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
 import { tagsIn } from './execute.ts'
 
-export const sendEvent: RemoteCommand = {
+export const sendEventCommand: RemoteCommand = {
   usage: 'event send <event>',
   summary: 'send an event to one context, or to all that wait for it',
   options: {
@@ -18,8 +18,8 @@ export const sendEvent: RemoteCommand = {
   },
   async run({ words, values }, remote) {
     const event = wordIn(words, 'event')
-    const input = textOf(values, 'input')
-    const idempotencyKey = textOf(values, 'idempotency-key')
+    const input = optionText(values, 'input')
+    const idempotencyKey = optionText(values, 'idempotency-key')
     const sent = await remote.client.sendEvent({
       event,
       ...addressIn(values),
@@ -33,7 +33,7 @@ export const sendEvent: RemoteCommand = {
 }
 
 function addressIn(values: Values) {
-  const [id, key, fluxName] = ['context-id', 'key', 'flux-name'].map((name) => textOf(values, name))
+  const [id, key, fluxName] = ['context-id', 'key', 'flux-name'].map((name) => optionText(values, name))
   if (id !== undefined) {
     if (key !== undefined || fluxName !== undefined) throw new UsageError('--context-id stands alone')
     return { contextId: idOf(id) }

@@ -1,10 +1,10 @@
 // cli/remote: `actorflux execute`: starts a service.
 import { EXIT, UsageError } from '../../command.ts'
-import { listOption, textOf, textOption, wordIn, type Values } from '../arguments.ts'
+import { listOption, optionText, textOption, wordIn, type Values } from '../arguments.ts'
 import { jsonObjectOf } from '../json-argument.ts'
 import type { RemoteCommand } from '../remote.ts'
 
-export const execute: RemoteCommand = {
+export const executeCommand: RemoteCommand = {
   usage: 'execute <package/service>',
   summary: 'start a service, and print the id of the context',
   options: {
@@ -16,7 +16,7 @@ export const execute: RemoteCommand = {
   },
   async run({ words, values }, { client, world, answer }) {
     const [owner, fluxName] = serviceOf(wordIn(words, 'package/service'))
-    const input = textOf(values, 'input')
+    const input = optionText(values, 'input')
     const started = await client.execute({
       package: owner,
       fluxName,
@@ -30,7 +30,7 @@ export const execute: RemoteCommand = {
 
 const given = (values: Values) => {
   const [key, startState, idempotencyKey] = ['key', 'start-state', 'idempotency-key'].map((name) =>
-    textOf(values, name),
+    optionText(values, name),
   )
   return {
     ...tagsIn(values),

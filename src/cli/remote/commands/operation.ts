@@ -18,7 +18,7 @@ const rowOf = ({ operationId, do: kind, status, done, matched, changed, failed, 
   { text: timeText(startedAt) },
 ]
 
-export const listOperations: RemoteCommand = {
+export const listOperationsCommand: RemoteCommand = {
   usage: 'operation list',
   summary: 'list operations on many contexts, the newest first',
   async run({ words }, { client, answer, isJson, table }) {
@@ -30,7 +30,7 @@ export const listOperations: RemoteCommand = {
   },
 }
 
-export const showOperation: RemoteCommand = {
+export const showOperationCommand: RemoteCommand = {
   usage: 'operation show <operation>',
   summary: 'show how far an operation is, and its first errors',
   async run({ words }, remote) {
@@ -40,7 +40,7 @@ export const showOperation: RemoteCommand = {
   },
 }
 
-export const stopOperation: RemoteCommand = {
+export const stopOperationCommand: RemoteCommand = {
   usage: 'operation stop <operation>',
   summary: 'stop an operation; what it has changed stays changed',
   async run({ words }, remote) {

@@ -3,7 +3,7 @@ import { EXIT } from '../../command.ts'
 import { noWords } from '../arguments.ts'
 import type { RemoteCommand } from '../remote.ts'
 
-export const resumeServer: RemoteCommand = {
+export const resumeServerCommand: RemoteCommand = {
   usage: 'server resume',
   summary: 'let a server that was started with serve --paused go on',
   async run({ words }, { client, answer }) {

@@ -3,7 +3,7 @@
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
 import { svgFileOf } from '../../../inspector/diagram/standalone.tsx'
 import { EXIT, UsageError } from '../../command.ts'
-import { noWords, serviceFields, textOf, textOption, wordIn } from '../arguments.ts'
+import { noWords, serviceFields, optionText, textOption, wordIn } from '../arguments.ts'
 import { mermaidOf } from '../mermaid.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
 import { plain } from '../text.ts'
@@ -15,7 +15,7 @@ const countsText = (contexts: Service['contexts']): string =>
     .map(([status, count]) => `${count} ${status}`)
     .join(', ')
 
-export const services: RemoteCommand = {
+export const servicesCommand: RemoteCommand = {
   usage: 'services',
   summary: 'list the services of the server, and the faults of their files',
   async run({ words }, { client, table, answer }) {
@@ -47,7 +47,7 @@ function triggerText(trigger: unknown): string {
   return typeof trigger === 'string' ? trigger : JSON.stringify(trigger)
 }
 
-export const showService: RemoteCommand = {
+export const showServiceCommand: RemoteCommand = {
   usage: 'service show <package/service>',
   summary: 'show a service: its inputs, states, triggers and webhooks',
   async run({ words }, remote) {
@@ -105,18 +105,18 @@ function serviceLines(service: Service, { table, style }: Remote): string[] {
   ]
 }
 
-export const diagram: RemoteCommand = {
+export const diagramCommand: RemoteCommand = {
   usage: 'service diagram <package/service>',
   summary: 'draw a service, to standard output',
   options: { format: textOption('svg|mermaid', 'svg if left out') },
   async run({ words, values }, { client, world }) {
     const fluxName = wordIn(words, 'package/service')
-    const format = textOf(values, 'format') ?? 'svg'
+    const format = optionText(values, 'format') ?? 'svg'
     if (format !== 'svg' && format !== 'mermaid') throw new UsageError('--format must be svg or mermaid')
     const definition = await client.getDefinition(serviceFields(fluxName))
     if (format === 'mermaid') world.out(mermaidOf(definition))
     else {
-      const drawing = drawingOf(definition)
+      const drawing = await drawingOf(definition)
       if (drawing === null) throw new Error(`${fluxName} is too large to be drawn`)
       world.out(svgFileOf(drawing, fluxName))
     }
@@ -124,7 +124,7 @@ export const diagram: RemoteCommand = {
   },
 }
 
-export const machine: RemoteCommand = {
+export const machineCommand: RemoteCommand = {
   usage: 'machine <package/service>',
   summary: "print a service as the configuration of a machine of XState, which XState's tools draw",
   async run({ words }, { client, isJson, world }) {
@@ -134,7 +134,7 @@ export const machine: RemoteCommand = {
   },
 }
 
-export const schema: RemoteCommand = {
+export const schemaCommand: RemoteCommand = {
   usage: 'schema <package/service>',
   summary: 'print the JSON Schemas of the inputs and outputs of a service',
   async run({ words }, { client, isJson, world }) {

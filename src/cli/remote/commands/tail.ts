@@ -6,7 +6,7 @@ import { statusCell } from '../context-table.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
 import { timeText } from '../text.ts'
 
-export const tail: RemoteCommand = {
+export const tailCommand: RemoteCommand = {
   usage: 'tail [filters]',
   summary: 'print moves of contexts as they happen, until it is interrupted',
   options: optionsFor(STREAM_MOVES.query),

@@ -5,7 +5,7 @@ import { checked, fieldsIn, noWords, optionsFor, wordIn } from '../arguments.ts'
 import type { RemoteCommand } from '../remote.ts'
 import { timeText, type Style } from '../text.ts'
 
-export const webhookList: RemoteCommand = {
+export const webhookListCommand: RemoteCommand = {
   usage: 'webhook list',
   summary: 'list the endpoints of webhooks, with what became of their deliveries',
   async run({ words }, { client, table, answer, isJson }) {
@@ -36,7 +36,7 @@ const toneOf = (outcome: string): Style => {
   return ['duplicate', 'filtered', 'handshake', 'ignored'].includes(outcome) ? 'dim' : 'red'
 }
 
-export const deliveries: RemoteCommand = {
+export const deliveriesCommand: RemoteCommand = {
   usage: 'webhook deliveries',
   summary: 'list deliveries to webhooks, newest first',
   options: optionsFor(LIST_DELIVERIES.query),
@@ -63,7 +63,7 @@ export const deliveries: RemoteCommand = {
   },
 }
 
-export const replay: RemoteCommand = {
+export const replayCommand: RemoteCommand = {
   usage: 'webhook replay <delivery>',
   summary: 'send a delivery again, without verification, and although it is a repeat',
   async run({ words }, { client, answer }) {
