@@ -6,7 +6,7 @@ import type { ContextEventsRequest, ContextEventsView } from './get-context-even
 import type { ContextView, GetContextRequest } from './get-context.ts'
 import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
-import type { OperationsRequest, OperationView } from './get-operations.ts'
+import type { OperationView } from './get-operations.ts'
 import type { SchemaRequest, ServiceSchemaView } from './get-service-schema.ts'
 import type { MachineRequest } from './get-machine.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
@@ -92,14 +92,14 @@ export interface FluxApi {
   replayDelivery(request: ReplayRequest): Promise<ReplayAnswer>
   /**
    * Does something with all contexts that match, once with each, whatever becomes of this server. Resolves when that is
-   * stored; `getOperations` shows how far it is. With `dryRun` it only counts, and there is no `operationId`.
+   * stored; `getOperation` shows how far it is. With `dryRun` it only counts, and there is no `operationId`.
    * @throws FluxError `invalid` when it is not known what is to be done, `overloaded` when too many are under way
    */
   startOperation(request: OperationRequest): Promise<OperationStart>
-  /** How far an operation is, or the last 1,000, newest first. @throws FluxError `notFound` */
-  getOperations(request: OperationsRequest & { readonly operationId: string }): Promise<OperationView>
-  getOperations(request?: { readonly operationId?: undefined }): Promise<OperationView[]>
-  getOperations(request: OperationsRequest): Promise<OperationView | OperationView[]>
+  /** How far an operation is. @throws FluxError `notFound` */
+  getOperation(request: { readonly operationId: string }): Promise<OperationView>
+  /** The last 1,000 operations, newest first. */
+  listOperations(): Promise<OperationView[]>
   /**
    * Stops an operation; gives how far it came. What it changed stays so.
    * @throws FluxError `notFound`; `conflict` when it is done

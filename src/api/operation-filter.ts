@@ -69,8 +69,9 @@ function refusal(errors: readonly FieldError[]): FluxError {
 
 /** As the schema takes it: a text becomes what it stands for. */
 function plainOf(name: string, given: Json): unknown {
-  if (LISTS.has(name)) return [given].flat().flatMap((one) => (typeof one === 'string' ? one.split(',') : [one]))
-  const [first, ...others] = [given].flat()
+  const all: readonly Json[] = Array.isArray(given) ? given : [given]
+  if (LISTS.has(name)) return all.flatMap((one): readonly Json[] => (typeof one === 'string' ? one.split(',') : [one]))
+  const [first, ...others] = all
   const single = others.length > 0 ? given : first
   if (typeof single !== 'string') return single
   if (IDS.has(name) && /^[1-9]\d{0,15}$/.test(single)) return Number(single)

@@ -28,6 +28,7 @@ type Own = Pick<
   | 'broadcasts'
   | 'idempotency'
   | 'keptBroadcasts'
+  | 'operations'
   | 'held'
   | 'webhooks'
   | 'deliveries'
@@ -47,6 +48,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     refusals: core.refusals,
     idempotency: core.idempotency,
     keptBroadcasts: core.keptBroadcasts,
+    operations: core.operations,
     tagLimits,
     startedAt: core.startedAt,
     waits: core.waits,

@@ -29,6 +29,8 @@ import { MoveMessages } from './move-messages.ts'
 import { NO_SIGNALS } from './no-signals.ts'
 import { endWebhooksOf } from './ends/ends-of.ts'
 import type { EndWebhooks } from './ends/end-webhooks.ts'
+import type { Operations } from './operations/operations.ts'
+import { operationsOf } from './operations/operations-of.ts'
 import { HeldEvents } from './pending/held-events.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './record/position.ts'
@@ -79,6 +81,7 @@ export class EngineCore {
   readonly heartbeat: Heartbeat
   readonly idempotency: Idempotency
   readonly keptBroadcasts: KeptBroadcasts
+  readonly operations: Operations
   readonly held: HeldEvents
   readonly deliveries: Deliveries
   readonly webhooks: WebhookApi
@@ -128,6 +131,7 @@ export class EngineCore {
       beat,
       bound: this.broadcasts,
     })
+    this.operations = operationsOf(given, this)
     const { deliveries: max, settlementOf } = given.webhooks
     this.deliveries = new Deliveries({ store, catalog, clock, log, max, settlementOf })
     this.webhooks = webhooks({

@@ -91,6 +91,7 @@ export function createEngine(parts: EngineParts): Engine {
       alarm.start(() => core.timers.dispatchDue())
       purges.start()
       core.keptBroadcasts.start()
+      core.operations.start()
       core.held.start()
       core.deliveries.start()
       core.ends.start()
@@ -103,6 +104,7 @@ async function close(
   {
     given: { store, runner, alarm, others, moves },
     keptBroadcasts,
+    operations,
     held,
     ends,
     life,
@@ -118,7 +120,7 @@ async function close(
   grace: number,
 ): Promise<void> {
   const takenOver = recovery.stop()
-  const [left, offered] = [keptBroadcasts.close(), held.stop()]
+  const [left, offered] = [Promise.all([keptBroadcasts.close(), operations.close()]), held.stop()]
   claims.stop()
   waits.giveUp()
   await Promise.all([steps.stop(grace), ends.stop(grace)])

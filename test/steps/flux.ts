@@ -40,4 +40,8 @@ export const flux: StepFlux = {
   listDeliveries: refuse,
   listDeliveriesPage: refuse,
   replayDelivery: refuse,
+  startOperation: refuse,
+  getOperation: refuse,
+  listOperations: refuse,
+  stopOperation: refuse,
 }

@@ -8,6 +8,7 @@ import { getContextEvents } from './get-context-events.ts'
 import { getContext } from './get-context.ts'
 import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
+import { getOperation, listOperations } from './get-operations.ts'
 import { getServiceSchema } from './get-service-schema.ts'
 import { getMachine } from './get-machine.ts'
 import { getStateContext } from './get-state.ts'
@@ -18,7 +19,9 @@ import { listServices } from './list-services.ts'
 import { listWebhooks } from './list-webhooks.ts'
 import { replayDelivery } from './replay-delivery.ts'
 import { sendEvent } from './send-event.ts'
+import { startOperation } from './start-operation.ts'
 import { stopEvent } from './stop-event.ts'
+import { stopOperation } from './stop-operation.ts'
 import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
 import { withdrawEvent } from './withdraw.ts'
@@ -51,5 +54,9 @@ export function facade(env: CallEnv): FluxApi {
     listDeliveries: async (request) => (await listDeliveriesPage(env, request)).deliveries,
     listDeliveriesPage: (request) => listDeliveriesPage(env, request),
     replayDelivery: (request) => replayDelivery(env, request),
+    startOperation: (request) => startOperation(env, request),
+    getOperation: (request) => getOperation(env, request),
+    listOperations: () => listOperations(env),
+    stopOperation: (request) => stopOperation(env, request),
   }
 }

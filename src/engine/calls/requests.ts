@@ -146,7 +146,7 @@ const MAX_STATES = 1000
 const MANY_VALUES = 5000
 
 /** A copy of the input as plain data. `isLarge`: the event loop should be served before further work on it. */
-function inputOf(
+export function inputOf(
   given: JsonObject | null | undefined,
   pointer = '/input',
 ): { readonly input: JsonObject; readonly isLarge: boolean } {

@@ -1,5 +1,6 @@
 // engine/calls: turns the filters of a list or a count into a selection of the store, and a test of what the store does
 // not know.
+import type { Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import type { Selection } from '../../ports/selection.ts'
 import type { StoredContext } from '../../ports/store.ts'
@@ -36,13 +37,15 @@ export function statusesOf({ status }: Pick<Filters, 'status'>, leftOut: readonl
   return status.includes('all') ? CONTEXT_STATUSES : CONTEXT_STATUSES.filter((one) => status.includes(one))
 }
 
+/** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(
-  env: CallEnv,
+  env: Pick<CallEnv, 'catalog' | 'caller' | 'startTimes'>,
   filters: Filters,
   statuses: readonly Status[] = statusesOf(filters),
+  role: Role = 'read',
 ): Promise<Selected> {
   const { startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore, dueBefore } = filters
-  const hidden = hiddenFrom(env, 'read')
+  const hidden = hiddenFrom(env, role)
   // What was last changed before a time was started before it, too.
   const started = { after: startedAfter, before: lowestOf(startedBefore, updatedBefore) }
   const hasEnds = endedAfter !== undefined || endedBefore !== undefined

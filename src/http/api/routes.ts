@@ -11,6 +11,7 @@ import { GET_CONTEXT_EVENTS } from '../../api/get-context-events.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
+import { GET_OPERATIONS } from '../../api/get-operations.ts'
 import { GET_SERVICE_SCHEMA } from '../../api/get-service-schema.ts'
 import { GET_MACHINE } from '../../api/get-machine.ts'
 import { GET_STATE } from '../../api/get-state.ts'
@@ -18,7 +19,9 @@ import { LIST_SERVICES } from '../../api/list-services.ts'
 import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
 import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
+import { START_OPERATION } from '../../api/start-operation.ts'
 import { STOP_EVENT } from '../../api/stop-event.ts'
+import { STOP_OPERATION } from '../../api/stop-operation.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
 import { TERMINATE } from '../../api/terminate.ts'
 import { isReplayed } from '../../api/replayed.ts'
@@ -121,6 +124,13 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, GET_MACHINE, (calls, request) => calls.getMachine(request))
   addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
+  addCall(app, parts, START_OPERATION, (calls, request) => calls.startOperation(request), {
+    settle: (_, { operationId, matched }) => (operationId === undefined ? null : beganOperation(operationId, matched)),
+  })
+  addCall(app, parts, GET_OPERATIONS, async (calls, { operationId }): Promise<object> =>
+    operationId === undefined ? calls.listOperations() : calls.getOperation({ operationId }),
+  )
+  addCall(app, parts, STOP_OPERATION, (calls, request) => calls.stopOperation(request))
   addLists(app, parts)
   addBatch(app, parts)
   addLive(app, given.stream, callerOf)
@@ -131,6 +141,13 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
     return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache', ...quotaHeaders(c) })
   })
 }
+
+/** RFC 9110, 15.3.3. */
+const beganOperation = (operationId: string, matched: number): SettledAnswer => ({
+  answer: { operationId, matched },
+  status: 202,
+  headers: { location: `/flux-api/operations?operationId=${operationId}` },
+})
 
 type Run<R extends z.ZodType, A> = (calls: FluxApi, request: z.output<R>, c: Context<Env>) => Promise<A>
 
@@ -156,9 +173,12 @@ function addCall<R extends z.ZodType, A extends object>(
 ): void {
   const { api, callerOf, answers, inFlight } = parts
   const reader = requestReader(call)
-  const root = rootOf(call.answer)
+  const [root, rootOfOne] = [rootOf(call.answer), call.one && rootOf(call.one.answer)]
   const send = (c: Context<Env>, format: Codec, { answer, status = 200, headers }: SettledAnswer) =>
-    answers.send(c, answer, format.pieces(answer, root), { status, headers: { ...callHeaders(c, format), ...headers } })
+    answers.send(c, answer, format.pieces(answer, Array.isArray(answer) ? root : (rootOfOne ?? root)), {
+      status,
+      headers: { ...callHeaders(c, format), ...headers },
+    })
   app.on(call.method, call.route, async (c) => {
     const caller = callerOf(c, call.role)
     const calls = api(caller, traceOf(c))
