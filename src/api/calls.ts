@@ -15,7 +15,10 @@ import { LIST_DELIVERIES } from './list-deliveries.ts'
 import { LIST_PENDING } from './list-pending.ts'
 import { LIST_SERVICES } from './list-services.ts'
 import { LIST_WEBHOOKS } from './list-webhooks.ts'
+import { PAUSE } from './pause-context.ts'
 import { REPLAY_DELIVERY } from './replay-delivery.ts'
+import { RESUME } from './resume-context.ts'
+import { RETRY } from './retry.ts'
 import { SEND_EVENT } from './send-event.ts'
 import { START_OPERATION } from './start-operation.ts'
 import { STOP_EVENT } from './stop-event.ts'
@@ -33,6 +36,9 @@ export const CALLS: readonly Call[] = [
   WITHDRAW,
   STOP_EVENT,
   TERMINATE,
+  RETRY,
+  PAUSE,
+  RESUME,
   LIST_CONTEXTS,
   COUNT_CONTEXTS,
   GET_CONTEXT,

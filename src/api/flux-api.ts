@@ -15,7 +15,10 @@ import type { DeliveriesRequest, DeliveryPage, DeliveryView } from './list-deliv
 import type { PendingPage, PendingRequest, PendingView } from './list-pending.ts'
 import type { ListServicesRequest, ServicesView } from './list-services.ts'
 import type { ListWebhooksRequest, WebhookView } from './list-webhooks.ts'
+import type { PauseRequest } from './pause-context.ts'
 import type { ReplayAnswer, ReplayRequest } from './replay-delivery.ts'
+import type { ResumeRequest } from './resume-context.ts'
+import type { RetryAnswer, RetryRequest } from './retry.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
 import type { OperationRequest, OperationStart } from './start-operation.ts'
 import type { StopEventRequest } from './stop-event.ts'
@@ -29,6 +32,15 @@ import type { WithdrawRequest } from './withdraw.ts'
 export interface FluxApi {
   execute(request: ExecuteRequest): Promise<ExecuteAnswer>
   terminate(request: ContextRequest): Promise<MessageAnswer>
+  /**
+   * Goes on with a context that failed or was terminated; while a step waits for its next attempt, makes it now.
+   * @throws FluxError `conflict` when it can't be retried; `invalid`
+   */
+  retry(request: RetryRequest): Promise<RetryAnswer>
+  /** A paused context starts no step and takes no wake-up. It keeps the events that it is sent until it is resumed. */
+  pause(request: PauseRequest): Promise<MessageAnswer>
+  /** The context takes the events that it kept, then what is due. */
+  resume(request: ResumeRequest): Promise<MessageAnswer>
   /**
    * In process, an event for all is answered when it was sent to all of them, however many they are. With
    * `respondAsync` it is answered when it is stored, with empty lists, and `getEvent` shows how far it is.
@@ -99,7 +111,7 @@ export interface FluxApi {
   /** How far an operation is. @throws FluxError `notFound` */
   getOperation(request: { readonly operationId: string }): Promise<OperationView>
   /** The last 1,000 operations, newest first. */
-  listOperations(): Promise<OperationView[]>
+  listOperations(request?: Record<never, never>): Promise<OperationView[]>
   /**
    * Stops an operation; gives how far it came. What it changed stays so.
    * @throws FluxError `notFound`; `conflict` when it is done

@@ -1,6 +1,7 @@
 // api: shows a context.
 import { z } from 'zod'
 import { CONTEXT_STATUSES } from '../model/context.ts'
+import { RETRY_EVENT } from '../model/record.ts'
 import { address, checkAddress } from './address.ts'
 import { describeCall, type RequestOf } from './call.ts'
 import { component } from './component.ts'
@@ -74,7 +75,16 @@ export const contextAnswer = component(
     tags: z.array(text),
     stateContexts: z.array(stateAnswer),
     executionHistory: z.array(
-      z.object({ fluxName: text, stateName: text, stateIndex: z.number().int(), enteredAt: time }),
+      z.object({
+        fluxName: text,
+        stateName: text,
+        stateIndex: z.number().int().meta({ description: 'Negative: the definition no longer has the state' }),
+        event: z
+          .literal(RETRY_EVENT)
+          .exactOptional()
+          .meta({ description: 'The context was retried, and went on here' }),
+        enteredAt: time,
+      }),
     ),
     package: text,
     version: z.number().int(),
@@ -92,7 +102,9 @@ export const contextAnswer = component(
       .meta({ description: 'The last event that it took; null: none yet', xsd: ADDED }),
     pending: z.array(pendingView).meta({ description: 'Events that it keeps until it waits for them', xsd: ADDED }),
     forkedFrom: contextId.nullable().meta({ description: 'Reserved: null', xsd: ADDED }),
-    paused: z.boolean().meta({ description: 'Reserved: false', xsd: ADDED }),
+    paused: z
+      .boolean()
+      .meta({ description: 'Whether it is paused: it starts no step, and takes no event and no wake-up', xsd: ADDED }),
     key: text.nullable().meta({ description: 'The key of the context, if it has one', xsd: ADDED }),
     snapshot: object.exactOptional(),
   }),

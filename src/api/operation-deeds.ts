@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { invalid } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json/value.ts'
 import { input } from './fields.ts'
+import { retryFields } from './retry.ts'
 import { eventField } from './send-event.ts'
 
 /** All that can be asked for. */
@@ -19,6 +20,9 @@ const deed = z.discriminatedUnion('do', [
   z.object({ do: z.literal('terminate'), with: nothing }),
   z.object({ do: z.literal('tag'), with: tags }),
   z.object({ do: z.literal('untag'), with: tags }),
+  z.object({ do: z.literal('retry'), with: z.strictObject(retryFields) }),
+  z.object({ do: z.literal('pause'), with: nothing }),
+  z.object({ do: z.literal('resume'), with: nothing }),
 ])
 
 /** Something to do with each context. */
@@ -33,7 +37,7 @@ export const withField = z
     type: ['object', 'null'],
     additionalProperties: true,
     description:
-      'What it is done with: `{ event, input }` for event, `{ tags }` for tag and untag; nothing for the others',
+      'What it is done with: `{ event, input }` for event, `{ tags }` for tag and untag, what the call takes for retry; nothing for the others',
   })
 
 /**

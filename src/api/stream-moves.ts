@@ -113,8 +113,7 @@ export function matchesMove(filters: MoveFilters, { message, facts }: CommittedM
   if (startState !== undefined && startState !== facts.startState) return false
   if (errorType !== undefined && errorType !== facts.errorType) return false
   if (parent !== undefined && parent !== message.parent) return false
-  // No context can be paused yet.
-  if (paused === true) return false
+  if (paused !== undefined && paused !== (facts.paused ?? false)) return false
   return tag === undefined || tag.every((one) => (facts.tags ?? message.tags).includes(one))
 }
 

@@ -100,7 +100,7 @@ export class Commits {
         ended?.(outcome.ok)
         if (outcome.ok) {
           this.#publish(work, writes, incarnation)
-          if (outcome.lookups) this.#parts.onLookups(writes)
+          if (outcome.lookups || isResumed(work)) this.#parts.onLookups(writes)
         } else {
           work.releaseSlots()
           if ('stale' in outcome) {
@@ -163,7 +163,10 @@ export class Commits {
     const context = contexts.get(stale)
     // A replacement for a damaged definition may have been made for the earlier record.
     if (!current || !context || context.flux.faults.length > 0) return
-    cache.put({ record: decodeRecord(current), flux: context.flux }, current.parts, incarnation)
+    const record = decodeRecord(current)
+    // It may have been retried with another definition.
+    if (record.definition !== context.flux.hash) return
+    cache.put({ record, flux: context.flux }, current.parts, incarnation)
   }
 
   #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
@@ -201,6 +204,12 @@ export class Commits {
       this.#parts.log.error('an effect of a commit failed', { contextId, error })
     }
   }
+}
+
+/** Whether a context was resumed, which may wait for events that it was not offered while it was paused. */
+function isResumed({ contexts }: UnitOfWork): boolean {
+  for (const { before, record } of contexts.values()) if (before?.isPaused && !record.isPaused) return true
+  return false
 }
 
 /**

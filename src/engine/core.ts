@@ -121,16 +121,8 @@ export class EngineCore {
     this.idempotency = new Idempotency({ store, clock, lease: (beat ?? 0) * LEASE_BEATS, ...given.idempotency })
     const { kept } = given.idempotency
     this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
-    this.keptBroadcasts = new KeptBroadcasts({
-      ...this,
-      store,
-      catalog,
-      clock,
-      log,
-      kept,
-      beat,
-      bound: this.broadcasts,
-    })
+    const bound = this.broadcasts
+    this.keptBroadcasts = new KeptBroadcasts({ ...this, store, catalog, clock, log, kept, beat, bound })
     this.operations = operationsOf(given, this)
     const { deliveries: max, settlementOf } = given.webhooks
     this.deliveries = new Deliveries({ store, catalog, clock, log, max, settlementOf })
@@ -159,8 +151,8 @@ export class EngineCore {
   readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(this.admission.kindOf(flux, state))
 
   /** A step of that context is ready to be claimed. */
-  readonly ready = ({ id, state }: ContextRecord, flux: CompiledFlux): void =>
-    this.claims.ready(id, this.admission.kindOf(flux, state))
+  readonly ready = ({ id, state, isPaused }: ContextRecord, flux: CompiledFlux): void =>
+    isPaused ? undefined : this.claims.ready(id, this.admission.kindOf(flux, state))
 
   readonly startedAt = (step: Step): ReturnType<StartedAt> => this.steps.startedAt(step)
 

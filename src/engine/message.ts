@@ -84,8 +84,7 @@ export class RowTaken extends Error {
  * Whether a full mailbox refuses the message. It refuses only calls and broadcasts. Results of steps, wake-ups and
  * internal messages are bounded where they arise.
  */
-export const isBounded = (input: Input): boolean =>
-  input.type === 'TAG' || input.type === 'TERMINATE' || input.type === 'EVENT' || input.type === 'WITHDRAW'
+export const isBounded = (input: Input): boolean => 'caller' in input
 
 /** The traces of the messages that have one. */
 export const traceparentsOf = (messages: readonly Pick<Message, 'input'>[]): string[] =>

@@ -82,6 +82,7 @@ function moveOf({ before, record, flux, history, cause }: Committed): CommittedM
     startState: nameOf(record.startState),
     errorType: record.error?.type ?? null,
     secured: flux.secured,
+    ...(record.isPaused && { paused: true }),
     ...(tags.some((tag, place) => tag !== record.tags[place]) && { tags: record.tags }),
   }
   return { message, facts, previousAt: before?.updatedAt ?? null }
@@ -113,6 +114,9 @@ const KINDS: { readonly [type in Other]: MoveKind } = {
   RELEASE: 'step',
   OUTGROWN: 'end',
   TERMINATE: 'terminate',
+  RETRY: 'retry',
+  PAUSE: 'pause',
+  RESUME: 'resume',
   TAG: 'tag',
 }
 

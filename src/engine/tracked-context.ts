@@ -14,7 +14,8 @@ import type { FailedAttempt } from './steps/attempts.ts'
 export interface TrackedContext {
   /** null: the unit of work creates the context. */
   readonly before: ContextRecord | null
-  readonly flux: CompiledFlux
+  /** A retry may go on with another one than that of `before`. */
+  flux: CompiledFlux
   /** The texts of `before`. */
   readonly texts: StoredContext['parts']
   record: ContextRecord
@@ -36,6 +37,8 @@ export interface TrackedContext {
   late: number | null
   /** The trace of the message that was decided last, unless that had none. */
   traceparent: string | undefined
+  /** The notification that a relative has ended is answered, though it is still waited for. */
+  isNotified?: true
 }
 
 /** `event`: that it was started by, or with. */

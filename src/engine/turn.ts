@@ -68,11 +68,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
     if (!context) return { kind: 'notFound' }
     const isEnd = messages[0]?.type === 'OUTGROWN'
     let steps = isEnd ? 0 : takePending(work, context, TURN_STEPS)
-    const { due, status } = context.record
-    if (due !== null && due <= env.now && !isFinished(status) && !isEnd && steps < TURN_STEPS) {
-      work.apply(context, { type: 'WAKE' })
-      steps += takePending(work, context, TURN_STEPS - steps)
-    }
+    if (!isEnd) steps += wakeIfDue(work, context, { now: env.now, limit: TURN_STEPS - steps })
     const results: Applied[] = []
     while (results.length < messages.length && steps < TURN_STEPS) {
       place = results.length
@@ -80,6 +76,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
       if (message) results.push(work.apply(context, message))
       steps += work.spent + STEPS_A_MESSAGE
       steps += takePending(work, context, TURN_STEPS - steps)
+      if (message?.type === 'RESUME') steps += wakeIfDue(work, context, { now: env.now, limit: TURN_STEPS - steps })
     }
     place = -1
     return { kind: 'decided', work, context, results, writes: work.writes(), rows: work.rows(), steps }
@@ -89,6 +86,18 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
     if (place >= 0) return { kind: 'threw', place, error: undecidable(error) }
     throw undecidable(error)
   }
+}
+
+/** Wakes the context if it is due, unless the work of the turn is spent. Returns the steps of work. */
+function wakeIfDue(
+  work: UnitOfWork,
+  context: TrackedContext,
+  { now, limit }: { readonly now: number; readonly limit: number },
+): number {
+  const { due, status, isPaused } = context.record
+  if (due === null || due > now || isFinished(status) || isPaused || limit <= 0) return 0
+  work.apply(context, { type: 'WAKE' })
+  return takePending(work, context, limit)
 }
 
 /**

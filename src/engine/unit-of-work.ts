@@ -7,7 +7,6 @@ import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import type { JsonObject } from '../model/json/value.ts'
-import { MAX_LOG_ROWS, type Move } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { Write } from '../ports/store.ts'
 import { initialRecordOf, startedBy, type StartRequest } from './start-request.ts'
@@ -22,6 +21,8 @@ import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
 import { contextRowsOf } from './context-rows.ts'
+import { goOnWith, retryEnvOf } from './retry-facts.ts'
+import { historyOf } from './turn-history.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
 import { noteCause, noteSignals, startsHere, trackedContext } from './tracked-context.ts'
 import type { Applied, TrackedContext } from './tracked-context.ts'
@@ -84,15 +85,19 @@ export class UnitOfWork {
   #apply(context: TrackedContext, input: Input): Applied {
     const message = input.type === 'WAKE' ? (this.#childResult(context) ?? input) : input
     const { spent } = this.#budget
-    let decision = decide(context.flux, context.record, message, this.#env)
+    const facts = message.type === 'RETRY' ? retryEnvOf(context, message, this.#retryParts) : null
+    const flux = facts?.flux ?? context.flux
+    const env = facts?.env ?? this.#env
+    let decision = decide(flux, context.record, message, env)
     if (decision.kind === 'needsHistory') {
       this.#budget.spent = spent
-      decision = decide(context.flux, context.record, message, { ...this.#env, history: this.#historyOf(context) })
+      decision = decide(flux, context.record, message, { ...env, history: historyOf(context, this.#atHand) })
       if (decision.kind === 'needsHistory') throw new Error('a decision asks for a history that it has')
     }
     if (decision.kind !== 'refused' && decision.kind !== 'noop') noteCause(context, message)
     switch (decision.kind) {
       case 'next':
+        if (message.type === 'RETRY') goOnWith(context, flux, this)
         this.#take(context, noteSignals(context, message, decision, this.#env.now))
         return NEXT
       case 'kept':
@@ -105,6 +110,10 @@ export class UnitOfWork {
       default:
         return decision
     }
+  }
+
+  get #retryParts() {
+    return { work: this, atHand: this.#atHand, env: this.#env }
   }
 
   /** @throws Lacking */
@@ -175,11 +184,11 @@ export class UnitOfWork {
   #write(context: TrackedContext): Write {
     const { before, texts, flux, history: log, parents: notifies, step } = context
     if (step && startsHere(step, context.record)) {
-      context.slot = this.#admit(flux, step.state)
+      context.slot = context.record.isPaused ? null : this.#admit(flux, step.state)
       if (!context.slot) context.record = readied(context.record)
     }
     const { record, slot } = context
-    const answersNotification = record.child === null || record.child !== before?.child
+    const answersNotification = record.child === null || record.child !== before?.child || context.isNotified === true
     const maxRecord = this.#maxRecord
     const change = { before, texts, next: record, flux, log, notifies, answersNotification, maxRecord }
     let written = writeOf(change)
@@ -205,13 +214,6 @@ export class UnitOfWork {
     const { status, parent } = context.record
     if (isFinished(status) && parent) context.parents = [parent.id]
     if (isFinished(status)) endPending(context, this.#env.now)
-  }
-
-  #historyOf({ before, history }: TrackedContext): readonly Move[] {
-    if (!before) return history.slice(-MAX_LOG_ROWS)
-    const earlier = before.moves === before.tail.length ? before.tail : this.#atHand.history(before.id)
-    if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
-    return [...earlier, ...history].slice(-MAX_LOG_ROWS)
   }
 
   /** Starts a child in the same commit. If it cannot be started, the parent's action fails. */

@@ -47,6 +47,7 @@ export interface MoveFacts {
   readonly errorType: string | null
   /** Whether the service was secured when the context was started, or when it was committed. */
   readonly secured: boolean
+  readonly paused?: true
   /** As they are; left out: those of the message. */
   readonly tags?: readonly string[]
 }

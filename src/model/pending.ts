@@ -18,6 +18,8 @@ export interface PendingEvent {
   readonly expiresAt: number | null
   /** Key of the row of its receipt, which tells its sender, too; null: it has none, and its id is ours. */
   readonly receipt: string | null
+  /** It came while the context was paused: a state that takes any event takes it, too. */
+  readonly takesAny?: true
   /** Whether the keys of its rows tell its sender. Events that were kept by earlier versions lack it. */
   readonly isScoped?: true
 }

@@ -22,6 +22,9 @@ export type Move = {
   values: JsonObject
 }
 
+/** The event of the move by which a retried context goes on; it comes from no state. */
+export const RETRY_EVENT = '$retry'
+
 /** Number of the newest moves that a log keeps. */
 export const MAX_LOG_ROWS = 1000
 
@@ -100,6 +103,32 @@ export type Position = {
   readonly attempt: number
   /** The choice, while the context is delayed or waits for its time. */
   readonly pick: Pick | null
+}
+
+/** What the end of a context changed, and where it stood before: a retry goes on from there. */
+export type BeforeEnd = {
+  /** Phase in which it stood. Of one that failed, or ended itself: `acting`, since the action runs again. */
+  readonly phase: Phase
+  /** When it was to be woken, in epoch milliseconds. */
+  readonly due: number | null
+  /** Data as it was before the action of its state; what the end did not change is left out. */
+  readonly data?: {
+    readonly fluxEvent?: Json
+    readonly output?: JsonObject
+    readonly answer?: Answer | null
+    readonly response?: JsonObject | null
+    readonly args?: JsonObject | null
+    /** Of the state in which it ended. */
+    readonly state?: StateData
+  }
+}
+
+/** The states of a definition that a context had before: its log has their indices. */
+export type Renumbering = {
+  /** Applies to the moves with numbers below this one. */
+  readonly before: number
+  /** New indices, by the old ones. A state that is no longer there has a negative one: see `formerStates`. */
+  readonly to: readonly number[]
 }
 
 /** A row that is to have the first answer of a context: that of a key under which its webhook was called. */
@@ -184,6 +213,18 @@ export interface ContextRecord {
   readonly raw: JsonObject | null
   /** null if no webhook started the context, or no line has written an output. */
   readonly answer: Answer | null
+  /** Whether an operator has paused it: it starts no step, and takes no wake-up and no event. Absent while it runs. */
+  readonly isPaused?: true | undefined
+  /** How often it was retried after it had ended. Absent: never. */
+  readonly retries?: number | undefined
+  /** State entry whose step key the current step has, where that is an earlier one: a retry goes on under its key. */
+  readonly keyEpoch?: number | undefined
+  /** Absent while it has not ended, and of contexts that ended under an earlier version. */
+  readonly beforeEnd?: BeforeEnd | undefined
+  /** Absent: its log has the indices of its definition. */
+  readonly renumbered?: readonly Renumbering[] | undefined
+  /** Names of states that its definition no longer has. The first one has the index -1, and so on. */
+  readonly formerStates?: readonly string[] | undefined
   /**
    * Status with which the context of a webhook paused for the first time, if it has. The caller of the webhook gets
    * this status, whatever happened later.

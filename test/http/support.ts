@@ -70,6 +70,9 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
   const api: FluxApi = {
     execute: note('execute', { message: 'started', contextId: 7, started: true }),
     terminate: note('terminate', { message: 'terminated' }),
+    retry: note('retry', { message: 'retried', contextId: 7 }),
+    pause: note('pause', { message: 'paused' }),
+    resume: note('resume', { message: 'resumed' }),
     sendEvent: note('sendEvent', {
       message: 'sent',
       eventId: 'e',
@@ -110,7 +113,7 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     replayDelivery: note('replayDelivery', { deliveryId: 'd', status: 202, contextId: 7 }),
     startOperation: note('startOperation', { operationId: 'o', matched: 7 }),
     getOperation: note('getOperation', OPERATION_EXAMPLE),
-    listOperations: () => note('listOperations', [OPERATION_EXAMPLE])({}),
+    listOperations: note('listOperations', [OPERATION_EXAMPLE]),
     stopOperation: note('stopOperation', OPERATION_EXAMPLE),
     ...overrides,
   }

@@ -17,7 +17,9 @@ import { listDeliveriesPage } from './list-deliveries.ts'
 import { listPendingPage } from './list-pending.ts'
 import { listServices } from './list-services.ts'
 import { listWebhooks } from './list-webhooks.ts'
+import { pauseContext, resumeContext } from './pause.ts'
 import { replayDelivery } from './replay-delivery.ts'
+import { retryContext } from './retry.ts'
 import { sendEvent } from './send-event.ts'
 import { startOperation } from './start-operation.ts'
 import { stopEvent } from './stop-event.ts'
@@ -31,6 +33,9 @@ export function facade(env: CallEnv): FluxApi {
   return {
     execute: (request) => execute(env, request),
     terminate: (request) => terminate(env, request),
+    retry: (request) => retryContext(env, request),
+    pause: (request) => pauseContext(env, request),
+    resume: (request) => resumeContext(env, request),
     sendEvent: (request) => sendEvent(env, request),
     getEvent: (request) => getEvent(env, request),
     listPending: async (request) => (await listPendingPage(env, request)).events,

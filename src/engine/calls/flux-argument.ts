@@ -4,10 +4,9 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { FluxApi } from '../../api/flux-api.ts'
 import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { stepKeyOf } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/step-runner.ts'
-import type { Step } from '../record/position.ts'
+import { stepKeyIn, type Step } from '../record/position.ts'
 import { redactorOf } from '../redact/redactor.ts'
 import type { StoreId } from '../store-id.ts'
 
@@ -30,7 +29,7 @@ export function fluxArgumentOf(parts: FluxParts): StepFlux {
     const redact = redactorOf(record, flux).logged(step.state)
     log[level](redact.text(textOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
   }
-  const stepKey = stepKeyOf(step.id, step.epoch)
+  const stepKey = stepKeyIn(record)
   return {
     ...api,
     waitFor: (request, options) => api.waitFor(request, { signal, ...options }),

@@ -21,7 +21,7 @@ function eventsView(record: ContextRecord, flux: CompiledFlux): ContextEventsVie
   const { id: contextId, status, state: index } = record
   const state = flux.states[index]
   const head = { contextId, state: state?.name ?? '', status }
-  const paused = isPaused(record) && ({ paused: true } as const)
+  const paused = record.isPaused && ({ paused: true } as const)
   if (!state || isFinished(status)) return { ...head, events: [], else: null, timed: null, others: [] }
   // A server of this version doesn't continue what a later one wrote.
   const taking = record.position.phase === 'waiting' && !flux.isNewer ? state : null
@@ -34,9 +34,6 @@ function eventsView(record: ContextRecord, flux: CompiledFlux): ContextEventsVie
     ...paused,
   }
 }
-
-/** No context can be paused yet: one that can, lists what it would take. */
-const isPaused = (_record: ContextRecord): boolean => false
 
 const eventsOf = (state: CompiledState, flux: CompiledFlux): ContextEventsView['events'] =>
   [...state.choice.events]

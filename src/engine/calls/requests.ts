@@ -3,6 +3,7 @@ import { check } from '../../api/check.ts'
 import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
 import { COUNT_CONTEXTS, type CountRequest } from '../../api/count-contexts.ts'
 import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
+import { RETRY, type RetryRequest } from '../../api/retry.ts'
 import { MAX_TTL_SECONDS, SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
 import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
 import { MAX_TIMEOUT_SECONDS, WAIT_FOR, type WaitRequest } from '../../api/wait-for.ts'
@@ -134,6 +135,16 @@ export function waitRequest(request: WaitRequest, limits: TagLimits) {
   // What may be waited for is small: it is kept as long as the request is held.
   if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
   return { address, statuses: [...new Set(statuses)], stateNames: state, tags, timeout: timeout * 1000 }
+}
+
+/** What a retry asks for, with a copy of its input. @throws FluxError */
+export function retryRequest(request: RetryRequest) {
+  const checked = check(RETRY, request)
+  const { contextId, key, fluxName, package: owner, idempotencyKey, untyped = false } = checked
+  const { state = null, input: given, definition = null, newKey } = checked
+  const input = given == null ? null : inputOf(given).input
+  const asked = { state, input, definition, newKey: newKey ?? false }
+  return { address: { contextId, key, fluxName, package: owner }, idempotencyKey, untyped, asked }
 }
 
 /** States that one call may wait for. */

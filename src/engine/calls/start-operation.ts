@@ -4,10 +4,12 @@ import { readDeed, type Deed } from '../../api/operation-deeds.ts'
 import { readFilter } from '../../api/operation-filter.ts'
 import { DEFAULT_RATE, START_OPERATION, type OperationRequest, type OperationStart } from '../../api/start-operation.ts'
 import { denial, type Role } from '../../model/caller.ts'
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, invalid } from '../../model/failure.ts'
+import type { Status } from '../../model/context.ts'
 import { roleOf } from '../operations/deeds.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { checkedTags, inputOf } from './requests.ts'
+import { statusesOf } from './selection.ts'
 
 /** See `FluxApi`. */
 export async function startOperation(env: CallEnv, request: OperationRequest): Promise<OperationStart> {
@@ -15,6 +17,8 @@ export async function startOperation(env: CallEnv, request: OperationRequest): P
   const filter = readFilter(shown)
   const tags = checkedTags(filter.tag, '/filter/tag', env.tagLimits)
   const deed = checkedDeed(readDeed(name, given), env)
+  if (deed.do === 'retry' && !contextIds && !statusesOf(filter).some(isRetried))
+    throw refusedFilter('must name FAILED or TERMINATED: those that have not ended can not be retried')
   requireRoleForMany(env, roleOf(deed.do))
   const { name: who, roles } = env.caller
   const wish = {
@@ -29,10 +33,14 @@ export async function startOperation(env: CallEnv, request: OperationRequest): P
     traceparent: env.traceparent,
   }
   if (rest.dryRun === true) return { matched: await env.operations.count(wish) }
-  const input = deed.do === 'event' ? (deed.with.input ?? {}) : {}
+  const input = deed.do === 'event' || deed.do === 'retry' ? (deed.with.input ?? {}) : {}
   const { operationId, matched } = await admitted(env, input, () => env.operations.begin(wish))
   return { operationId, matched }
 }
+
+const isRetried = (status: Status): boolean => status === 'FAILED' || status === 'TERMINATED'
+
+const refusedFilter = (detail: string) => invalid(`status ${detail}`, [{ pointer: '/filter/status', detail }])
 
 /** With copies of what its caller could change afterwards. */
 function checkedDeed(deed: Deed, { tagLimits }: CallEnv): Deed {
@@ -42,6 +50,10 @@ function checkedDeed(deed: Deed, { tagLimits }: CallEnv): Deed {
     case 'tag':
     case 'untag':
       return { ...deed, with: { tags: [...checkedTags(deed.with.tags, '/with/tags', tagLimits)] } }
+    case 'retry':
+      return deed.with.input
+        ? { ...deed, with: { ...deed.with, input: inputOf(deed.with.input, '/with/input').input } }
+        : deed
     default:
       return deed
   }

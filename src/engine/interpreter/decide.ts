@@ -1,28 +1,33 @@
 // engine/interpreter: decides the effect of one input on a context. Pure: time, randomness and ids come from the
 // environment of the turn, and no argument is changed.
-import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { validate } from '../../definitions/values/properties.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
-import { denial } from '../../model/caller.ts'
+import { denial, type Role } from '../../model/caller.ts'
 import { isFinished } from '../../model/context.ts'
+import type { Failure } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { describeInputErrors } from '../calls/describe.ts'
 import { endNow, release, takeOver } from '../steps/leases.ts'
-import { NeedsHistory } from './choose.ts'
 import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
-import { keepOrRefuse, withdraw } from './early.ts'
+import { keepOrRefuse, keepWhilePaused, withdraw } from './early.ts'
 import { transition } from './machine.ts'
-import type { MachineEvent } from './machine-events.ts'
 import { conclude } from './next-record.ts'
+import { pause, resume } from './pause.ts'
+import { retry } from './retry.ts'
+import { recordChange, conflicting, transit } from './transit.ts'
 import { turnStateOf } from './turn-state.ts'
 
 /** Decides the effect of one input on a context. Never throws for bad input: it returns `refused`. */
 export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, env: DecisionEnv): Decision {
-  const failure = flux.secured && 'caller' in input ? denial(input.caller, 'invoke') : null
+  const failure = flux.secured && 'caller' in input ? denial(input.caller, roleOf(input.type)) : null
   if (failure) return input.type === 'EVENT' && input.tags ? { kind: 'noop' } : { kind: 'refused', failure }
-  if (isFinished(record.status)) {
-    const ended = input.type === 'EVENT' || input.type === 'TERMINATE' || input.type === 'TAG'
-    return ended ? refused('conflict', `context ${record.id} has ended: it is ${record.status}`) : { kind: 'noop' }
+  if (isFinished(record.status) && input.type !== 'RETRY') {
+    const { id, status } = record
+    return 'caller' in input && input.type !== 'WITHDRAW'
+      ? conflicting(`context ${id} has ended: it is ${status}`)
+      : { kind: 'noop' }
   }
   if (flux.isNewer && CONTINUES.has(input.type)) return newer(flux, record)
   // Another server has taken over the step: only the result of that server is accepted.
@@ -31,7 +36,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'EVENT':
       return event(flux, record, input, env)
     case 'WAKE':
-      return transit(flux, record, { type: 'WAKE' }, env)
+      return record.isPaused ? { kind: 'noop' } : transit(flux, record, { type: 'WAKE' }, env)
     case 'DONE':
       return transit(flux, record, input, env)
     case 'TERMINATE':
@@ -49,8 +54,18 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
       return tag(record, input, env)
     case 'WITHDRAW':
       return withdraw(record, input, env.now)
+    case 'PAUSE':
+      return pause(record, env)
+    case 'RESUME':
+      return resume(flux, record, env)
+    case 'RETRY':
+      return retry(flux, record, input, env)
   }
 }
+
+/** The role that a message needs, of contexts of secured services. */
+const roleOf = (type: Input['type']): Role =>
+  type === 'PAUSE' || type === 'RESUME' || type === 'RETRY' ? 'admin' : 'invoke'
 
 /** Whether the result is of the step in progress. */
 function isAwaited({ position, lease }: ContextRecord, { epoch, attempt, owner }: StepAnswer): boolean {
@@ -78,6 +93,7 @@ function event(
   env: DecisionEnv,
 ): Decision {
   if (input.tags && !matches(record.tags, input.tags)) return { kind: 'noop' }
+  if (record.isPaused) return eventWhilePaused(flux, record, input, env)
   const state = flux.states[record.state]
   const waits = record.position.phase === 'waiting'
   if (!state || !waits)
@@ -90,17 +106,39 @@ function event(
       now: env.now,
       refusal: `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`,
     })
-  const { value, errors } = validate(state.input, input.input, {
-    now: env.now,
-    unknown: 'ignore',
-    fill: false,
-    text: input.untyped,
-    pointer: '/input',
-  })
-  if (errors.length > 0)
-    return { kind: 'refused', failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
+  const { value, failure } = inputOf(state, input, env.now)
+  if (failure) return { kind: 'refused', failure }
   const { name, eventId } = input
   return transit(flux, record, { type: 'EVENT', name, input: value }, env, { event: name, at: env.now, eventId })
+}
+
+/**
+ * Keeps the event. Where it is the next one that the context would take, its input is checked now: its sender is told of
+ * a fault, which nobody would be told of later.
+ */
+function eventWhilePaused(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  input: Input & { type: 'EVENT' },
+  { now }: DecisionEnv,
+): Decision {
+  const state = flux.states[record.state]
+  const isNext = state && record.position.phase === 'waiting' && record.pending.length === 0
+  const isTaken = isNext && (state.choice.events.has(input.name) || state.choice.otherwise !== null)
+  const { failure = null } = isTaken && !input.isHeld ? inputOf(state, input, now) : {}
+  return failure ? { kind: 'refused', failure } : keepWhilePaused(flux, record, input, now)
+}
+
+/** The input of an event for the state, or why it is refused. */
+function inputOf(
+  state: CompiledState,
+  { input, untyped }: Pick<Input & { type: 'EVENT' }, 'input' | 'untyped'>,
+  now: number,
+): { readonly value: JsonObject; readonly failure: Failure | null } {
+  const rules = { now, unknown: 'ignore', fill: false, text: untyped, pointer: '/input' } as const
+  const { value, errors } = validate(state.input, input, rules)
+  const failure = errors.length > 0 ? ({ kind: 'invalid', detail: describeInputErrors(errors), errors } as const) : null
+  return { value, failure }
 }
 
 /**
@@ -120,41 +158,11 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
     }
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'noop' }
-  return {
-    kind: 'next',
-    record: { ...record, tags, updatedAt: env.now },
-    log: [],
-    step: null,
-    child: null,
-    abandonedChild: null,
-    failure: null,
-  }
-}
-
-/** Runs one event through the machine. `lastEvent`: that of the context, if the event has an effect. */
-function transit(
-  flux: CompiledFlux,
-  record: ContextRecord,
-  event: MachineEvent,
-  env: DecisionEnv,
-  lastEvent = record.lastEvent,
-): Decision {
-  const history = env.history ?? (record.moves === record.tail.length ? record.tail : null)
-  try {
-    const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history }
-    return conclude(
-      { flux, record, event, lastEvent },
-      transition(flux, record.position.phase, turnStateOf(record), { ...event, env: reducerEnv }),
-      env,
-    )
-  } catch (error) {
-    if (error instanceof NeedsHistory) return { kind: 'needsHistory' }
-    throw error
-  }
+  return recordChange({ ...record, tags, updatedAt: env.now })
 }
 
 /** Inputs that continue a context according to its definition. */
-const CONTINUES: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER'])
+const CONTINUES: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER', 'RESUME', 'RETRY'])
 
 /**
  * Refuses the input: a later version wrote the definition, and only a server of that version can continue the context.
@@ -164,5 +172,3 @@ function newer({ fluxName }: CompiledFlux, { id }: ContextRecord): Decision {
   const detail = `context ${id} can't be carried on by this server: ${reason}`
   return { kind: 'refused', failure: { kind: 'unavailable', detail, retryAfter: 1 } }
 }
-
-const refused = (kind: 'conflict', detail: string): Decision => ({ kind: 'refused', failure: { kind, detail } })

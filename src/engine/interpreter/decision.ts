@@ -67,6 +67,22 @@ export type Input =
       readonly traceparent?: string | undefined
     }
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
+  | { readonly type: 'PAUSE' | 'RESUME'; readonly caller: Caller }
+  /**
+   * Goes on with a context that failed or was terminated, or makes its next attempt now. `seen`: the position that its
+   * sender saw; of several that saw the same one, one has an effect. `service`: the definition to go on with; null: its
+   * own.
+   */
+  | {
+      readonly type: 'RETRY'
+      readonly state: string | null
+      readonly input: JsonObject | null
+      readonly untyped: boolean
+      readonly definition: 'pinned' | 'current' | null
+      readonly newKey: boolean
+      readonly seen: { readonly epoch: number; readonly attempt: number } | null
+      readonly caller: Caller
+    }
   /**
    * `owner`: boot id that the step was leased to when it was found abandoned. `isUncounted`: it is certain that this
    * step did not end that server.
@@ -95,7 +111,12 @@ export interface DecisionEnv extends Turn {
   /** The work budget; omitted: a new one of the default size. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
+  /** Only for a retry of a context that has ended: why it can't be retried, or the record that it goes on with. */
+  readonly retry?: RetryFacts | undefined
 }
+
+/** `record`: as it is, or fitted to another definition. */
+export type RetryFacts = { readonly failure: Failure } | { readonly failure: null; readonly record: ContextRecord }
 
 export type Decision =
   | {

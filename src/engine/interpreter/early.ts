@@ -27,12 +27,46 @@ export function keepOrRefuse(
   const { tags, receipt } = arrival
   const expiresAt = keep === 'end' ? null : now + keep
   const isScoped = true as const
-  const event = { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt, isScoped }
-  const kept = unexpired(record.pending, now)
-  const failure = overBound(record, kept, event)
+  return kept(record, { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt, isScoped })
+}
+
+/**
+ * Keeps an event for a paused context until it is resumed, and then until it waits for it. `expiresAt` is null unless
+ * its sender says otherwise.
+ */
+export function keepWhilePaused(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  { name, eventId, input, untyped, arrival, isHeld, tags }: Input & { type: 'EVENT' },
+  now: number,
+): Decision {
+  const isEver = isNamed(flux, name) || flux.states.some(({ waiting, choice }) => waiting && choice.otherwise !== null)
+  if (!isEver || isHeld) {
+    const detail = isHeld ? `context ${record.id} is paused` : `no state of '${flux.fluxName}' waits for '${name}'`
+    return { kind: 'refused', failure: { kind: 'conflict', detail } }
+  }
+  const expiresAt = typeof arrival?.keep === 'number' ? now + arrival.keep : null
+  return kept(record, {
+    eventId,
+    event: name,
+    input,
+    untyped,
+    tags: arrival?.tags ?? tags ?? [],
+    receivedAt: now,
+    expiresAt,
+    receipt: arrival?.receipt ?? null,
+    takesAny: true,
+    isScoped: true,
+  })
+}
+
+function kept(record: ContextRecord, event: PendingEvent): Decision {
+  const now = event.receivedAt
+  const others = unexpired(record.pending, now)
+  const failure = overBound(record, others, event)
   return failure
     ? { kind: 'refused', failure }
-    : { kind: 'kept', record: { ...record, pending: [...kept, event], updatedAt: now }, event }
+    : { kind: 'kept', record: { ...record, pending: [...others, event], updatedAt: now }, event }
 }
 
 /** An event that waits for a context until it ends must be one that it can wait for. */
@@ -78,9 +112,10 @@ export const unexpired = (pending: readonly PendingEvent[], now: number): readon
  */
 export function nextPending({ states, isNewer }: CompiledFlux, record: ContextRecord): PendingEvent | null {
   const { pending, position, state } = record
-  if (pending.length === 0 || position.phase !== 'waiting' || isNewer) return null
-  const events = states[state]?.choice.events
-  return pending.find(({ event }) => events?.has(event)) ?? null
+  if (pending.length === 0 || position.phase !== 'waiting' || record.isPaused || isNewer) return null
+  const choice = states[state]?.choice
+  const isAnyTaken = choice?.otherwise != null
+  return pending.find(({ event, takesAny }) => choice?.events.has(event) || (takesAny && isAnyTaken)) ?? null
 }
 
 /** The record without those events, and without what is over. */

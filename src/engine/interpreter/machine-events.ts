@@ -1,4 +1,4 @@
-// engine/interpreter: the events of the machine. The six event types are fixed and carry names and data as payload, so
+// engine/interpreter: the events of the machine. The event types are fixed and carry names and data as payload, so
 // that a name chosen by a user never has a meaning to XState.
 import { randomUUID } from 'node:crypto'
 import { WorkBudget } from '../../definitions/work-budget.ts'
@@ -15,6 +15,8 @@ interface WithEnv {
 export type MachineEvent = WithEnv &
   (
     | { readonly type: 'START'; readonly state: number }
+    /** The action of the state runs, without its being entered. */
+    | { readonly type: 'RETRY'; readonly state: number }
     | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject }
     | { readonly type: 'WAKE' }
     | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly result: Json }

@@ -73,6 +73,7 @@ function library(flux: CompiledFlux) {
     },
     guards: {
       starts: guard(({ event }, { state }: At) => event.type === 'START' && event.state === state),
+      retries: guard(({ event }, { state }: At) => event.type === 'RETRY' && event.state === state),
       waitsFor: guard(
         ({ event }, { events, otherwise }: GuardParams['waitsFor']) =>
           event.type === 'EVENT' && (otherwise || events.includes(event.name)),

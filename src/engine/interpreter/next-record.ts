@@ -5,6 +5,7 @@ import { isFinished, type Status } from '../../model/context.ts'
 import type { ContextRecord, Lease, Phase } from '../../model/record.ts'
 import { runsHere, stepOf } from '../record/position.ts'
 import { errorAfter, failureOf } from '../steps/attempts.ts'
+import { beforeEndOf } from './before-end.ts'
 import type { Decision, DecisionEnv } from './decision.ts'
 import type { MachineEvent } from './machine-events.ts'
 import type { MachineTransition } from './machine-walk.ts'
@@ -31,28 +32,32 @@ export function conclude(
   const begins = acting && effect === 'step'
   const awaits = acting && flux.states[state.data.state]?.action.effect === 'child'
   const invokes = awaits && effect === 'child'
+  // The child of a paused context is started when it is resumed.
+  const isHeld = invokes && record.isPaused === true
   const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : state.turn.broke)
-  const startsNow = invokes || (begins && runsHere(flux, state.data.state))
+  const startsNow = (invokes && !isHeld) || (begins && runsHere(flux, state.data.state))
+  const startsLater = isHeld || (begins && !startsNow)
   const next = nextRecord(record, made, {
     now,
     child: awaits && !invokes ? record.child : null,
     lease: acting && !awaits ? leaseOf(record, owner, begins) : null,
-    stepStartedAt: !acting || (begins && !startsNow) ? undefined : startsNow ? now : record.stepStartedAt,
+    stepStartedAt: !acting || startsLater ? undefined : startsNow ? now : record.stepStartedAt,
     lastError: acting || phase === 'backoff' ? errorAfter(record, state.epoch, failure, now) : undefined,
     lastEvent,
+    beforeEnd: beforeEndOf(record, made),
   })
   return {
     kind: 'next',
     record: next,
     log: state.turn.history,
     step: begins ? stepOf(next) : null,
-    child: invokes ? childOf(flux, next) : null,
+    child: invokes && !isHeld ? childOf(flux, next) : null,
     abandonedChild: record.child !== next.child ? record.child : null,
     failure,
   }
 }
 
-type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastError' | 'lastEvent'> & {
+type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastError' | 'lastEvent' | 'beforeEnd'> & {
   readonly now: number
 }
 
@@ -63,7 +68,7 @@ type Running = Pick<ContextRecord, 'child' | 'lease' | 'stepStartedAt' | 'lastEr
 function nextRecord(
   record: ContextRecord,
   { phase, state: { data, turn, moves, epoch, attempt, pick, due } }: MachineTransition,
-  { now, child, lease, stepStartedAt, lastError, lastEvent }: Running,
+  { now, child, lease, stepStartedAt, lastError, lastEvent, beforeEnd }: Running,
 ): ContextRecord {
   const status = statusOf(phase, due)
   const isEnd = isFinished(status)
@@ -106,6 +111,12 @@ function nextRecord(
     inherited: record.inherited,
     raw: record.raw,
     answer: data.answer,
+    isPaused: isEnd ? undefined : record.isPaused,
+    retries: record.retries,
+    keyEpoch: epoch === record.position.epoch ? record.keyEpoch : undefined,
+    beforeEnd,
+    renumbered: record.renumbered,
+    formerStates: record.formerStates,
     paused:
       record.paused ??
       (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),
@@ -138,7 +149,8 @@ function leaseOf(record: ContextRecord, owner: string, starts: boolean): Lease {
   return starts || !record.lease ? { owner, takeovers: 0 } : record.lease
 }
 
-function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
+/** The child that the state of that record starts. */
+export function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
   const action = flux.states[state]?.action
   return action?.child == null ? null : { name: action.child, input: args ?? {} }
 }

@@ -7,9 +7,9 @@ import type { ActionError, RetryHint } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { marksOf, storeReferences } from '../../model/secret-arguments.ts'
 import { pauseAfter } from '../retry-pause.ts'
-import { choose } from './choose.ts'
+import { choose, type Chosen } from './choose.ts'
 import { errorOf } from './exception.ts'
-import { stateData, type TurnState } from './turn-state.ts'
+import { stateData, type Data, type TurnState } from './turn-state.ts'
 import { WorkingState, type ReducerEnv } from './working-state.ts'
 
 /** Steps of work that a move costs in addition to its lines and to one step for each visited state. */
@@ -60,13 +60,9 @@ export class Reducers {
     const moves = state.moves + made
     enterState(next, index)
     if (!next.failed) next.act(next.state(index).action.outputs)
-    return next.next(state, {
-      moves,
-      epoch: state.epoch + 1,
-      attempt: 1,
-      waits: false,
-      ...choose(next, index, { moves, picked: null }),
-    })
+    const chosen = choose(next, index, { moves, picked: null })
+    if (isEnd(chosen)) next.undo = this.#changed(state, (again) => enterState(again, index))
+    return next.next(state, { moves, epoch: state.epoch + 1, attempt: 1, waits: false, ...chosen })
   }
 
   /** Applies an event, already validated, to the inputs of the state. */
@@ -81,14 +77,16 @@ export class Reducers {
     const next = this.#open(state)
     takeEvent(next, index, event)
     next.act(next.state(index).action.outputs)
-    return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked: null }) })
+    const chosen = choose(next, index, { moves: state.moves, picked: null })
+    if (isEnd(chosen)) next.undo = this.#changed(state, (again) => takeEvent(again, index, event))
+    return next.next(state, { waits: false, ...chosen })
   }
 
   /** For a state that does not wait: maps, unless the entry of the state failed, and chooses a transition. */
   run(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
     if (!next.failed) next.act(next.state(index).action.outputs)
-    return next.next(state, choose(next, index, { moves: state.moves, picked: null }))
+    return chosenAfter(next, state, choose(next, index, { moves: state.moves, picked: null }))
   }
 
   /**
@@ -113,7 +111,7 @@ export class Reducers {
     next.scope.bindResult(result)
     next.act(next.state(index).action.outputs)
     next.scope.unbindResult()
-    return next.next(state, { moves: 0, ...choose(next, index, { moves: 0, picked: null }) })
+    return chosenAfter(next, state, { moves: 0, ...choose(next, index, { moves: 0, picked: null }) })
   }
 
   /**
@@ -130,7 +128,7 @@ export class Reducers {
     next.error = error ?? TIMED_OUT
     next.broke = next.error
     const moves = isUnspawned ? state.moves : 0
-    return next.next(state, { moves, ...choose(next, index, { moves, picked: null }) })
+    return chosenAfter(next, state, { moves, ...choose(next, index, { moves, picked: null }) })
   }
 
   /** Fails whatever reaches a context in a phase that its state no longer has. */
@@ -138,7 +136,7 @@ export class Reducers {
     const next = this.#open(state)
     next.data.args = null
     next.error = errorOf(new DefinitionError(next.state(index).fault ?? "the state can't be run any more"))
-    return next.next(state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: null }) })
+    return chosenAfter(next, state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: null }) })
   }
 
   /** Schedules another attempt of a step, not before the failed one says. */
@@ -151,18 +149,39 @@ export class Reducers {
   /** Chooses what follows a failure. */
   choose(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
-    return next.next(state, { waits: false, ...choose(next, index, { moves: state.moves, picked: state.pick }) })
+    const chosen = choose(next, index, { moves: state.moves, picked: state.pick })
+    return chosenAfter(next, state, { waits: false, ...chosen })
   }
 
   /** Takes the transition that was chosen for a wait or delay whose time has come. */
   resume(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
-    return next.next(state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: state.pick }) })
+    const chosen = choose(next, index, { moves: 0, picked: state.pick })
+    return chosenAfter(next, state, { moves: 0, waits: false, ...chosen })
+  }
+
+  /** The data after a change that was made to that state before its action, made again. */
+  #changed(state: TurnState, change: (again: WorkingState) => void): Data {
+    const again = this.#open(state)
+    change(again)
+    return again.data
   }
 
   #open(state: TurnState): WorkingState {
     return new WorkingState(this.#flux, state, this.#env)
   }
+}
+
+const isEnd = ({ pick }: Chosen): boolean => pick === 'failed' || pick === 'terminated'
+
+/** The state after a choice. If that ends the context, it notes the data that the action had. */
+function chosenAfter(
+  next: WorkingState,
+  state: TurnState,
+  chosen: Chosen & Partial<Pick<TurnState, 'moves' | 'waits'>>,
+): TurnState {
+  if (isEnd(chosen)) next.undo = state.data
+  return next.next(state, chosen)
 }
 
 function enterState(next: WorkingState, index: number): void {

@@ -38,6 +38,7 @@ export interface ActionParams {
 /** The parameters of each named guard of the machine; undefined: the guard has none. */
 export interface GuardParams {
   readonly starts: At
+  readonly retries: At
   readonly waitsFor: { readonly events: readonly string[]; readonly otherwise: boolean }
   readonly due: undefined
   readonly answers: undefined
@@ -66,17 +67,26 @@ export interface NodePlan {
   initial?: string
   entry?: Action | Action[]
   always?: TransitionPlan | TransitionPlan[]
-  on?: { [event in 'START' | 'EVENT' | 'WAKE' | 'DONE' | 'FAIL']?: TransitionPlan | TransitionPlan[] }
+  on?: { [event in 'START' | 'RETRY' | 'EVENT' | 'WAKE' | 'DONE' | 'FAIL']?: TransitionPlan | TransitionPlan[] }
   states?: { [node: string]: NodePlan }
 }
 
-/** The node in which every machine begins. It waits for the event that names the start state. */
+/**
+ * The node in which every machine begins. It waits for the event that names the start state, or the state whose action is
+ * to run once more.
+ */
 export const beginNode = ({ states }: CompiledFlux): NodePlan => ({
   on: {
     START: states.map((state) => ({
       guard: { type: 'starts', params: at(state) },
       target: idOf(state.index),
       actions: entering(state, 0),
+    })),
+    RETRY: states.map((state) => ({
+      guard: { type: 'retries', params: at(state) },
+      target: isMap(state) ? idOf(state.index) : `${idOf(state.index)}.acting`,
+      // A state that neither waits nor passes maps when its node is entered.
+      ...(isMap(state) && (state.waiting || passes(state)) && { actions: { type: 'run' as const, params: at(state) } }),
     })),
   },
 })

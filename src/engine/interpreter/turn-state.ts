@@ -28,7 +28,8 @@ export type Data = Pick<
 
 /** A chosen transition: the facts that the entry of the next state records. */
 export interface Carried {
-  readonly from: number
+  /** null: a retry. */
+  readonly from: number | null
   readonly event: string | null
   readonly values: JsonObject
   readonly input: JsonObject
@@ -45,6 +46,8 @@ export interface InTurn {
   /** Why the context failed. */
   readonly fatal: FluxException | null
   readonly carried: Carried | null
+  /** If the context ended in this turn: its data before the action after which it did. */
+  readonly undo: Data | null
 }
 
 export interface TurnState {
@@ -62,7 +65,7 @@ export interface TurnState {
   readonly turn: InTurn
 }
 
-export const NO_TURN: InTurn = { history: [], error: null, broke: null, fatal: null, carried: null }
+export const NO_TURN: InTurn = { history: [], error: null, broke: null, fatal: null, carried: null, undo: null }
 
 /** The position of a new context. */
 export const START: Position = { phase: 'begin', moves: 0, epoch: 0, attempt: 1, pick: null }

@@ -31,6 +31,7 @@ export class WorkingState {
   broke: ActionError | null
   fatal: FluxException | null
   carried: Carried | null
+  undo: Data | null
   /** What lines wrote: those of a transition to the inputs of its target, those of an action to its arguments. */
   written: JsonObject = {}
   #scope: EvaluationScope | null = null
@@ -44,6 +45,7 @@ export class WorkingState {
     this.broke = turn.broke
     this.fatal = turn.fatal
     this.carried = turn.carried
+    this.undo = turn.undo
   }
 
   /** Whether the current action, transition or wait has failed. */
@@ -66,8 +68,8 @@ export class WorkingState {
 
   /** The result of the reducer: the state with changed fields. */
   next(state: TurnState, registers: Partial<Omit<TurnState, 'data' | 'turn'>>): TurnState {
-    const { data, history, error, broke, fatal, carried } = this
-    return { ...state, ...registers, data, turn: { history, error, broke, fatal, carried } }
+    const { data, history, error, broke, fatal, carried, undo } = this
+    return { ...state, ...registers, data, turn: { history, error, broke, fatal, carried, undo } }
   }
 
   state(index: number): CompiledState {

@@ -28,6 +28,17 @@ const KINDS: { readonly [N in Name]: Kind<Withs[N]> } = {
   terminate: { role: 'invoke', message: (_, { caller }) => ({ type: 'TERMINATE', caller }) },
   tag: { role: 'invoke', message: ({ tags }, { caller }) => ({ type: 'TAG', add: tags, remove: [], caller }) },
   untag: { role: 'invoke', message: ({ tags }, { caller }) => ({ type: 'TAG', add: [], remove: tags, caller }) },
+  retry: {
+    role: 'admin',
+    message: ({ state = null, input = null, definition = null, newKey }, { caller, untyped }) => ({
+      type: 'RETRY',
+      ...{ state, input, definition, newKey: newKey ?? false, untyped, caller },
+      // The mark of the context keeps it from being retried twice.
+      seen: null,
+    }),
+  },
+  pause: { role: 'admin', message: (_, { caller }) => ({ type: 'PAUSE', caller }) },
+  resume: { role: 'admin', message: (_, { caller }) => ({ type: 'RESUME', caller }) },
 }
 
 /** Whether an operation of this version can do that. */

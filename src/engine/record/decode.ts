@@ -30,7 +30,6 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     const index = stateIndexOf(name)
     if (index !== null) states[index] = JSON.parse(parts[name] ?? '{}')
   }
-  const answer = parts['answer'] === undefined ? null : { filled: [], from: [], ...JSON.parse(parts['answer']) }
   // Each field is named, in the same order in all functions that create records: see `interpreter/next-record.ts`.
   return {
     id,
@@ -69,13 +68,23 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     request: dataOf(parts, 'request'),
     inherited: dataOf(parts, 'inherited'),
     raw: dataOf(parts, 'raw'),
-    answer,
+    answer: answerIn(parts),
+    isPaused: head.isPaused,
+    retries: head.retries,
+    keyEpoch: head.keyEpoch,
+    beforeEnd: parts['beforeEnd'] === undefined ? undefined : JSON.parse(parts['beforeEnd']),
+    renumbered: head.renumbered,
+    formerStates: head.formerStates,
     paused: head.paused,
     response: dataOf(parts, 'response'),
     pending: pendingOf(parts),
     args: dataOf(parts, 'args'),
     states,
   }
+}
+
+function answerIn({ answer }: StoredContext['parts']): ContextRecord['answer'] {
+  return answer === undefined ? null : { filled: [], from: [], ...JSON.parse(answer) }
 }
 
 /**

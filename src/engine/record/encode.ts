@@ -50,12 +50,13 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
   const version = decided.version + 1
   const record: ContextRecord = { ...decided, version, tail: tail.moves }
   const { parts, changed } = encodeParts(record, tail.text, change)
-  const address = before === null ? addressOf(record) : null
+  const isBegun = before === null || (isFinished(before.status) && !isFinished(record.status))
+  const address = isBegun ? addressOf(record) : null
   const context: StoredContext = {
     id: record.id,
     version,
     indexKeys: indexKeysOf(record, flux),
-    due: record.due,
+    due: dueOf(record),
     owner: ownerOf(record, flux),
     endedAt: record.endedAt,
     parent: record.parent?.id ?? null,
@@ -71,12 +72,13 @@ function encodeParts(
   tail: string | null,
   { before, texts, maxRecord }: Change,
 ): { readonly parts: { [name: string]: string }; readonly changed: string[] } {
+  const base = before?.definition === next.definition ? texts['base'] : undefined
   const parts: { [name: string]: string } = {
-    base: texts['base'] ?? JSON.stringify(baseOf(next)),
+    base: base ?? JSON.stringify(baseOf(next)),
     head: JSON.stringify(headOf(next)),
     ...(tail !== null && { tail }),
   }
-  const changed = texts['base'] === undefined ? ['base', 'head'] : ['head']
+  const changed = base === undefined ? ['base', 'head'] : ['head']
   let length = 0
   const encode = (name: string, value: object | null | undefined, old: object | null | undefined) => {
     const same = (value ?? null) === (old ?? null)
@@ -104,6 +106,9 @@ function encodeParts(
   return { parts, changed }
 }
 
+/** When the store must have the context woken: nothing wakes one that is paused. */
+const dueOf = ({ isPaused, due }: ContextRecord): number | null => (isPaused ? null : due)
+
 /** A context that has ended keeps no events. */
 function withoutPending({ [PENDING_PART]: _pending, ...others }: StoredContext['parts']): StoredContext['parts'] {
   return others
@@ -120,7 +125,7 @@ export function headWrite(
     ...stored,
     version: stored.version + 1,
     indexKeys: indexKeysOf(next, flux),
-    due: next.due,
+    due: dueOf(next),
     owner: ownerOf(next, flux),
     endedAt: next.endedAt,
     parts: {

@@ -43,16 +43,17 @@ export function indexKeysOf(record: ContextRecord, flux: CompiledFlux): readonly
   const key = `${record.status} ${record.state} ${record.startState} ${record.position.phase}`
   const keys = lists.get(key) ?? keysOf(record, flux)
   lists.set(key, keys)
-  const isPlain = record.key === null && record.parent === null && record.error === null
+  const isPlain = record.key === null && record.parent === null && record.error === null && !record.isPaused
   return isPlain ? keys : [...keys, ...ownKeysOf(record, flux)]
 }
 
-/** Keys that few other contexts of the service have. Those of its error and its parent never change. */
+/** Keys that few other contexts of the service have. */
 function ownKeysOf(record: ContextRecord, flux: CompiledFlux): string[] {
   const { error, parent } = record
   const keys = [...contextKeysOf(record, flux)]
   if (error !== null) keys.push(errorKey(error.type))
   if (parent !== null) keys.push(parentKey(parent.id))
+  if (record.isPaused) keys.push(PAUSED)
   return keys
 }
 

@@ -7,6 +7,7 @@ import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../../model/record.
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { sizeOf } from './json-size.ts'
+import { renumberedRow } from './repin.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Moves in the tail, and characters of its text, beyond which it is moved to the log. */
@@ -83,13 +84,14 @@ export const movesOfTail = (text: string): Move[] => rowsOf(text).map(moveOf)
  * move in both is returned once, and a later move is omitted.
  */
 export async function movesOf(
-  { id, moves, tail }: ContextRecord,
+  { id, moves, tail, renumbered }: ContextRecord,
   { store, log }: { readonly store: Store; readonly log: Log },
 ): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
   const rows = readableRows(id, await store.log({ id, limit: MAX_LOG_ROWS - tail.length }), log)
   const logged = moves - tail.length
-  return [...rows.filter(([, , , , , number]) => number < logged).map(moveOf), ...tail]
+  const kept = rows.filter(([, , , , , number]) => number < logged)
+  return [...kept.map((row) => renumberedRow(moveOf(row), row[5], renumbered)), ...tail]
 }
 
 const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })

@@ -15,6 +15,7 @@ export const DATA_PARTS = [
   'answer',
   'response',
   'args',
+  'beforeEnd',
   'tail',
 ] as const
 
@@ -58,6 +59,11 @@ export function headOf(record: ContextRecord): Head {
     moves: record.moves,
     visited: record.visited,
     position: record.position,
+    isPaused: record.isPaused,
+    retries: record.retries,
+    keyEpoch: record.keyEpoch,
+    renumbered: record.renumbered,
+    formerStates: record.formerStates,
     paused: record.paused,
     stepStartedAt: record.stepStartedAt,
     lastError: record.lastError,

@@ -1,6 +1,7 @@
 // engine/record: the step of a context, derived from its record.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
+import { stepKeyOf } from '../../model/standstill.ts'
 import { readyOwner, UNOWNED, type ContextRecord, type ReadyKind } from '../../model/record.ts'
 
 /** Identifies a step. Its data is in the record. */
@@ -20,15 +21,22 @@ export function stepOf(record: ContextRecord): Step | null {
   return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner }
 }
 
+/** The key under which external systems know the step of that record; the same in all its attempts. */
+export const stepKeyIn = ({ id, keyEpoch, position }: ContextRecord): string =>
+  stepKeyOf(id, keyEpoch ?? position.epoch)
+
 /** The kind of slot that the step of that state needs. */
 export function readyKindOfStep({ states }: CompiledFlux, state: number): ReadyKind {
   const action = states[state]?.action
   return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'
 }
 
-/** The owner under which the store lists the context. */
-export function ownerOf({ lease, state }: ContextRecord, flux: CompiledFlux): string | null {
-  if (lease === null) return null
+/**
+ * The owner under which the store lists the context. A step that is held by a pause is not listed: no server is to start
+ * it.
+ */
+export function ownerOf({ lease, state, isPaused }: ContextRecord, flux: CompiledFlux): string | null {
+  if (lease === null || (isPaused && lease.owner === UNOWNED)) return null
   return lease.owner === UNOWNED ? readyOwner(readyKindOfStep(flux, state)) : lease.owner
 }
 

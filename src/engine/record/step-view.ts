@@ -3,8 +3,7 @@ import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { StepView } from '../../api/get-context.ts'
 import { UNOWNED, type ContextRecord, type StepError } from '../../model/record.ts'
 import { maxAttemptsOf } from '../steps/attempts.ts'
-import { stepKeyOf } from '../../model/standstill.ts'
-import { stepOf, type Step } from './position.ts'
+import { stepKeyIn, stepOf, type Step } from './position.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
 /**
@@ -24,7 +23,7 @@ export function stepView(
   const state = flux.states[record.state]
   const action = state?.action
   if (!action || action.type === 'map' || (phase !== 'acting' && phase !== 'backoff')) return null
-  const { epoch, attempt } = record.position
+  const { attempt } = record.position
   const began = phase === 'acting' ? beganAt(record, startedAt) : null
   const owner = record.lease?.owner ?? UNOWNED
   return {
@@ -37,7 +36,7 @@ export function stepView(
     startedAt: began,
     timeoutAt: phase === 'acting' ? timeoutOf(record, action, began) : null,
     nextAttemptAt: phase === 'backoff' ? record.due : null,
-    stepKey: stepKeyOf(record.id, epoch),
+    stepKey: stepKeyIn(record),
     server: owner === UNOWNED ? null : owner,
     lastError: errorShown(record.lastError, (text) => redactor.text({ of: 'error', index: record.state }, text)),
   }

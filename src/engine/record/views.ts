@@ -5,7 +5,7 @@ import type { ContextView } from '../../api/get-context.ts'
 import type { StateContextView } from '../../api/get-state.ts'
 import type { ModelDescriptor } from '../../model/context.ts'
 import { getOwn, setOwn, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Move, StateData } from '../../model/record.ts'
+import { RETRY_EVENT, type ContextRecord, type Move, type StateData } from '../../model/record.ts'
 import type { OriginPlace } from '../../definitions/compile/origins.ts'
 import { redactorOf, type Redactor } from '../redact/redactor.ts'
 import { requestShown } from '../redact/request.ts'
@@ -49,11 +49,12 @@ export function contextView(
       const state = flux.states[index]
       return state ? [stateShown({ record, flux, state, log, redactor })] : []
     }),
-    executionHistory: log.map(({ to, at }) => ({
+    executionHistory: log.map((move) => ({
       fluxName: record.fluxName,
-      stateName: nameOf(flux, to),
-      stateIndex: to,
-      enteredAt: at,
+      stateName: nameIn(record, flux, move.to),
+      stateIndex: move.to,
+      ...(isRetry(move) && { event: RETRY_EVENT }),
+      enteredAt: move.at,
     })),
     package: record.package,
     version,
@@ -68,7 +69,7 @@ export function contextView(
     lastEvent: lastEventShown(record, redactor),
     pending: pendingShown(record, now),
     forkedFrom: null,
-    paused: false,
+    paused: record.isPaused === true,
     key: record.key === null ? null : redactor.text({ of: 'key' }, record.key),
   }
 }
@@ -104,7 +105,7 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
       .filter(({ from }) => from === index)
       .map(({ event, to, at, values }) => ({
         event: event === null ? null : redactor.text({ of: 'event' }, event),
-        to: nameOf(flux, to),
+        to: nameIn(record, flux, to),
         takenAt: at,
         values: valuesShown(values, to, redactor),
       })),
@@ -156,5 +157,12 @@ function valuesShown(values: JsonObject, index: number, redactor: Redactor): Jso
     setOwn(copy, name, redactor.value({ of: 'stateInput', index, name }, values[name] ?? null))
   return copy
 }
+
+/** How the history shows a retry. A transition on an event of that name comes from a state. */
+const isRetry = ({ from, event }: Move): boolean => from === null && event === RETRY_EVENT
+
+/** Also of a state that the definition no longer has. */
+const nameIn = ({ formerStates }: ContextRecord, flux: CompiledFlux, index: number): string =>
+  index < 0 ? (formerStates?.[-index - 1] ?? '') : nameOf(flux, index)
 
 const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

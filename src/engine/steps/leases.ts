@@ -2,11 +2,11 @@
 // the context's data, which may be the cause of the failure.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
-import { stepKeyOf, type Standstill } from '../../model/standstill.ts'
+import type { Standstill } from '../../model/standstill.ts'
 import { UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Decision, Input, DecisionEnv } from '../interpreter/decision.ts'
 import { exceptionOf } from '../interpreter/exception.ts'
-import { runsHere, stepOf } from '../record/position.ts'
+import { runsHere, stepKeyIn, stepOf } from '../record/position.ts'
 
 /**
  * Maximum number of takeovers with which a step is started again, so that a step that kills its server does not kill
@@ -37,17 +37,20 @@ export function takeOver(
   const takeovers = lease.takeovers + (lease.owner === UNOWNED || isUncounted ? 0 : 1)
   if (takeovers > MAX_TAKEOVERS + 1)
     return endNow(flux, record, LOST, env, [{ from: null, event: null, to: record.state, at: env.now, values: {} }])
+  // Its server has died. While it is paused, no other starts the step.
+  const held = record.isPaused ? { owner: UNOWNED, takeovers } : null
+  if (held && lease.owner === UNOWNED) return { kind: 'noop' }
   const next = {
     ...record,
-    lease: { owner: env.owner, takeovers },
-    stepStartedAt: runsHere(flux, record.state) ? env.now : undefined,
+    lease: held ?? { owner: env.owner, takeovers },
+    stepStartedAt: held === null && runsHere(flux, record.state) ? env.now : undefined,
     updatedAt: env.now,
   }
   return {
     kind: 'next',
     record: next,
     log: [],
-    step: isLost(next) ? null : stepOf(next),
+    step: held !== null || isLost(next) ? null : stepOf(next),
     child: null,
     abandonedChild: null,
     failure: null,
@@ -67,7 +70,7 @@ export function lossOf(record: ContextRecord): Input | null {
 /** The failure of a step that blocked the event loop of a server until the server ended; null: it was not this step. */
 export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
   const { epoch, attempt } = record.position
-  if (record.lease === null || step?.stepKey !== stepKeyOf(record.id, epoch) || step.attempt !== attempt) return null
+  if (record.lease === null || step?.stepKey !== stepKeyIn(record) || step.attempt !== attempt) return null
   const type = 'EventLoopBlocked'
   const realException = { name: type, message, ...(stack !== '' && { stack }) }
   return {

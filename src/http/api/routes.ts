@@ -17,7 +17,10 @@ import { GET_MACHINE } from '../../api/get-machine.ts'
 import { GET_STATE } from '../../api/get-state.ts'
 import { LIST_SERVICES } from '../../api/list-services.ts'
 import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
+import { PAUSE } from '../../api/pause-context.ts'
 import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
+import { RESUME } from '../../api/resume-context.ts'
+import { RETRY } from '../../api/retry.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
 import { START_OPERATION } from '../../api/start-operation.ts'
 import { STOP_EVENT } from '../../api/stop-event.ts'
@@ -109,28 +112,19 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
   addCall(app, parts, WITHDRAW, (calls, request) => calls.withdraw(request))
   addCall(app, parts, STOP_EVENT, (calls, request) => calls.stopEvent(request))
-  addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
+  addSteering(app, parts)
   addCall(app, parts, COUNT_CONTEXTS, (calls, request) => calls.countContexts(request))
   addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
   addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
   addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
   addCall(app, parts, GET_CONTEXT_EVENTS, (calls, request) => calls.getContextEvents(request))
-  addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
-  addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
-  addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
   addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
   addCall(app, parts, GET_SERVICE_SCHEMA, (calls, request) => calls.getServiceSchema(request))
   addCall(app, parts, LIST_SERVICES, (calls, request) => calls.listServices(request))
   addCall(app, parts, GET_MACHINE, (calls, request) => calls.getMachine(request))
   addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
-  addCall(app, parts, START_OPERATION, (calls, request) => calls.startOperation(request), {
-    settle: (_, { operationId, matched }) => (operationId === undefined ? null : beganOperation(operationId, matched)),
-  })
-  addCall(app, parts, GET_OPERATIONS, async (calls, { operationId }): Promise<object> =>
-    operationId === undefined ? calls.listOperations() : calls.getOperation({ operationId }),
-  )
-  addCall(app, parts, STOP_OPERATION, (calls, request) => calls.stopOperation(request))
+  addOperations(app, parts)
   addLists(app, parts)
   addBatch(app, parts)
   addLive(app, given.stream, callerOf)
@@ -140,6 +134,28 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
     readQuery(c.req.url, NOTHING)
     return c.body(schema, 200, { 'content-type': 'application/xml', 'cache-control': 'no-cache', ...quotaHeaders(c) })
   })
+}
+
+/** Calls that change one context. */
+function addSteering(app: Hono<Env>, parts: Parts): void {
+  addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
+  addCall(app, parts, RETRY, (calls, request) => calls.retry(request))
+  addCall(app, parts, PAUSE, (calls, request) => calls.pause(request))
+  addCall(app, parts, RESUME, (calls, request) => calls.resume(request))
+  addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
+  addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
+}
+
+/** What is done with many contexts. */
+function addOperations(app: Hono<Env>, parts: Parts): void {
+  addCall(app, parts, START_OPERATION, (calls, request) => calls.startOperation(request), {
+    settle: (_, { operationId, matched }) => (operationId === undefined ? null : beganOperation(operationId, matched)),
+  })
+  addCall(app, parts, GET_OPERATIONS, async (calls, { operationId }): Promise<object> =>
+    operationId === undefined ? calls.listOperations() : calls.getOperation({ operationId }),
+  )
+  addCall(app, parts, STOP_OPERATION, (calls, request) => calls.stopOperation(request))
 }
 
 /** RFC 9110, 15.3.3. */

@@ -100,6 +100,9 @@ function listedFor(run: number) {
 const apiOf = (run: number): FluxApi => ({
   execute: (request) => ask(run, 'execute', request),
   terminate: (request) => ask(run, 'terminate', request),
+  retry: (request) => ask(run, 'retry', request),
+  pause: (request) => ask(run, 'pause', request),
+  resume: (request) => ask(run, 'resume', request),
   sendEvent: (request) => ask(run, 'sendEvent', request),
   getEvent: (request) => ask(run, 'getEvent', request),
   listPending: (request = {}) => ask(run, 'listPending', request),

@@ -1,0 +1,158 @@
+// engine/interpreter: a context that failed or was terminated goes on, or a step in a back-off makes its next attempt now.
+// What depends on other contexts, and on the definition to go on with, comes with the environment.
+import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
+import { defaults, validate, type Shape } from '../../definitions/values/properties.ts'
+import { isFinished } from '../../model/context.ts'
+import { messageOf } from '../../model/error-message.ts'
+import type { FieldError } from '../../model/failure.ts'
+import { getOwn, type JsonObject } from '../../model/json/value.ts'
+import { suggestion } from '../../model/nearest.ts'
+import { RETRY_EVENT, type BeforeEnd, type ContextRecord, type Move } from '../../model/record.ts'
+import { describeInputErrors } from '../calls/describe.ts'
+import { dataBeforeEnd } from './before-end.ts'
+import type { Decision, DecisionEnv, Input } from './decision.ts'
+import { recordChange, conflicting, transit, transitFrom } from './transit.ts'
+import { NO_TURN, turnStateOf } from './turn-state.ts'
+
+type Retry = Input & { readonly type: 'RETRY' }
+
+/** Decides a retry. Nothing of a context changes that can't be retried. */
+export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
+  const { id, status, position } = record
+  const { seen } = input
+  if (seen && (seen.epoch !== position.epoch || seen.attempt !== position.attempt))
+    return conflicting(`context ${id} has been retried already, or has gone on`)
+  if (!isFinished(status)) return position.phase === 'backoff' ? attemptNow(flux, record, input, env) : runs(record)
+  if (status === 'COMPLETED') return conflicting(`context ${id} can't be retried: it is COMPLETED`)
+  const facts = env.retry ?? { failure: null, record }
+  if (facts.failure) return { kind: 'refused', failure: facts.failure }
+  const { record: present } = facts
+  const again = begun(dataBeforeEnd(present), input, env)
+  if (input.state !== null) return enter(flux, again, input, env)
+  if (input.input !== null) return invalid([{ pointer: '/input', detail: 'is taken only together with a state' }])
+  if (present.state < 0) {
+    const name = present.formerStates?.[-present.state - 1] ?? ''
+    return invalid([{ pointer: '/definition', detail: `has no state '${name}', in which the context is` }])
+  }
+  const stood = status === 'TERMINATED' ? (present.beforeEnd ?? null) : ACTING
+  if (stood === null) return enterAnew(flux, again, env)
+  if (stood.phase !== 'waiting' && stood.phase !== 'delayed') return act(flux, again, env)
+  return stand({ ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
+}
+
+const ACTING: BeforeEnd = { phase: 'acting', due: null }
+
+const runs = ({ id, status }: ContextRecord): Decision => conflicting(`context ${id} can't be retried: it is ${status}`)
+
+const invalid = (errors: readonly FieldError[]): Decision => ({
+  kind: 'refused',
+  failure: { kind: 'invalid', detail: describeInputErrors(errors), errors },
+})
+
+/** The attempts go on counting. */
+function attemptNow(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
+  if (input.state !== null || input.input !== null || input.definition !== null)
+    return conflicting(`context ${record.id} waits for its next attempt: only newKey can be given`)
+  const now = { ...record, due: env.now }
+  const { position } = record
+  return transit(flux, input.newKey ? underNewKey(now, position.epoch + 1) : now, { type: 'WAKE' }, env)
+}
+
+const underNewKey = (record: ContextRecord, epoch: number): ContextRecord => ({
+  ...record,
+  keyEpoch: undefined,
+  position: { ...record.position, epoch },
+})
+
+/**
+ * The record of a context that goes on. The state counts as entered once more, so that late results of earlier attempts
+ * have no effect.
+ */
+function begun(record: ContextRecord, { newKey }: Retry, { now }: DecisionEnv): ContextRecord {
+  const { position, request, status } = record
+  return {
+    ...record,
+    status: 'RUNNING',
+    updatedAt: now,
+    endedAt: null,
+    due: null,
+    error: null,
+    exception: null,
+    retries: (record.retries ?? 0) + 1,
+    keyEpoch: newKey ? undefined : (record.keyEpoch ?? position.epoch),
+    beforeEnd: undefined,
+    position: { phase: 'begin', moves: 0, epoch: position.epoch + 1, attempt: 1, pick: null },
+    // The caller of its webhook had its answer when the context ended.
+    paused: record.paused ?? (request === null ? undefined : status),
+  }
+}
+
+/** How the history shows that a context goes on in that state. */
+const moveTo = (to: number, at: number): Move => ({ from: null, event: RETRY_EVENT, to, at, values: {} })
+
+/** The action of its state runs once more. */
+function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision {
+  const { state, moves, lastEvent } = record
+  const shown = { ...record, moves: moves + 1 }
+  const from = { ...turnStateOf(shown), turn: { ...NO_TURN, history: [moveTo(state, env.now)] } }
+  return transitFrom(flux, { record: shown, phase: 'begin', state: from, lastEvent }, { type: 'RETRY', state }, env)
+}
+
+/** It stands where it stood: it waits, or is delayed, until the original time. */
+function stand(record: ContextRecord, { phase, due }: BeforeEnd, { now }: DecisionEnv): Decision {
+  const status = phase === 'waiting' && due === null ? 'WAITING' : 'WAITING_UNTIL'
+  const position = { ...record.position, phase }
+  const moves = record.moves + 1
+  return recordChange({ ...record, status, due, moves, position }, [moveTo(record.state, now)])
+}
+
+/** A context that an earlier version ended: it is not known where it stood. */
+const enterAnew = (flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision =>
+  enterWith(flux, record, { index: record.state, input: record.states[record.state]?.input ?? {} }, env)
+
+/** The state that is named is entered, as by a transition, with those inputs over its defaults. */
+function enter(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  { state: name, input, untyped }: Retry,
+  env: DecisionEnv,
+): Decision {
+  const index = flux.stateIndex.get(name ?? '')
+  const state = flux.states[index ?? -1]
+  if (index === undefined || !state) {
+    const meant = suggestion(name ?? '', flux.stateIndex.keys())
+    return invalid([{ pointer: '/state', detail: `'${flux.fluxName}' has no state '${name}'${meant}` }])
+  }
+  const rules = { now: env.now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
+  const given = input ?? {}
+  let filled
+  try {
+    filled = defaults(state.input, env.now, env.budget)
+  } catch (error) {
+    return invalid([{ pointer: '/state', detail: messageOf(error) }])
+  }
+  const { value, errors } = validate(shapeFor(state, { ...filled, ...given }), given, rules)
+  if (errors.length > 0) return invalid(errors)
+  return enterWith(flux, record, { index, values: value, input: { ...filled, ...value } }, env)
+}
+
+/** What must be given. A state that waits gets the rest with its event. */
+function shapeFor({ input: shape, waiting }: CompiledState, present: JsonObject): Shape {
+  const isOptional = (name: string) => waiting || getOwn(present, name) !== undefined
+  const properties = [...shape.properties].map(
+    ([name, property]) => [name, isOptional(name) ? { ...property, required: false } : property] as const,
+  )
+  return { ...shape, properties: new Map(properties) }
+}
+
+function enterWith(
+  flux: CompiledFlux,
+  record: ContextRecord,
+  { index, values = {}, input }: { readonly index: number; readonly values?: JsonObject; readonly input: JsonObject },
+  env: DecisionEnv,
+): Decision {
+  const carried = { from: null, event: RETRY_EVENT, values, input }
+  const state = { ...turnStateOf(record), turn: { ...NO_TURN, carried } }
+  const { lastEvent } = record
+  return transitFrom(flux, { record, phase: 'begin', state, lastEvent }, { type: 'START', state: index }, env)
+}
