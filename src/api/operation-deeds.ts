@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { invalid } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json/value.ts'
-import { input } from './fields.ts'
+import { input, orNull } from './fields.ts'
 import { retryFields } from './retry.ts'
 import { eventField } from './send-event.ts'
 
@@ -26,25 +26,24 @@ const deed = z.discriminatedUnion('do', [
 ])
 
 /** Something to do with each context. */
-export type Deed = z.output<typeof deed>
+export type OperationDeed = z.output<typeof deed>
 
 const AVAILABLE: ReadonlySet<string> = new Set(deed.options.flatMap(({ shape }) => [...shape.do.values]))
 
-export const withField = z
-  .custom<JsonObject>(isObject, { error: 'must be an object' })
-  .nullish()
-  .meta({
-    type: ['object', 'null'],
+export const withField = orNull(
+  z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({
+    type: 'object',
     additionalProperties: true,
     description:
       'What it is done with: `{ event, input }` for event, `{ tags }` for tag and untag, what the call takes for retry; nothing for the others',
-  })
+  }),
+)
 
 /**
  * What is to be done. Of inputs and tags, only the form is checked.
  * @throws FluxError `invalid` when that can't be done, or lacks something
  */
-export function readDeed(name: DeedName, given: JsonObject | null | undefined): Deed {
+export function readDeed(name: DeedName, given: JsonObject | null | undefined): OperationDeed {
   if (!AVAILABLE.has(name))
     throw invalid(`'${name}' is not available yet`, [{ pointer: '/do', detail: 'is not available yet' }])
   const { success, data, error } = deed.safeParse({ do: name, with: given ?? {} })

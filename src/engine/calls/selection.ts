@@ -1,13 +1,14 @@
 // engine/calls: turns the filters of a list or a count into a selection of the store, and a test of what the store does
 // not know.
-import type { Role } from '../../model/caller.ts'
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import type { Selection } from '../../ports/selection.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { startedAtOf, updatedAtOf } from '../record/decode.ts'
 import { keysOfList, PAUSED, type KeyFilters } from '../record/index-keys.ts'
-import type { CallEnv } from './call-env.ts'
 import { hiddenFrom } from './hidden.ts'
+import type { StartTimes } from './start-times.ts'
 
 /** Checked filters; times are epoch milliseconds. */
 export interface Filters extends KeyFilters {
@@ -19,6 +20,12 @@ export interface Filters extends KeyFilters {
   readonly endedAfter?: number | undefined
   readonly endedBefore?: number | undefined
   readonly dueBefore?: number | undefined
+}
+
+export interface SelectionEnv {
+  readonly catalog: Pick<Catalog, 'all'>
+  readonly caller: Pick<Caller, 'roles'>
+  readonly startTimes: Pick<StartTimes, 'windows'>
 }
 
 export interface Selected {
@@ -39,7 +46,7 @@ export function statusesOf({ status }: Pick<Filters, 'status'>, leftOut: readonl
 
 /** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(
-  env: Pick<CallEnv, 'catalog' | 'caller' | 'startTimes'>,
+  env: SelectionEnv,
   filters: Filters,
   statuses: readonly Status[] = statusesOf(filters),
   role: Role = 'read',

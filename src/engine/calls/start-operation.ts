@@ -1,6 +1,6 @@
 // engine/calls: `startOperation` does something with all contexts that match, and answers when that is stored.
 import { check } from '../../api/check.ts'
-import { readDeed, type Deed } from '../../api/operation-deeds.ts'
+import { readDeed, type OperationDeed } from '../../api/operation-deeds.ts'
 import { readFilter } from '../../api/operation-filter.ts'
 import { DEFAULT_RATE, START_OPERATION, type OperationRequest, type OperationStart } from '../../api/start-operation.ts'
 import { denial, type Role } from '../../model/caller.ts'
@@ -8,7 +8,7 @@ import { FluxError, invalid } from '../../model/failure.ts'
 import type { Status } from '../../model/context.ts'
 import { roleOf } from '../operations/deeds.ts'
 import { admitted, type CallEnv } from './call-env.ts'
-import { checkedTags, inputOf } from './requests.ts'
+import { checkedInput, checkedTags } from './requests.ts'
 import { statusesOf } from './selection.ts'
 
 /** See `FluxApi`. */
@@ -43,16 +43,16 @@ const isRetried = (status: Status): boolean => status === 'FAILED' || status ===
 const refusedFilter = (detail: string) => invalid(`status ${detail}`, [{ pointer: '/filter/status', detail }])
 
 /** With copies of what its caller could change afterwards. */
-function checkedDeed(deed: Deed, { tagLimits }: CallEnv): Deed {
+function checkedDeed(deed: OperationDeed, { tagLimits }: CallEnv): OperationDeed {
   switch (deed.do) {
     case 'event':
-      return { ...deed, with: { ...deed.with, input: inputOf(deed.with.input, '/with/input').input } }
+      return { ...deed, with: { ...deed.with, input: checkedInput(deed.with.input, '/with/input').input } }
     case 'tag':
     case 'untag':
       return { ...deed, with: { tags: [...checkedTags(deed.with.tags, '/with/tags', tagLimits)] } }
     case 'retry':
       return deed.with.input
-        ? { ...deed, with: { ...deed.with, input: inputOf(deed.with.input, '/with/input').input } }
+        ? { ...deed, with: { ...deed.with, input: checkedInput(deed.with.input, '/with/input').input } }
         : deed
     default:
       return deed

@@ -13,7 +13,7 @@ export interface CarriedParts extends OwnershipParts {
 }
 
 /** What is carried on. */
-export interface Carried {
+export interface CarriedRun {
   /** Of the row that says who carries it on. */
   readonly key: string
   readonly ownership: Ownership
@@ -49,7 +49,7 @@ export const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === '
 export const isLeft = (error: unknown): boolean =>
   error instanceof OwnershipLost || (error instanceof FluxError && isInDoubt(error))
 
-export class Carrier<R extends Carried> {
+export class Carrier<R extends CarriedRun> {
   readonly #parts: CarriedParts
   readonly #kind: CarriedKind
   /** Under way here, by the key of the row. The promises never reject. */

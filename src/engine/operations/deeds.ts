@@ -1,11 +1,11 @@
 // engine/operations: what an operation can do with each context: one entry for each kind.
-import type { Deed, DeedName } from '../../api/operation-deeds.ts'
+import type { OperationDeed, DeedName } from '../../api/operation-deeds.ts'
 import type { Role } from '../../model/caller.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { StoredOperation } from './operation-rows.ts'
 
-type Name = Deed['do']
-type Withs = { readonly [N in Name]: Extract<Deed, { readonly do: N }>['with'] }
+type Name = OperationDeed['do']
+type Withs = { readonly [N in Name]: Extract<OperationDeed, { readonly do: N }>['with'] }
 type DeedOf<N extends Name> = { readonly [K in N]: { readonly do: K; readonly with: Withs[K] } }[N]
 
 /** What else a message needs. */
@@ -30,12 +30,11 @@ const KINDS: { readonly [N in Name]: Kind<Withs[N]> } = {
   untag: { role: 'invoke', message: ({ tags }, { caller }) => ({ type: 'TAG', add: [], remove: tags, caller }) },
   retry: {
     role: 'admin',
-    message: ({ state = null, input = null, definition = null, newKey }, { caller, untyped }) => ({
-      type: 'RETRY',
-      ...{ state, input, definition, newKey: newKey ?? false, untyped, caller },
-      // The mark of the context keeps it from being retried twice.
-      seen: null,
-    }),
+    message({ state = null, input = null, definition = null, newKey }, { caller, untyped }) {
+      // The mark of the context keeps it from being retried twice, not the position that was seen.
+      const asked = { state, input, definition, newKey: newKey ?? false, seen: null }
+      return { type: 'RETRY', ...asked, untyped, caller }
+    },
   },
   pause: { role: 'admin', message: (_, { caller }) => ({ type: 'PAUSE', caller }) },
   resume: { role: 'admin', message: (_, { caller }) => ({ type: 'RESUME', caller }) },

@@ -3,13 +3,12 @@
 import type { ContextId } from '../../model/context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
-import type { CallEnv } from '../calls/call-env.ts'
-import { selectionOf, statusesOf, type Selected } from '../calls/selection.ts'
+import { selectionOf, statusesOf, type Selected, type SelectionEnv } from '../calls/selection.ts'
 import { startedAtOf } from '../record/decode.ts'
 import { roleOf } from './deeds.ts'
 import type { StoredOperation } from './operation-rows.ts'
 
-export interface MatchingParts extends Pick<CallEnv, 'catalog' | 'startTimes'> {
+export interface MatchingParts extends Omit<SelectionEnv, 'caller'> {
   readonly store: Pick<Store, 'select' | 'count' | 'partitions'>
 }
 

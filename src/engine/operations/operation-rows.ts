@@ -2,7 +2,7 @@
 // and a mark for each context that was changed. The second and the third are there while it is under way.
 import { randomBytes } from 'node:crypto'
 import type { OperationView } from '../../api/get-operations.ts'
-import type { Deed } from '../../api/operation-deeds.ts'
+import type { OperationDeed } from '../../api/operation-deeds.ts'
 import type { OperationFilter } from '../../api/operation-filter.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -13,7 +13,7 @@ import type { RowsOf } from '../message.ts'
 
 /** What was asked for. */
 export interface StoredOperation {
-  readonly deed: Deed
+  readonly deed: OperationDeed
   /** Texts may stand for the type declared. */
   readonly untyped: boolean
   readonly filter: OperationFilter
@@ -46,14 +46,14 @@ const MARK_KEPT_MS = 30 * 86_400_000
 /** Digits of an id in a key, so that keys sort by it. */
 const ID_DIGITS = 16
 /** The time in an id counts down, so that the newest operation is the first. */
-const TIME_DIGITS = 9
-const LAST_MS = 36 ** TIME_DIGITS - 1
+const COUNTDOWN_DIGITS = 9
+const LAST_MS = 36 ** COUNTDOWN_DIGITS - 1
 const RANDOM_DIGITS = 12
 const OPERATION_ID = /^[\da-z]{9}-[\da-z]{12}$/
 
 export const newOperationId = (now: number): string => {
   const random = [...randomBytes(RANDOM_DIGITS)].map((byte) => (byte % 36).toString(36)).join('')
-  return `${(LAST_MS - now).toString(36).padStart(TIME_DIGITS, '0')}-${random}`
+  return `${(LAST_MS - now).toString(36).padStart(COUNTDOWN_DIGITS, '0')}-${random}`
 }
 
 export const isOperationId = (text: string): boolean => OPERATION_ID.test(text)
