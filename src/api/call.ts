@@ -24,6 +24,8 @@ interface Facts {
   /** Statuses of the problems that this call may return, besides those that any call may return. */
   readonly problems: readonly number[]
   readonly bodyExample?: object
+  /** Whether the body may be left out. */
+  readonly mayLackBody?: true
   readonly answerExample: unknown
   /** Whether it takes the header `Idempotency-Key`; in process it has the field `idempotencyKey`. */
   readonly takesKey?: true

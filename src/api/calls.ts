@@ -18,6 +18,7 @@ import { LIST_WEBHOOKS } from './list-webhooks.ts'
 import { PAUSE } from './pause-context.ts'
 import { REPLAY_DELIVERY } from './replay-delivery.ts'
 import { RESUME } from './resume-context.ts'
+import { RESUME_SERVER } from './resume-server.ts'
 import { RETRY } from './retry.ts'
 import { SEND_EVENT } from './send-event.ts'
 import { START_OPERATION } from './start-operation.ts'
@@ -58,4 +59,5 @@ export const CALLS: readonly Call[] = [
   START_OPERATION,
   GET_OPERATIONS,
   STOP_OPERATION,
+  RESUME_SERVER,
 ]

@@ -44,6 +44,7 @@ export const RETRY = describeCall({
   content: ['state', 'input', 'key'],
   strict: true,
   answer: component('Retried', z.object({ message: text, contextId }), { xml: RESPONSE }),
+  mayLackBody: true,
   bodyExample: { state: 'ChargeCard', input: { amount: 12 } },
   answerExample: { message: 'retried context 1', contextId: 1 },
 })

@@ -7,11 +7,18 @@ import { messageOf } from '../model/error-message.ts'
 export interface Options {
   readonly help: boolean
   readonly positionals: readonly string[]
-  readonly values: { readonly host?: string | undefined; readonly port?: string | undefined }
+  readonly values: {
+    readonly host?: string | undefined
+    readonly port?: string | undefined
+    readonly paused?: boolean | undefined
+  }
 }
 
 /** @throws UsageError for an option that no command accepts */
-export function readOptions(args: string[], { positionals: allowPositionals = false } = {}): Options {
+export function readOptions(
+  args: string[],
+  { positionals: allowPositionals = false, paused: mayBePaused = false } = {},
+): Options {
   try {
     const {
       values: { help = false, ...values },
@@ -19,8 +26,14 @@ export function readOptions(args: string[], { positionals: allowPositionals = fa
     } = parseArgs({
       args,
       allowPositionals,
-      options: { help: { type: 'boolean', short: 'h' }, host: { type: 'string' }, port: { type: 'string' } },
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        host: { type: 'string' },
+        port: { type: 'string' },
+        paused: { type: 'boolean' },
+      },
     })
+    if (values.paused !== undefined && !mayBePaused) throw new Error('--paused is an option of serve')
     return { help, values, positionals }
   } catch (error) {
     throw new UsageError(messageOf(error))

@@ -34,7 +34,7 @@ export async function runServer(
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   let server: Server
   try {
-    server = await startServer(settings, { log, env: world.env })
+    server = await startServer(settings, { log, env: world.env, paused: options.values.paused })
   } catch (error) {
     report(error, world)
     log.debug('could not start', { error })
@@ -56,6 +56,7 @@ export async function runServer(
   } = server
   await warnOfNobody(settings, services, world)
   for (const line of greeting({ url, storage, services, requireAuth: settings.requireAuth })) world.out(line)
+  if (options.values.paused) world.out('paused: nothing changes until POST /flux-api/server/resume')
   return stopped
 }
 

@@ -19,6 +19,7 @@ const MAX_COUNTS = 16
 type Own = Pick<
   CallParts,
   | 'signals'
+  | 'gate'
   | 'mailboxes'
   | 'hints'
   | 'refusals'
@@ -42,6 +43,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     store,
     catalog,
     signals: core.signals,
+    gate: core.gate,
     mailboxes: core.mailboxes,
     hints: core.hints,
     log,

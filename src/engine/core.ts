@@ -19,6 +19,7 @@ import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
 import { ContextLoader } from './context-loader.ts'
 import type { EngineParts } from './engine-parts.ts'
+import { Gate } from './gate.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
 import { LEASE_BEATS } from './carried/ownership.ts'
@@ -57,6 +58,7 @@ export class EngineCore {
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
   readonly identity: Identity
+  readonly gate = new Gate()
   readonly signals: Signals
   readonly cache: ContextCache
   readonly loader: ContextLoader
@@ -121,8 +123,8 @@ export class EngineCore {
     this.idempotency = new Idempotency({ store, clock, lease: (beat ?? 0) * LEASE_BEATS, ...given.idempotency })
     const { kept } = given.idempotency
     this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
-    const bound = this.broadcasts
-    this.keptBroadcasts = new KeptBroadcasts({ ...this, store, catalog, clock, log, kept, beat, bound })
+    const broadcasting = { store, catalog, clock, log, kept, beat, bound: this.broadcasts }
+    this.keptBroadcasts = new KeptBroadcasts({ ...this, ...broadcasting })
     this.operations = operationsOf(given, this)
     const { deliveries: max, settlementOf } = given.webhooks
     this.deliveries = new Deliveries({ store, catalog, clock, log, max, settlementOf })

@@ -37,8 +37,15 @@ export interface Engine {
   countContexts(): Promise<readonly StatusCount[]>
   /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
   endWaits(): void
-  /** Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges. */
-  start(): Promise<void>
+  /**
+   * Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges.
+   * `paused`: nothing of that, and all that changes something is refused, until `resume`.
+   */
+  start(options?: { readonly paused?: boolean | undefined }): Promise<void>
+  /** Whether it was started paused and not resumed yet. */
+  isPaused(): boolean
+  /** Starts what `start` left out. Resolves at once when it is not paused. @throws FluxError `unavailable` */
+  resume(): Promise<void>
   /**
    * Stops takeovers, gives running steps, and webhooks that are being sent, at most `grace` milliseconds (default
    * 10,000) to finish, aborts the rest (they run again, or are sent again, later), and closes the store.
@@ -48,11 +55,13 @@ export interface Engine {
 
 /** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts): Engine {
-  const { store, clock, log, alarm, retention, memory } = parts
+  const { store, clock, log, retention, memory } = parts
   const core = new EngineCore(parts)
   const purges = new Retention({ store, clock, log, retention })
   const counts = new ContextCounts(parts)
   const apis = new WeakMap<Caller, FluxApi>()
+  let resuming: Promise<void> | null = null
+  const run = () => runParts(core, purges)
   return {
     api(caller, traceparent) {
       const known = traceparent === undefined ? apis.get(caller) : undefined
@@ -86,18 +95,38 @@ export function createEngine(parts: EngineParts): Engine {
       servers: await store.servers(),
     }),
     trouble: () => store.trouble(),
-    async start() {
-      await core.heartbeat.start()
-      alarm.start(() => core.timers.dispatchDue())
-      purges.start()
-      core.keptBroadcasts.start()
-      core.operations.start()
-      core.held.start()
-      core.deliveries.start()
-      core.ends.start()
+    async start({ paused = false } = {}) {
+      if (paused) core.gate.close()
+      else await run()
+    },
+    isPaused: () => core.gate.isClosed,
+    resume() {
+      resuming ??= (core.gate.isClosed ? run() : Promise.resolve()).finally(() => {
+        resuming = null
+      })
+      return resuming
     },
     close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
   }
+}
+
+/** Starts what an engine does of its own. @throws FluxError `unavailable` */
+async function runParts(core: EngineCore, purges: Retention): Promise<void> {
+  const { gate, given, heartbeat, timers } = core
+  const { isClosed } = gate
+  // Opened before: the first heartbeat claims steps.
+  gate.open()
+  await heartbeat.start().catch((error: unknown) => {
+    if (isClosed) gate.close()
+    throw error
+  })
+  given.alarm.start(() => timers.dispatchDue())
+  purges.start()
+  core.keptBroadcasts.start()
+  core.operations.start()
+  core.held.start()
+  core.deliveries.start()
+  core.ends.start()
 }
 
 async function close(

@@ -49,6 +49,7 @@ export class UnitOfWork {
   readonly #receiptsMs: number
   /** The work budget of one message, including the relatives that it starts or ends. */
   readonly #budget = new WorkBudget()
+  readonly #parts
 
   constructor(atHand: KnownContexts, env: TurnEnv) {
     this.#atHand = atHand
@@ -57,6 +58,7 @@ export class UnitOfWork {
     this.#admit = env.admit
     const { now, random, uuid, owner, tagLimits } = env
     this.#env = { now, random, uuid, owner, tagLimits, history: null, budget: this.#budget }
+    this.#parts = { work: this, atHand, env: this.#env }
   }
 
   /** Steps of work that the last message took. */
@@ -85,7 +87,7 @@ export class UnitOfWork {
   #apply(context: TrackedContext, input: Input): Applied {
     const message = input.type === 'WAKE' ? (this.#childResult(context) ?? input) : input
     const { spent } = this.#budget
-    const facts = message.type === 'RETRY' ? retryEnvOf(context, message, this.#retryParts) : null
+    const facts = message.type === 'RETRY' ? retryEnvOf(context, message, this.#parts) : null
     const flux = facts?.flux ?? context.flux
     const env = facts?.env ?? this.#env
     let decision = decide(flux, context.record, message, env)
@@ -110,10 +112,6 @@ export class UnitOfWork {
       default:
         return decision
     }
-  }
-
-  get #retryParts() {
-    return { work: this, atHand: this.#atHand, env: this.#env }
   }
 
   /** @throws Lacking */

@@ -71,7 +71,7 @@ export function createApp({
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
-  addHealth(app, ready, skipped)
+  addHealth(app, ready, { skipped, isPaused: given.isPaused })
   addHome(app, { about, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   if (metrics) addMetrics(app, metrics, { authenticate: options.authenticate, origins: guard })
@@ -112,14 +112,20 @@ export function createWaitingApp(reason: () => string): Hono<Env> {
   return app
 }
 
-function addHealth(app: Hono<Env>, ready: () => string | null, skipped: () => readonly string[] = () => []): void {
+interface HealthParts {
+  readonly skipped?: (() => readonly string[]) | undefined
+  readonly isPaused?: (() => boolean) | undefined
+}
+
+function addHealth(app: Hono<Env>, ready: () => string | null, { skipped, isPaused }: HealthParts = {}): void {
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {
     const reason = ready()
     // JSON whatever Accept says: an unusual header of a load balancer must not take a server out of service.
     if (reason !== null) return problemResponse(unavailable(reason).failure, { instance: instanceOf(c) })
-    const without = skipped()
-    return c.json({ status: 'ready', ...(without.length > 0 && { skipped: without }) })
+    const without = skipped?.() ?? []
+    const paused = isPaused?.() === true && { paused: true }
+    return c.json({ status: 'ready', ...paused, ...(without.length > 0 && { skipped: without }) })
   })
 }
 

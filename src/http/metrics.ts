@@ -1,10 +1,10 @@
 // http: the metrics, for a program on this machine, or one with a token.
-import type { Context, Hono } from 'hono'
+import type { Hono } from 'hono'
 import type { Authenticate } from '../access/authenticate.ts'
 import { denial } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
-import { authorizationOf, socketed, type Env } from './request/incoming.ts'
-import { isLoopbackAddress, type OriginGuard } from './request/origin-guard.ts'
+import { authorizationOf, type Env } from './request/incoming.ts'
+import { isLocal, type OriginGuard } from './request/origin-guard.ts'
 
 export interface MetricsOptions {
   /** All metrics, as Prometheus reads them. */
@@ -25,12 +25,4 @@ export function addMetrics(
     const { contentType, text } = await exposition()
     return c.body(text, 200, { 'content-type': contentType, 'cache-control': 'no-store' })
   })
-}
-
-/** Whether a program on this machine asks for itself, and not a proxy for somebody else. */
-function isLocal(c: Context<Env>): boolean {
-  if (!socketed(c)) return false
-  const { headers, socket } = c.env.incoming
-  if (headers['forwarded'] !== undefined || headers['x-forwarded-for'] !== undefined) return false
-  return isLoopbackAddress(socket.remoteAddress ?? '')
 }

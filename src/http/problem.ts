@@ -46,6 +46,7 @@ const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
   webhookTimeout: { status: 504, type: 'webhook-timeout', title: 'The workflow behind the webhook is still at work' },
   waitTimeout: { status: 504, type: 'wait-timeout', title: 'The context did not get there in time' },
   overloaded: { status: 503, type: 'overloaded', title: 'The server has too much to do' },
+  paused: { status: 503, type: 'paused', title: 'The server is paused' },
   unavailable: { status: 503, type: 'unavailable', title: 'The server can not serve now' },
 }
 

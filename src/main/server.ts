@@ -62,8 +62,15 @@ interface Start {
   readonly services: RunnableServices
   readonly memory: ServerMemory
   readonly opened: Opened
+  /** Whether it only serves what reads, until it is told to go on. */
+  readonly paused?: boolean | undefined
   /** Why the server does not serve calls; null when it does. */
   unready: string | null
+}
+
+interface StartOptions extends Pick<Start, 'paused'> {
+  readonly log: Log
+  readonly env?: Environment
 }
 
 /**
@@ -71,13 +78,13 @@ interface Start {
  */
 export async function startServer(
   settings: Settings,
-  { log: given, env = process.env }: { readonly log: Log; readonly env?: Environment },
+  { log: given, env = process.env, paused }: StartOptions,
 ): Promise<Server> {
   const { secrets, log } = await watchSecrets(env, given)
   try {
     const watchdog = new Watchdog()
     const services = await loadServices(settings, { log, secrets, watch: watchdog })
-    return await startWith(settings, { log, secrets, watchdog, services })
+    return await startWith(settings, { log, secrets, watchdog, services, paused })
   } catch (error) {
     secrets.close()
     throw error
@@ -86,7 +93,7 @@ export async function startServer(
 
 async function startWith(
   settings: Settings,
-  given: Pick<Start, 'log' | 'secrets' | 'watchdog' | 'services'>,
+  given: Pick<Start, 'log' | 'secrets' | 'watchdog' | 'services' | 'paused'>,
 ): Promise<Server> {
   const { watchdog, services } = given
   const opened: Opened = {}
@@ -151,11 +158,13 @@ async function start(parts: Start): Promise<Server> {
     metrics: { exposition: () => metrics.exposition(), isOpen: settings.metrics === 'open' },
     publicUrl,
     ready: () => parts.unready ?? engine.trouble(),
+    isPaused: () => engine.isPaused(),
+    resumeServer: () => engine.resume(),
     skipped: () => catalog.skipped(),
     inspector: (host) => createInspector({ ...pages, api: engine.api, authenticate: tokens.authenticate }, host),
   })
   watchdog.start({ ...watchdogOptions(settings), notes })
-  await engine.start()
+  await engine.start({ paused: parts.paused })
   parts.unready = null
   serve(front, app)
   return {

@@ -41,6 +41,8 @@ export type Failure =
   | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number } // seconds
   /** `inDoubt`: the requested change may have been made all the same, or may still be made. */
   | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
+  /** The server was started paused: it changes nothing until it is told to. */
+  | { readonly kind: 'paused'; readonly detail: string; readonly retryAfter: number }
   /** The server has no memory left for this request. Nothing was changed. */
   | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number } // seconds
   /** The stored record of a context is damaged. */
@@ -86,6 +88,12 @@ export const unavailable = (detail: string, options?: ErrorOptions) =>
 export const inDoubt = (detail: string, options?: ErrorOptions) =>
   new FluxError({ kind: 'unavailable', detail, retryAfter: 1, inDoubt: true }, options)
 export const overloaded = (detail: string) => new FluxError({ kind: 'overloaded', detail, retryAfter: 1 })
+export const serverPaused = () =>
+  new FluxError({
+    kind: 'paused',
+    detail: 'the server was started paused; nothing changes until it is resumed',
+    retryAfter: 5,
+  })
 export const unreadable = (id: ContextId, cause?: unknown) =>
   new FluxError(
     { kind: 'unreadable', detail: `the stored record of context ${id} can't be read`, contextId: id },

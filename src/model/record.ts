@@ -123,12 +123,12 @@ export type BeforeEnd = {
   }
 }
 
-/** The states of a definition that a context had before: its log has their indices. */
-export type Renumbering = {
-  /** Applies to the moves with numbers below this one. */
-  readonly before: number
-  /** New indices, by the old ones. A state that is no longer there has a negative one: see `formerStates`. */
-  readonly to: readonly number[]
+/** How the log of a context is read that goes on with another definition, which numbers its states otherwise. */
+export type Numbering = {
+  /** Names of states that the definition no longer has. The first one has the index -1, and so on. */
+  readonly former: readonly string[]
+  /** The present indices of states by earlier ones, for the moves with numbers below `before`; in ascending order. */
+  readonly tables: readonly { readonly before: number; readonly to: readonly number[] }[]
 }
 
 /** A row that is to have the first answer of a context: that of a key under which its webhook was called. */
@@ -222,9 +222,7 @@ export interface ContextRecord {
   /** Absent while it has not ended, and of contexts that ended under an earlier version. */
   readonly beforeEnd?: BeforeEnd | undefined
   /** Absent: its log has the indices of its definition. */
-  readonly renumbered?: readonly Renumbering[] | undefined
-  /** Names of states that its definition no longer has. The first one has the index -1, and so on. */
-  readonly formerStates?: readonly string[] | undefined
+  readonly numbering?: Numbering | undefined
   /**
    * Status with which the context of a webhook paused for the first time, if it has. The caller of the webhook gets
    * this status, whatever happened later.

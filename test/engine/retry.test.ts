@@ -365,7 +365,12 @@ describe.each(STEERED_STORES)('on the %s store, a retry', (kind) => {
     await bench.advance(9_000_000)
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'TERMINATED' })
     await bench.advance(2_000_000)
-    await expect.poll(() => store.load({ id: contextId })).toBeNull()
+    await expect
+      .poll(async () => {
+        await bench.advance(60_000)
+        return store.load({ id: contextId })
+      })
+      .toBeNull()
   })
 
   test('is taken by a context that was ended before a new start', async () => {

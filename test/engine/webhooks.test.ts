@@ -1,5 +1,6 @@
 // What a caller of a webhook is told when its time is up, and the store is silent.
 import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
+import { Gate } from '../../src/engine/gate.ts'
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
@@ -125,6 +126,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
   })
   const api = webhooks({
     signals: NO_SIGNALS,
+    gate: new Gate(),
     catalog,
     mailboxes,
     commits,

@@ -23,6 +23,8 @@ export interface ServerOptions {
   readonly env?: { readonly [variable: string]: string }
   /** Options of Node's own. */
   readonly node?: readonly string[]
+  /** Options of `serve`. */
+  readonly words?: readonly string[]
 }
 
 export interface Launched {
@@ -47,11 +49,11 @@ const folders = new Set<string>()
 process.on('exit', killAll)
 
 /** Starts `serve` and doesn't wait for anything. */
-export function launch({ program, actors, data, env, node = [] }: ServerOptions): Launched {
+export function launch({ program, actors, data, env, node = [], words = [] }: ServerOptions): Launched {
   const own = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('ACTORFLUX_') && name !== 'NODE_OPTIONS'),
   )
-  const child = spawn(process.execPath, [...node, program, 'serve'], {
+  const child = spawn(process.execPath, [...node, program, 'serve', ...words], {
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -16,6 +16,7 @@ import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
+import type { Gate } from '../gate.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
 import type { Mailboxes } from '../mailboxes.ts'
@@ -48,6 +49,8 @@ export interface CallParts {
   readonly hints: EventHints
   readonly log: Log
   readonly signals: Signals
+  /** Closed while the server is paused. */
+  readonly gate: Gate
   /** The start time of a step that runs or waits on this server. */
   readonly startedAt: StartedAt
   readonly refusals: RefusalLog

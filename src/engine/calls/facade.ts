@@ -30,18 +30,19 @@ import { withdrawEvent } from './withdraw.ts'
 
 /** The calls, bound to the caller and the permissions of their environment. */
 export function facade(env: CallEnv): FluxApi {
+  const { guard } = env.gate
   return {
-    execute: (request) => execute(env, request),
-    terminate: (request) => terminate(env, request),
-    retry: (request) => retryContext(env, request),
-    pause: (request) => pauseContext(env, request),
-    resume: (request) => resumeContext(env, request),
-    sendEvent: (request) => sendEvent(env, request),
+    execute: guard((request) => execute(env, request)),
+    terminate: guard((request) => terminate(env, request)),
+    retry: guard((request) => retryContext(env, request)),
+    pause: guard((request) => pauseContext(env, request)),
+    resume: guard((request) => resumeContext(env, request)),
+    sendEvent: guard((request) => sendEvent(env, request)),
     getEvent: (request) => getEvent(env, request),
     listPending: async (request) => (await listPendingPage(env, request)).events,
     listPendingPage: (request) => listPendingPage(env, request),
-    withdraw: (request) => withdrawEvent(env, request),
-    stopEvent: (request) => stopEvent(env, request),
+    withdraw: guard((request) => withdrawEvent(env, request)),
+    stopEvent: guard((request) => stopEvent(env, request)),
     listContexts: listContexts(env),
     countContexts: (request) => countContexts(env, request),
     listPage: (request, fits) => listPage(env, request, fits),
@@ -49,8 +50,8 @@ export function facade(env: CallEnv): FluxApi {
     waitFor: (request, options) => waitFor(env, request, options?.signal),
     getStateContext: (request) => getStateContext(env, request),
     getContextEvents: (request) => getContextEvents(env, request),
-    addTags: (request) => changeTags(env, request, 'add'),
-    removeTags: (request) => changeTags(env, request, 'remove'),
+    addTags: guard((request) => changeTags(env, request, 'add')),
+    removeTags: guard((request) => changeTags(env, request, 'remove')),
     getDefinition: (request) => getDefinition(env, request),
     getServiceSchema: (request) => getServiceSchema(env, request),
     listServices: (request) => listServices(env, request),
@@ -58,10 +59,10 @@ export function facade(env: CallEnv): FluxApi {
     listWebhooks: (request) => listWebhooks(env, request),
     listDeliveries: async (request) => (await listDeliveriesPage(env, request)).deliveries,
     listDeliveriesPage: (request) => listDeliveriesPage(env, request),
-    replayDelivery: (request) => replayDelivery(env, request),
-    startOperation: (request) => startOperation(env, request),
+    replayDelivery: guard((request) => replayDelivery(env, request)),
+    startOperation: guard((request) => startOperation(env, request)),
     getOperation: (request) => getOperation(env, request),
     listOperations: () => listOperations(env),
-    stopOperation: (request) => stopOperation(env, request),
+    stopOperation: guard((request) => stopOperation(env, request)),
   }
 }

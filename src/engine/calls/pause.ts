@@ -10,27 +10,28 @@ import { sendOnce } from './send-once.ts'
 /** See `FluxApi`. */
 export async function pauseContext(env: CallEnv, request: PauseRequest): Promise<MessageAnswer> {
   const { idempotencyKey: key, ...address } = check(PAUSE, request)
-  const answerOf = (contextId: ContextId) => ({ message: `paused context ${contextId}` })
   return sendOnce(env, {
     of: PAUSE,
     key,
     content: address,
     address,
     input: { type: 'PAUSE', caller: env.caller },
-    answerOf,
+    answerOf: pausedAnswerOf,
   })
 }
 
 /** See `FluxApi`. */
 export async function resumeContext(env: CallEnv, request: ResumeRequest): Promise<MessageAnswer> {
   const { idempotencyKey: key, ...address } = check(RESUME, request)
-  const answerOf = (contextId: ContextId) => ({ message: `resumed context ${contextId}` })
   return sendOnce(env, {
     of: RESUME,
     key,
     content: address,
     address,
     input: { type: 'RESUME', caller: env.caller },
-    answerOf,
+    answerOf: resumedAnswerOf,
   })
 }
+
+const pausedAnswerOf = (contextId: ContextId) => ({ message: `paused context ${contextId}` })
+const resumedAnswerOf = (contextId: ContextId) => ({ message: `resumed context ${contextId}` })

@@ -2,7 +2,6 @@
 // attempt is due later.
 import { DELIVERY_RETRY } from '../../definitions/actions/invoke-code.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
-import type { ContextId } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import type { SendOutcome, WebhookSender } from '../../ports/webhook-sender.ts'
@@ -73,12 +72,12 @@ export class EndAttempts {
     return this.#failed(claim, { webhook, attempt: row.attempts + 1, outcome }, signal)
   }
 
-  async #send({ contextId, url, fault, secret: name, body }: OwedWebhook, signal: AbortSignal): Promise<SendOutcome> {
+  async #send({ url, fault, secret: name, body, ...end }: OwedWebhook, signal: AbortSignal): Promise<SendOutcome> {
     const { sender, secrets, storeId } = this.#parts
     if (url === null) return { ok: false, reason: `its URL can't be worked out: ${fault}` }
     const secret = secrets?.get(name) ?? null
     if (secret === null) return { ok: false, reason: secrets?.fault(name).reason ?? `there is no secret ${name}` }
-    const id = await messageIdOf(storeId, contextId)
+    const id = await messageIdOf(storeId, end)
     try {
       return await sender.send({ id, url, secret, body, signal })
     } catch (error) {
@@ -111,8 +110,10 @@ export class EndAttempts {
 }
 
 /** The same for all attempts. No step has such a key. */
-const messageIdOf = async (storeId: StoreId, contextId: ContextId): Promise<string> =>
-  `msg_${await storeId()}_${contextId}-end`
+const messageIdOf = async (
+  storeId: StoreId,
+  { contextId, retries }: Pick<OwedWebhook, 'contextId' | 'retries'>,
+): Promise<string> => `msg_${await storeId()}_${contextId}-end${retries === undefined ? '' : `-${retries}`}`
 
 function readOrNull(value: string): OwedWebhook | null {
   try {

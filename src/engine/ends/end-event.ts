@@ -79,9 +79,10 @@ function owedRows(
   { url: template, secret }: OnEnd,
   { partitions, turn, flux, event, isUnread = false }: Told,
 ): RowWrite[] {
-  const { id: contextId, package: owner, fluxName, endedAt } = record
+  const { id: contextId, package: owner, fluxName, endedAt, retries } = record
   const webhook: OwedWebhook = {
     contextId,
+    retries,
     package: owner,
     fluxName,
     ...(isUnread && template.names.size > 0 ? UNREAD : urlOf(template, record, { turn, flux })),

@@ -7,6 +7,8 @@ import type { RowWrite, StoredRow } from '../../model/rows.ts'
 /** A webhook that is owed. It has all that an attempt needs: the context may be deleted by then. */
 export interface OwedWebhook {
   readonly contextId: ContextId
+  /** How often the context was retried before it ended: each end owes a webhook. Absent: never. */
+  readonly retries?: number | undefined
   readonly package: string
   readonly fluxName: string
   /** null: the template could not be evaluated. */
@@ -25,6 +27,8 @@ export interface DueWebhook {
   /** Of the service: see `laneOf`. */
   readonly lane: string
   readonly contextId: ContextId
+  /** As in the webhook. */
+  readonly retries?: number | undefined
   /** Epoch milliseconds. Of one that a server is sending: until when others leave it to that server. */
   readonly due: number
   /** Attempts that have failed. */
@@ -56,19 +60,24 @@ export const behindLane = (lane: string): string => `${DUE_PREFIX}${lane};`
 /** The lane of such a key. */
 export const laneIn = (key: string): string => key.slice(DUE_PREFIX.length, DUE_PREFIX.length + LANE_CHARACTERS)
 
-const dueKey = ({ lane, due, contextId }: DueWebhook): string =>
-  `${lanePrefix(lane)}${String(due).padStart(DIGITS, '0')}:${contextId}`
+const dueKey = ({ lane, due, ...end }: DueWebhook): string =>
+  `${lanePrefix(lane)}${String(due).padStart(DIGITS, '0')}:${endOf(end)}`
 
 const dueText = ({ attempts, characters }: DueWebhook): string => JSON.stringify({ attempts, characters })
 
-const webhookKey = (contextId: ContextId): string => `webhook:${contextId}`
+/** Tells an end of a context from its other ends. */
+const endOf = ({ contextId, retries }: Pick<DueWebhook, 'contextId' | 'retries'>): string =>
+  retries === undefined ? `${contextId}` : `${contextId}:${retries}`
+
+const webhookKey = (end: Pick<DueWebhook, 'contextId' | 'retries'>): string => `webhook:${endOf(end)}`
 
 /** null: it is damaged. */
 export function readDue({ partition, key, value }: StoredRow): DueWebhook | null {
-  const [, lane = '', due, contextId] = key.split(':')
+  const [, lane = '', due, contextId, times] = key.split(':')
+  const retries = times === undefined ? undefined : Number(times)
   try {
     const { attempts, characters }: Pick<DueWebhook, 'attempts' | 'characters'> = JSON.parse(value)
-    return { partition, lane, due: Number(due), contextId: Number(contextId), attempts, characters }
+    return { partition, lane, due: Number(due), contextId: Number(contextId), retries, attempts, characters }
   } catch {
     return null
   }
@@ -81,8 +90,8 @@ export const isStillDue = (row: DueWebhook, found: StoredRow | null): boolean =>
 export const dueAt = (row: DueWebhook) => ({ partition: row.partition, space: SPACE, key: dueKey(row) }) as const
 
 /** Where the larger row is. */
-export const placeOf = ({ partition, contextId }: Pick<DueWebhook, 'partition' | 'contextId'>) =>
-  ({ partition, space: SPACE, key: webhookKey(contextId) }) as const
+export const placeOf = ({ partition, ...end }: Pick<DueWebhook, 'partition' | 'contextId' | 'retries'>) =>
+  ({ partition, space: SPACE, key: webhookKey(end) }) as const
 
 /** The body stands on a line of its own, so that it is not escaped. @throws SyntaxError when it is damaged */
 export function readWebhook(value: string): OwedWebhook {
@@ -94,10 +103,10 @@ export function readWebhook(value: string): OwedWebhook {
 /** The rows by which a webhook is owed from that time on. */
 export function rowsOfOwed(webhook: OwedWebhook, { partitions, due }: { partitions: number; due: number }): RowWrite[] {
   const { body, ...facts } = webhook
-  const { contextId } = facts
+  const { contextId, retries } = facts
   const partition = contextId % partitions
   const value = `${JSON.stringify(facts)}\n${body}`
-  const row = { partition, lane: laneOf(webhook), contextId, due, attempts: 0, characters: value.length }
+  const row = { partition, lane: laneOf(webhook), contextId, retries, due, attempts: 0, characters: value.length }
   return [
     { partition, space: SPACE, key: dueKey(row), value: dueText(row), expiresAt: null },
     { ...placeOf(row), value, expiresAt: null },

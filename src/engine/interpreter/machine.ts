@@ -72,8 +72,7 @@ function library(flux: CompiledFlux) {
       child: (_arguments, _params: At) => {},
     },
     guards: {
-      starts: guard(({ event }, { state }: At) => event.type === 'START' && event.state === state),
-      retries: guard(({ event }, { state }: At) => event.type === 'RETRY' && event.state === state),
+      starts: guard(({ event }, { state }: At) => 'state' in event && event.state === state),
       waitsFor: guard(
         ({ event }, { events, otherwise }: GuardParams['waitsFor']) =>
           event.type === 'EVENT' && (otherwise || events.includes(event.name)),

@@ -115,8 +115,7 @@ function nextRecord(
     retries: record.retries,
     keyEpoch: epoch === record.position.epoch ? record.keyEpoch : undefined,
     beforeEnd,
-    renumbered: record.renumbered,
-    formerStates: record.formerStates,
+    numbering: record.numbering,
     paused:
       record.paused ??
       (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),

@@ -31,7 +31,7 @@ export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, e
   if (input.state !== null) return enter(flux, again, input, env)
   if (input.input !== null) return invalid([{ pointer: '/input', detail: 'is taken only together with a state' }])
   if (present.state < 0) {
-    const name = present.formerStates?.[-present.state - 1] ?? ''
+    const name = present.numbering?.former[-present.state - 1] ?? ''
     return invalid([{ pointer: '/definition', detail: `has no state '${name}', in which the context is` }])
   }
   const stood = status === 'TERMINATED' ? (present.beforeEnd ?? null) : ACTING

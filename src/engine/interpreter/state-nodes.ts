@@ -38,7 +38,6 @@ export interface ActionParams {
 /** The parameters of each named guard of the machine; undefined: the guard has none. */
 export interface GuardParams {
   readonly starts: At
-  readonly retries: At
   readonly waitsFor: { readonly events: readonly string[]; readonly otherwise: boolean }
   readonly due: undefined
   readonly answers: undefined
@@ -83,7 +82,7 @@ export const beginNode = ({ states }: CompiledFlux): NodePlan => ({
       actions: entering(state, 0),
     })),
     RETRY: states.map((state) => ({
-      guard: { type: 'retries', params: at(state) },
+      guard: { type: 'starts', params: at(state) },
       target: isMap(state) ? idOf(state.index) : `${idOf(state.index)}.acting`,
       // A state that neither waits nor passes maps when its node is entered.
       ...(isMap(state) && (state.waiting || passes(state)) && { actions: { type: 'run' as const, params: at(state) } }),

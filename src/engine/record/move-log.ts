@@ -84,14 +84,14 @@ export const movesOfTail = (text: string): Move[] => rowsOf(text).map(moveOf)
  * move in both is returned once, and a later move is omitted.
  */
 export async function movesOf(
-  { id, moves, tail, renumbered }: ContextRecord,
+  { id, moves, tail, numbering }: ContextRecord,
   { store, log }: { readonly store: Store; readonly log: Log },
 ): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
   const rows = readableRows(id, await store.log({ id, limit: MAX_LOG_ROWS - tail.length }), log)
   const logged = moves - tail.length
   const kept = rows.filter(([, , , , , number]) => number < logged)
-  return [...kept.map((row) => renumberedRow(moveOf(row), row[5], renumbered)), ...tail]
+  return [...kept.map((row) => renumberedRow(moveOf(row), row[5], numbering)), ...tail]
 }
 
 const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })

@@ -5,14 +5,14 @@ import { defaults, validate, type Shape } from '../../definitions/values/propert
 import { messageOf } from '../../model/error-message.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Move, Pick as Choice, Renumbering, StateData } from '../../model/record.ts'
+import type { ContextRecord, Move, Pick as Choice, Numbering, StateData } from '../../model/record.ts'
 
 type Repinned = { readonly record: ContextRecord } | { readonly errors: readonly FieldError[] }
 
 /** The record of a context that has ended, with its data as it was before that, fitted to the other definition; or why its data does not fit. */
 export function repinned(record: ContextRecord, from: CompiledFlux, to: CompiledFlux, now: number): Repinned {
-  const { beforeEnd, formerStates = [] } = record
-  const former = [...formerStates]
+  const { beforeEnd, numbering } = record
+  const former = [...(numbering?.former ?? [])]
   const indices = from.states.map(({ name }) => to.stateIndex.get(name) ?? -former.push(name))
   const at = (index: number): number => (index < 0 ? index : (indices[index] ?? index))
   const data = new Fitting(now)
@@ -35,8 +35,7 @@ export function repinned(record: ContextRecord, from: CompiledFlux, to: Compiled
     startState: Math.max(at(record.startState), -1) < 0 ? to.startState : at(record.startState),
     visited: record.visited.map(at).filter((index) => index >= 0),
     tail: isSame ? record.tail : record.tail.map((move) => renumberedMove(move, at)),
-    renumbered: isSame ? record.renumbered : renumberings(record, indices, at),
-    formerStates: former.length > 0 ? former : undefined,
+    numbering: isSame ? numbering : { former, tables: tablesOf(record, indices, at) },
     // The lines of the other definition compute them anew.
     args: null,
     beforeEnd: pick === undefined || !beforeEnd ? undefined : { phase: beforeEnd.phase, due: beforeEnd.due },
@@ -72,21 +71,19 @@ function pickIn(
 }
 
 /** Rows of the log are never written again: they are numbered anew when they are read. */
-function renumberings(
-  { renumbered = [], moves, tail }: ContextRecord,
+function tablesOf(
+  { numbering, moves, tail }: ContextRecord,
   to: readonly number[],
   at: (index: number) => number,
-): readonly Renumbering[] | undefined {
-  const earlier = renumbered.map((each) => ({ before: each.before, to: each.to.map(at) }))
+): Numbering['tables'] {
+  const earlier = (numbering?.tables ?? []).map((table) => ({ before: table.before, to: table.to.map(at) }))
   const before = moves - tail.length
-  const isCovered = before <= (renumbered.at(-1)?.before ?? 0)
-  const all = isCovered ? earlier : [...earlier, { before, to }]
-  return all.length > 0 ? all : undefined
+  return before <= (earlier.at(-1)?.before ?? 0) ? earlier : [...earlier, { before, to }]
 }
 
-/** The move with the number `number`, by the present numbers of the states. */
-export function renumberedRow(move: Move, number: number, renumbered: readonly Renumbering[] | undefined): Move {
-  const to = renumbered?.find(({ before }) => number < before)?.to
+/** The move with the number `number`, by the present indices of the states. */
+export function renumberedRow(move: Move, number: number, numbering: Numbering | undefined): Move {
+  const to = numbering?.tables.find(({ before }) => number < before)?.to
   return to === undefined ? move : renumberedMove(move, (index) => to[index] ?? index)
 }
 

@@ -162,7 +162,7 @@ function valuesShown(values: JsonObject, index: number, redactor: Redactor): Jso
 const isRetry = ({ from, event }: Move): boolean => from === null && event === RETRY_EVENT
 
 /** Also of a state that the definition no longer has. */
-const nameIn = ({ formerStates }: ContextRecord, flux: CompiledFlux, index: number): string =>
-  index < 0 ? (formerStates?.[-index - 1] ?? '') : nameOf(flux, index)
+const nameIn = ({ numbering }: ContextRecord, flux: CompiledFlux, index: number): string =>
+  index < 0 ? (numbering?.former[-index - 1] ?? '') : nameOf(flux, index)
 
 const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

@@ -14,6 +14,8 @@ export interface ClaimSourceParts {
   readonly store: Pick<Store, 'claimAbandoned' | 'partitions'>
   /** Boot id of this server, as it is now. */
   readonly owner: () => string
+  /** Whether nothing may be claimed now; left out: it always may. */
+  readonly isHeld?: () => boolean
 }
 
 export class ClaimSource {

@@ -6,10 +6,21 @@ import { ReadyHints } from './ready-hints.ts'
 interface ClaimingParts extends Pick<ClaimsParts, 'admission' | 'recovery'> {
   readonly given: EngineParts
   readonly identity: { readonly owner: string }
+  readonly gate: { readonly isClosed: boolean }
 }
 
-export function claimsOf({ given, admission, recovery, identity }: ClaimingParts): Claims {
+export function claimsOf({ given, admission, recovery, identity, gate }: ClaimingParts): Claims {
   const { store, clock, log, slots, others } = given
   const hints = new ReadyHints({ feed: others?.feed ?? null, clock })
-  return new Claims({ store, clock, log, slots, admission, recovery, hints, owner: () => identity.owner })
+  return new Claims({
+    store,
+    clock,
+    log,
+    slots,
+    admission,
+    recovery,
+    hints,
+    owner: () => identity.owner,
+    isHeld: () => gate.isClosed,
+  })
 }

@@ -118,7 +118,7 @@ export class Claims {
   }
 
   get #mayTake(): boolean {
-    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM
+    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.isHeld?.()
   }
 
   /** Number of free slots, for kinds that have any. No script is claimed while the queue of slow ones is full. */

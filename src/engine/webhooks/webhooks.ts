@@ -1,6 +1,7 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
+import type { Gate } from '../gate.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
@@ -9,10 +10,11 @@ import { WebhookWaits } from './webhook-waits.ts'
 export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pick<OnceParts, 'idempotency' | 'beat'> {
   readonly refusals: RefusalLog
   readonly signals: Signals
+  readonly gate: Gate
 }
 
 export function webhooks(parts: WebhooksParts): WebhookApi {
-  const { catalog, clock, deliveries, refusals, signals } = parts
+  const { catalog, clock, deliveries, gate, refusals, signals } = parts
   const waits = new WebhookWaits(parts)
   const once = new Once({ ...parts, waits })
   return {
@@ -40,6 +42,6 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 
-    receive: (call) => receive({ ...parts, waits, once }, call),
+    receive: gate.guard((call) => receive({ ...parts, waits, once }, call)),
   }
 }

@@ -31,7 +31,7 @@ import { isReplayed } from '../../api/replayed.ts'
 import { WAIT_FOR } from '../../api/wait-for.ts'
 import { WITHDRAW } from '../../api/withdraw.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, serverPaused } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { addBatch, type BatchOptions } from '../batch/routes.ts'
 import { addLive, type StreamMoves } from '../live/routes.ts'
@@ -39,7 +39,7 @@ import { answerCloudEvents, modeOf } from '../cloudevents/routes.ts'
 import type { Answers } from '../answers/answers.ts'
 import { xmlSchema } from '../docs/xsd.ts'
 import type { Codec } from '../formats/codecs.ts'
-import { readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
+import { hasBody, readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, type Env } from '../request/incoming.ts'
 import type { OriginGuard } from '../request/origin-guard.ts'
@@ -50,6 +50,7 @@ import { idempotencyKeyOf } from './idempotency-key.ts'
 import { hangUpSignal } from '../request/hang-up.ts'
 import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from './prefer.ts'
 import { addLists } from './lists.ts'
+import { addResumeServer } from './resume-server.ts'
 import { quotaHeaders, takeQuota } from './quotas.ts'
 import { requestReader } from './request.ts'
 
@@ -62,6 +63,10 @@ export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions 
   readonly answers: Answers
   readonly log: Log
   readonly stream: StreamMoves
+  /** Whether the server was started paused and changes nothing yet; left out: it was not. */
+  readonly isPaused?: () => boolean
+  /** Tells it to go on; left out: it is never paused. */
+  readonly resumeServer?: () => Promise<void>
 }
 
 export interface FluxApiParts extends FluxApiOptions {
@@ -80,13 +85,14 @@ interface Parts extends FluxApiParts {
 }
 
 export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
-  const { authenticate, requireAuth, origins } = given
+  const { authenticate, requireAuth, origins, isPaused } = given
   const callerOf = (c: Context<Env>, role: Role): Caller => {
     origins.checkCall(c)
     const caller = authenticate(authorizationOf(c))
     if (caller.quota) takeQuota(c, caller)
     const failure = requireAuth ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
+    if (role !== 'read' && isPaused?.()) throw serverPaused()
     return caller
   }
   // Paths that do not exist need a token, too, so that the answer does not reveal which paths exist.
@@ -126,6 +132,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addOperations(app, parts)
   addLists(app, parts)
+  addResumeServer(app, given)
   addBatch(app, parts)
   addLive(app, given.stream, callerOf)
   const schema = xmlSchema()
@@ -204,7 +211,8 @@ function addCall<R extends z.ZodType, A extends object>(
     const fields = reader.begin(c)
     if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
     if (prefer) Object.assign(fields, prefer(c))
-    const hold = call.body === null ? null : inFlight.hold()
+    const isBare = call.body === null || (call.mayLackBody === true && !hasBody(c))
+    const hold = isBare ? null : inFlight.hold()
     try {
       const request = reader.finish(fields, hold && (await readBody(c, parts, hold)))
       const value = await run(calls, request, c)

@@ -17,7 +17,7 @@ export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceA
 /** @param more types of bodies that it takes besides the usual ones */
 export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
   const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
-  const { prefersWait, takesKey, accepted, one } = call
+  const { prefersWait, takesKey, accepted, one, mayLackBody = false } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
@@ -30,7 +30,7 @@ export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
       ...(prefersWait ? [accepted ? PREFER_ASYNC : PREFER] : []),
     ],
     ...(schema && {
-      requestBody: { required: true, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
+      requestBody: { required: !mayLackBody, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
     }),
     responses: {
       200: {

@@ -6,7 +6,7 @@ import { malformed, unsupportedType } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { JsonLimits } from '../../model/json/text.ts'
 import { FORMATS, type Codec } from '../formats/codecs.ts'
-import { headerOf, readBytes, type Env } from './incoming.ts'
+import { headerOf, readBytes, socketed, type Env } from './incoming.ts'
 import { isFromPage } from './origin-guard.ts'
 import { formatOf, namesType, type Format } from '../formats/negotiate.ts'
 import { isUtf8Name, readHeaderValue } from './text.ts'
@@ -36,6 +36,13 @@ export interface ReadBody {
 export function readBody(c: Context<Env>, limits: BodyLimits, hold: BudgetShare): Promise<ReadBody> {
   const format = formatOfBody(c)
   return readBytes(c, { limit: limits.maxBody, charge: hold.resize }, (bytes) => parseBody(bytes, format, limits))
+}
+
+/** Whether the request has a body, as its headers say. */
+export function hasBody(c: Context<Env>): boolean {
+  if (!socketed(c)) return c.req.raw.body !== null
+  const { headers } = c.env.incoming
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
 /** Text as formats take it. @throws FluxError `malformed` for what isn't UTF-8 */

@@ -3,7 +3,7 @@
 import { BlockList, isIP } from 'node:net'
 import type { Context } from 'hono'
 import { FluxError } from '../../model/failure.ts'
-import { headerOf, requestHosts, type Env } from './incoming.ts'
+import { headerOf, requestHosts, socketed, type Env } from './incoming.ts'
 
 export interface OriginGuardOptions {
   /** Whether only this machine can connect. If so, the server answers only to loopback names and to `allowedHosts`. */
@@ -101,4 +101,12 @@ function nameOf(host: string): string | null {
   if (/[@/\\?#\s]/.test(host) || !URL.canParse(`http://${host}`)) return null
   const { hostname } = new URL(`http://${host}`)
   return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
+}
+
+/** Whether a program on this machine asks for itself, and not a proxy for somebody else. */
+export function isLocal(c: Context<Env>): boolean {
+  if (!socketed(c)) return false
+  const { headers, socket } = c.env.incoming
+  if (headers['forwarded'] !== undefined || headers['x-forwarded-for'] !== undefined) return false
+  return isLoopbackAddress(socket.remoteAddress ?? '')
 }

@@ -2,7 +2,7 @@
 // engine judges it. Every request to an endpoint ends as one delivery.
 import type { Context, Hono } from 'hono'
 import type { BudgetShare, ByteBudget } from '../../model/byte-budget.ts'
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, serverPaused } from '../../model/failure.ts'
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
 import { idempotencyKeyOf } from '../api/idempotency-key.ts'
@@ -36,6 +36,8 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, DoorOption
   readonly unverified: ByteBudget
   readonly answers: Answers
   readonly refuse: ReplyOptions['refuse']
+  /** Whether the server takes no webhooks yet; left out: it does. */
+  readonly isPaused?: () => boolean
 }
 
 /** Bytes of memory that a waiting caller takes: a connection, and the state of its context. */
@@ -47,7 +49,7 @@ interface Served extends Pick<WebhookOptions, 'webhooks' | 'webhookTimeout'> {
 }
 
 export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
-  const { webhooks, waiting, unverified, inFlight, log, answers, refuse } = options
+  const { webhooks, waiting, unverified, inFlight, log, answers, refuse, isPaused } = options
   const door = new Door(options)
   const served = { webhooks, webhookTimeout: options.webhookTimeout, door, limits: options }
   const answer = async (c: Context<Env>, found: MatchedEndpoint, visit: Visit): Promise<Response> => {
@@ -67,6 +69,7 @@ export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
     const found = matched(c, webhooks)
     const { endpoint } = found
     noteEndpoint(c, endpoint)
+    if (isPaused?.()) throw serverPaused()
     if (hasSecretInPath(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
     const visit = new Visit({ endpoint, method: c.req.method, path: pathShown(c), ...webhooks.arrival() })
     const settled = (result: Parameters<Visit['delivery']>[0]) => {
