@@ -33,6 +33,8 @@ interface Facts {
   readonly prefersWait?: true
   /** Headers that the answer may have: name and description. */
   readonly answerHeaders?: { readonly [name: string]: string }
+  /** The answer to a request that names one of what the call else lists. */
+  readonly one?: { readonly answer: z.ZodType }
   /** The answer with 202, which says that the request is stored, and will be carried out. */
   readonly accepted?: {
     readonly answer: z.ZodType

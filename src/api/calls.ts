@@ -6,6 +6,7 @@ import { GET_CONTEXT_EVENTS } from './get-context-events.ts'
 import { GET_CONTEXT } from './get-context.ts'
 import { GET_DEFINITION } from './get-definition.ts'
 import { GET_EVENT } from './get-event.ts'
+import { GET_OPERATIONS } from './get-operations.ts'
 import { GET_SERVICE_SCHEMA } from './get-service-schema.ts'
 import { GET_MACHINE } from './get-machine.ts'
 import { GET_STATE } from './get-state.ts'
@@ -20,7 +21,9 @@ import { RESUME } from './resume-context.ts'
 import { RESUME_SERVER } from './resume-server.ts'
 import { RETRY } from './retry.ts'
 import { SEND_EVENT } from './send-event.ts'
+import { START_OPERATION } from './start-operation.ts'
 import { STOP_EVENT } from './stop-event.ts'
+import { STOP_OPERATION } from './stop-operation.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
 import { TERMINATE } from './terminate.ts'
 import { WAIT_FOR } from './wait-for.ts'
@@ -53,5 +56,8 @@ export const CALLS: readonly Call[] = [
   LIST_WEBHOOKS,
   LIST_DELIVERIES,
   REPLAY_DELIVERY,
+  START_OPERATION,
+  GET_OPERATIONS,
+  STOP_OPERATION,
   RESUME_SERVER,
 ]

@@ -6,6 +6,7 @@ import type { ContextEventsRequest, ContextEventsView } from './get-context-even
 import type { ContextView, GetContextRequest } from './get-context.ts'
 import type { DefinitionRequest } from './get-definition.ts'
 import type { GetEventRequest, Receipt } from './get-event.ts'
+import type { OperationView } from './get-operations.ts'
 import type { SchemaRequest, ServiceSchemaView } from './get-service-schema.ts'
 import type { MachineRequest } from './get-machine.ts'
 import type { GetStateRequest, StateContextView } from './get-state.ts'
@@ -19,7 +20,9 @@ import type { ReplayAnswer, ReplayRequest } from './replay-delivery.ts'
 import type { ResumeRequest } from './resume-context.ts'
 import type { RetryAnswer, RetryRequest } from './retry.ts'
 import type { EventAnswer, EventRequest } from './send-event.ts'
+import type { OperationRequest, OperationStart } from './start-operation.ts'
 import type { StopEventRequest } from './stop-event.ts'
+import type { StopOperationRequest } from './stop-operation.ts'
 import type { TagRequest } from './tags.ts'
 import type { ContextRequest, MessageAnswer } from './terminate.ts'
 import type { WaitRequest } from './wait-for.ts'
@@ -99,4 +102,19 @@ export interface FluxApi {
    * @throws FluxError `notFound`; `conflict` when its request, or a part of it, is not kept
    */
   replayDelivery(request: ReplayRequest): Promise<ReplayAnswer>
+  /**
+   * Does something with all contexts that match, once with each, whatever becomes of this server. Resolves when that is
+   * stored; `getOperation` shows how far it is. With `dryRun` it only counts, and there is no `operationId`.
+   * @throws FluxError `invalid` when it is not known what is to be done, `overloaded` when too many are under way
+   */
+  startOperation(request: OperationRequest): Promise<OperationStart>
+  /** How far an operation is. @throws FluxError `notFound` */
+  getOperation(request: { readonly operationId: string }): Promise<OperationView>
+  /** The last 1,000 operations, newest first. */
+  listOperations(request?: Record<never, never>): Promise<OperationView[]>
+  /**
+   * Stops an operation; gives how far it came. What it changed stays so.
+   * @throws FluxError `notFound`; `conflict` when it is done
+   */
+  stopOperation(request: StopOperationRequest): Promise<OperationView>
 }

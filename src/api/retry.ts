@@ -16,6 +16,18 @@ import {
   untyped,
 } from './fields.ts'
 
+/** What a retry may be told, of one context and of many. */
+export const retryFields = {
+  state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
+  input: input(),
+  definition: orNull(
+    z.enum(['pinned', 'current'], { error: 'must be pinned or current' }).meta({
+      description: 'The definition to go on with: that of the context (if left out), or the one loaded now',
+    }),
+  ),
+  newKey: orNull(flag('Whether the step gets another stepKey')),
+}
+
 export const RETRY = describeCall({
   id: 'retry',
   summary: 'Go on with a context that failed or was terminated; while a step waits for its next attempt, make it now',
@@ -26,16 +38,7 @@ export const RETRY = describeCall({
   takesKey: true,
   answerHeaders: REPLAYED_HEADER,
   query: address(),
-  body: {
-    state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
-    input: input(),
-    definition: orNull(
-      z.enum(['pinned', 'current'], { error: 'must be pinned or current' }).meta({
-        description: 'The definition to go on with: that of the context (if left out), or the one loaded now',
-      }),
-    ),
-    newKey: orNull(flag('Whether the step gets another stepKey')),
-  },
+  body: retryFields,
   internal: { untyped, idempotencyKey },
   together: checkAddress,
   content: ['state', 'input', 'key'],

@@ -28,7 +28,7 @@ import { contextField, PREFERS_WAIT } from './get-context.ts'
 /** Limit for event names, since answers repeat the name. */
 const MAX_EVENT_CHARACTERS = 1000
 
-const event = name('Name of the event')
+export const eventField = name('Name of the event')
   .refine((given) => !given.startsWith('$'), { error: 'must not begin with $' })
   .refine((given) => given.length <= MAX_EVENT_CHARACTERS, {
     error: `must not have more than ${MAX_EVENT_CHARACTERS} characters`,
@@ -105,7 +105,7 @@ export const SEND_EVENT = describeCall({
   query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
   body: {
     ...address('Id of the context that the event is for, here or in the query'),
-    event,
+    event: eventField,
     input: input(),
     tags: bodyTags(),
     eventId: orNull(

@@ -43,6 +43,10 @@ export function callsOver(transport: Transport): ClientCalls {
     getMachine: (request, options) => plain('getMachine', request, options),
     listWebhooks: (request, options) => plain('listWebhooks', request, options),
     listDeliveries: (request, options) => plain('listDeliveries', request, options),
+    startOperation: (request, options) => plain('startOperation', request, options),
+    getOperation: (request, options) => plain('getOperation', request, options),
+    listOperations: (request, options) => plain('listOperations', request, options),
+    stopOperation: (request, options) => plain('stopOperation', request, options),
     replayDelivery: (request, options) => plain('replayDelivery', request, options),
     async resumeServer(options) {
       return JSON.parse((await made(transport, SERVER_ROUTES.resumeServer, { request: {}, options })).text)

@@ -48,6 +48,10 @@ export const ROUTES = {
   getMachine: { method: 'GET', path: '/flux-api/machine' },
   listWebhooks: { method: 'GET', path: '/flux-api/webhooks' },
   listDeliveries: { method: 'GET', path: '/flux-api/webhooks/deliveries', pages: true },
+  startOperation: { method: 'POST', path: '/flux-api/operations', body: true },
+  getOperation: { method: 'GET', path: '/flux-api/operations' },
+  listOperations: { method: 'GET', path: '/flux-api/operations' },
+  stopOperation: { method: 'DELETE', path: '/flux-api/operations' },
   replayDelivery: { method: 'POST', path: '/flux-api/webhooks/deliveries/replay' },
 } as const satisfies { readonly [call: string]: Route }
 

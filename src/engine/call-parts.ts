@@ -31,6 +31,7 @@ type Own = Pick<
   | 'broadcasts'
   | 'idempotency'
   | 'keptBroadcasts'
+  | 'operations'
   | 'held'
   | 'webhooks'
   | 'deliveries'
@@ -51,6 +52,7 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     refusals: core.refusals,
     idempotency: core.idempotency,
     keptBroadcasts: core.keptBroadcasts,
+    operations: core.operations,
     tagLimits,
     startedAt: core.startedAt,
     waits: core.waits,

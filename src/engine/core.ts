@@ -22,7 +22,7 @@ import type { EngineParts } from './engine-parts.ts'
 import { Gate } from './gate.ts'
 import { Heartbeat, Identity } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
-import { LEASE_BEATS } from './idempotency/broadcast-ownership.ts'
+import { LEASE_BEATS } from './carried/ownership.ts'
 import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
@@ -30,6 +30,8 @@ import { MoveMessages } from './move-messages.ts'
 import { NO_SIGNALS } from './no-signals.ts'
 import { endWebhooksOf } from './ends/ends-of.ts'
 import type { EndWebhooks } from './ends/end-webhooks.ts'
+import type { Operations } from './operations/operations.ts'
+import { operationsOf } from './operations/operations-of.ts'
 import { HeldEvents } from './pending/held-events.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './record/position.ts'
@@ -81,6 +83,7 @@ export class EngineCore {
   readonly heartbeat: Heartbeat
   readonly idempotency: Idempotency
   readonly keptBroadcasts: KeptBroadcasts
+  readonly operations: Operations
   readonly held: HeldEvents
   readonly deliveries: Deliveries
   readonly webhooks: WebhookApi
@@ -122,6 +125,7 @@ export class EngineCore {
     this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
     const broadcasting = { store, catalog, clock, log, kept, beat, bound: this.broadcasts }
     this.keptBroadcasts = new KeptBroadcasts({ ...this, ...broadcasting })
+    this.operations = operationsOf(given, this)
     const { deliveries: max, settlementOf } = given.webhooks
     this.deliveries = new Deliveries({ store, catalog, clock, log, max, settlementOf })
     this.webhooks = webhooks({

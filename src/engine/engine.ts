@@ -124,6 +124,7 @@ async function runParts(core: EngineCore, purges: Retention): Promise<void> {
   given.alarm.start(() => timers.dispatchDue())
   purges.start()
   core.keptBroadcasts.start()
+  core.operations.start()
   core.held.start()
   core.deliveries.start()
   core.ends.start()
@@ -133,6 +134,7 @@ async function close(
   {
     given: { store, runner, alarm, others, moves },
     keptBroadcasts,
+    operations,
     held,
     ends,
     life,
@@ -148,7 +150,7 @@ async function close(
   grace: number,
 ): Promise<void> {
   const takenOver = recovery.stop()
-  const [left, offered] = [keptBroadcasts.close(), held.stop()]
+  const [left, offered] = [Promise.all([keptBroadcasts.close(), operations.close()]), held.stop()]
   claims.stop()
   waits.giveUp()
   await Promise.all([steps.stop(grace), ends.stop(grace)])

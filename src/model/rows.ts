@@ -11,6 +11,8 @@ export const ROW_SPACES = [
   'copies',
   'deliveries',
   'ends',
+  'operations',
+  'marks',
 ] as const
 
 export type RowSpace = (typeof ROW_SPACES)[number]

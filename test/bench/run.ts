@@ -7,6 +7,7 @@ import { CALLS as PLAIN_CALLS, LISTS, populate, type Row, type Sizes } from './c
 import { footprint, type Footprint } from './footprint.ts'
 import { CLIENT, measure } from './load.ts'
 import { measureMillion } from './million.ts'
+import { measureOperations } from './operations.ts'
 import { measureSignals } from './signals.ts'
 import { openSite, startHandler, STORES, type Handler, type StoreName } from './servers.ts'
 import { goals, table } from './table.ts'
@@ -15,7 +16,7 @@ import { WEBHOOKS } from './webhooks.ts'
 const CALLS = { ...PLAIN_CALLS, ...WEBHOOKS }
 /** Takes many minutes, and is run only when it is named. */
 const MILLION = 'million'
-const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory', 'signals', MILLION]
+const CASES = [...Object.keys(CALLS), ...Object.keys(LISTS), 'memory', 'signals', 'operations', MILLION]
 /** Contexts of `million`, if nothing else is said. */
 const MANY = 1_000_000
 
@@ -23,7 +24,7 @@ const HELP = `npm run bench -- [case…] [options]
   cases: ${CASES.join(', ')}; all but ${MILLION} if none is named
   --seconds 4         of each round; the median of three counts; without it, batch sends a million events
   --connections 64
-  --contexts 100000   among which pages are listed, and which are due within one second; of ${MILLION}, ${MANY}
+  --contexts 100000   among which pages are listed, which are due within one second, and of an operation; of ${MILLION}, ${MANY}
   --stores embedded,everysec,always   where contexts are kept: in the embedded store, or in Redis with that appendfsync;
                       list and memory use the first of them
   --cpu-prof <folder> writes a profile of each server there`
@@ -81,6 +82,12 @@ async function main(): Promise<void> {
     if (wanted('signals')) {
       tell('signals')
       notes.push(...(await measureSignals()))
+    }
+    for (const store of wanted('operations') ? stores : []) {
+      tell(`operations, ${store}`)
+      const measured = await measureOperations(store, { ...sizes, profiles: values['cpu-prof'] })
+      rows.push(...measured.rows)
+      notes.push(...measured.lines)
     }
     for (const store of wanted(MILLION) ? stores : []) {
       tell(`${MILLION}, ${store}`)

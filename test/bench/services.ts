@@ -30,6 +30,14 @@ export const SERVICES = {
   'bench/Hot.flux': counting('heat'),
   'bench/Common.flux': counting('common'),
   'bench/Rare.flux': counting('rare'),
+  /** Where a context stands tells how often it was moved. */
+  'bench/Once.flux': {
+    states: [
+      { name: 'new', waiting: true, transitions: [{ to: 'once', event: 'move' }] },
+      { name: 'once', waiting: true, transitions: [{ to: 'again', event: 'move' }] },
+      { name: 'again', waiting: true, transitions: [{ to: 'again', event: 'move' }] },
+    ],
+  },
 
   /** Waits until a time. */
   'bench/Due.flux': {

@@ -129,6 +129,9 @@ describe('a call that is right', () => {
               deliveryId: 'd',
               stateName: 'a',
               tag: [],
+              operationId: 'o',
+              filter: {},
+              do: 'terminate',
             }),
     )
   })

@@ -169,6 +169,7 @@ describe('the document', () => {
       'DELETE /flux-api/context/tag',
       'DELETE /flux-api/event',
       'DELETE /flux-api/events/pending',
+      'DELETE /flux-api/operations',
       'DELETE /flux-api/terminate',
       'GET /flux-api/context',
       'GET /flux-api/context/events',
@@ -180,6 +181,7 @@ describe('the document', () => {
       'GET /flux-api/event',
       'GET /flux-api/events/pending',
       'GET /flux-api/machine',
+      'GET /flux-api/operations',
       'GET /flux-api/schema',
       'GET /flux-api/schema.xsd',
       'GET /flux-api/services',
@@ -192,6 +194,7 @@ describe('the document', () => {
       'POST /flux-api/context/tag',
       'POST /flux-api/event',
       'POST /flux-api/events',
+      'POST /flux-api/operations',
       'POST /flux-api/server/resume',
       'POST /flux-api/webhooks/deliveries/replay',
       'POST /flux-api/{package}/execute',
@@ -327,6 +330,9 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
   await live.call('POST', '/flux-api/event', { body: { event: 'alarm', eventId: 'known' } })
   await live.call('POST', '/flux-api/event', { body: { event: 'late', eventId: `late-${id}`, ttl: 60 } })
   const deliveryId = await delivered()
+  const slow = { filter: {}, do: 'tag', with: { tags: ['y'] }, rate: 0.1 }
+  const begun = await live.call('POST', '/flux-api/operations', { body: slow })
+  const { operationId } = z.object({ operationId: z.string() }).parse(begun.json)
   return {
     execute: {
       query: '',
@@ -359,6 +365,12 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
     listDeliveries: { query: '' },
     resumeServer: { query: '' },
     replayDelivery: { query: `?deliveryId=${deliveryId}` },
+    startOperation: {
+      query: '',
+      request: { body: { filter: { tag: 'x' }, do: 'event', with: { event: 'alarm' }, dryRun: true } },
+    },
+    getOperations: { query: '' },
+    stopOperation: { query: `?operationId=${operationId}` },
   }
 }
 

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/alarms/clock.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import { RECEIPT_EXAMPLE } from '../../src/api/get-event.ts'
+import { OPERATION_EXAMPLE } from '../../src/api/get-operations.ts'
 import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
@@ -110,6 +111,10 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
     listDeliveries: note('listDeliveries', []),
     listDeliveriesPage: note('listDeliveriesPage', { deliveries: [], next: null }),
     replayDelivery: note('replayDelivery', { deliveryId: 'd', status: 202, contextId: 7 }),
+    startOperation: note('startOperation', { operationId: 'o', matched: 7 }),
+    getOperation: note('getOperation', OPERATION_EXAMPLE),
+    listOperations: note('listOperations', [OPERATION_EXAMPLE]),
+    stopOperation: note('stopOperation', OPERATION_EXAMPLE),
     ...overrides,
   }
   return { api, calls }

@@ -43,4 +43,8 @@ export const flux: StepFlux = {
   listDeliveries: refuse,
   listDeliveriesPage: refuse,
   replayDelivery: refuse,
+  startOperation: refuse,
+  getOperation: refuse,
+  listOperations: refuse,
+  stopOperation: refuse,
 }

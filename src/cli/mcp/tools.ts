@@ -21,18 +21,24 @@ const UNDOES: ReadonlySet<string> = new Set(['terminate', 'withdraw', 'stopEvent
 
 /** The tools that read; with `write`, also those that change something. */
 export function callTools({ write }: { readonly write: boolean }): CallTool[] {
-  return CALLS.filter((call) => Object.hasOwn(ROUTES, call.id) && (write || call.method === 'GET')).map(toolOf)
+  return CALLS.filter(({ method }) => write || method === 'GET').flatMap((call) =>
+    methodsOf(call).map((name) => toolOf(name, call)),
+  )
 }
 
-function toolOf(call: Call): CallTool {
+/** The methods of the client that make the call. */
+const methodsOf = ({ method, route }: Call): string[] =>
+  Object.entries(ROUTES).flatMap(([name, one]) => (one.method === method && one.path === route ? [name] : []))
+
+function toolOf(name: string, call: Call): CallTool {
   const isReading = call.method === 'GET'
   return {
-    name: call.id,
+    name,
     description: call.summary,
     input: inputOf(call),
     hints: {
       readOnlyHint: isReading,
-      destructiveHint: UNDOES.has(call.id),
+      destructiveHint: UNDOES.has(name),
       idempotentHint: isReading || call.method !== 'POST',
     },
   }

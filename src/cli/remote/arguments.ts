@@ -6,6 +6,7 @@ import type { Call, FieldShape } from '../../api/call.ts'
 import { fieldSchema } from '../../api/json-schema.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { FluxError } from '../../model/failure.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
 import { UsageError } from '../command.ts'
 
 export interface OptionSpec {
@@ -79,19 +80,19 @@ export function optionText(values: Values, name: string): string | undefined {
 }
 
 /** The fields of a shape that options have, as the call takes them. */
-export function fieldsIn(shape: FieldShape, values: Values): { [field: string]: unknown } {
+export function fieldsIn(shape: FieldShape, values: Values): JsonObject {
   const given = Object.entries(shape).flatMap(([field, type]) => {
     const value = values[optionNameOf(field)]
     if (value === undefined) return []
     const { type: kind } = fieldSchema(type)
-    return [[field, Array.isArray(value) ? value.flatMap(separated) : typed(value, kind)] as const]
+    return [[field, typeof value === 'object' ? value.flatMap(separated) : typed(value, kind)] as const]
   })
   return Object.fromEntries(given)
 }
 
 const separated = (text: unknown): string[] => String(text).split(',')
 
-function typed(value: unknown, kind: unknown): unknown {
+function typed(value: string | boolean, kind: unknown): Json {
   if (kind === 'integer' && typeof value === 'string' && /^\d{1,16}$/.test(value)) return Number(value)
   if (kind === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
   return value

@@ -25,7 +25,6 @@ export async function runOperation(
   const { client, world } = remote
   const given = optionText(values, 'with')
   const extra = { ...known, ...(given !== undefined && (await jsonObjectOf(given, 'with', world))) }
-  const idempotencyKey = optionText(values, 'idempotency-key')
   const request = {
     filter: fieldsIn(contextFilters(''), values),
     do: kind,
@@ -37,10 +36,7 @@ export async function runOperation(
     const { matched } = await client.startOperation({ ...request, dryRun: true })
     throw new UsageError(`${matched} contexts match; with --yes, ${kind} is done to them`)
   }
-  const { operationId } = await client.startOperation({
-    ...request,
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-  })
+  const { operationId = '' } = await client.startOperation(request)
   const operation = await followed(operationId, remote)
   remote.answer(operation, () => endLines(operation))
   return operation.failed > 0 || operation.status === 'stopped' ? EXIT.failed : EXIT.fine

@@ -20,6 +20,7 @@ import type { Gate } from '../gate.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
 import type { Mailboxes } from '../mailboxes.ts'
+import type { Operations } from '../operations/operations.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
@@ -55,6 +56,7 @@ export interface CallParts {
   readonly refusals: RefusalLog
   readonly idempotency: Idempotency
   readonly keptBroadcasts: KeptBroadcasts
+  readonly operations: Operations
   readonly waits: Waits
   readonly shown: ShownContexts
   /** Broadcasts to many contexts at once. */

@@ -8,6 +8,7 @@ import { getContextEvents } from './get-context-events.ts'
 import { getContext } from './get-context.ts'
 import { getDefinition } from './get-definition.ts'
 import { getEvent } from './get-event.ts'
+import { getOperation, listOperations } from './get-operations.ts'
 import { getServiceSchema } from './get-service-schema.ts'
 import { getMachine } from './get-machine.ts'
 import { getStateContext } from './get-state.ts'
@@ -20,7 +21,9 @@ import { pauseContext, resumeContext } from './pause.ts'
 import { replayDelivery } from './replay-delivery.ts'
 import { retryContext } from './retry.ts'
 import { sendEvent } from './send-event.ts'
+import { startOperation } from './start-operation.ts'
 import { stopEvent } from './stop-event.ts'
+import { stopOperation } from './stop-operation.ts'
 import { terminate } from './terminate.ts'
 import { waitFor } from './wait-for.ts'
 import { withdrawEvent } from './withdraw.ts'
@@ -57,5 +60,9 @@ export function facade(env: CallEnv): FluxApi {
     listDeliveries: async (request) => (await listDeliveriesPage(env, request)).deliveries,
     listDeliveriesPage: (request) => listDeliveriesPage(env, request),
     replayDelivery: guard((request) => replayDelivery(env, request)),
+    startOperation: guard((request) => startOperation(env, request)),
+    getOperation: (request) => getOperation(env, request),
+    listOperations: () => listOperations(env),
+    stopOperation: guard((request) => stopOperation(env, request)),
   }
 }

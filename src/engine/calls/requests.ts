@@ -30,7 +30,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     existing,
     idempotencyKey,
   } = check(EXECUTE, request)
-  const { input, isLarge } = inputOf(data)
+  const { input, isLarge } = checkedInput(data)
   return {
     package: given,
     fluxName,
@@ -54,7 +54,7 @@ export function eventRequest(request: EventRequest, limits: TagLimits) {
   const given = eventId ?? checked.cloudEventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
-  const { input, isLarge } = inputOf(data)
+  const { input, isLarge } = checkedInput(data)
   const start = startOf(orStart, limits)
   const address = {
     contextId,
@@ -91,7 +91,7 @@ function startOf(given: EventRequest['orStart'], limits: TagLimits) {
   return {
     fluxName: fluxName ?? undefined,
     package: owner ?? undefined,
-    input: inputOf(input, '/orStart/input').input,
+    input: checkedInput(input, '/orStart/input').input,
     tags: checkedTags(tags, '/orStart/tags', limits),
   }
 }
@@ -142,7 +142,7 @@ export function retryRequest(request: RetryRequest) {
   const checked = check(RETRY, request)
   const { contextId, key, fluxName, package: owner, idempotencyKey, untyped = false } = checked
   const { state = null, input: given, definition = null, newKey } = checked
-  const input = given == null ? null : inputOf(given).input
+  const input = given == null ? null : checkedInput(given).input
   const asked = { state, input, definition, newKey: newKey ?? false }
   return { address: { contextId, key, fluxName, package: owner }, idempotencyKey, untyped, asked }
 }
@@ -157,7 +157,7 @@ const MAX_STATES = 1000
 const MANY_VALUES = 5000
 
 /** A copy of the input as plain data. `isLarge`: the event loop should be served before further work on it. */
-function inputOf(
+export function checkedInput(
   given: JsonObject | null | undefined,
   pointer = '/input',
 ): { readonly input: JsonObject; readonly isLarge: boolean } {

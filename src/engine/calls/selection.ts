@@ -1,12 +1,14 @@
 // engine/calls: turns the filters of a list or a count into a selection of the store, and a test of what the store does
 // not know.
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import type { Selection } from '../../ports/selection.ts'
-import type { StoredContext } from '../../ports/store.ts'
+import type { Store, StoredContext } from '../../ports/store.ts'
 import { decodeHead, startedAtOf, updatedAtOf } from '../record/decode.ts'
 import { keyOfOpen, keysOfList, PAUSED, SECURED, type KeyFilters } from '../record/index-keys.ts'
-import type { CallEnv } from './call-env.ts'
 import { hiddenFrom } from './hidden.ts'
+import type { StartTimes } from './start-times.ts'
 
 /** Checked filters; times are epoch milliseconds. */
 export interface Filters extends KeyFilters {
@@ -18,6 +20,13 @@ export interface Filters extends KeyFilters {
   readonly endedAfter?: number | undefined
   readonly endedBefore?: number | undefined
   readonly dueBefore?: number | undefined
+}
+
+export interface SelectionEnv {
+  readonly catalog: Pick<Catalog, 'all'>
+  readonly caller: Pick<Caller, 'roles'>
+  readonly startTimes: Pick<StartTimes, 'windows'>
+  readonly store: Pick<Store, 'count'>
 }
 
 export interface Selected {
@@ -41,15 +50,17 @@ const hasUpdate = ({ updatedAfter, updatedBefore }: Filters) =>
   updatedAfter !== undefined || updatedBefore !== undefined
 
 /** Whether the store does not know all that is asked for, so that contexts have to be read. */
-export const isTested = (filters: Filters): boolean => hasStart(filters) || hasUpdate(filters)
+export const isTested = (filters: Filters): boolean => hasStart(filters) || hasUpdate(filters) || filters.fluxName?.includes('/') === true
 
+/** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(
-  env: CallEnv,
+  env: SelectionEnv,
   filters: Filters,
   statuses: readonly Status[] = statusesOf(filters),
+  role: Role = 'read',
 ): Promise<Selected> {
   const { startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore, dueBefore } = filters
-  const hidden = hiddenFrom(env, 'read')
+  const hidden = hiddenFrom(env, role)
   // What was last changed before a time was started before it, too.
   const started = { after: startedAfter, before: lowestOf(startedBefore, updatedBefore) }
   const hasEnds = endedAfter !== undefined || endedBefore !== undefined
@@ -75,7 +86,7 @@ export async function selectionOf(
  * such of this name, `owner` is the package to look for.
  */
 async function keysOf(
-  { store }: CallEnv,
+  { store }: SelectionEnv,
   filters: Filters,
   statuses: readonly Status[],
 ): Promise<{ readonly any: readonly (readonly string[])[]; readonly owner: string | null }> {

@@ -8,7 +8,7 @@ import { newest, storedIgnored, type BroadcastTally, type Outcomes } from '../ca
 import { countAll } from '../calls/event-signals.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
-import { BroadcastLost, BroadcastStops, type BroadcastOwnership } from './broadcast-ownership.ts'
+import { OwnershipLost, StopAsked, type Ownership } from '../carried/ownership.ts'
 import { answerText, type BroadcastRows, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
 import { readKept } from './kept-answer.ts'
 
@@ -20,7 +20,7 @@ export interface BroadcastEndParts {
 export interface BroadcastEndFacts {
   readonly parts: BroadcastEndParts
   readonly rows: BroadcastRows
-  readonly ownership: BroadcastOwnership
+  readonly ownership: Ownership
   readonly sent: StoredBroadcast['sent']
   readonly tally: BroadcastTally
   /** What it came to, without its outcomes. */
@@ -35,15 +35,15 @@ export interface BroadcastEndFacts {
 export class BroadcastEnd {
   readonly #facts: BroadcastEndFacts
   #answer: EventAnswer | null = null
-  #lost: BroadcastLost | null = null
+  #lost: OwnershipLost | null = null
 
   constructor(facts: BroadcastEndFacts) {
     this.#facts = facts
   }
 
-  /** The answer to its sender. @throws BroadcastLost when another server has ended it */
+  /** The answer to its sender. @throws OwnershipLost when another server has ended it */
   get answer(): EventAnswer {
-    if (this.#answer === null) throw this.#lost ?? new BroadcastLost(null)
+    if (this.#answer === null) throw this.#lost ?? new OwnershipLost(null)
     return this.#answer
   }
 
@@ -93,8 +93,8 @@ export class BroadcastEnd {
       countAll(this.#facts.parts.signals, this.#countsOf(answer))
       return true
     } catch (error) {
-      if (error instanceof BroadcastLost) this.#lost = error
-      else if (!(error instanceof BroadcastStops)) throw error
+      if (error instanceof OwnershipLost) this.#lost = error
+      else if (!(error instanceof StopAsked)) throw error
       return false
     }
   }

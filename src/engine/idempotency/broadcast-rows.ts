@@ -7,6 +7,7 @@ import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
 import type { SentToAll } from '../pending/end-of-broadcast.ts'
+import type { OwnershipPlace } from '../carried/ownership.ts'
 import { NO_OUTCOMES, type Outcomes } from '../calls/broadcast-tally.ts'
 import type { Drawn } from './drawn-turn.ts'
 
@@ -53,8 +54,9 @@ export class BroadcastRows {
     return { ...this.#at('idempotency', this.key), value, expects }
   }
 
-  ownership(value: string | null, expects: string | null): RowWrite {
-    return { ...this.#at('broadcasts', this.key), value, expects }
+  get ownership(): OwnershipPlace {
+    const { key, partition, expiresAt } = this
+    return { space: 'broadcasts', key, partition, expiresAt }
   }
 
   event(stored: StoredBroadcast | null): RowWrite {

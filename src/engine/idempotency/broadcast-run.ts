@@ -10,7 +10,7 @@ import { BroadcastTally, NO_OUTCOMES } from '../calls/broadcast-tally.ts'
 import { startTriggered } from '../calls/broadcast-triggers.ts'
 import { BroadcastEnd, type BroadcastEndParts } from './broadcast-end.ts'
 import { BroadcastItems, receiverOf } from './broadcast-items.ts'
-import { BroadcastOwnership, type OwnershipParts } from './broadcast-ownership.ts'
+import { Ownership, type OwnershipParts } from '../carried/ownership.ts'
 import { withEarlierMoves, withEarlierStarts } from './earlier-tries.ts'
 import {
   acceptanceOf,
@@ -23,7 +23,7 @@ import {
   type Summary,
 } from './broadcast-rows.ts'
 import { readKept } from './kept-answer.ts'
-import { Patience } from './patience.ts'
+import { Patience } from '../carried/patience.ts'
 
 export interface RunParts extends BroadcastParts, OwnershipParts, BroadcastEndParts {}
 
@@ -39,7 +39,7 @@ export class BroadcastRun {
   readonly #rows: BroadcastRows
   readonly #stored: StoredBroadcast
   readonly #items: BroadcastItems
-  readonly ownership: BroadcastOwnership
+  readonly ownership: Ownership
   readonly patience: Patience
   readonly isNew: boolean
   #answer: string
@@ -61,7 +61,7 @@ export class BroadcastRun {
     this.#answer = answer
     this.isNew = ownership === null
     this.#items = new BroadcastItems({ store: parts.store, rows, drawn: stored.drawn })
-    this.ownership = new BroadcastOwnership(parts, rows, ownership)
+    this.ownership = new Ownership(parts, rows.ownership, ownership)
     this.patience = new Patience(parts.clock)
   }
 
@@ -99,7 +99,7 @@ export class BroadcastRun {
 
   /**
    * Stores that it has begun. @param before the row of its key that it replaces; null: there is none
-   * @throws BroadcastLost when there is another under its key; FluxError `unavailable`
+   * @throws OwnershipLost when there is another under its key; FluxError `unavailable`
    */
   begin(before: string | null): Promise<void> {
     return this.ownership.commit([this.#rows.answer(this.#answer, before), this.#rows.event(this.#stored)])
@@ -151,7 +151,7 @@ export class BroadcastRun {
 
   /**
    * Sends it to all. Once it is accepted, it goes on where it was when it is called again.
-   * @throws FluxError as `broadcast`; BroadcastLost
+   * @throws FluxError as `broadcast`; OwnershipLost
    */
   async carryOut(): Promise<EventAnswer> {
     this.ownership.keep((error) => this.#parts.log.debug('the lease of a broadcast could not be renewed', { error }))

@@ -5,12 +5,13 @@ import type { AnswerKind } from '../../api/call.ts'
 import { markAccepted } from '../../api/accepted.ts'
 import { markReplayed } from '../../api/replayed.ts'
 import type { EventAnswer } from '../../api/send-event.ts'
-import { conflict, FluxError, inDoubt, notFound } from '../../model/failure.ts'
+import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import { partitionOf } from '../../model/rows.ts'
 import type { Receivers } from '../calls/broadcast.ts'
 import type { BroadcastPlace } from '../calls/broadcast-place.ts'
-import { BroadcastCarrier, isInDoubt, type CarrierParts } from './broadcast-carrier.ts'
-import { BroadcastLost, readOwnership } from './broadcast-ownership.ts'
+import { isInDoubt } from '../carried/carrier.ts'
+import { BroadcastCarrier, type CarrierParts } from './broadcast-carrier.ts'
+import { askToStop, OwnershipLost } from '../carried/ownership.ts'
 import { answerText, BroadcastRows, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
 import { BroadcastRun } from './broadcast-run.ts'
 import { contentHashOf } from './content-hash.ts'
@@ -39,9 +40,6 @@ export interface BroadcastKey extends Pick<ClaimParts, 'key' | 'hash' | 'isForAn
   readonly of: Pick<AnswerKind<EventAnswer>, 'answer'>
 }
 
-/** Tries of a wish that the server that carries it on outruns with its own commits. */
-const MAX_STOP_TRIES = 100
-
 export class KeptBroadcasts {
   readonly #parts: KeptBroadcastsParts
   readonly #carrier: BroadcastCarrier
@@ -66,7 +64,7 @@ export class KeptBroadcasts {
     try {
       return await this.#begin(under, sent, manner)
     } catch (error) {
-      throw error instanceof BroadcastLost ? inProgress() : error
+      throw error instanceof OwnershipLost ? inProgress() : error
     } finally {
       release()
     }
@@ -96,17 +94,9 @@ export class KeptBroadcasts {
     const { store } = this.#parts
     const kept = await findKept(store, rowKeyOf(call))
     if (!kept) throw notFound(`nothing is kept of an event '${call.key}'`)
-    for (let tries = 0; tries < MAX_STOP_TRIES; tries += 1) {
-      const row = await store.readRow({ ...kept, space: 'broadcasts' })
-      if (!row) throw conflict('the event was sent to all that it was for')
-      const value = JSON.stringify({ ...readOwnership(row.value), stops: true })
-      const { ok } = await store.commit({
-        writes: [],
-        rows: [{ ...row, space: 'broadcasts', expects: row.value, value }],
-      })
-      if (ok) return this.#carrier.waitForStop(kept)
-    }
-    throw inDoubt('the event could not be stopped')
+    if (!(await askToStop(store, { ...kept, space: 'broadcasts' })))
+      throw conflict('the event was sent to all that it was for')
+    return this.#carrier.waitForStop(kept)
   }
 
   /** Carries on what a crash has cut off, now and from time to time. */
@@ -138,7 +128,7 @@ export class KeptBroadcasts {
       try {
         return await this.#receive(run, manner, null)
       } catch (error) {
-        if (!(error instanceof BroadcastLost)) throw error
+        if (!(error instanceof OwnershipLost)) throw error
         there = error.answer ?? (await findKept(store, key))?.value ?? null
       }
     }
@@ -170,7 +160,7 @@ export class KeptBroadcasts {
     return markReplayed(await this.#carryOut(taken, manner))
   }
 
-  /** Stores it, in place of that row of its key, and sends it to all that it is for. @throws BroadcastLost */
+  /** Stores it, in place of that row of its key, and sends it to all that it is for. @throws OwnershipLost */
   async #receive(run: BroadcastRun, manner: Manner, before: string | null): Promise<EventAnswer> {
     await run.begin(before)
     return this.#carryOut(run, manner)

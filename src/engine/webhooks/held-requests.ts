@@ -5,7 +5,7 @@ import type { ContextId } from '../../model/context.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { LEASE_BEATS } from '../idempotency/broadcast-ownership.ts'
+import { LEASE_BEATS } from '../carried/ownership.ts'
 import { inProgress, mismatch } from '../idempotency/key-claim.ts'
 import type { AnswerRow } from '../../model/record.ts'
 

@@ -11,6 +11,7 @@ import { GET_CONTEXT_EVENTS } from '../../api/get-context-events.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
 import { GET_DEFINITION } from '../../api/get-definition.ts'
 import { GET_EVENT } from '../../api/get-event.ts'
+import { GET_OPERATIONS } from '../../api/get-operations.ts'
 import { GET_SERVICE_SCHEMA } from '../../api/get-service-schema.ts'
 import { GET_MACHINE } from '../../api/get-machine.ts'
 import { GET_STATE } from '../../api/get-state.ts'
@@ -21,7 +22,9 @@ import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
 import { RESUME } from '../../api/resume-context.ts'
 import { RETRY } from '../../api/retry.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
+import { START_OPERATION } from '../../api/start-operation.ts'
 import { STOP_EVENT } from '../../api/stop-event.ts'
+import { STOP_OPERATION } from '../../api/stop-operation.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
 import { TERMINATE } from '../../api/terminate.ts'
 import { isReplayed } from '../../api/replayed.ts'
@@ -127,6 +130,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, GET_MACHINE, (calls, request) => calls.getMachine(request))
   addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
   addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
+  addOperations(app, parts)
   addLists(app, parts)
   addResumeServer(app, given)
   addBatch(app, parts)
@@ -149,6 +153,24 @@ function addSteering(app: Hono<Env>, parts: Parts): void {
   addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
   addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
 }
+
+/** What is done with many contexts. */
+function addOperations(app: Hono<Env>, parts: Parts): void {
+  addCall(app, parts, START_OPERATION, (calls, request) => calls.startOperation(request), {
+    settle: (_, { operationId, matched }) => (operationId === undefined ? null : beganOperation(operationId, matched)),
+  })
+  addCall(app, parts, GET_OPERATIONS, async (calls, { operationId }): Promise<object> =>
+    operationId === undefined ? calls.listOperations() : calls.getOperation({ operationId }),
+  )
+  addCall(app, parts, STOP_OPERATION, (calls, request) => calls.stopOperation(request))
+}
+
+/** RFC 9110, 15.3.3. */
+const beganOperation = (operationId: string, matched: number): SettledAnswer => ({
+  answer: { operationId, matched },
+  status: 202,
+  headers: { location: `/flux-api/operations?operationId=${operationId}` },
+})
 
 type Run<R extends z.ZodType, A> = (calls: FluxApi, request: z.output<R>, c: Context<Env>) => Promise<A>
 
@@ -174,9 +196,12 @@ function addCall<R extends z.ZodType, A extends object>(
 ): void {
   const { api, callerOf, answers, inFlight } = parts
   const reader = requestReader(call)
-  const root = rootOf(call.answer)
+  const [root, rootOfOne] = [rootOf(call.answer), call.one && rootOf(call.one.answer)]
   const send = (c: Context<Env>, format: Codec, { answer, status = 200, headers }: SettledAnswer) =>
-    answers.send(c, answer, format.pieces(answer, root), { status, headers: { ...callHeaders(c, format), ...headers } })
+    answers.send(c, answer, format.pieces(answer, Array.isArray(answer) ? root : (rootOfOne ?? root)), {
+      status,
+      headers: { ...callHeaders(c, format), ...headers },
+    })
   app.on(call.method, call.route, async (c) => {
     const caller = callerOf(c, call.role)
     const calls = api(caller, traceOf(c))

@@ -17,7 +17,7 @@ export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceA
 /** @param more types of bodies that it takes besides the usual ones */
 export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
   const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
-  const { prefersWait, takesKey, accepted, mayLackBody = false } = call
+  const { prefersWait, takesKey, accepted, one, mayLackBody = false } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
@@ -36,7 +36,11 @@ export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
       200: {
         description: 'Done',
         headers: headersToldOf({ ...answerHeaders, ...RATE_HEADERS }),
-        content: contentOf(referenceTo(answer), answerExample, rootOf(answer)),
+        content: contentOf(
+          one ? { anyOf: [referenceTo(answer), referenceTo(one.answer)] } : referenceTo(answer),
+          answerExample,
+          rootOf(answer),
+        ),
       },
       ...(accepted && {
         202: {

@@ -29,7 +29,7 @@ interface Field {
 export function xmlSchema(): string {
   const answers = new Map<string, Set<z.ZodType>>()
   for (const answer of [
-    ...CALLS.flatMap(({ answer, accepted }) => [answer, accepted?.answer ?? []].flat()),
+    ...CALLS.flatMap(({ answer, accepted, one }) => [answer, accepted?.answer ?? [], one?.answer ?? []].flat()),
     pausedAnswer,
   ]) {
     const root = rootOf(answer)

@@ -127,6 +127,10 @@ const apiOf = (run: number): FluxApi => ({
   listDeliveries: (request = {}) => ask(run, 'listDeliveries', request),
   listDeliveriesPage: (request = {}) => ask(run, 'listDeliveriesPage', request),
   replayDelivery: (request) => ask(run, 'replayDelivery', request),
+  startOperation: (request) => ask(run, 'startOperation', request),
+  getOperation: (request) => ask(run, 'getOperation', request),
+  listOperations: () => ask(run, 'listOperations', {}),
+  stopOperation: (request) => ask(run, 'stopOperation', request),
 })
 
 function logOf(run: number): Log {

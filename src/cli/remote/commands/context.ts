@@ -87,7 +87,6 @@ const MANY = {
   yes: flagOption('do it: without it, you are told how many would be changed'),
   rate: textOption('number', 'so many a second; 1,000 if left out'),
   with: textOption('json|@file|-', 'what the operation takes besides'),
-  'idempotency-key': textOption('key', 'the call is carried out once under this key'),
 }
 
 /** Names of options that choose many contexts. */

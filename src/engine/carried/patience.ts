@@ -1,5 +1,5 @@
-// engine/idempotency: for how long a broadcast goes on: until the server stops; and for how long its sender waits for the
-// whole answer.
+// engine/carried: for how long what outlives a server goes on here: until the server stops; and for how long the sender of
+// a broadcast waits for the whole answer.
 import type { EventAnswer } from '../../api/send-event.ts'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -42,7 +42,7 @@ export class Patience {
   }
 
   /** Does it, and again while the store is out of reach. @throws FluxError when the server stops */
-  async persist(step: () => Promise<void>): Promise<void> {
+  async persist<T>(step: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await step()
@@ -54,10 +54,15 @@ export class Patience {
   }
 
   /** Resolves when the store may be asked again. @throws FluxError when the server stops */
-  async waitForStore(): Promise<void> {
+  waitForStore(): Promise<void> {
+    return this.pause(RETRY_MS)
+  }
+
+  /** Resolves after so many milliseconds. One pause at a time. @throws FluxError when the server stops */
+  async pause(milliseconds: number): Promise<void> {
     this.check()
     await new Promise<void>((resolve) => {
-      const callOff = this.#clock.after(RETRY_MS, resolve)
+      const callOff = this.#clock.after(milliseconds, resolve)
       this.#wake = () => {
         callOff()
         resolve()

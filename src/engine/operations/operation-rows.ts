@@ -1,0 +1,164 @@
+// engine/operations: the rows of an operation: how far it is, who carries it on, what is to be done with which contexts,
+// and a mark for each context that was changed. The second and the third are there while it is under way.
+import { randomBytes } from 'node:crypto'
+import type { OperationView } from '../../api/get-operations.ts'
+import type { OperationDeed } from '../../api/operation-deeds.ts'
+import type { OperationFilter } from '../../api/operation-filter.ts'
+import type { Caller } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import type { Store } from '../../ports/store.ts'
+import type { OwnershipPlace } from '../carried/ownership.ts'
+import type { RowsOf } from '../message.ts'
+
+/** What was asked for. */
+export interface StoredOperation {
+  readonly deed: OperationDeed
+  /** Texts may stand for the type declared. */
+  readonly untyped: boolean
+  readonly filter: OperationFilter
+  /** These contexts, ascending, and not those that match; null: those that match. */
+  readonly contextIds: readonly ContextId[] | null
+  /** Contexts with higher ids came later. */
+  readonly upTo: ContextId
+  /** Contexts a second. */
+  readonly rate: number
+  /** The rights of who asked: name and roles, no token. */
+  readonly caller: Pick<Caller, 'name' | 'roles'>
+  readonly traceparent?: string | undefined
+}
+
+/** How far it is, as its row has it. */
+export interface OperationProgress extends OperationView {
+  /** Whose idempotency keys those of the caller are: whose operation it is. */
+  readonly scope: string
+  /** All up to this id were dealt with. */
+  readonly cursor: ContextId
+  /** As it was when another server took it over for the first time: from there on the marks tell who was changed. */
+  readonly taken: { readonly cursor: ContextId; readonly changed: number } | null
+}
+
+/** Milliseconds for which an operation is kept when it has ended. */
+const KEPT_MS = 7 * 86_400_000
+/** Milliseconds for which a mark is kept, if nobody deletes it: as long as servers may be down. */
+const MARK_KEPT_MS = 30 * 86_400_000
+
+/** Digits of an id in a key, so that keys sort by it. */
+const ID_DIGITS = 16
+/** The time in an id counts down, so that the newest operation is the first. */
+const COUNTDOWN_DIGITS = 9
+const LAST_MS = 36 ** COUNTDOWN_DIGITS - 1
+const RANDOM_DIGITS = 12
+const OPERATION_ID = /^[\da-z]{9}-[\da-z]{12}$/
+
+export const newOperationId = (now: number): string => {
+  const random = [...randomBytes(RANDOM_DIGITS)].map((byte) => (byte % 36).toString(36)).join('')
+  return `${(LAST_MS - now).toString(36).padStart(COUNTDOWN_DIGITS, '0')}-${random}`
+}
+
+export const isOperationId = (text: string): boolean => OPERATION_ID.test(text)
+
+/** What the keys of progress begin with, and those that say who carries an operation on. */
+export const PROGRESS_PREFIX = 'o'
+export const OWNERSHIP_PREFIX = 'w'
+
+/** Of the key of a row that says who carries it on. */
+export const operationIdIn = (key: string): string => key.slice(OWNERSHIP_PREFIX.length)
+
+export class OperationRows {
+  readonly id: string
+  readonly partition: number
+  readonly #store: Pick<Store, 'readRow' | 'partitions'>
+
+  constructor(id: string, store: Pick<Store, 'readRow' | 'partitions'>) {
+    this.id = id
+    this.partition = partitionOf(id, store.partitions)
+    this.#store = store
+  }
+
+  get ownership(): OwnershipPlace {
+    return { partition: this.partition, space: 'operations', key: OWNERSHIP_PREFIX + this.id, expiresAt: null }
+  }
+
+  progress(progress: OperationProgress): RowWrite {
+    const { endedAt } = progress
+    const expiresAt = endedAt === null ? null : endedAt + KEPT_MS
+    const { partition } = this
+    return {
+      partition,
+      space: 'operations',
+      key: PROGRESS_PREFIX + this.id,
+      value: JSON.stringify(progress),
+      expiresAt,
+    }
+  }
+
+  stored(stored: StoredOperation | null): RowWrite {
+    const value = stored && JSON.stringify(stored)
+    return { partition: this.partition, space: 'marks', key: storedKey(this.id), value, expiresAt: null }
+  }
+
+  /** Null: there is none, or it was forgotten. */
+  async readProgress(): Promise<OperationProgress | null> {
+    const { partition, id } = this
+    const row = await this.#store.readRow({ partition, space: 'operations', key: PROGRESS_PREFIX + id })
+    return row && progressIn(row)
+  }
+
+  /** Null: it has ended. */
+  async readStored(): Promise<StoredOperation | null> {
+    const row = await this.#store.readRow({ partition: this.partition, space: 'marks', key: storedKey(this.id) })
+    const stored: StoredOperation | null = row && JSON.parse(row.value)
+    return stored
+  }
+
+  /** The mark of each context that it changes, or that is already as it should be. */
+  marks(now: number): RowsOf {
+    const expiresAt = now + MARK_KEPT_MS
+    const { partitions } = this.#store
+    return ({ kind }, { id }) =>
+      kind === 'refused'
+        ? []
+        : [{ partition: id % partitions, space: 'marks', key: this.#mark(id), expects: null, value: '1', expiresAt }]
+  }
+
+  get marksPrefix(): string {
+    return `${this.id}:`
+  }
+
+  /** Contexts with higher ids that have a mark, ascending. @throws FluxError `unavailable` */
+  async marked(store: Pick<Store, 'listRows' | 'partitions'>, behind: ContextId): Promise<ContextId[]> {
+    const ids: ContextId[] = []
+    for (let after = { key: this.#mark(behind), partition: store.partitions }; ;) {
+      const query = { space: 'marks', prefix: this.marksPrefix, after, limit: MARKS_AT_ONCE } as const
+      const rows = await store.listRows(query)
+      for (const { key } of rows) ids.push(Number(key.slice(this.marksPrefix.length)))
+      const last = rows.at(-1)
+      if (!last || rows.length < MARKS_AT_ONCE) return ids
+      after = last
+    }
+  }
+
+  #mark(id: ContextId): string {
+    return this.marksPrefix + String(id).padStart(ID_DIGITS, '0')
+  }
+}
+
+/** Rows read at once. */
+const MARKS_AT_ONCE = 1000
+
+const storedKey = (id: string): string => `${id}=`
+
+export function progressIn({ value }: { readonly value: string }): OperationProgress {
+  const progress: OperationProgress = JSON.parse(value)
+  return progress
+}
+
+export function operationViewOf({
+  scope: _scope,
+  cursor: _cursor,
+  taken: _taken,
+  ...view
+}: OperationProgress): OperationView {
+  return view
+}

@@ -1,0 +1,214 @@
+// engine/operations: carries out an operation, in waves, no faster than it may. In between it stores how far it is, so
+// that whoever carries it on begins there, and looks whether somebody wants it stopped.
+import type { OperationView } from '../../api/get-operations.ts'
+import { MAX_OPERATION_ERRORS } from '../../api/get-operations.ts'
+import type { ContextId } from '../../model/context.ts'
+import { FluxError, type Failure } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Signals } from '../../ports/signals.ts'
+import type { Store } from '../../ports/store.ts'
+import { yieldTurn } from '../calls/broadcast.ts'
+import { Ownership, type OwnershipParts } from '../carried/ownership.ts'
+import { Patience } from '../carried/patience.ts'
+import type { Mailboxes } from '../mailboxes.ts'
+import { RowTaken } from '../message.ts'
+import { messageOfDeed } from './deeds.ts'
+import { Matching, type MatchingParts } from './matching.ts'
+import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
+
+export interface OperationParts extends OwnershipParts, Pick<MatchingParts, 'catalog' | 'startTimes'> {
+  readonly store: Store
+  readonly mailboxes: Pick<Mailboxes, 'post'>
+  readonly log: Log
+  readonly signals: Pick<Signals, 'event'>
+}
+
+interface OperationFacts {
+  readonly rows: OperationRows
+  readonly stored: StoredOperation
+  readonly progress: OperationProgress
+  /** The row of whoever had it before; null: it is new. */
+  readonly ownership: string | null
+}
+
+/** Contexts that it is done with at the same time: others that have something to do are served in between. */
+const WAVE_CONTEXTS = 250
+/** Waves of a second, where the rate allows for that many: so it is even. */
+const WAVES_A_SECOND = 10
+/** Milliseconds, and contexts, after which it says how far it is, and looks whether it is to stop. */
+const SAY_MS = 400
+const SAY_CONTEXTS = 1000
+const SECOND_MS = 1000
+/** Characters of the reason why a context could not take it. */
+const MAX_DETAIL_CHARACTERS = 500
+
+/** What it came to for one context; null: it is none of those that are meant. `outOfReach`: it is to be tried again. */
+type Handled =
+  | { readonly outcome: 'changed' }
+  | { readonly outcome: 'outOfReach' }
+  | { readonly outcome: 'failed'; readonly detail: string }
+
+export class OperationRun {
+  readonly #parts: OperationParts
+  readonly #rows: OperationRows
+  readonly #stored: StoredOperation
+  readonly ownership: Ownership
+  readonly patience: Patience
+  readonly isNew: boolean
+  #progress: OperationProgress
+  /** Those with higher ids than the stored cursor that were changed before this server took it over, ascending. */
+  #earlier: readonly ContextId[] = []
+  #earlierCounted = 0
+  /** Epoch milliseconds at which the next wave may begin. */
+  #nextAt = 0
+  #saidAt = 0
+  #saidDone = 0
+
+  constructor(parts: OperationParts, { rows, stored, progress, ownership }: OperationFacts) {
+    this.#parts = parts
+    this.#rows = rows
+    this.#stored = stored
+    this.isNew = ownership === null
+    const { cursor, changed } = progress
+    this.#progress = this.isNew ? progress : { ...progress, taken: progress.taken ?? { cursor, changed } }
+    this.ownership = new Ownership(parts, rows.ownership, ownership)
+    this.patience = new Patience(parts.clock)
+  }
+
+  /** Of the row that says who carries it on. */
+  get key(): string {
+    return this.#rows.ownership.key
+  }
+
+  get operationId(): string {
+    return this.#rows.id
+  }
+
+  /** Stores it. @throws FluxError `unavailable` */
+  begin(): Promise<void> {
+    return this.ownership.commit([this.#rows.progress(this.#progress), this.#rows.stored(this.#stored)])
+  }
+
+  /** Carries it out. @throws OwnershipLost; FluxError when the server stops */
+  async carryOut(): Promise<OperationView['status']> {
+    const { log, clock } = this.#parts
+    this.ownership.keep((error) => log.debug('the lease of an operation could not be renewed', { error }))
+    this.#nextAt = this.#saidAt = clock.now()
+    const matching = await this.patience.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
+    if (!this.isNew) {
+      const { cursor } = this.#progress
+      this.#earlier = await this.patience.persist(() => this.#rows.marked(this.#parts.store, cursor))
+    }
+    const status = await this.#goThrough(matching)
+    this.ownership.rest()
+    await this.patience.persist(() => this.#finish(status))
+    return status
+  }
+
+  async #goThrough(matching: Matching): Promise<'done' | 'stopped'> {
+    const limit = Math.max(1, Math.min(WAVE_CONTEXTS, Math.ceil(this.#stored.rate / WAVES_A_SECOND)))
+    const earlier = new Set(this.#earlier)
+    while (!this.ownership.stops) {
+      const begunAt = this.#parts.clock.now()
+      const { ids, rest } = await this.patience.persist(() => matching.page(this.#progress.cursor, limit))
+      const left = ids.filter((id) => !earlier.has(id))
+      await this.#wave(left)
+      this.#advance(rest ?? this.#stored.upTo)
+      if (rest === null) return 'done'
+      this.#nextAt = Math.max(this.#nextAt, begunAt) + (left.length * SECOND_MS) / this.#stored.rate
+      await this.#rest()
+    }
+    return 'stopped'
+  }
+
+  /** Does it with these contexts. Those for whom the store could not be reached are tried again. */
+  async #wave(ids: readonly ContextId[]): Promise<void> {
+    for (let left = ids; left.length > 0;) {
+      const handled = await Promise.all(left.map((id) => this.#one(id)))
+      for (const [place, one] of handled.entries()) if (one) this.#count(left[place] ?? 0, one)
+      left = left.filter((_, place) => handled[place]?.outcome === 'outOfReach')
+      if (left.length > 0) await this.patience.waitForStore()
+    }
+  }
+
+  async #one(id: ContextId): Promise<Handled | null> {
+    const { mailboxes, clock, log, signals } = this.#parts
+    const { deed } = this.#stored
+    const message = messageOfDeed(deed, { ...this.#stored, operationId: this.operationId })
+    try {
+      const rows = this.#rows.marks(clock.now())
+      const { failure, kept } = await mailboxes.post(id, message, { waits: true, rows, rowsAlways: true })
+      if (deed.do === 'event') signals.event(failure ? 'refused' : kept ? 'pending' : 'moved')
+      return failure ? refused(failure) : CHANGED
+    } catch (error) {
+      // An earlier try has changed it, of which nobody heard.
+      if (error instanceof RowTaken && error.space === 'marks') return CHANGED
+      if (error instanceof FluxError) return refused(error.failure)
+      log.error('an operation could not change a context', { contextId: id, do: deed.do, error })
+      return { outcome: 'failed', detail: 'the server failed; the reason is in its log' }
+    }
+  }
+
+  #count(contextId: ContextId, handled: Handled): void {
+    const progress = this.#progress
+    if (handled.outcome === 'outOfReach') return
+    if (handled.outcome === 'changed') {
+      this.#progress = { ...progress, done: progress.done + 1, changed: progress.changed + 1 }
+      return
+    }
+    const isFull = progress.errors.length >= MAX_OPERATION_ERRORS
+    const detail = handled.detail.slice(0, MAX_DETAIL_CHARACTERS).toWellFormed()
+    const errors = isFull ? progress.errors : [...progress.errors, { contextId, detail }]
+    this.#progress = { ...progress, done: progress.done + 1, failed: progress.failed + 1, errors }
+  }
+
+  /** All up to that id are dealt with: those among them, too, that another server changed. */
+  #advance(cursor: ContextId): void {
+    const before = this.#earlierCounted
+    while ((this.#earlier[this.#earlierCounted] ?? Infinity) <= cursor) this.#earlierCounted += 1
+    const more = this.#earlierCounted - before
+    const { done, changed } = this.#progress
+    this.#progress = { ...this.#progress, cursor, done: done + more, changed: changed + more }
+  }
+
+  /** Resolves when the next wave may begin, or it is to stop. */
+  async #rest(): Promise<void> {
+    const { clock } = this.#parts
+    await yieldTurn()
+    for (;;) {
+      this.patience.check()
+      const isFar = this.#progress.done - this.#saidDone >= SAY_CONTEXTS
+      if (isFar || clock.now() - this.#saidAt >= SAY_MS) await this.#say()
+      const left = this.#nextAt - clock.now()
+      if (left <= 0 || this.ownership.stops) return
+      await this.patience.pause(Math.ceil(Math.min(left, SAY_MS)))
+    }
+  }
+
+  /** Stores how far it is. The same commit finds whether it is to stop. */
+  async #say(): Promise<void> {
+    await this.patience.persist(() => this.ownership.commit([this.#rows.progress(this.#progress)]))
+    this.#saidAt = this.#parts.clock.now()
+    this.#saidDone = this.#progress.done
+  }
+
+  async #finish(status: 'done' | 'stopped'): Promise<void> {
+    const { store, clock } = this.#parts
+    const { taken, failed } = this.#progress
+    if (taken) {
+      // Of a server that was held up, commits may have become true after this one had looked.
+      const changed = taken.changed + (await this.#rows.marked(store, taken.cursor)).length
+      this.#progress = { ...this.#progress, changed, done: changed + failed }
+    }
+    this.#progress = { ...this.#progress, status, endedAt: clock.now() }
+    await this.ownership.commit([this.#rows.progress(this.#progress), this.#rows.stored(null)], { ends: true })
+  }
+}
+
+const CHANGED: Handled = { outcome: 'changed' }
+
+/** Null: the context is gone, or the caller may not change it, and must not learn that it is there. */
+function refused({ kind, detail }: Failure): Handled | null {
+  if (kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden') return null
+  return kind === 'unavailable' ? { outcome: 'outOfReach' } : { outcome: 'failed', detail }
+}
