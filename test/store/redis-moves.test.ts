@@ -118,6 +118,29 @@ describe('the feed of moves on Redis', () => {
     expect(ids).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
   })
 
+  test('keeps fewer moves where they are large', { timeout: 60_000 }, async () => {
+    const { feed } = await open(randomUUID())
+    const from = await feed.activate()
+    const entered = Array.from({ length: 1000 }, () => 'x'.repeat(300))
+    const total = 600
+    for (let id = 1; id <= total; id += 1) {
+      feed.publish(later(id, 1, { entered }))
+      if (id % 20 === 0) await pause(20)
+    }
+    const newest = async () => {
+      const { items, isGap } = await feed.read({ after: from, limit: 2000, characters: 1e9 })
+      return { isGap, count: items.length, last: items.at(-1)?.move?.message.contextId }
+    }
+    await vi.waitFor(async () => expect(await newest()).toMatchObject({ last: total, isGap: true }), {
+      timeout: 20_000,
+      interval: 1000,
+    })
+    // 300 KB each, 128 MB together.
+    const { count } = await newest()
+    expect(count).toBeGreaterThan(150)
+    expect(count).toBeLessThan(600)
+  })
+
   test('knows only places that it has given', async () => {
     const [{ feed }, other] = [await open(randomUUID()), await open(randomUUID())]
     const [from, elsewhere] = [await feed.activate(), await other.feed.activate()]

@@ -1,7 +1,7 @@
 // store/lmdb: the feed of moves where there is one server: the newest messages, in memory. They are gone when the process
 // ends.
 import { randomBytes } from 'node:crypto'
-import type { CommittedMove } from '../../model/committed-move.ts'
+import { sizeOfMove, type CommittedMove } from '../../model/committed-move.ts'
 import type { Clock } from '../../ports/clock.ts'
 import {
   KEPT_MOVES,
@@ -15,15 +15,6 @@ import {
 
 /** Characters that all may take: where they are large, fewer are kept. */
 const MAX_CHARACTERS = 134_217_728
-/** Characters of an item, but for its lists. */
-const ITEM_CHARACTERS = 500
-
-function lengthOf(list: readonly string[]): number {
-  let length = 0
-  for (const { length: own } of list) length += own + 8
-  return length
-}
-
 /** An item whose text is made when it is first asked for: nobody may. */
 class RingItem implements FeedItem {
   readonly id: string
@@ -35,7 +26,7 @@ class RingItem implements FeedItem {
   constructor(id: string, move: CommittedMove | null) {
     this.id = id
     this.move = move
-    this.size = move === null ? 0 : ITEM_CHARACTERS + lengthOf(move.message.tags) + lengthOf(move.message.entered)
+    this.size = move === null ? 0 : sizeOfMove(move)
   }
 
   get text(): string {
