@@ -58,3 +58,16 @@ export interface CommittedMove {
   /** When the version before was committed, epoch milliseconds; null: there was none. */
   readonly previousAt: number | null
 }
+
+/** Characters of a message, but for its lists, about. */
+const MESSAGE_CHARACTERS = 500
+
+/** Characters that a move takes, about. */
+export const sizeOfMove = ({ message: { tags, entered } }: CommittedMove): number =>
+  MESSAGE_CHARACTERS + lengthOf(tags) + lengthOf(entered)
+
+function lengthOf(list: readonly string[]): number {
+  let length = 0
+  for (const { length: own } of list) length += own + 8
+  return length
+}

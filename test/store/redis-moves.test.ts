@@ -118,6 +118,33 @@ describe('the feed of moves on Redis', () => {
     expect(ids).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
   })
 
+  test('keeps fewer moves where they are large', { timeout: 60_000 }, async () => {
+    const { feed } = await open(randomUUID())
+    const from = await feed.activate()
+    const entered = Array.from({ length: 1000 }, () => 'x'.repeat(300))
+    const total = 600
+    let seen = from
+    for (let id = 1; id <= total; id += 1) {
+      feed.publish(later(id, 1, { entered }))
+      // What can't be appended fast enough would be given up before.
+      if (id % 20 === 0)
+        await vi.waitFor(async () => {
+          const { items, end } = await feed.read({ after: seen, limit: 100, characters: 1e9 })
+          expect(items.at(-1)?.move?.message.contextId).toBe(id)
+          seen = end
+        }, 10_000)
+    }
+    const newest = async () => {
+      const { items, isGap } = await feed.read({ after: from, limit: 2000, characters: 1e9 })
+      return { isGap, count: items.length, last: items.at(-1)?.move?.message.contextId }
+    }
+    const { count, ...others } = await newest()
+    expect(others).toEqual({ last: total, isGap: true })
+    // 300 KB each, 128 MB together.
+    expect(count).toBeGreaterThan(150)
+    expect(count).toBeLessThan(600)
+  })
+
   test('knows only places that it has given', async () => {
     const [{ feed }, other] = [await open(randomUUID()), await open(randomUUID())]
     const [from, elsewhere] = [await feed.activate(), await other.feed.activate()]

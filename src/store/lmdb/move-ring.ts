@@ -1,7 +1,7 @@
 // store/lmdb: the feed of moves where there is one server: the newest messages, in memory. They are gone when the process
 // ends.
 import { randomBytes } from 'node:crypto'
-import type { CommittedMove } from '../../model/committed-move.ts'
+import { sizeOfMove, type CommittedMove } from '../../model/committed-move.ts'
 import type { Clock } from '../../ports/clock.ts'
 import {
   KEPT_MOVES,
@@ -13,15 +13,20 @@ import {
   type MoveFeed,
 } from '../../ports/move-feed.ts'
 
+/** Characters that all may take: where they are large, fewer are kept. */
+const MAX_CHARACTERS = 134_217_728
 /** An item whose text is made when it is first asked for: nobody may. */
 class RingItem implements FeedItem {
   readonly id: string
   readonly move: CommittedMove | null
+  /** Characters that it takes, about. */
+  readonly size: number
   #text: string | null = null
 
   constructor(id: string, move: CommittedMove | null) {
     this.id = id
     this.move = move
+    this.size = move === null ? 0 : sizeOfMove(move)
   }
 
   get text(): string {
@@ -40,6 +45,7 @@ export class MoveRing implements MoveFeed {
   #items: RingItem[] = []
   /** Number of the first item that is kept. Those before are gone. */
   #first = 1
+  #characters = 0
   #listener: FeedListener | null = null
   /** Number of the first item that the listener was not given. */
   #unheard = 1
@@ -121,13 +127,22 @@ export class MoveRing implements MoveFeed {
   }
 
   #push(move: CommittedMove | null): void {
-    this.#items.push(new RingItem(this.#idOf(this.#end), move))
-    // Seldom, and many at once: removing from the front of a long list is slow.
-    if (this.#items.length >= 2 * KEPT_MOVES) {
-      this.#first += this.#items.length - KEPT_MOVES
-      this.#items = this.#items.slice(-KEPT_MOVES)
-    }
+    const item = new RingItem(this.#idOf(this.#end), move)
+    this.#items.push(item)
+    this.#characters += item.size
+    const { length } = this.#items
+    if (length >= 2 * KEPT_MOVES) this.#keep(KEPT_MOVES)
+    else if (this.#characters > MAX_CHARACTERS && length > 1)
+      this.#keep(length > 1.1 * KEPT_MOVES ? KEPT_MOVES : Math.floor(length / 2))
     if (this.#listener !== null) this.#tellSoon()
+  }
+
+  /** Drops the others. Seldom, and many at once: removing from the front of a long list is slow. */
+  #keep(count: number): void {
+    const dropped = this.#items.length - count
+    for (let place = 0; place < dropped; place += 1) this.#characters -= this.#items[place]?.size ?? 0
+    this.#first += dropped
+    this.#items = this.#items.slice(dropped)
   }
 
   /** At the end of this turn of the event loop, or when the last call is long enough ago. */
@@ -143,6 +158,7 @@ export class MoveRing implements MoveFeed {
   #tell(): void {
     if (this.#listener === null || this.#unheard === this.#end) return
     const items = this.#items.slice(Math.max(0, this.#unheard - this.#first))
+    if (this.#unheard < this.#first) items.unshift(new RingItem(this.#idOf(this.#first - 1), null))
     this.#unheard = this.#end
     this.#isPaced = true
     this.#clock.after(this.#listener(items), () => {
@@ -156,8 +172,7 @@ export class MoveRing implements MoveFeed {
     this.#callOff?.()
     this.#callOff = this.#clock.after(UNREAD_MS, () => {
       this.#name = ''
-      this.#first = this.#end
-      this.#items = []
+      this.#keep(0)
     })
   }
 }

@@ -248,6 +248,42 @@ test('nothing is missed by a stream that resumes while the others are given more
   expect(ids).toEqual([2, 3])
 })
 
+describe('what was dropped before it was told', () => {
+  test('is told as a gap', async () => {
+    const { clock, feed, open } = setUp()
+    const { reader } = await open({ contextId: 30_000 })
+    feed.publish(move(1))
+    await clock.advance(1)
+    for (let n = 2; n <= 30_000; n += 1) feed.publish(move(n))
+    await clock.advance(300)
+    expect([count(reader.text, 'event: gap'), count(reader.text, 'event: move')]).toEqual([1, 1])
+    const [, to] = /event: gap\ndata: {"from":"[^"]*","to":"[^"]*\.(\d+)"}/.exec(reader.text) ?? []
+    expect(Number(to)).toBeGreaterThan(10_000)
+  })
+
+  test('so is what was dropped because it is large', async () => {
+    const { clock, feed, open } = setUp()
+    const begin = await feed.activate()
+    const { reader } = await open({ contextId: 30_000 })
+    const tags = Array.from({ length: 64 }, (_, n) => `${n}${'x'.repeat(254)}`)
+    let most = 0
+    for (let n = 1; n <= 30_000; n += 1) {
+      feed.publish(move(n, { tags }))
+      if (n % 1000 !== 0) continue
+      await clock.advance(300)
+      const { items, isGap } = await feed.read({ after: begin, limit: Infinity, characters: 1 })
+      const [first, ...others] = items.map((item) => item.move?.message.contextId ?? 0)
+      expect(others).toEqual([])
+      expect(isGap).toBe(first !== 1)
+      most = Math.max(most, n + 1 - (first ?? n))
+    }
+    // 16 KB each, 128 MB together.
+    expect(most).toBeGreaterThan(7000)
+    expect(most).toBeLessThan(9000)
+    expect([count(reader.text, 'event: gap'), count(reader.text, 'event: move')]).toEqual([0, 1])
+  })
+})
+
 test.each<[MoveFilters, boolean]>([
   [{}, true],
   [{ fluxName: 'F' }, true],

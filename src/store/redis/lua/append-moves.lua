@@ -10,7 +10,9 @@
 --
 -- Returns
 --   {places…}  from 0, of the moves that wait
-local waiting = {}
+local waiting, has_large = {}, false
+-- Bytes that the feed may take: it keeps fewer moves where they are large.
+local MAX_BYTES = 134217728
 
 -- The newest version of a context in the feed, and the first and the last of those that were not there when it was
 -- appended; the newest is 0 where it is not known.
@@ -35,6 +37,7 @@ for at = 3, #ARGV, 5 do
       waiting[#waiting + 1] = (at - 3) / 5
     elseif mode ~= 'r' or version > newest or is_missing then
       redis.call('XADD', moves_feed, '*', 'f', ARGV[at + 3], 'm', ARGV[at + 4])
+      has_large = has_large or #ARGV[at + 4] > 4096
       if version > newest + 1 then note(id, version, newest + 1, version - 1)
       elseif version > newest then note(id, version, first, last)
       elseif is_missing then note(id, newest, version + 1, last) end
@@ -42,6 +45,9 @@ for at = 3, #ARGV, 5 do
   end
 end
 redis.call('XTRIM', moves_feed, 'MAXLEN', ARGV[1])
+if has_large and redis.call('MEMORY', 'USAGE', moves_feed) > MAX_BYTES then
+  redis.call('XTRIM', moves_feed, 'MAXLEN', math.floor(redis.call('XLEN', moves_feed) / 2))
+end
 -- The contexts that were committed lately are known; the others may be forgotten.
 if redis.call('HLEN', moves_versions) > 20000 then redis.call('RENAME', moves_versions, moves_earlier) end
 for _, key in ipairs({ moves_feed, moves_versions, moves_earlier }) do redis.call('PEXPIRE', key, ARGV[2]) end

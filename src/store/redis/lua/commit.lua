@@ -111,20 +111,18 @@ while ARGV[at] do
   -- Whether a context got an index key then isn't known any more.
   if last == number and fate == '' then return done(true) end
   local lost = (version or '0') ~= before or last == number
-  if again == '1' and version and before ~= '0' and not lost then
-    old.commits = with_this(old.commits, '!')
-    mark(id, old, old.notified, reserved, old.commits)
-    lost = true
-  end
+  local is_refused = again == '1' and version and before ~= '0' and not lost
+  if is_refused then old.commits, lost = with_this(old.commits, '!'), true end
   local holder, till
   if reserved ~= '' then
     holder, till = string.match(reserved, '^(.*):(%d+)$')
     if holder == writer or tonumber(till) <= milliseconds() then holder = nil end
   end
   if lost then
-    if reserve ~= '0' and old.facts and not holder then
-      mark(id, old, old.notified, writer .. ':' .. string.format('%.0f', milliseconds() + reserve), old.commits)
-    end
+    local reserves = reserve ~= '0' and old.facts and not holder
+    if reserves then reserved = writer .. ':' .. string.format('%.0f', milliseconds() + reserve) end
+    -- Once: what was read tells where the parts were in the text.
+    if reserves or is_refused then mark(id, old, old.notified, reserved, old.commits) end
     return as_loaded(id, old)
   end
   if holder then return { 2, tonumber(till) - milliseconds() } end

@@ -1,11 +1,13 @@
 // store/redis: what this server has committed and not appended to the feed yet. One append is under way at a time. What
 // cannot be appended stays here until it can, or until there is too much of it.
-import type { CommittedMove } from '../../../model/committed-move.ts'
+import { sizeOfMove, type CommittedMove } from '../../../model/committed-move.ts'
 import { factsText } from './place.ts'
 
 interface Outgoing {
   /** null: messages are missing here. */
   readonly move: CommittedMove | null
+  /** Characters, about. */
+  readonly size: number
   /** When it was first found that the version before is not in the feed, in milliseconds; null: it was not. */
   waitsSince: number | null
   /** It was sent, and the answer was lost. */
@@ -22,10 +24,10 @@ export interface OutboxParts {
   readonly now: () => number
 }
 
-/** Moves of one append. */
-const MAX_APPENDED = 500
-/** Moves kept until they can be appended: as many as the feed keeps at least. */
-const MAX_OUTGOING = 10_000
+/** Moves of one append, and characters of them. */
+const [MAX_APPENDED, MAX_APPENDED_CHARACTERS] = [500, 1_048_576]
+/** Moves kept until they can be appended: as many as the feed keeps at least; and characters of them. */
+const [MAX_OUTGOING, MAX_OUTGOING_CHARACTERS] = [10_000, 67_108_864]
 /** Milliseconds after which an append that failed, or moves that wait for others, are tried again. */
 const RETRY_MS = 200
 const WAIT_RETRY_MS = 20
@@ -40,6 +42,7 @@ const [ACTIVATION_MS, PATIENCE_AT_FIRST_MS] = [500, 300]
 export class Outbox {
   readonly #parts: OutboxParts
   #queue: Outgoing[] = []
+  #characters = 0
   #isSoon = false
   #sending: Promise<void> | null = null
   #retry: NodeJS.Timeout | null = null
@@ -51,8 +54,11 @@ export class Outbox {
 
   add(move: CommittedMove | null): void {
     if (this.#isClosed) return
-    if (this.#queue.length >= MAX_OUTGOING) this.#queue = [toSend(null), ...this.#queue.slice(MAX_OUTGOING / 10)]
-    this.#queue.push(toSend(move))
+    if (this.#queue.length >= MAX_OUTGOING) this.#drop(MAX_OUTGOING / 10)
+    else if (this.#characters > MAX_OUTGOING_CHARACTERS) this.#drop(Math.ceil(this.#queue.length / 2))
+    const one = toSend(move)
+    this.#queue.push(one)
+    this.#characters += one.size
     if (this.#isSoon || this.#sending !== null || this.#retry !== null) return
     this.#isSoon = true
     setImmediate(() => {
@@ -72,16 +78,41 @@ export class Outbox {
   close(): void {
     this.#isClosed = true
     this.#queue = []
+    this.#characters = 0
     if (this.#retry) clearTimeout(this.#retry)
   }
 
   #send(): void {
     if (this.#sending !== null || this.#isClosed || this.#queue.length === 0) return
-    const batch = this.#queue.splice(0, MAX_APPENDED)
+    const batch = this.#take(this.#countOfNext())
     this.#sending = this.#append(batch).finally(() => {
       this.#sending = null
       if (this.#retry === null) this.#send()
     })
+  }
+
+  /** How many of the oldest fit into one append: one at least. */
+  #countOfNext(): number {
+    let [count, characters] = [0, 0]
+    for (const { size } of this.#queue) {
+      if (count === MAX_APPENDED || characters >= MAX_APPENDED_CHARACTERS) break
+      count += 1
+      characters += size
+    }
+    return count
+  }
+
+  /** The oldest, which do not wait any more. */
+  #take(count: number): Outgoing[] {
+    const some = this.#queue.splice(0, count)
+    for (const { size } of some) this.#characters -= size
+    return some
+  }
+
+  /** Readers are told that the oldest are missing. */
+  #drop(count: number): void {
+    this.#take(count)
+    this.#queue.unshift(toSend(null))
   }
 
   async #append(batch: readonly Outgoing[]): Promise<void> {
@@ -102,6 +133,7 @@ export class Outbox {
   #putBack(some: readonly Outgoing[], delay: number): void {
     if (this.#isClosed) return
     this.#queue = [...some, ...this.#queue]
+    for (const { size } of some) this.#characters += size
     this.#retry = setTimeout(() => {
       this.#retry = null
       this.#send()
@@ -125,4 +157,9 @@ export class Outbox {
   }
 }
 
-const toSend = (move: CommittedMove | null): Outgoing => ({ move, waitsSince: null, isResent: false })
+const toSend = (move: CommittedMove | null): Outgoing => ({
+  move,
+  size: move === null ? 0 : sizeOfMove(move),
+  waitsSince: null,
+  isResent: false,
+})
