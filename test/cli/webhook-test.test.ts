@@ -373,7 +373,7 @@ test.each([
   [['webhook', '--help'], 0, 'Usage: actorflux webhook <command>'],
   [['webhook', 'test', '--help'], 0, 'Usage: actorflux webhook test <path>'],
   [['webhook', 'test', '/x', '-h'], 0, 'Usage: actorflux webhook test <path>'],
-  [['webhook'], 2, 'webhook needs a command: test'],
+  [['webhook'], 2, 'webhook needs a command: list, deliveries, replay, test'],
   [['webhook', 'tst'], 2, 'there is no command webhook tst'],
 ])('%j', async (args, code, told) => {
   const lines: string[] = []

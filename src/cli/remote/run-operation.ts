@@ -18,7 +18,7 @@ const LOOK_MS = 250
 /** Starts it, and shows how far it is until it has ended. @throws UsageError without `--yes` */
 export async function runOperation(
   kind: OperationKind,
-  known: { readonly tags?: readonly string[] },
+  known: { readonly tags?: string[] },
   { values }: Given,
   remote: Remote,
 ): Promise<number> {
