@@ -1,8 +1,18 @@
 // client: a server's API for programs, in Node and in browsers. It needs nothing but fetch.
 import type { ContextView } from '../api/get-context.ts'
 import type { ListedContext } from '../api/list-contexts.ts'
+import type { LastLine, RefusedLine } from '../api/stream-call.ts'
 import type { CallOptions, ClientCalls } from './calls.ts'
 import { streamMoves, type StreamFilters, type StreamItem, type StreamOptions } from './moves.ts'
+import {
+  sendLines,
+  startLines,
+  type BatchOptions,
+  type EventItem,
+  type EventLine,
+  type StartItem,
+  type StartLine,
+} from './batch.ts'
 import { callsOver } from './methods.ts'
 import { allContexts, type ContextFilters } from './pages.ts'
 import { clientHeaders, type FetchFunction, type Transport } from './transport.ts'
@@ -11,6 +21,8 @@ import { serverAddress } from './url.ts'
 export { ConnectionError, Problem } from './problem.ts'
 export type { CallOptions, ClientCalls, ListedPage, SentAnswer, WaitOptions } from './calls.ts'
 export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions } from './moves.ts'
+export type { AcceptedLine, BatchOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
+export type { LastLine, RefusedLine } from '../api/stream-call.ts'
 export type { ContextFilters } from './pages.ts'
 export type { FetchFunction } from './transport.ts'
 
@@ -38,6 +50,21 @@ export interface Client extends ClientCalls {
    * its signal, or with a Problem that is not one of a server that is away for a while.
    */
   stream(filters?: StreamFilters, options?: StreamOptions): AsyncGenerator<StreamItem, void, undefined>
+  /**
+   * Sends many events, a line each, and yields the answer to each, in their order; then a last line. The source is read as
+   * fast as the answers are taken. What has no answer when the connection breaks is sent again, under the same `eventId`.
+   * @throws Problem when the server refuses the whole, or breaks it off
+   */
+  sendEvents(
+    events: Iterable<EventItem> | AsyncIterable<EventItem>,
+    options?: BatchOptions,
+  ): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined>
+  /** Starts many contexts of services of that package, as `sendEvents` sends events. */
+  executeMany(
+    owner: string,
+    starts: Iterable<StartItem> | AsyncIterable<StartItem>,
+    options?: BatchOptions,
+  ): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined>
 }
 
 const DEFAULT_RETRIES = 4
@@ -51,6 +78,8 @@ export function createClient(options: ClientOptions): Client {
     ...callsOver(transport),
     contexts,
     stream: (filters = {}, given = {}) => streamMoves(transport, filters, given),
+    sendEvents: (events, given = {}) => sendLines(transport, events, given),
+    executeMany: (owner, starts, given = {}) => startLines(transport, starts, { ...given, package: owner }),
   }
 }
 
