@@ -15,6 +15,7 @@ import {
 } from './batch.ts'
 import { callsOver } from './methods.ts'
 import { allContexts, type ContextFilters } from './pages.ts'
+import { serviceOver, type AnyServices, type ServiceClient, type ServicesOf } from './services.ts'
 import { clientHeaders, type FetchFunction, type Transport } from './transport.ts'
 import { serverAddress } from './url.ts'
 
@@ -24,6 +25,7 @@ export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions
 export type { AcceptedLine, BatchOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
 export type { LastLine, RefusedLine } from '../api/stream-call.ts'
 export type { ContextFilters } from './pages.ts'
+export type { AnyServices, ServiceClient, ServicesOf, ServiceTypes } from './services.ts'
 export type { FetchFunction } from './transport.ts'
 
 export interface ClientOptions {
@@ -38,7 +40,12 @@ export interface ClientOptions {
   readonly timeout?: number | undefined
 }
 
-export interface Client extends ClientCalls {
+export interface Client<Services extends ServicesOf<Services> = AnyServices> extends ClientCalls {
+  /**
+   * One service, by `package/fluxName`.
+   * @throws TypeError for another name
+   */
+  service<Name extends keyof Services & string>(name: Name): ServiceClient<Services[Name]>
   /** All contexts that pass the filters, over all pages; `limit` is the size of a page. */
   contexts(
     filters?: ContextFilters & { readonly view?: 'full' | undefined },
@@ -70,12 +77,16 @@ export interface Client extends ClientCalls {
 const DEFAULT_RETRIES = 4
 
 /** @throws TypeError for options that no request could have */
-export function createClient(options: ClientOptions): Client {
+export function createClient<Services extends ServicesOf<Services> = AnyServices>(
+  options: ClientOptions,
+): Client<Services> {
   const transport = transportOf(options)
+  const calls = callsOver(transport)
   const contexts = (filters: ContextFilters = {}, given?: CallOptions) =>
     allContexts<ContextView>(transport, filters, given)
   return {
-    ...callsOver(transport),
+    ...calls,
+    service: (name) => serviceOver(calls, name),
     contexts,
     stream: (filters = {}, given = {}) => streamMoves(transport, filters, given),
     sendEvents: (events, given = {}) => sendLines(transport, events, given),
