@@ -22,9 +22,9 @@ export async function compile(...args: string[]): Promise<string> {
     await promisify(execFile)(process.execPath, [TSC, ...args], { cwd: ROOT })
     return ''
   } catch (error) {
-    const { stdout = '' }: { stdout?: unknown } = error instanceof Error ? error : {}
-    if (typeof stdout !== 'string' || stdout === '') throw error
-    return stdout
+    if (error instanceof Error && 'stdout' in error && typeof error.stdout === 'string' && error.stdout !== '')
+      return error.stdout
+    throw error
   }
 }
 

@@ -26,7 +26,7 @@ export function serviceTypes(services: readonly TypedService[]): string {
 
 function memberOf(name: string, service: TypedService, models: ModelTypes): string {
   const { input, source, triggers, states } = service
-  const { comments } = source
+  const { comment } = source
   const start = models.use(name, startSchema(service), { isSent: true, depth: 2 })
   const events = new Map<string, Set<string>>()
   const add = (event: string, type: string) => events.set(event, (events.get(event) ?? new Set()).add(type))
@@ -44,7 +44,7 @@ function memberOf(name: string, service: TypedService, models: ModelTypes): stri
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([event, types]) => `      readonly ${quoted(event)}: ${[...types].join(' | ')}\n`)
   return [
-    typeof comments === 'string' ? commentText(comments, '  ') : '',
+    typeof comment === 'string' ? commentText(comment, '  ') : '',
     `  readonly ${quoted(name)}: {\n`,
     `    readonly input: ${start}\n`,
     `    readonly output: ${models.use(name, outputSchema(service), { isSent: false, depth: 2 })}\n`,
