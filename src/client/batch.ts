@@ -8,7 +8,7 @@ import type { CallRequest } from './calls.ts'
 import { limitedBy, pause } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { Outbox } from './outbox.ts'
-import { ConnectionError, Problem, problemIn, retryAfterOf } from './problem.ts'
+import { ConnectionError, isInProgress, Problem, problemIn, retryAfterOf } from './problem.ts'
 import { STREAM_ROUTES, type Route } from './routes.ts'
 import { clientHeaders, delayAfter, newKey, type Transport } from './transport.ts'
 import { bodyText, requestTarget, type RequestFields } from './url.ts'
@@ -164,6 +164,8 @@ async function* request<Line extends { readonly n: number; readonly status: numb
     for await (const text of linesOf(response.body)) {
       const line: Line | RefusedLine | LastLine = JSON.parse(text)
       if ('done' in line) return { last: line }
+      const underWay = outbox.isRepeated ? problemOfLine(line) : null
+      if (underWay && isInProgress(underWay)) return underWay
       outbox.answered()
       const n = total.lines
       total.lines += 1
@@ -178,6 +180,11 @@ async function* request<Line extends { readonly n: number; readonly status: numb
     signal.removeEventListener('abort', forward)
     over.abort()
   }
+}
+
+/** The server may still be at what it was sent before the connection broke. */
+function problemOfLine(line: { readonly status: number } | RefusedLine): Problem | null {
+  return 'problem' in line ? new Problem({ ...line.problem, retryAfter: line.retryAfter }) : null
 }
 
 const LINES = 'application/x-ndjson'

@@ -27,6 +27,8 @@ export class Outbox<Item> {
   #openCharacters = 0
   /** Of the open ones, those that were taken since the last `rewind`. */
   #taken = 0
+  /** Of the open ones, those that were sent before the last `rewind`. */
+  #repeated = 0
   #arriving: Promise<void> | null = null
   #hasRoom: (() => void) | null = null
   #isOver = false
@@ -48,6 +50,11 @@ export class Outbox<Item> {
     return this.#isOver
   }
 
+  /** Whether the first line without an answer was sent before. */
+  get isRepeated(): boolean {
+    return this.#repeated > 0
+  }
+
   /** What the source has thrown. */
   get fault(): { readonly error: unknown } | null {
     return this.#fault
@@ -59,11 +66,13 @@ export class Outbox<Item> {
     if (line === undefined) return
     this.#openCharacters -= line.length
     this.#taken = Math.max(0, this.#taken - 1)
+    this.#repeated = Math.max(0, this.#repeated - 1)
     this.#hasRoom?.()
   }
 
   /** All lines without an answer are to be taken again. */
   rewind(): void {
+    this.#repeated = Math.max(this.#repeated, this.#taken)
     this.#taken = 0
     this.#hasRoom?.()
   }
