@@ -7,13 +7,13 @@ import type { LastLine, RefusedLine } from '../api/stream-call.ts'
 import type { CallRequest } from './calls.ts'
 import { limitedBy, pause } from './limits.ts'
 import { linesOf } from './lines.ts'
-import { Outbox } from './outbox.ts'
+import { OpenLines } from './open-lines.ts'
 import { ConnectionError, isInProgress, Problem, problemIn, retryAfterOf } from './problem.ts'
 import { STREAM_ROUTES, type Route } from './routes.ts'
 import { clientHeaders, delayAfter, newKey, type Transport } from './transport.ts'
 import { bodyText, requestTarget, type RequestFields } from './url.ts'
 
-export interface BatchOptions {
+export interface LinesOptions {
   readonly signal?: AbortSignal | undefined
 }
 
@@ -40,21 +40,21 @@ export type StartLine = Replayed & { readonly status: 200 } & Omit<ExecuteAnswer
 export function sendLines(
   transport: Transport,
   events: Iterable<EventItem> | AsyncIterable<EventItem>,
-  { signal }: BatchOptions,
+  { signal }: LinesOptions,
 ): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined> {
-  const outbox = new Outbox(events, (item) => keyed(transport, item, 'eventId'))
-  return exchange<EventLine>({ transport, route: STREAM_ROUTES.sendEvents, fields: {}, outbox, signal })
+  const open = new OpenLines(events, (item) => keyed(transport, item, 'eventId'))
+  return exchange<EventLine>({ transport, route: STREAM_ROUTES.sendEvents, fields: {}, open, signal })
 }
 
 /** Starts contexts of services of a package, a line each. */
 export function startLines(
   transport: Transport,
   starts: Iterable<StartItem> | AsyncIterable<StartItem>,
-  { signal, package: owner }: BatchOptions & { readonly package: string },
+  { signal, package: owner }: LinesOptions & { readonly package: string },
 ): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined> {
-  const outbox = new Outbox(starts, (item) => keyed(transport, item, 'idempotencyKey'))
+  const open = new OpenLines(starts, (item) => keyed(transport, item, 'idempotencyKey'))
   const fields = { package: owner }
-  return exchange<StartLine>({ transport, route: STREAM_ROUTES.executeMany, fields, outbox, signal })
+  return exchange<StartLine>({ transport, route: STREAM_ROUTES.executeMany, fields, open, signal })
 }
 
 /** Without tries to come, the server need not remember the line. */
@@ -67,7 +67,7 @@ interface Exchange {
   readonly transport: Transport
   readonly route: Route
   readonly fields: RequestFields
-  readonly outbox: Pick<Outbox<unknown>, keyof Outbox<unknown>>
+  readonly open: Pick<OpenLines<unknown>, keyof OpenLines<unknown>>
   readonly signal: AbortSignal | undefined
 }
 
@@ -86,7 +86,7 @@ interface Ended {
 async function* exchange<Line extends { readonly n: number; readonly status: number }>(
   parts: Exchange,
 ): AsyncGenerator<Line | RefusedLine | LastLine, void, undefined> {
-  const { transport, outbox, signal } = parts
+  const { transport, open, signal } = parts
   const total: Total = { lines: 0, ok: 0, failed: 0 }
   const mode = { streams: canStream() }
   const limits = limitedBy(signal, undefined)
@@ -100,8 +100,8 @@ async function* exchange<Line extends { readonly n: number; readonly status: num
       if (total.lines > before) failures = 0
       if (failure === null) {
         failures = -1
-        if (!outbox.isDone) continue
-        if (outbox.fault) throw outbox.fault.error
+        if (!open.isDone) continue
+        if (open.fault) throw open.fault.error
         yield { done: true, ...total }
         return
       }
@@ -113,7 +113,7 @@ async function* exchange<Line extends { readonly n: number; readonly status: num
     }
   } finally {
     limits.clear()
-    await outbox.close()
+    await open.close()
   }
 }
 
@@ -138,7 +138,7 @@ const PATIENCE_MS = 2000
 const IDLE_MS = 10_000
 
 async function* request<Line extends { readonly n: number; readonly status: number }>(
-  { transport, route, fields, outbox, signal }: Exchange & { readonly signal: AbortSignal },
+  { transport, route, fields, open, signal }: Exchange & { readonly signal: AbortSignal },
   { total, mode }: Progress,
 ): AsyncGenerator<Line | RefusedLine, Ended | Problem | ConnectionError, undefined> {
   const { path } = requestTarget(route, fields)
@@ -146,12 +146,12 @@ async function* request<Line extends { readonly n: number; readonly status: numb
   const forward = () => over.abort(signal.reason)
   signal.addEventListener('abort', forward)
   const progress = { isAnswered: false }
-  outbox.rewind()
+  open.rewind()
   try {
-    const first = await outbox.take({ unwanted: over.signal, gather: mode.streams ? 0 : GATHER_MS })
+    const first = await open.take({ unwanted: over.signal, gather: mode.streams ? 0 : GATHER_MS })
     if (first === null) return { last: null }
     const headers = clientHeaders(transport, { accept: LINES, 'content-type': LINES })
-    const body = mode.streams ? streamedBody(outbox, { first, unwanted: over.signal, mode, progress }) : first
+    const body = mode.streams ? streamedBody(open, { first, unwanted: over.signal, mode, progress }) : first
     // Not every platform's types know `duplex`.
     const streaming: object = mode.streams ? { duplex: 'half' } : {}
     const init = { method: route.method, headers, body, signal: over.signal, ...streaming }
@@ -164,9 +164,9 @@ async function* request<Line extends { readonly n: number; readonly status: numb
     for await (const text of linesOf(response.body)) {
       const line: Line | RefusedLine | LastLine = JSON.parse(text)
       if ('done' in line) return { last: line }
-      const underWay = outbox.isRepeated ? problemOfLine(line) : null
+      const underWay = open.isRepeated ? problemOfLine(line) : null
       if (underWay && isInProgress(underWay)) return underWay
-      outbox.answered()
+      open.answered()
       const n = total.lines
       total.lines += 1
       if (line.status < FAILED) total.ok += 1
@@ -200,7 +200,7 @@ interface Streaming {
 
 /** A body that is read as fast as its lines are answered. */
 function streamedBody(
-  outbox: Exchange['outbox'],
+  open: Exchange['open'],
   { first, unwanted, mode, progress }: Streaming,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const encoder = new TextEncoder()
@@ -209,11 +209,11 @@ function streamedBody(
     {
       async pull(controller) {
         const patience = () => (progress.isAnswered ? undefined : PATIENCE_MS)
-        const text = isFirst ? first : await outbox.take({ unwanted, gather: 0, patience, idle: IDLE_MS })
+        const text = isFirst ? first : await open.take({ unwanted, gather: 0, patience, idle: IDLE_MS })
         isFirst = false
         if (text !== null) return controller.enqueue(encoder.encode(text))
         // Something on the way answers only what is complete: from now on, requests are.
-        if (!progress.isAnswered && !unwanted.aborted && !outbox.isOver) mode.streams = false
+        if (!progress.isAnswered && !unwanted.aborted && !open.isOver) mode.streams = false
         controller.close()
       },
     },

@@ -7,7 +7,7 @@ import { streamMoves, type StreamFilters, type StreamItem, type StreamOptions } 
 import {
   sendLines,
   startLines,
-  type BatchOptions,
+  type LinesOptions,
   type EventItem,
   type EventLine,
   type StartItem,
@@ -22,7 +22,7 @@ import { serverAddress } from './url.ts'
 export { ConnectionError, Problem } from './problem.ts'
 export type { CallOptions, ClientCalls, ListedPage, SentAnswer, WaitOptions } from './calls.ts'
 export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions } from './moves.ts'
-export type { AcceptedLine, BatchOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
+export type { AcceptedLine, LinesOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
 export type { LastLine, RefusedLine } from '../api/stream-call.ts'
 export type { ContextFilters } from './pages.ts'
 export type { AnyServices, ServiceClient, ServicesOf, ServiceTypes } from './services.ts'
@@ -64,13 +64,13 @@ export interface Client<Services extends ServicesOf<Services> = AnyServices> ext
    */
   sendEvents(
     events: Iterable<EventItem> | AsyncIterable<EventItem>,
-    options?: BatchOptions,
+    options?: LinesOptions,
   ): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined>
   /** Starts many contexts of services of that package, as `sendEvents` sends events. */
   executeMany(
     owner: string,
     starts: Iterable<StartItem> | AsyncIterable<StartItem>,
-    options?: BatchOptions,
+    options?: LinesOptions,
   ): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined>
 }
 

@@ -20,7 +20,7 @@ export interface TakeOptions {
   readonly idle?: number | undefined
 }
 
-export class Outbox<Item> {
+export class OpenLines<Item> {
   readonly #iterator: AsyncIterator<Item> | Iterator<Item>
   readonly #textOf: (item: Item) => string
   readonly #open: string[] = []
