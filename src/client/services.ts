@@ -94,12 +94,12 @@ export function serviceOver<Service extends ServiceTypes>(
   if (owner === '' || fluxName === '') throw new TypeError(`a service is package/fluxName, not '${name}'`)
   const service = { package: owner, fluxName }
   return {
-    execute(...given) {
+    async execute(...given) {
       const [input, { signal, timeout, wait, ...start } = {}]: readonly [input?: unknown, options?: StartOptions] =
         given
       return calls.execute({ ...start, ...service, ...inputOf(input) }, { signal, timeout, wait })
     },
-    send(event, options) {
+    async send(event, options) {
       const { signal, timeout, wait, input, key, orStart, ...rest }: SendOptions = options
       if (rest.contextId === undefined && key === undefined && rest.tags === undefined)
         throw new TypeError('contextId, key or tags must say whom the event is for')

@@ -90,6 +90,14 @@ describe('a call that fails on its way', () => {
     ])
   })
 
+  test('of an event with an id has that as its key', async () => {
+    const { client, seen } = await failing(broken, status(503, { 'retry-after': '0' }))
+    await expect(client({ retries: 1 }).sendEvent({ event: 'e', eventId: 'mine' })).rejects.toMatchObject({
+      idempotencyKey: 'mine',
+    })
+    expect(seen).toMatchObject([{ key: undefined, body: '{"event":"e","eventId":"mine"}' }, { key: undefined }])
+  })
+
   test('is not made again before the time that the server names', async () => {
     const date: Answer = (response, request) =>
       status(429, { 'retry-after': new Date(Date.now() + 2000).toUTCString() })(response, request)
@@ -201,6 +209,20 @@ describe('a call ends before its answer', () => {
     other.abort(new Error('now'))
     await expect(between).rejects.toThrow('now')
   })
+})
+
+test('the token is sent with each request', async () => {
+  const { url } = await failing((response, { headers }) =>
+    response.end(JSON.stringify({ message: headers.authorization })),
+  )
+  const client = createClient({ url: `${url}/`, token: 'secret' })
+  expect(await client.terminate({ contextId: 1 })).toEqual({ message: 'Bearer secret' })
+})
+
+test('an address may have a path of its own', async () => {
+  const { url, seen } = await failing(ok)
+  await createClient({ url: `${url}/proxy/of/it/?x=1#y` }).execute({ package: 'a/b ü', fluxName: 'F' })
+  expect(seen[0]?.url).toBe('/proxy/of/it/flux-api/a%2Fb%20%C3%BC/execute')
 })
 
 test('an answer that is no problem document is one all the same', async () => {

@@ -179,6 +179,37 @@ test('the command writes the file', async () => {
   expect(text).toContain('   * An order *\\/ of a shop\n   * in two lines\n')
 })
 
+const typesOf = async (...args: string[]) => {
+  const lines: { out: string[]; err: string[] } = { out: [], err: [] }
+  const world = { env: {}, out: (line: string) => lines.out.push(line), err: (line: string) => lines.err.push(line) }
+  return { code: await run(['types', ...args], world), ...lines }
+}
+
+describe('the command', () => {
+  test('writes to standard output what it writes to a file', async () => {
+    const { code: exit, out: text, err } = await typesOf(join(built.folder, 'actors'))
+    expect({ exit, err }).toEqual({ exit: 0, err: [] })
+    expect(`${text.join('\n')}\n`).toBe(await readFile(join(built.folder, 'services.ts'), 'utf8'))
+  })
+
+  test('writes nothing where a service has a fault, or there is none', async () => {
+    const folder = join(built.folder, 'faulty')
+    await mkdir(join(folder, 'p'), { recursive: true })
+    expect(await typesOf(folder)).toMatchObject({ code: 1, out: [], err: [expect.stringContaining('no service')] })
+    await writeFile(join(folder, 'p/Bad.flux'), '{"states":[]}')
+    expect(await typesOf(folder)).toMatchObject({ code: 1, out: [], err: [expect.stringContaining('p/Bad.flux')] })
+  })
+
+  test.each([[], ['a', 'b'], ['a', '--out', ''], ['a', '--to', 'b']])('refuses %j %j %j', async (...args) => {
+    expect(await typesOf(...args)).toMatchObject({ code: 2, out: [] })
+  })
+
+  test('tells where it can not write', async () => {
+    const given = await typesOf(join(built.folder, 'actors'), '--out', join(built.folder, 'no/such/folder.ts'))
+    expect(given).toMatchObject({ code: 1, out: [], err: [expect.stringContaining('can not be written')] })
+  })
+})
+
 describe.each([
   { module: 'nodenext', moduleResolution: 'nodenext' },
   { module: 'esnext', moduleResolution: 'bundler' },
