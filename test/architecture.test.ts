@@ -136,6 +136,19 @@ describe('the modules', () => {
     expect(outside.filter(({ from, to }) => !LIBRARIES[libraryOf(to)]?.includes(moduleOf(from)))).toEqual([])
   })
 
+  test('give the client types alone, since it runs in browsers', () => {
+    const client = files.filter((file) => moduleOf(file) === 'client')
+    expect(client.length).toBeGreaterThan(5)
+    const values = client.flatMap((file) => {
+      const { module } = parseSync(file, readFileSync(join(SRC, file), 'utf8'))
+      const isInside = (source: string) => moduleOf(relative(SRC, resolve(SRC, dirname(file), source))) === 'client'
+      const imported = module.staticImports.filter(({ entries }) => entries.some(({ isType }) => !isType))
+      return imported.flatMap(({ moduleRequest: { value } }) => (isInside(value) ? [] : [{ file, value }]))
+    })
+    expect(values).toEqual([])
+    expect(imports.filter(({ from, to }) => moduleOf(from) === 'client' && !to.startsWith('.'))).toEqual([])
+  })
+
   test('have no cycles between files', () => {
     const targets = new Map(files.map((file) => [file, inside.filter(({ from }) => from === file)]))
     const state = new Map<string, 'open' | 'done'>()

@@ -49,3 +49,6 @@ export const lastLine = component(
   }),
   { description: 'The end of the answer. An answer without it was cut off' },
 )
+
+export type RefusedLine = z.output<typeof refusedLine>
+export type LastLine = z.output<typeof lastLine>

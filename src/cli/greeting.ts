@@ -3,7 +3,7 @@ import { asksForToken, easiest, startCommand } from '../definitions/start-comman
 import type { LoadedServices } from '../main.ts'
 import { counted } from './report.ts'
 
-type Service = LoadedServices['services'][number]
+type Service = Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>
 
 export interface GreetingOptions {
   readonly url: string

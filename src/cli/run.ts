@@ -14,6 +14,10 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
     summary: 'check the services without serving them',
     load: async () => (await import('./validate.ts')).validateCommand,
   },
+  types: {
+    summary: 'write the types of the services, for programs that use the client',
+    load: async () => (await import('./types.ts')).typesCommand,
+  },
   token: {
     summary: 'make, list and revoke the tokens of service users',
     load: async () => (await import('./token.ts')).token,

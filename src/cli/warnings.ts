@@ -6,7 +6,7 @@ import { unknownSettings, type Settings } from '../settings.ts'
 import type { World } from './command.ts'
 import { counted } from './report.ts'
 
-type Service = LoadedServices['services'][number]
+type Service = Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>
 
 /** Warns of each unknown setting. A misspelt one may be one that was to restrict access. */
 export function warnOfSettings({ env, err }: World): void {

@@ -1,17 +1,31 @@
 // client: a server's API for programs, in Node and in browsers. It needs nothing but fetch.
 import type { ContextView } from '../api/get-context.ts'
 import type { ListedContext } from '../api/list-contexts.ts'
+import type { LastLine, RefusedLine } from '../api/stream-call.ts'
 import type { CallOptions, ClientCalls } from './calls.ts'
 import { streamMoves, type StreamFilters, type StreamItem, type StreamOptions } from './moves.ts'
+import {
+  sendLines,
+  startLines,
+  type LinesOptions,
+  type EventItem,
+  type EventLine,
+  type StartItem,
+  type StartLine,
+} from './batch.ts'
 import { callsOver } from './methods.ts'
 import { allContexts, type ContextFilters } from './pages.ts'
+import { serviceOver, type AnyServices, type ServiceClient, type ServicesOf } from './services.ts'
 import { clientHeaders, type FetchFunction, type Transport } from './transport.ts'
 import { serverAddress } from './url.ts'
 
 export { ConnectionError, Problem } from './problem.ts'
 export type { CallOptions, ClientCalls, ListedPage, SentAnswer, WaitOptions } from './calls.ts'
 export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions } from './moves.ts'
+export type { AcceptedLine, LinesOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
+export type { LastLine, RefusedLine } from '../api/stream-call.ts'
 export type { ContextFilters } from './pages.ts'
+export type { AnyServices, ServiceClient, ServicesOf, ServiceTypes } from './services.ts'
 export type { FetchFunction } from './transport.ts'
 
 export interface ClientOptions {
@@ -26,7 +40,12 @@ export interface ClientOptions {
   readonly timeout?: number | undefined
 }
 
-export interface Client extends ClientCalls {
+export interface Client<Services extends ServicesOf<Services> = AnyServices> extends ClientCalls {
+  /**
+   * One service, by `package/fluxName`.
+   * @throws TypeError for another name
+   */
+  service<Name extends keyof Services & string>(name: Name): ServiceClient<Services[Name]>
   /** All contexts that pass the filters, over all pages; `limit` is the size of a page. */
   contexts(
     filters?: ContextFilters & { readonly view?: 'full' | undefined },
@@ -38,19 +57,40 @@ export interface Client extends ClientCalls {
    * its signal, or with a Problem that is not one of a server that is away for a while.
    */
   stream(filters?: StreamFilters, options?: StreamOptions): AsyncGenerator<StreamItem, void, undefined>
+  /**
+   * Sends many events, a line each, and yields the answer to each, in their order; then a last line. The source is read as
+   * fast as the answers are taken. What has no answer when the connection breaks is sent again, under the same `eventId`.
+   * @throws Problem when the server refuses the whole, or breaks it off
+   */
+  sendEvents(
+    events: Iterable<EventItem> | AsyncIterable<EventItem>,
+    options?: LinesOptions,
+  ): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined>
+  /** Starts many contexts of services of that package, as `sendEvents` sends events. */
+  executeMany(
+    owner: string,
+    starts: Iterable<StartItem> | AsyncIterable<StartItem>,
+    options?: LinesOptions,
+  ): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined>
 }
 
 const DEFAULT_RETRIES = 4
 
 /** @throws TypeError for options that no request could have */
-export function createClient(options: ClientOptions): Client {
+export function createClient<Services extends ServicesOf<Services> = AnyServices>(
+  options: ClientOptions,
+): Client<Services> {
   const transport = transportOf(options)
+  const calls = callsOver(transport)
   const contexts = (filters: ContextFilters = {}, given?: CallOptions) =>
     allContexts<ContextView>(transport, filters, given)
   return {
-    ...callsOver(transport),
+    ...calls,
+    service: (name) => serviceOver(calls, name),
     contexts,
     stream: (filters = {}, given = {}) => streamMoves(transport, filters, given),
+    sendEvents: (events, given = {}) => sendLines(transport, events, given),
+    executeMany: (owner, starts, given = {}) => startLines(transport, starts, { ...given, package: owner }),
   }
 }
 

@@ -42,12 +42,15 @@ export interface Answered {
 export async function sendRequest(transport: Transport, sent: Sent): Promise<Answered> {
   const { route, fields, prefer } = sent
   const { path, body } = requestTarget(route, fields)
-  // Without tries to come, the server need not remember the call.
-  const key = sent.idempotencyKey ?? (route.key && transport.retries > 0 ? newKey() : undefined)
+  // An event that has an id has a key already. Without tries to come, the server need not remember the call.
+  const eventId = typeof fields['eventId'] === 'string' ? fields['eventId'] : undefined
+  const made = route.key && eventId === undefined && transport.retries > 0 ? newKey() : undefined
+  const sentKey = sent.idempotencyKey ?? made
+  const key = sentKey ?? (route.key ? eventId : undefined)
   const headers = clientHeaders(transport, {
     accept: 'application/json',
     ...(body !== null && { 'content-type': 'application/json' }),
-    ...(key !== undefined && { 'idempotency-key': key }),
+    ...(sentKey !== undefined && { 'idempotency-key': sentKey }),
     ...(prefer !== undefined && { prefer }),
   })
   const limits = limitedBy(sent.signal, sent.timeout ?? transport.timeout)

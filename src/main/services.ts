@@ -12,7 +12,10 @@ import { openSecrets, type Environment } from '../settings/secrets.ts'
 import { stepRunner } from '../steps/runner.ts'
 
 export interface LoadedServices {
-  readonly services: readonly Pick<CompiledFlux, 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>[]
+  readonly services: readonly Pick<
+    CompiledFlux,
+    'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source' | 'input' | 'output' | 'states'
+  >[]
   /** Faults and warnings, in any order. */
   readonly report: readonly Fault[]
 }

@@ -142,6 +142,31 @@ describe('a refusal is an error', () => {
   })
 })
 
+describe('a service', () => {
+  test('is started, and sent events by id, key and tags', async () => {
+    const order = client.service('shop/Order')
+    const { contextId } = await order.execute({ item: 'tea' }, { key: 'service', tags: ['of-service'] })
+    expect(await client.getContext({ contextId })).toMatchObject({ key: 'service', tags: ['of-service'] })
+    const byTags = await order.send('paid', { tags: ['of-service'], input: { amount: 1 }, wait: 5 })
+    expect(byTags).toMatchObject({ transitions: [{ contextId, state: 'Paid' }], context: { id: contextId } })
+    const started = await order.send('cancel', { key: 'new', orStart: { input: { item: 'x' }, tags: ['begun'] } })
+    const [{ contextId: begun } = { contextId: 0 }] = started.executions
+    expect(await client.getContext({ contextId: begun })).toMatchObject({ tags: ['begun'], currentState: 'Cancelled' })
+    const { contextId: third } = await order.execute({ item: 'tea' })
+    await order.send('cancel', { contextId: third, eventId: 'third', receipt: true })
+    expect(await client.getEvent({ eventId: 'third' })).toMatchObject({ moved: [{ contextId: third }] })
+  })
+
+  test('must be named, and an event must be for somebody', async () => {
+    expect(() => client.service('Order')).toThrow('package/fluxName')
+    const order = client.service('shop/Order')
+    // @ts-expect-error the compiler says so as well
+    await expect(order.send('cancel', {})).rejects.toThrow('contextId, key or tags')
+    // @ts-expect-error
+    await expect(order.execute(['tea'])).rejects.toThrow('input must be an object')
+  })
+})
+
 describe('lists', () => {
   test('go over all pages, in either order, with all filters', async () => {
     const ids: number[] = []

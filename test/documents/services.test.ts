@@ -8,7 +8,7 @@ import { afterEach, expect, inject, test } from 'vitest'
 import { checkServices } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { ACTORS, SILENT } from '../examples/examples.ts'
-import { cleanUp, placeFor } from '../support/server.ts'
+import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { readDocuments, type Block } from './documents.ts'
 
 const blocks = (await readDocuments()).flatMap((document) => document.blocks)
@@ -33,19 +33,43 @@ test('all other JSON is lines, keys of an action, or a service', async () => {
   expect(services.length).toBe(7)
 })
 
+/** Programs that use the server, and not the runtime. */
+const isClient = ({ text }: Block): boolean => text.includes("'actorflux/client'")
+const programs = inLanguage('ts').filter(({ file }) => file === null)
+
 test('a program that uses actorflux in process runs', async () => {
-  const programs = inLanguage('ts').filter(({ file }) => file === null)
-  expect(programs.length).toBe(1)
-  const main = pathToFileURL(join(dirname(inject('plainProgram')), '../main.js')).href
-  for (const { text } of programs) {
+  const inProcess = programs.filter((block) => !isClient(block))
+  expect(inProcess.length).toBe(1)
+  for (const { text } of inProcess) {
     const { folder } = await placeFor({})
     await symlink(ACTORS, join(folder, 'actors'))
-    const program = `${text.replaceAll("'actorflux'", `'${main}'`)}\nconsole.log('at its end')`
-    const words = ['--input-type=module', '--eval', program]
-    const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: folder })
-    expect(stdout).toContain('at its end')
+    expect(await outputOf(text, folder)).toContain('at its end')
   }
 }, 60_000)
+
+test('programs that use the client run', async () => {
+  const clients = programs.filter(isClient)
+  expect(clients.length).toBe(2)
+  const place = await placeFor({})
+  const { url } = await startServer({ program: inject('program'), ...place, actors: [ACTORS] })
+  const [first = '', second = ''] = clients.map(({ text }) => text.replaceAll('http://localhost:8080', url))
+  expect(await outputOf(first, place.folder)).toContain('invalid input: /input/by is required\n1 COMPLETED\nat its end')
+  const shown = await outputOf(second, place.folder)
+  expect(shown).toContain('{ done: true, lines: 3, ok: 3, failed: 0 }')
+  expect(shown).toContain('at its end')
+}, 60_000)
+
+const built = (path: string) => pathToFileURL(join(dirname(inject('plainProgram')), '..', path)).href
+
+/** What the program prints. */
+async function outputOf(text: string, folder: string): Promise<string> {
+  const program = text
+    .replaceAll("'actorflux/client'", `'${built('client/client.js')}'`)
+    .replaceAll("'actorflux'", `'${built('main.js')}'`)
+  const words = ['--input-type=module', '--eval', `${program}\nconsole.log('at its end')`]
+  const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: folder })
+  return stdout
+}
 
 async function load(files: { readonly [path: string]: unknown }) {
   const {

@@ -15,6 +15,8 @@ export interface Proxy {
   swallow(pattern: RegExp): void
   /** Brings the server what was swallowed, and resolves once it has answered. */
   deliver(): Promise<void>
+  /** Breaks all connections. */
+  hangUp(): void
   /** Whether new connections are refused. */
   refuses: boolean
   /** How many pieces that match went to the server. */
@@ -83,6 +85,9 @@ export async function startProxy(target: number): Promise<Proxy> {
     },
     cut(pattern, times = 1) {
       cutting = { pattern, times }
+    },
+    hangUp() {
+      for (const socket of sockets) socket.destroy()
     },
     sent: (pattern) => pieces.filter((piece) => pattern.test(piece)).length,
     async close() {

@@ -1,0 +1,135 @@
+// client: one service, typed by what `actorflux types` writes. What the types refuse, the server would refuse, or ignore.
+import type { ExecuteAnswer } from '../api/execute.ts'
+import type { CallRequest, ClientCalls, SentAnswer, WaitOptions } from './calls.ts'
+
+/** The types of a service: its inputs, its outputs, and the inputs of each event that it takes. */
+export interface ServiceTypes {
+  readonly input: object
+  readonly output: object
+  readonly events: object
+  /** Of a service that takes any other event, too: their inputs. */
+  readonly otherEvents?: object
+}
+
+interface AnyInput {
+  readonly [name: string]: unknown
+}
+
+/** The types of services of which nothing is known. */
+export interface AnyServices {
+  readonly [service: string]: {
+    readonly input: AnyInput
+    readonly output: AnyInput
+    readonly events: { readonly [event: string]: AnyInput }
+  }
+}
+
+/** Services by `package/fluxName`. */
+export type ServicesOf<Services> = { readonly [Name in keyof Services]: ServiceTypes }
+
+type EventNames<Service extends ServiceTypes> =
+  (keyof Service['events'] & string) | (Service extends { readonly otherEvents: object } ? string & {} : never)
+
+type EventInput<Service extends ServiceTypes, Event> = Event extends keyof Service['events']
+  ? Service['events'][Event]
+  : Service['otherEvents']
+
+/** `true` if nothing is required, whichever of several inputs it is. */
+type IsOptional<Input> = false extends (
+  Input extends unknown ? (Record<never, never> extends Input ? true : false) : never
+)
+  ? false
+  : true
+
+type WithInput<Input> =
+  IsOptional<Input> extends true ? { readonly input?: Input | undefined } : { readonly input: Input }
+
+type StartOptions = Omit<CallRequest<'execute'>, 'package' | 'fluxName' | 'input'> & WaitOptions
+
+type StartArguments<Input> =
+  IsOptional<Input> extends true ? [input?: Input, options?: StartOptions] : [input: Input, options?: StartOptions]
+
+/** Whom an event is for: one context, or all with any of the tags. */
+type Receiver<Input> =
+  | { readonly contextId: number; readonly key?: undefined; readonly tags?: undefined; readonly orStart?: undefined }
+  | {
+      readonly key: string
+      readonly contextId?: undefined
+      readonly tags?: undefined
+      /** Starts a context under that key where there is none, which takes the event. */
+      readonly orStart?: (WithInput<Input> & { readonly tags?: readonly string[] | undefined }) | undefined
+    }
+  | {
+      readonly tags: readonly string[]
+      readonly contextId?: undefined
+      readonly key?: undefined
+      readonly orStart?: undefined
+    }
+
+type Addressed = 'contextId' | 'key' | 'package' | 'fluxName' | 'tags' | 'orStart'
+type EventOptions = Omit<CallRequest<'sendEvent'>, Addressed | 'event' | 'input'> & WaitOptions
+
+/** One service. */
+export interface ServiceClient<Service extends ServiceTypes> {
+  /** Starts a context. @throws Problem, ConnectionError */
+  execute(...given: StartArguments<Service['input']>): Promise<ExecuteAnswer>
+  /**
+   * Sends an event to a context, by its id or its key; or to all contexts, also of other services, that have any of the
+   * tags.
+   * @throws Problem, ConnectionError
+   */
+  send<Event extends EventNames<Service>>(
+    event: Event,
+    options: Receiver<Service['input']> & WithInput<EventInput<Service, Event>> & EventOptions,
+  ): Promise<SentAnswer>
+}
+
+/** @param name `package/fluxName` @throws TypeError for another name */
+export function serviceOver<Service extends ServiceTypes>(
+  calls: Pick<ClientCalls, 'execute' | 'sendEvent'>,
+  name: string,
+): ServiceClient<Service> {
+  const [owner = '', ...rest] = name.split('/')
+  const fluxName = rest.join('/')
+  if (owner === '' || fluxName === '') throw new TypeError(`a service is package/fluxName, not '${name}'`)
+  const service = { package: owner, fluxName }
+  return {
+    async execute(...given) {
+      const [input, { signal, timeout, wait, ...start } = {}]: readonly [input?: unknown, options?: StartOptions] =
+        given
+      return calls.execute({ ...start, ...service, ...inputOf(input) }, { signal, timeout, wait })
+    },
+    async send(event, options) {
+      const { signal, timeout, wait, input, key, orStart, ...rest }: SendOptions = options
+      if (rest.contextId === undefined && key === undefined && rest.tags === undefined)
+        throw new TypeError('contextId, key or tags must say whom the event is for')
+      return calls.sendEvent(
+        {
+          ...rest,
+          event,
+          ...inputOf(input),
+          ...(key !== undefined && { ...service, key }),
+          ...(orStart !== undefined && { orStart: { tags: orStart.tags, ...inputOf(orStart.input) } }),
+        },
+        { signal, timeout, wait },
+      )
+    },
+  }
+}
+
+/** The options of an event, whatever its types. */
+interface SendOptions extends EventOptions {
+  readonly input?: unknown
+  readonly contextId?: number | undefined
+  readonly key?: string | undefined
+  readonly tags?: readonly string[] | undefined
+  readonly orStart?: { readonly input?: unknown; readonly tags?: readonly string[] | undefined } | undefined
+}
+
+/** Which values it may have, the types say. @throws TypeError if it is no object */
+function inputOf(input: unknown): Pick<CallRequest<'execute'>, 'input'> {
+  if (input === undefined) return {}
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    throw new TypeError('input must be an object')
+  return { input: Object.fromEntries(Object.entries(input)) }
+}
