@@ -5,7 +5,7 @@ import type { ExecuteAnswer } from '../api/execute.ts'
 import type { EventAnswer } from '../api/send-event.ts'
 import type { LastLine, RefusedLine } from '../api/stream-call.ts'
 import type { CallRequest } from './calls.ts'
-import { limitedBy, pause } from './limits.ts'
+import { limitedBy, untilLater } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { OpenLines } from './open-lines.ts'
 import { ConnectionError, isInProgress, Problem, problemIn, retryAfterOf } from './problem.ts'
@@ -109,7 +109,7 @@ async function* exchange<Line extends { readonly n: number; readonly status: num
         if (!(outcome instanceof Error) && outcome.last) yield { ...outcome.last, ...total }
         throw failure
       }
-      await pause(delayAfter(failures, failure), limits.signal)
+      await untilLater(delayAfter(failures, failure), limits.signal)
     }
   } finally {
     limits.clear()

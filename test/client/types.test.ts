@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_TERMINAL } from '../cli/world.ts'
 import { run } from '../../src/cli/run.ts'
 import { buildClient, compile, type BuiltClient } from './built.ts'
 
@@ -163,7 +164,12 @@ beforeAll(async () => {
     await writeFile(path, JSON.stringify(content))
   }
   out = []
-  const world = { env: {}, out: (line: string) => out.push(line), err: (line: string) => out.push(line) }
+  const world = {
+    ...NO_TERMINAL,
+    env: {},
+    out: (line: string) => out.push(line),
+    err: (line: string) => out.push(line),
+  }
   code = await run(['types', join(built.folder, 'actors'), '--out', join(built.folder, 'services.ts')], world)
   await writeFile(join(built.folder, 'package.json'), JSON.stringify({ type: 'module' }))
   const wrong = WRONG.map((line) => `  // @ts-expect-error\n  ${line}\n`).join('')
@@ -181,7 +187,12 @@ test('the command writes the file', async () => {
 
 const typesOf = async (...args: string[]) => {
   const lines: { out: string[]; err: string[] } = { out: [], err: [] }
-  const world = { env: {}, out: (line: string) => lines.out.push(line), err: (line: string) => lines.err.push(line) }
+  const world = {
+    ...NO_TERMINAL,
+    env: {},
+    out: (line: string) => lines.out.push(line),
+    err: (line: string) => lines.err.push(line),
+  }
   return { code: await run(['types', ...args], world), ...lines }
 }
 

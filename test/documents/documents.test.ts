@@ -109,7 +109,9 @@ describe('commands', () => {
 
   test('of actorflux are there, and take the options', async () => {
     const named = words.flatMap((line) => [
-      ...line.matchAll(/npx actorflux (\S+)(?: (create|list|revoke|test)\b)?(.*)/g),
+      ...line.matchAll(
+        /npx actorflux ((?:token|webhook|context|event|service|operation|server)\b|\S+)(?:(?<=token|webhook|context|event|service|operation|server) (\w+))?(.*)/g,
+      ),
     ])
     expect(named.length).toBeGreaterThan(8)
     for (const [line, command = '', part, rest = ''] of named) {

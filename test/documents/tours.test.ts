@@ -83,7 +83,12 @@ async function deliver(url: string, line: string): Promise<string> {
     lines.push(text.replace(url, 'http://127.0.0.1:8080'))
   }
   const env = { ...SECRETS, ACTORFLUX_URL: url, ACTORFLUX_ACTORS: [ACTORS, ...PROVIDERS].join(delimiter) }
-  await run(['webhook', 'test', ...wordsOf(line.slice(WEBHOOK_TEST.length))], { ...NO_TERMINAL, env, out: write, err: write })
+  await run(['webhook', 'test', ...wordsOf(line.slice(WEBHOOK_TEST.length))], {
+    ...NO_TERMINAL,
+    env,
+    out: write,
+    err: write,
+  })
   return lines.join('\n')
 }
 
