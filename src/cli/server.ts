@@ -1,6 +1,5 @@
 // cli: `actorflux server resume`: tells a server that was started paused to go on.
 import { parseArgs } from 'node:util'
-import { RESUME_SERVER } from '../api/resume-server.ts'
 import { messageOf } from '../model/error-message.ts'
 import { isObject } from '../model/json/value.ts'
 import { readSettings } from '../settings.ts'
@@ -55,10 +54,9 @@ function placeOf(given: string | undefined, { env }: World): string {
 async function resume(url: string, { env, out, err }: World): Promise<number> {
   const token = env['ACTORFLUX_TOKEN']
   const headers = { accept: 'application/json', ...(token !== undefined && { authorization: `Bearer ${token}` }) }
-  const { method, route } = RESUME_SERVER
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS)
-    const response = await fetch(url + route, { method, headers, signal })
+    const response = await fetch(`${url}/flux-api/server/resume`, { method: 'POST', headers, signal })
     const answer: unknown = await response.json().catch(() => null)
     const { message, detail } = isObject(answer) ? answer : {}
     if (response.ok) {

@@ -87,12 +87,13 @@ test('a context that an earlier version terminated enters its state anew', () =>
   expect(hand.context(id)?.record).toMatchObject({ status: 'WAITING', position: { phase: 'waiting' } })
 })
 
+const keysOf = ({ work }: ReturnType<Hand['turn']>) =>
+  endRowsOf(work.contexts, { partitions: 1, turn: env() }).map(({ key }) => key)
+
 test('each end of a context owes a webhook of its own', () => {
   const flux = waits({ onEnd: { url: 'https://x.example/ends', secret: '$secrets.HOOK' } })
   const hand = new Hand()
   const { id } = hand.start(flux).context.record
-  const keysOf = (turn: ReturnType<Hand['turn']>) =>
-    endRowsOf(turn.work.contexts, { partitions: 1, turn: env() }).map(({ key }) => key)
   const first = keysOf(hand.turn(id, [TERMINATE]))
   hand.turn(id, [retry()])
   const second = keysOf(hand.turn(id, [TERMINATE]))

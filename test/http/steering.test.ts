@@ -39,6 +39,8 @@ const SERVICES = {
   },
 }
 
+const kinds = ({ text }: { text: string }) => [...text.matchAll(/"kind":"(\w+)"/g)].map(([, kind]) => kind)
+
 describe.each([
   ['the embedded store', () => ({})],
   ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `steering-${process.pid}` })],
@@ -132,7 +134,6 @@ describe.each([
     await call(`retry?contextId=${contextId}`, { body: { state: 'hold' } })
     await call(`pause?contextId=${contextId}`)
     await call(`resume?contextId=${contextId}`)
-    const kinds = ({ text }: { text: string }) => [...text.matchAll(/"kind":"(\w+)"/g)].map(([, kind]) => kind)
     await expect.poll(() => kinds(all)).toEqual(['retry', 'pause', 'resume'])
     expect(kinds(paused)).toEqual(['pause'])
     stop.abort()
