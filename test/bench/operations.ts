@@ -24,7 +24,7 @@ const PROGRESS_MS = 1000
 const LOOK_MS = 50
 
 const viewOf = async ({ url }: Server, operationId: string): Promise<OperationView> =>
-  (await fetch(`${url}/flux-api/operations?operationId=${operationId}`)).json()
+  JSON.parse(await (await fetch(`${url}/flux-api/operations?operationId=${operationId}`)).text())
 
 export async function measureOperations(
   store: StoreName,
@@ -97,7 +97,7 @@ async function begin({ url }: Server): Promise<{ operationId: string; matched: n
     body: JSON.stringify(request),
   })
   if (response.status !== 202) throw new Error(`the operation was answered ${response.status}`)
-  return response.json()
+  return JSON.parse(await response.text())
 }
 
 /** The longest time in milliseconds for which no progress was told. */
@@ -116,6 +116,6 @@ async function watch(server: Server, operationId: string, seconds: number): Prom
 
 async function countOf({ url }: Server, fluxName: string, state: string): Promise<number> {
   const response = await fetch(`${url}/flux-api/contexts/count?by=currentState&fluxName=${fluxName}`)
-  const { counts }: { counts: { [state: string]: number } } = await response.json()
+  const { counts }: { counts: { [state: string]: number } } = JSON.parse(await response.text())
   return counts[state] ?? 0
 }
