@@ -7,6 +7,10 @@ import { messageOf } from '../model/error-message.ts'
 const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly load: () => Promise<Command> } } = {
   serve: { summary: 'serve the services over HTTP', load: async () => (await import('./serve.ts')).serve },
   dev: { summary: 'serve, and follow changes of the files', load: async () => (await import('./dev.ts')).dev },
+  server: {
+    summary: 'tell a server that was started paused to go on',
+    load: async () => (await import('./server.ts')).server,
+  },
   validate: {
     summary: 'check the services without serving them',
     load: async () => (await import('./validate.ts')).validateCommand,
