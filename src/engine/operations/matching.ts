@@ -1,11 +1,11 @@
 // engine/operations: which contexts an operation is about, as they are when its turn comes to them: in the order of their
 // ids, up to the highest that there was at the start.
+import { roleOfDeed } from '../../api/operation-deeds.ts'
 import type { ContextId } from '../../model/context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
 import { selectionOf, statusesOf, type Selected, type SelectionEnv } from '../calls/selection.ts'
 import { startedAtOf } from '../record/decode.ts'
-import { roleOf } from './deeds.ts'
 import type { StoredOperation } from './operation-rows.ts'
 
 export interface MatchingParts extends Omit<SelectionEnv, 'caller'> {
@@ -40,7 +40,7 @@ export class Matching {
   /** `startedAt`: of the operation, epoch milliseconds. @throws FluxError `unavailable` */
   static async of(parts: MatchingParts, operation: StoredOperation, startedAt: number): Promise<Matching> {
     const { caller, filter, deed } = operation
-    const selected = await selectionOf({ ...parts, caller }, filter, statusesOf(filter), roleOf(deed.do))
+    const selected = await selectionOf({ ...parts, caller }, filter, statusesOf(filter), roleOfDeed(deed.do))
     return new Matching(parts.store, operation, startedAt, selected)
   }
 
