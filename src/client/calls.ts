@@ -66,9 +66,3 @@ export interface ClientCalls extends PlainCalls {
   listPendingPage(request?: PendingRequest, options?: CallOptions): Promise<PendingPage>
   listDeliveriesPage(request?: DeliveriesRequest, options?: CallOptions): Promise<DeliveryPage>
 }
-
-/** Calls in process that are no calls of their own over HTTP. */
-type Paged = 'listPage' | 'listPendingPage' | 'listDeliveriesPage'
-
-/** A call that the client lacks is an error here. */
-export type MissingCalls = [Exclude<keyof FluxApi, CallName | Paged>] extends [never] ? true : never
