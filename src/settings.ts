@@ -11,6 +11,8 @@ export interface Settings {
   readonly port: number
   /** Of the server that commands call; null: that of host and port. */
   readonly url: string | null
+  /** That commands send to that server; null: none. */
+  readonly token: string | null
   /** Folders of packages. */
   readonly actors: readonly string[]
   readonly redisUrl: string | null

@@ -8,6 +8,7 @@ test('have defaults', () => {
     host: '127.0.0.1',
     port: 8080,
     url: null,
+    token: null,
     actors: ['actors'],
     redisUrl: null,
     data: '.actorflux',

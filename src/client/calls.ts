@@ -69,9 +69,3 @@ export interface ClientCalls extends PlainCalls {
   /** Tells the server that answers, if it was started paused, to go on. */
   resumeServer(options?: CallOptions): Promise<MessageAnswer>
 }
-
-/** Calls in process that are no calls of their own over HTTP. */
-type Paged = 'listPage' | 'listPendingPage' | 'listDeliveriesPage'
-
-/** A call that the client lacks is an error here. */
-export type MissingCalls = [Exclude<keyof FluxApi, CallName | Paged>] extends [never] ? true : never

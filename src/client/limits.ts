@@ -38,10 +38,13 @@ export function untilLater(delay: number, signal: AbortSignal): Promise<void> {
       clearTimeout(timer)
       reject(signal.reason)
     }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', abort)
-      resolve()
-    }, delay)
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener('abort', abort)
+        resolve()
+      },
+      Math.min(delay, MAX_TIMER_MS),
+    )
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
   })

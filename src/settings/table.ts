@@ -26,6 +26,7 @@ export const schema = z.object({
   host: setting('ACTORFLUX_HOST', '127.0.0.1', 'address to listen on', z.string()),
   port: setting('ACTORFLUX_PORT', '8080', 'port to listen on; 0: any free one', integer(0, 65_535)),
   url: unset('ACTORFLUX_URL', 'server that commands such as webhook test call; not set: the address above', publicUrl),
+  token: unset('ACTORFLUX_TOKEN', 'token that commands send to that server', z.string()),
   actors: setting('ACTORFLUX_ACTORS', 'actors', `folder of packages; several are separated by ${delimiter}`, folders),
   redisUrl: unset(
     'ACTORFLUX_REDIS_URL',

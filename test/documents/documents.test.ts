@@ -27,6 +27,7 @@ test('there are as many documents as subjects', () => {
     'README.md',
     'actors/README.md',
     'src/README.md',
+    'src/cli/README.md',
     'src/http/README.md',
     'src/store/README.md',
     'test/README.md',

@@ -72,14 +72,28 @@ function objectType(schema: JsonObject, { options, depth }: Place): string {
   ]
   const indent = INDENT.repeat(depth + 1)
   const lines = all.map(([name, property]) => {
-    const [mark, type] = [needed.has(name) ? '' : '?', typeText(property, inner, depth + 1)]
-    return `${commentOf(property, indent)}${indent}readonly ${nameText(name)}${mark}: ${type}${mark && ' | undefined'}\n`
+    const type = typeText(property, inner, depth + 1)
+    const declared = needed.has(name) ? `: ${type}` : `?: ${type}${inheritedType(name)} | undefined`
+    return `${commentOf(property, indent)}${indent}readonly ${nameText(name)}${declared}\n`
   })
   // An object without any names is not the type `{}`, which accepts everything.
   const others = isOpen ? 'unknown' : 'never'
   if (isOpen || lines.length === 0) lines.push(`${indent}readonly [name: string]: ${others}\n`)
   return `{\n${lines.join('')}${INDENT.repeat(depth)}}`
 }
+
+const INHERITED = new Set([
+  'constructor',
+  'toString',
+  'toLocaleString',
+  'valueOf',
+  'hasOwnProperty',
+  'isPrototypeOf',
+  'propertyIsEnumerable',
+])
+
+/** Where a property of that name is left out, the compiler sees the one that every object has. */
+const inheritedType = (name: string): string => (INHERITED.has(name) ? ` | Object['${name}']` : '')
 
 function commentOf(property: Json, indent: string): string {
   const { description }: { description?: Json } = isObject(property) ? property : {}
