@@ -1,5 +1,5 @@
 // Random sequences of calls to contexts, and new starts of the server, compared with what a model says of them.
-import fc from 'fast-check'
+import { array, assert, asyncProperty, constantFrom } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { outputs, type Bench } from '../support/engine.ts'
 import { openSteered, refusalOf, set, STEERED_STORES } from './steered.ts'
@@ -75,9 +75,9 @@ describe.each(STEERED_STORES)('on the %s store', (kind) => {
       await bench.engine.close({ grace: 0 })
       bench = await open(kind === 'embedded' ? { folder: first.folder } : {})
     }
-    const sequence = fc.array(fc.constantFrom(...CALLS), { minLength: 10, maxLength: 40 })
-    await fc.assert(
-      fc.asyncProperty(sequence, async (calls) => {
+    const sequence = array(constantFrom(...CALLS), { minLength: 10, maxLength: 40 })
+    await assert(
+      asyncProperty(sequence, async (calls) => {
         const contextId = await bench.run('Tally')
         const model = new Model()
         for (const [n, call] of calls.entries()) {
