@@ -1,4 +1,5 @@
 // cli: `actorflux mcp`: the calls of a server as tools for agents (Model Context Protocol), over standard input and output.
+import { once } from 'node:events'
 import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { ROUTES } from '../client/routes.ts'
@@ -20,11 +21,11 @@ export const mcp: RemoteCommand = {
   async run({ words, values }, { client }) {
     noWords(words)
     const server = serverOf(client, { write: values['write'] === true })
-    const closed = new Promise<void>((resolve) => {
-      server.server.onclose = resolve
-    })
-    await server.connect(new StdioServerTransport())
-    await closed
+    const transport = new StdioServerTransport()
+    await server.connect(transport)
+    // The agent goes by closing standard input.
+    await once(process.stdin, 'end')
+    await transport.close()
     return EXIT.fine
   },
 }

@@ -86,7 +86,7 @@ class Agent {
   async call(name: string, given: object) {
     const { result, error } = await this.request('tools/call', { name, arguments: given })
     if (error) return { isError: true, text: error.message, data: null }
-    const [content] = result?.['content'] as { text: string }[]
+    const [content] = (result?.['content'] ?? []) as { text: string }[]
     const text = content?.text ?? ''
     return { isError: result?.['isError'] === true, text, data: text.startsWith('{') ? JSON.parse(text) : null }
   }

@@ -71,6 +71,7 @@ async function call(args: string[], more: Partial<World> = {}) {
   return { code, out: out.join('\n'), lines: out, err: err.join('\n') }
 }
 
+const typed = () => Promise.resolve('{"customer":"from stdin"}')
 const json = (line: string | undefined) => JSON.parse(line ?? '')
 
 async function started(...more: string[]): Promise<string> {
@@ -125,8 +126,7 @@ describe('a context from its start to its end', () => {
   test('inputs come from a file or standard input', async () => {
     await writeFile(join(folder, 'input.json'), '{"customer":"from a file"}')
     const { out: one } = await call(['execute', 'shop/Order', '--input', `@${join(folder, 'input.json')}`])
-    const input = () => Promise.resolve('{"customer":"from stdin"}')
-    const { out: other } = await call(['execute', 'shop/Order', '--input', '-'], { input })
+    const { out: other } = await call(['execute', 'shop/Order', '--input', '-'], { input: typed })
     expect((await call(['context', 'show', one])).out).toContain('customer: "from a file"')
     expect((await call(['context', 'show', other])).out).toContain('customer: "from stdin"')
   })
@@ -137,7 +137,7 @@ describe('lists', () => {
     const ids = []
     for (let n = 0; n < 4; n += 1) ids.push(await started('--tag', 'listed'))
     const { lines } = await call(['contexts', '--tag', 'listed', '--order', 'desc', '--limit', '3', '--json'])
-    expect(lines.map((line) => String(json(line).id))).toEqual(ids.slice(1).reverse())
+    expect(lines.map((line) => String(json(line).id))).toEqual(ids.slice(1).toReversed())
     const screen = { columns: 200, hasColour: false }
     expect(await call(['contexts', '--tag', 'listed', '--limit', '3'], { screen })).toMatchObject({
       err: 'There are more: --limit shows them.',

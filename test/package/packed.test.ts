@@ -26,7 +26,12 @@ beforeAll(async () => {
   for (const name of ['package.json', 'README.md']) await cp(join(ROOT, name), join(source, name))
   await run(process.execPath, [
     join(ROOT, 'node_modules/typescript/bin/tsc'),
-    ...['-p', join(ROOT, 'tsconfig.json'), '--outDir', join(source, 'dist'), '--incremental', 'false'],
+    '-p',
+    join(ROOT, 'tsconfig.json'),
+    '--outDir',
+    join(source, 'dist'),
+    '--incremental',
+    'false',
   ])
   for (const name of ['store/redis/lua', 'inspector/assets'])
     await cp(join(ROOT, 'src', name), join(source, 'dist', name), { recursive: true })

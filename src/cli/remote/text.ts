@@ -4,7 +4,7 @@ import stringWidth from 'string-width'
 import { styleText } from 'node:util'
 
 /** C0 and C1 controls, and those that change the direction of text. */
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 /** One line, without characters that control a terminal. */
 export const plain = (text: string): string =>

@@ -50,7 +50,8 @@ const hasUpdate = ({ updatedAfter, updatedBefore }: Filters) =>
   updatedAfter !== undefined || updatedBefore !== undefined
 
 /** Whether the store does not know all that is asked for, so that contexts have to be read. */
-export const isTested = (filters: Filters): boolean => hasStart(filters) || hasUpdate(filters) || filters.fluxName?.includes('/') === true
+export const isTested = (filters: Filters): boolean =>
+  hasStart(filters) || hasUpdate(filters) || filters.fluxName?.includes('/') === true
 
 /** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(

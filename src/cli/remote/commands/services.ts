@@ -68,10 +68,11 @@ async function serviceNamed(name: string, { client }: Remote): Promise<Service> 
   return service
 }
 
+const listLines = (name: string, texts: readonly string[]): string[] =>
+  texts.length === 0 ? [] : [`${name}  ${plain(texts.join(', '))}`]
+
 function serviceLines(service: Service, { table, style }: Remote): string[] {
   const { input, output, triggers, webhooks } = service
-  const list = (name: string, texts: readonly string[]) =>
-    texts.length === 0 ? [] : [`${name}  ${plain(texts.join(', '))}`]
   const properties = (name: string, some: Service['input']) =>
     some.length === 0
       ? []
@@ -93,13 +94,13 @@ function serviceLines(service: Service, { table, style }: Remote): string[] {
     '',
     `file        ${plain(service.file)}`,
     `definition  ${service.definition}`,
-    ...list('states    ', service.states),
-    ...list('triggers  ', triggers.map(triggerText)),
-    ...list(
+    ...listLines('states    ', service.states),
+    ...listLines('triggers  ', triggers.map(triggerText)),
+    ...listLines(
       'webhooks  ',
       webhooks.map(({ urlPath }) => String(urlPath)),
     ),
-    ...list('contexts  ', Object.keys(service.contexts).length === 0 ? [] : [countsText(service.contexts)]),
+    ...listLines('contexts  ', Object.keys(service.contexts).length === 0 ? [] : [countsText(service.contexts)]),
     ...properties('INPUT', input),
     ...properties('OUTPUT', output),
   ]
