@@ -15,7 +15,7 @@ export async function startOperation(env: CallEnv, request: OperationRequest): P
   const filter = readFilter(shown)
   const tags = checkedTags(filter.tag, '/filter/tag', env.tagLimits)
   const deed = checkedDeed(readDeed(name, given), env)
-  if (deed.do === 'retry' && !contextIds && !statusesOf(filter).some(isRetried))
+  if (deed.do === 'retry' && !statusesOf(filter).some(isRetried))
     throw refusedFilter('must name FAILED or TERMINATED: those that have not ended can not be retried')
   const { name: who, roles } = env.caller
   const wish = {

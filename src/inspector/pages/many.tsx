@@ -88,6 +88,11 @@ const NAMES: { readonly [name in OperationView['do']]: string } = {
   migrate: 'Migrate',
 }
 
+const filterOf = ({ filter }: OperationView): string =>
+  Object.entries(filter)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join(', ') || 'all that are unfinished'
+
 export const RunPage: FC<{ readonly visitor: Visitor; readonly operation: OperationView }> = ({
   visitor,
   operation,
@@ -102,6 +107,7 @@ export const RunPage: FC<{ readonly visitor: Visitor; readonly operation: Operat
         <progress value={isWhole ? 1 : done} max={isWhole ? 1 : Math.max(matched, done, 1)}>
           {`${done} of ${matched}`}
         </progress>
+        <p class="comment">{`Of those that match: ${filterOf(operation)}`}</p>
         <p>{`${done.toLocaleString('en')} dealt with, ${changed.toLocaleString('en')} changed, ${failed.toLocaleString('en')} could not be.`}</p>
         {errors.length > 0 && (
           <dl>

@@ -94,8 +94,9 @@ async function many(c: Context, pages: Pages): Promise<Response> {
     const asked = { deed, with: word, ids, matched, filters: words, back }
     return documentOf(c, <AskPage {...asked} visitor={visitor} />)
   }
-  const chosen = textOf('scope') === 'chosen' ? { filter: {}, contextIds: ids } : { filter: given(filter) }
-  const { operationId = '' } = await visitor.api.startOperation({ ...chosen, ...doing(deed, word) })
+  const chosen = textOf('scope') === 'chosen' ? { contextIds: ids } : {}
+  const request = { filter: given(filter), ...chosen, ...doing(deed, word) }
+  const { operationId = '' } = await visitor.api.startOperation(request)
   return c.redirect(`/inspector/runs/${operationId}`, 303)
 }
 
