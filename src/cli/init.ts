@@ -44,7 +44,7 @@ export async function writeProject(folder: string): Promise<void> {
 export async function offerProject({ ask, out }: World): Promise<boolean> {
   if (ask === null) throw new UsageError('there is no folder actors here; actorflux init writes a first service')
   const answer = await ask('There is no folder actors here. Write a first service? [Y/n] ')
-  if (!/^\s*(?:y(?:es)?)?\s*$/i.test(answer)) return false
+  if (!/^(?:y|yes)?$/i.test(answer.trim())) return false
   await writeProject('.')
   for (const path of projectFiles('').keys()) out(`wrote ${path}`)
   return true

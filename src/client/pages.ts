@@ -24,7 +24,9 @@ const PLACES = ['after', 'before'] as const
 
 /** Where the next page begins; it has all else from the request. */
 function placeIn(link: string | null): { readonly [name: string]: string } | null {
-  const [, target] = /<([^>]*)>\s*;[^,]*\brel="?next\b/i.exec(link ?? '') ?? []
+  // Each target stands in angle brackets, and its parameters behind it (RFC 8288).
+  const targets = (link ?? '').split('<').map((part) => part.split('>'))
+  const [target] = targets.find(([, parameters = '']) => /\brel="?next\b/i.test(parameters)) ?? []
   if (target === undefined) return null
   const query = new URLSearchParams(target.split('?')[1])
   return Object.fromEntries(PLACES.flatMap((name) => (query.has(name) ? [[name, query.get(name) ?? '']] : [])))
