@@ -107,7 +107,9 @@ function told(error: unknown): unknown {
 }
 
 export function problemText({ message, errors }: Problem): string {
-  const more = errors.map(({ pointer, detail }) => `${pointer.replace(/^\//, '')} ${detail}`.trim())
+  const more = errors
+    .filter(({ detail }) => !message.includes(detail))
+    .map(({ pointer, detail }) => `${pointer.replace(/^\//, '')} ${detail}`.trim())
   return plain([message, ...more].join('; '))
 }
 
