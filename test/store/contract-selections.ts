@@ -140,7 +140,7 @@ export function selectionPromises(test: ScenarioTest): void {
             expect(await selected(store, { ...selection, order, limit, skip })).toEqual(expected.slice(skip))
           },
         ),
-        { numRuns: 150 },
+        { numRuns: 80 },
       )
     })
 
