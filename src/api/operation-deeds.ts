@@ -1,5 +1,6 @@
 // api: what an operation can do with each context, and what it needs to be told for that.
 import { z } from 'zod'
+import type { Role } from '../model/caller.ts'
 import { invalid } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json/value.ts'
 import { input, orNull } from './fields.ts'
@@ -9,6 +10,11 @@ import { eventField } from './send-event.ts'
 /** All that can be asked for. */
 export const DEED_NAMES = ['event', 'terminate', 'tag', 'untag', 'retry', 'pause', 'resume', 'migrate'] as const
 export type DeedName = (typeof DEED_NAMES)[number]
+
+const FOR_INVOKE: ReadonlySet<DeedName> = new Set(['event', 'terminate', 'tag', 'untag'])
+
+/** That it takes to do this with many, where a token is needed, and with contexts of secured services. */
+export const roleOfDeed = (name: DeedName): Role => (FOR_INVOKE.has(name) ? 'invoke' : 'admin')
 
 const nothing = z.strictObject({})
 const texts = z.array(z.string({ error: 'must be a text' }), { error: 'must be a list of texts' })

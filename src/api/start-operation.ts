@@ -59,7 +59,7 @@ export const START_OPERATION = describeCall({
       .array(id())
       .max(MAX_NAMED_CONTEXTS, { error: `must not have more than ${MAX_NAMED_CONTEXTS}` })
       .optional()
-      .meta({ description: 'These contexts, and not those that match' }),
+      .meta({ description: 'Only these of the contexts that match' }),
   },
   content: ['with', 'filter'],
   strict: true,

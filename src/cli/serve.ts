@@ -7,7 +7,7 @@ const HELP = `Usage: actorflux serve [--host <address>] [--port <port>] [--pause
 
 Checks the services, then serves them until SIGTERM or SIGINT.
 With --paused it only serves what reads, takes no steps and wakes nobody, until
-POST /flux-api/server/resume.`
+actorflux server resume.`
 
 export const serve: Command = async (args, world) => {
   const options = readOptions(args, { paused: true })

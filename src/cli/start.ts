@@ -56,7 +56,7 @@ export async function runServer(
   } = server
   await warnOfNobody(settings, services, world)
   for (const line of greeting({ url, storage, services, requireAuth: settings.requireAuth })) world.out(line)
-  if (options.values.paused) world.out('paused: nothing changes until POST /flux-api/server/resume')
+  if (options.values.paused) world.out('paused: nothing changes until actorflux server resume')
   return stopped
 }
 

@@ -17,7 +17,7 @@ interface HeadCommit {
   readonly isInMemory: boolean
 }
 
-type Committed = Pick<TrackedContext, 'before' | 'record' | 'flux' | 'history' | 'cause'>
+type Committed = Pick<TrackedContext, 'before' | 'record' | 'flux' | 'fluxBefore' | 'history' | 'cause'>
 
 export class MoveMessages {
   readonly #feed: MoveFeed | null
@@ -55,7 +55,7 @@ export class MoveMessages {
   }
 }
 
-function moveOf({ before, record, flux, history, cause }: Committed): CommittedMove {
+function moveOf({ before, record, flux, fluxBefore = flux, history, cause }: Committed): CommittedMove {
   const redactor = redactorOf(record, flux)
   const nameOf = (state: number): string => flux.states[state]?.name ?? ''
   const { kind, event, eventId } = causeOf(cause, record)
@@ -69,7 +69,7 @@ function moveOf({ before, record, flux, history, cause }: Committed): CommittedM
     kind,
     event: event === null ? null : redactor.text({ of: 'event' }, event),
     eventId,
-    from: before === null ? null : nameOf(before.state),
+    from: before === null ? null : (fluxBefore.states[before.state]?.name ?? ''),
     to: nameOf(record.state),
     entered: history.map(({ to }) => nameOf(to)),
     status: record.status,

@@ -47,6 +47,7 @@ export function retryEnvOf(
  */
 export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: RetryWork): void {
   const { parent, status } = context.record
+  if (flux !== context.flux) context.fluxBefore = context.flux
   context.flux = flux
   const waiting = parent && isFinished(status) ? work.find(parent.id) : null
   if (!waiting) return

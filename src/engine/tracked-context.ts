@@ -16,6 +16,8 @@ export interface TrackedContext {
   readonly before: ContextRecord | null
   /** A retry may go on with another one than that of `before`. */
   flux: CompiledFlux
+  /** That of `before`, if it is another one. */
+  fluxBefore?: CompiledFlux
   /** The texts of `before`. */
   readonly texts: StoredContext['parts']
   record: ContextRecord

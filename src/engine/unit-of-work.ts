@@ -93,7 +93,7 @@ export class UnitOfWork {
     let decision = decide(flux, context.record, message, env)
     if (decision.kind === 'needsHistory') {
       this.#budget.spent = spent
-      decision = decide(flux, context.record, message, { ...env, history: historyOf(context, this.#atHand) })
+      decision = decide(flux, context.record, message, { ...env, history: historyOf(context, flux, this.#atHand) })
       if (decision.kind === 'needsHistory') throw new Error('a decision asks for a history that it has')
     }
     if (decision.kind !== 'refused' && decision.kind !== 'noop') noteCause(context, message)

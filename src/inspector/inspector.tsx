@@ -12,7 +12,6 @@ import { addContextsPages } from './routes/contexts.tsx'
 import { addDeliveriesPages } from './routes/deliveries.tsx'
 import { addHealthPage } from './routes/health.tsx'
 import { addServicePages } from './routes/services.tsx'
-import { ManyRuns } from './many-runs.ts'
 import { LogInPage, ProblemPage } from './pages/problem.tsx'
 import { documentOf, Pages } from './routes/pages.ts'
 import { Sessions } from './sessions.ts'
@@ -22,7 +21,7 @@ import type { Visitor } from './visitor.ts'
 export function createInspector(options: InspectorOptions, host: PageHost): Hono {
   const app = new Hono()
   const sessions = new Sessions(options)
-  const pages = new Pages({ options, host, sessions, drawings: new Drawings(), runs: new ManyRuns(options.log) })
+  const pages = new Pages({ options, host, sessions, drawings: new Drawings() })
   app.use(
     '*',
     secureHeaders({

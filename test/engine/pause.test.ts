@@ -274,4 +274,38 @@ describe.each(STEERED_STORES)('on the %s store, a paused context', (kind) => {
     await bench.until(contextId, has('COMPLETED'))
     await expect.poll(() => bench.listPending({})).toEqual([])
   })
+
+  test('whose step waits for a slot gives it to others', async () => {
+    const { bench, calls } = await openSteered(kind, FILES, { stepConcurrency: 1 })
+    const held = gate()
+    calls.gate = held.opened
+    const ids = [await bench.run('Then'), await bench.run('Then'), await bench.run('Then')]
+    const [first = 0, second = 0, third = 0] = ids
+    await eventuallyTrue(bench, () => calls.came.length === 1)
+    await bench.pause({ contextId: second })
+    held.open()
+    await bench.until(first, has('WAITING'))
+    await bench.until(third, has('WAITING'))
+    await bench.advance(20_000)
+    expect(await bench.getContext({ contextId: second })).toMatchObject({ status: 'RUNNING', paused: true })
+    expect(calls.came).toHaveLength(2)
+    await bench.resume({ contextId: second })
+    await bench.until(second, has('WAITING'))
+    expect(calls.came).toHaveLength(3)
+  })
+
+  test('makes the attempt that a retry asks for when it is resumed', async () => {
+    const { bench, calls } = await openSteered(kind, FILES)
+    calls.fails = true
+    const contextId = await bench.run('Steps')
+    await bench.until(contextId, ({ step }) => step?.attempt === 2)
+    await bench.pause({ contextId })
+    await bench.retry({ contextId })
+    await bench.advance(1000)
+    expect(calls.came).toHaveLength(1)
+    calls.fails = false
+    await bench.resume({ contextId })
+    await bench.until(contextId, has('COMPLETED'))
+    expect(calls.came.map(({ attempt }) => attempt)).toEqual([1, 2, 1])
+  })
 })

@@ -104,6 +104,12 @@ const FILES = {
       },
     ],
   },
+  'p/Loop.flux': {
+    states: [
+      { name: 'a', waiting: true, transitions: [{ to: 'b', event: 'go' }] },
+      { name: 'b', waiting: true, transitions: [{ to: 'a', event: 'go' }] },
+    ],
+  },
   'p/Secured.flux': { secured: true, states: [{ name: 'act', action: call() }] },
 }
 
@@ -428,5 +434,30 @@ describe.each(STEERED_STORES)('on the %s store, a retry', (kind) => {
     expect(done.stateContexts.map(({ name }) => name)).toEqual(['wait', 'paid'])
     await bench.sendEvent({ contextId: second, event: 'close' })
     await bench.until(second, has('COMPLETED'))
+  })
+
+  test('with another definition still tells the whole history, by the names that the states had', async () => {
+    const { bench } = await openSteered(kind, FILES)
+    const contextId = await bench.run('Loop')
+    for (let times = 0; times < 20; times += 1) await bench.sendEvent({ contextId, event: 'go' })
+    const names = async () => (await bench.getContext({ contextId })).executionHistory.map(({ stateName }) => stateName)
+    const before = await names()
+    const write = async (states: object[]) => {
+      await writeFile(join(bench.folder, 'actors/p/Loop.flux'), JSON.stringify({ states }))
+      expect((await bench.parts.catalog.reload()).filter(({ severity }) => severity === 'fault')).toEqual([])
+    }
+    const [a] = FILES['p/Loop.flux'].states
+    await write([{ name: 'first' }, { ...a, transitions: [{ to: 'a', event: 'go' }] }])
+    await bench.terminate({ contextId })
+    await bench.retry({ contextId, definition: 'current' })
+    expect(await names()).toEqual([...before, 'a'])
+    for (let times = 0; times < 20; times += 1) await bench.sendEvent({ contextId, event: 'go' })
+    const longer = await names()
+    expect(longer.slice(0, 23)).toEqual([...before, 'a', 'a'])
+    await write([{ ...a, transitions: [{ to: 'a', event: 'go' }] }, { name: 'b' }])
+    await bench.terminate({ contextId })
+    await bench.retry({ contextId, definition: 'current' })
+    expect(await names()).toEqual([...longer, 'a'])
+    expect((await bench.getContext({ contextId })).stateContexts.map(({ name }) => name)).toEqual(['a'])
   })
 })

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, inject, test } from 'vitest'
+import { run } from '../../src/cli/run.ts'
 import { cleanUp, placeFor, sleep, startServer, type Server, type ServerOptions } from '../support/server.ts'
 
 const WORK = `
@@ -113,7 +114,11 @@ describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
         body: { type: 'urn:actorflux:problem:paused' },
       })
     const ended = { status: 200, body: { message: 'the server goes on' } }
-    expect(await call('POST', '/flux-api/server/resume')).toEqual(ended)
+    expect(paused.output()).toContain('actorflux server resume')
+    const told: string[] = []
+    const tell = (line: string) => void told.push(line)
+    expect(await run(['server', 'resume', '--url', paused.url], { env: {}, out: tell, err: tell })).toBe(0)
+    expect(told).toEqual([ended.body.message])
     expect(await call('POST', '/flux-api/server/resume')).toEqual(ended)
     expect(await call('GET', '/readyz')).toEqual({ status: 200, body: { status: 'ready' } })
     await expect.poll(() => contextOf(paused, short), { timeout: 20_000 }).toMatchObject({ status: 'COMPLETED' })

@@ -3,10 +3,8 @@ import { check } from '../../api/check.ts'
 import { readDeed, type OperationDeed } from '../../api/operation-deeds.ts'
 import { readFilter } from '../../api/operation-filter.ts'
 import { DEFAULT_RATE, START_OPERATION, type OperationRequest, type OperationStart } from '../../api/start-operation.ts'
-import { denial, type Role } from '../../model/caller.ts'
-import { FluxError, invalid } from '../../model/failure.ts'
+import { invalid } from '../../model/failure.ts'
 import type { Status } from '../../model/context.ts'
-import { roleOf } from '../operations/deeds.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { checkedInput, checkedTags } from './requests.ts'
 import { statusesOf } from './selection.ts'
@@ -17,9 +15,8 @@ export async function startOperation(env: CallEnv, request: OperationRequest): P
   const filter = readFilter(shown)
   const tags = checkedTags(filter.tag, '/filter/tag', env.tagLimits)
   const deed = checkedDeed(readDeed(name, given), env)
-  if (deed.do === 'retry' && !contextIds && !statusesOf(filter).some(isRetried))
+  if (deed.do === 'retry' && !statusesOf(filter).some(isRetried))
     throw refusedFilter('must name FAILED or TERMINATED: those that have not ended can not be retried')
-  requireRoleForMany(env, roleOf(deed.do))
   const { name: who, roles } = env.caller
   const wish = {
     deed,
@@ -57,14 +54,4 @@ function checkedDeed(deed: OperationDeed, { tagLimits }: CallEnv): OperationDeed
     default:
       return deed
   }
-}
-
-/**
- * Who has a token needs the role. Who has none may do it where no token is needed, as the calls for one context: with
- * contexts that are not secured.
- * @throws FluxError `forbidden`
- */
-export function requireRoleForMany({ caller }: Pick<CallEnv, 'caller'>, role: Role): void {
-  const failure = caller.roles.length > 0 ? denial(caller, role) : null
-  if (failure) throw new FluxError(failure)
 }

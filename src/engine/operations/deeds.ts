@@ -1,6 +1,5 @@
 // engine/operations: what an operation can do with each context: one entry for each kind.
-import type { OperationDeed, DeedName } from '../../api/operation-deeds.ts'
-import type { Role } from '../../model/caller.ts'
+import type { OperationDeed } from '../../api/operation-deeds.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { StoredOperation } from './operation-rows.ts'
 
@@ -11,40 +10,26 @@ type DeedOf<N extends Name> = { readonly [K in N]: { readonly do: K; readonly wi
 /** What else a message needs. */
 type Sent = Pick<StoredOperation, 'caller' | 'untyped' | 'traceparent'> & { readonly operationId: string }
 
-interface Kind<W> {
-  /** That it takes to do this with many, and with contexts of secured services. */
-  readonly role: Role
-  readonly message: (given: W, sent: Sent) => Input
-}
+/** How the message is made. */
+type Kind<W> = (given: W, sent: Sent) => Input
 
 const KINDS: { readonly [N in Name]: Kind<Withs[N]> } = {
-  event: {
-    role: 'invoke',
-    message: ({ event: name, input }, { caller, untyped, operationId: eventId, traceparent }) => {
-      const arrival = { tags: [], receipt: null, keep: null }
-      return { type: 'EVENT', name, eventId, input: input ?? {}, untyped, tags: null, caller, arrival, traceparent }
-    },
+  event({ event: name, input }, { caller, untyped, operationId: eventId, traceparent }) {
+    const arrival = { tags: [], receipt: null, keep: null }
+    return { type: 'EVENT', name, eventId, input: input ?? {}, untyped, tags: null, caller, arrival, traceparent }
   },
-  terminate: { role: 'invoke', message: (_, { caller }) => ({ type: 'TERMINATE', caller }) },
-  tag: { role: 'invoke', message: ({ tags }, { caller }) => ({ type: 'TAG', add: tags, remove: [], caller }) },
-  untag: { role: 'invoke', message: ({ tags }, { caller }) => ({ type: 'TAG', add: [], remove: tags, caller }) },
-  retry: {
-    role: 'admin',
-    message({ state = null, input = null, definition = null, newKey }, { caller, untyped }) {
-      // The mark of the context keeps it from being retried twice, not the position that was seen.
-      const asked = { state, input, definition, newKey: newKey ?? false, seen: null }
-      return { type: 'RETRY', ...asked, untyped, caller }
-    },
+  terminate: (_, { caller }) => ({ type: 'TERMINATE', caller }),
+  tag: ({ tags }, { caller }) => ({ type: 'TAG', add: tags, remove: [], caller }),
+  untag: ({ tags }, { caller }) => ({ type: 'TAG', add: [], remove: tags, caller }),
+  retry({ state = null, input = null, definition = null, newKey }, { caller, untyped }) {
+    // The mark of the context keeps it from being retried twice, not the position that was seen.
+    const asked = { state, input, definition, newKey: newKey ?? false, seen: null }
+    return { type: 'RETRY', ...asked, untyped, caller }
   },
-  pause: { role: 'admin', message: (_, { caller }) => ({ type: 'PAUSE', caller }) },
-  resume: { role: 'admin', message: (_, { caller }) => ({ type: 'RESUME', caller }) },
+  pause: (_, { caller }) => ({ type: 'PAUSE', caller }),
+  resume: (_, { caller }) => ({ type: 'RESUME', caller }),
 }
-
-/** Whether an operation of this version can do that. */
-export const isAvailable = (name: DeedName): name is Name => Object.hasOwn(KINDS, name)
-
-export const roleOf = (name: Name): Role => KINDS[name].role
 
 /** The message that does it with a context. */
 export const messageOfDeed = <N extends Name>({ do: name, with: given }: DeedOf<N>, sent: Sent): Input =>
-  KINDS[name].message(given, sent)
+  KINDS[name](given, sent)

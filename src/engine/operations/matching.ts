@@ -1,11 +1,11 @@
 // engine/operations: which contexts an operation is about, as they are when its turn comes to them: in the order of their
 // ids, up to the highest that there was at the start.
+import { roleOfDeed } from '../../api/operation-deeds.ts'
 import type { ContextId } from '../../model/context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
 import { selectionOf, statusesOf, type Selected, type SelectionEnv } from '../calls/selection.ts'
 import { startedAtOf } from '../record/decode.ts'
-import { roleOf } from './deeds.ts'
 import type { StoredOperation } from './operation-rows.ts'
 
 export interface MatchingParts extends Omit<SelectionEnv, 'caller'> {
@@ -40,15 +40,15 @@ export class Matching {
   /** `startedAt`: of the operation, epoch milliseconds. @throws FluxError `unavailable` */
   static async of(parts: MatchingParts, operation: StoredOperation, startedAt: number): Promise<Matching> {
     const { caller, filter, deed } = operation
-    const selected = await selectionOf({ ...parts, caller }, filter, statusesOf(filter), roleOf(deed.do))
+    const selected = await selectionOf({ ...parts, caller }, filter, statusesOf(filter), roleOfDeed(deed.do))
     return new Matching(parts.store, operation, startedAt, selected)
   }
 
   /** How many there are. @throws FluxError `unavailable` */
   async count(): Promise<number> {
-    const { contextIds } = this.#operation
-    if (contextIds) return contextIds.length
-    if (this.#selected.test === null) return this.#store.count({ ...this.#selected.selection, ...this.#bounds(0) })
+    const isNamed = this.#operation.contextIds !== null
+    if (!isNamed && this.#selected.test === null)
+      return this.#store.count({ ...this.#selected.selection, ...this.#bounds(0) })
     let count = 0
     for (let after: ContextId | null = 0; after !== null;) {
       const page: MatchingPage = await this.page(after, COUNTED_AT_ONCE)
@@ -62,16 +62,28 @@ export class Matching {
   /** The next of them with higher ids than that; none is no reason to end. @throws FluxError `unavailable` */
   async page(after: ContextId, limit: number): Promise<MatchingPage> {
     const { contextIds } = this.#operation
-    if (contextIds) {
-      const ids = contextIds.filter((id) => id > after)
-      return { ids: ids.slice(0, limit), rest: ids.length > limit ? (ids[limit - 1] ?? null) : null }
-    }
+    if (contextIds) return this.#named(contextIds, after, limit)
     const { selection } = this.#selected
     const bounds = this.#bounds(after)
     const query = { ...selection, ...bounds, order: 'asc', limit, characters: PAGE_CHARACTERS } as const
     const { contexts, rest } = await this.#store.select(query)
     await breathe(contexts.reduce((sum, { parts }) => sum + charactersOf(parts), 0))
     return { ids: contexts.filter((context) => this.#isMeant(context)).map(({ id }) => id), rest }
+  }
+
+  /** Each is looked up by itself: they may lie far apart. */
+  async #named(contextIds: readonly ContextId[], after: ContextId, limit: number): Promise<MatchingPage> {
+    const left = contextIds.filter((id) => id > after)
+    const { selection } = this.#selected
+    const found = await Promise.all(
+      left.slice(0, limit).map(async (id) => {
+        const { after: low, before } = this.#bounds(id - 1)
+        if (id <= low || id >= before) return []
+        const query = { ...selection, after: id - 1, before: id + 1, order: 'asc', limit: 1 } as const
+        return (await this.#store.select(query)).contexts.filter((context) => this.#isMeant(context))
+      }),
+    )
+    return { ids: found.flat().map(({ id }) => id), rest: left.length > limit ? (left[limit - 1] ?? null) : null }
   }
 
   #bounds(after: ContextId) {

@@ -17,7 +17,7 @@ export interface StoredOperation {
   /** Texts may stand for the type declared. */
   readonly untyped: boolean
   readonly filter: OperationFilter
-  /** These contexts, ascending, and not those that match; null: those that match. */
+  /** Only these of those that match, ascending; null: all of them. */
   readonly contextIds: readonly ContextId[] | null
   /** Contexts with higher ids came later. */
   readonly upTo: ContextId

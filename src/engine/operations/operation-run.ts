@@ -32,9 +32,11 @@ interface OperationFacts {
 }
 
 /** Contexts that it is done with at the same time: others that have something to do are served in between. */
-const WAVE_CONTEXTS = 250
+const WAVE_CONTEXTS = 100
 /** Waves of a second, where the rate allows for that many: so it is even. */
-const WAVES_A_SECOND = 10
+const WAVES_A_SECOND = 20
+/** Milliseconds for which it rests at most after a wave, so that at least half of the time is for others. */
+const MAX_REST_MS = 250
 /** Milliseconds, and contexts, after which it says how far it is, and looks whether it is to stop. */
 const SAY_MS = 400
 const SAY_CONTEXTS = 1000
@@ -115,7 +117,9 @@ export class OperationRun {
       await this.#wave(left)
       this.#advance(rest ?? this.#stored.upTo)
       if (rest === null) return 'done'
-      this.#nextAt = Math.max(this.#nextAt, begunAt) + (left.length * SECOND_MS) / this.#stored.rate
+      const now = this.#parts.clock.now()
+      const byRate = Math.max(this.#nextAt, begunAt) + (left.length * SECOND_MS) / this.#stored.rate
+      this.#nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
       await this.#rest()
     }
     return 'stopped'

@@ -22,7 +22,8 @@ import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
 import { RESUME } from '../../api/resume-context.ts'
 import { RETRY } from '../../api/retry.ts'
 import { SEND_EVENT } from '../../api/send-event.ts'
-import { START_OPERATION } from '../../api/start-operation.ts'
+import { roleOfDeed, type DeedName } from '../../api/operation-deeds.ts'
+import { START_OPERATION, type OperationStart } from '../../api/start-operation.ts'
 import { STOP_EVENT } from '../../api/stop-event.ts'
 import { STOP_OPERATION } from '../../api/stop-operation.ts'
 import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
@@ -156,13 +157,26 @@ function addSteering(app: Hono<Env>, parts: Parts): void {
 
 /** What is done with many contexts. */
 function addOperations(app: Hono<Env>, parts: Parts): void {
-  addCall(app, parts, START_OPERATION, (calls, request) => calls.startOperation(request), {
+  const { authenticate, requireAuth } = parts
+  // The call itself needs the lowest role of all that can be done.
+  const checkRole = (c: Context<Env>, name: DeedName) => {
+    const failure = requireAuth ? denial(authenticate(authorizationOf(c)), roleOfDeed(name)) : null
+    if (failure) throw new FluxError(failure)
+  }
+  const start: Run<typeof START_OPERATION.request, OperationStart> = async (calls, request, c) => {
+    checkRole(c, request.do)
+    return calls.startOperation(request)
+  }
+  addCall(app, parts, START_OPERATION, start, {
     settle: (_, { operationId, matched }) => (operationId === undefined ? null : beganOperation(operationId, matched)),
   })
   addCall(app, parts, GET_OPERATIONS, async (calls, { operationId }): Promise<object> =>
     operationId === undefined ? calls.listOperations() : calls.getOperation({ operationId }),
   )
-  addCall(app, parts, STOP_OPERATION, (calls, request) => calls.stopOperation(request))
+  addCall(app, parts, STOP_OPERATION, async (calls, request, c) => {
+    checkRole(c, (await calls.getOperation(request)).do)
+    return calls.stopOperation(request)
+  })
 }
 
 /** RFC 9110, 15.3.3. */

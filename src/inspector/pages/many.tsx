@@ -1,12 +1,15 @@
 // inspector/pages: asks before many contexts are changed, and shows how far it is.
 import type { FC } from 'hono/jsx'
-import type { Deed, Run } from '../many-runs.ts'
+import type { OperationView } from '../../api/get-operations.ts'
 import { contextHref } from '../parts/links.ts'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
+/** What can be asked for on the pages. */
+export type AskedDeed = Extract<OperationView['do'], 'terminate' | 'tag' | 'untag' | 'event'>
+
 export interface Asked {
-  readonly deed: Deed
+  readonly deed: AskedDeed
   readonly with: string
   /** Those that were chosen; none: only all that match are offered. */
   readonly ids: readonly number[]
@@ -18,7 +21,7 @@ export interface Asked {
   readonly back: string
 }
 
-const VERBS: { readonly [deed in Deed]: string } = {
+const VERBS: { readonly [deed in AskedDeed]: string } = {
   terminate: 'Terminate',
   tag: 'Tag',
   untag: 'Untag',
@@ -27,7 +30,7 @@ const VERBS: { readonly [deed in Deed]: string } = {
 
 const counted = (count: number): string => (count === 1 ? '1 context' : `${count.toLocaleString('en')} contexts`)
 
-const verbOf = (deed: Deed, word: string): string => {
+const verbOf = (deed: AskedDeed, word: string): string => {
   if (deed === 'terminate') return 'Terminate'
   return deed === 'event' ? `Send ${word} to` : `${VERBS[deed]} with ${word}`
 }
@@ -75,25 +78,44 @@ export const AskPage: FC<Asked & { readonly visitor: Visitor }> = ({
   </Shell>
 )
 
-export const RunPage: FC<{ readonly visitor: Visitor; readonly run: Run }> = ({ visitor, run }) => {
-  const { deed, done, matched, changed, failed, hasEnded, isStopped, id } = run
-  const state = !hasEnded ? 'under way' : isStopped ? 'stopped' : 'done'
+/** Of an operation, whoever asked for it. */
+const NAMES: { readonly [name in OperationView['do']]: string } = {
+  ...VERBS,
+  event: 'Send an event to',
+  retry: 'Retry',
+  pause: 'Pause',
+  resume: 'Resume',
+  migrate: 'Migrate',
+}
+
+const filterOf = ({ filter }: OperationView): string =>
+  Object.entries(filter)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join(', ') || 'all that are unfinished'
+
+export const RunPage: FC<{ readonly visitor: Visitor; readonly operation: OperationView }> = ({
+  visitor,
+  operation,
+}) => {
+  const { operationId, done, matched, changed, failed, errors, status } = operation
+  const hasEnded = status !== 'running'
+  const isWhole = status === 'done'
   return (
     <Shell title="Many contexts" place="Contexts" visitor={visitor} polls={!hasEnded}>
       <div class="side" data-part="run" data-ended={hasEnded}>
-        <h1>{`${verbOf(deed, run.with)} ${counted(matched)}: ${state}`}</h1>
-        <progress
-          value={hasEnded && !isStopped ? 1 : done}
-          max={hasEnded && !isStopped ? 1 : Math.max(matched, done, 1)}
-        >
+        <h1>{`${NAMES[operation.do]} ${counted(matched)}: ${hasEnded ? status : 'under way'}`}</h1>
+        <progress value={isWhole ? 1 : done} max={isWhole ? 1 : Math.max(matched, done, 1)}>
           {`${done} of ${matched}`}
         </progress>
-        <p>{`${done.toLocaleString('en')} dealt with, ${changed.toLocaleString('en')} changed, ${(done - changed).toLocaleString('en')} could not be.`}</p>
-        {failed.length > 0 && (
+        <p>{`Of those that match: ${filterOf(operation)}`}</p>
+        <p>{`${done.toLocaleString('en')} dealt with, ${changed.toLocaleString('en')} changed, ${failed.toLocaleString('en')} could not be.`}</p>
+        {errors.length > 0 && (
           <dl>
-            {failed.map(({ id: contextId, detail }) => (
+            {errors.map(({ contextId, detail }) => (
               <>
-                <dt>{contextId > 0 && <a href={contextHref(contextId)}>{contextId}</a>}</dt>
+                <dt>
+                  <a href={contextHref(contextId)}>{contextId}</a>
+                </dt>
                 <dd>{detail}</dd>
               </>
             ))}
@@ -102,7 +124,7 @@ export const RunPage: FC<{ readonly visitor: Visitor; readonly run: Run }> = ({ 
       </div>
       <div class="row">
         {!hasEnded && (
-          <form method="post" action={`/inspector/runs/${id}/stop`}>
+          <form method="post" action={`/inspector/runs/${operationId}/stop`}>
             <FormToken visitor={visitor} />
             <button type="submit">Stop</button>
           </form>

@@ -1,9 +1,10 @@
 // inspector/routes: the list of contexts, what is done with many of them, wake-ups, and finding.
 import type { Context, Hono } from 'hono'
-import { malformed, notFound } from '../../model/failure.ts'
-import { DEEDS, type Run } from '../many-runs.ts'
+import type { OperationRequest } from '../../api/start-operation.ts'
+import { malformed } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import { ContextsPage } from '../pages/contexts.tsx'
-import { AskPage, RunPage } from '../pages/many.tsx'
+import { AskPage, RunPage, type AskedDeed } from '../pages/many.tsx'
 import { WakeUpsPage } from '../pages/wake-ups.tsx'
 import { contextHref, contextsHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
@@ -22,11 +23,16 @@ const STRIDE = 1000
 export function addContextsPages(app: Hono, pages: Pages): void {
   app.get('/contexts', (c) => pages.make('plain', () => list(c, pages)))
   app.post('/contexts/many', (c) => many(c, pages))
-  app.get('/runs/:id', (c) => documentOf(c, <RunPage visitor={pages.visitor(c)} run={runOf(c, pages)} />))
+  app.get('/runs/:id', async (c) => {
+    const visitor = pages.visitor(c)
+    const operation = await visitor.api.getOperation({ operationId: c.req.param('id') })
+    return documentOf(c, <RunPage visitor={visitor} operation={operation} />)
+  })
   app.post('/runs/:id/stop', async (c) => {
-    await pages.changer(c)
-    pages.runs.stop(runOf(c, pages).id)
-    return c.redirect(`/inspector/runs/${c.req.param('id')}`, 303)
+    const { visitor } = await pages.changer(c)
+    const { operationId } = await visitor.api.getOperation({ operationId: c.req.param('id') })
+    await visitor.api.stopOperation({ operationId })
+    return c.redirect(`/inspector/runs/${operationId}`, 303)
   })
   app.get('/find', (c) => pages.make('plain', () => find(c, pages.visitor(c))))
   app.get('/wake-ups', async (c) => {
@@ -80,24 +86,30 @@ async function many(c: Context, pages: Pages): Promise<Response> {
   const back = listPath(textOf('back'))
   const filters = Object.fromEntries(new URL(back, 'http://host').searchParams)
   const filter = requestOf(withoutPage(filters))
-  const status = filter.status ?? UNFINISHED
-  const matched = (await visitor.api.countContexts({ ...filter, status, by: 'status' })).total
   if (textOf('sure') !== 'yes') {
     const named = Object.entries(withoutPage(filters)).map(([name, value]) => `${name}=${value}`)
+    const status = filter.status ?? UNFINISHED
+    const matched = (await visitor.api.countContexts({ ...filter, status, by: 'status' })).total
     const words = named.join(', ') || 'all that are unfinished'
     const asked = { deed, with: word, ids, matched, filters: words, back }
     return documentOf(c, <AskPage {...asked} visitor={visitor} />)
   }
-  const isChosen = textOf('scope') === 'chosen'
-  const chosen = isChosen ? { ids } : { filter: { ...filter, status } }
-  const run = await pages.runs.start(visitor.api, {
-    deed,
-    with: word,
-    chosen,
-    matched: isChosen ? ids.length : matched,
-  })
-  return c.redirect(`/inspector/runs/${run.id}`, 303)
+  const chosen = textOf('scope') === 'chosen' ? { contextIds: ids } : {}
+  const request = { filter: given(filter), ...chosen, ...doing(deed, word) }
+  const { operationId = '' } = await visitor.api.startOperation(request)
+  return c.redirect(`/inspector/runs/${operationId}`, 303)
 }
+
+const DEEDS: readonly AskedDeed[] = ['terminate', 'tag', 'untag', 'event']
+
+/** What is to be done. `word`: the tag, or the name of the event. */
+const doing = (deed: AskedDeed, word: string): Pick<OperationRequest, 'do' | 'with'> => {
+  if (deed === 'terminate') return { do: deed }
+  return { do: deed, with: deed === 'event' ? { event: word } : { tags: [word] } }
+}
+
+/** Without what is left out. */
+const given = (filter: object): JsonObject => JSON.parse(JSON.stringify(filter))
 
 const UNFINISHED = ['RUNNING', 'WAITING', 'WAITING_UNTIL']
 
@@ -119,13 +131,6 @@ async function find(c: Context, { api }: Visitor): Promise<Response> {
   // It may be one that is shown to others.
   if (id > 0 && !(await firstOf({ tag: [text] }))) return c.redirect(contextHref(id), 302)
   return c.redirect(contextsHref({ tag: text, status: 'all' }), 302)
-}
-
-/** @throws FluxError `notFound` */
-function runOf(c: Context, pages: Pages): Run {
-  const run = pages.runs.get(c.req.param('id') ?? '')
-  if (!run) throw notFound('there is no such run: it was forgotten, or the server was started again')
-  return run
 }
 
 async function dueIn({ api, now }: Visitor) {

@@ -10,7 +10,6 @@ import type { Drawings } from '../diagram/drawing.ts'
 import type { Refusal } from '../forms/fields.tsx'
 import type { FormValues, InspectorOptions, PageHost } from '../host.ts'
 import type { Cut } from '../parts/json-text.ts'
-import type { ManyRuns } from '../many-runs.ts'
 import { checkFormToken, formTokenOf, type Sessions } from '../sessions.ts'
 import { mayInvoke, type Visitor } from '../visitor.ts'
 
@@ -19,7 +18,6 @@ interface PagesParts {
   readonly host: PageHost
   readonly sessions: Sessions
   readonly drawings: Drawings
-  readonly runs: ManyRuns
 }
 
 /** A form whose request was refused, and the status of the answer that shows it again. */
@@ -51,10 +49,6 @@ export class Pages {
 
   get log(): Log {
     return this.#parts.options.log
-  }
-
-  get runs(): ManyRuns {
-    return this.#parts.runs
   }
 
   get drawings(): Drawings {
