@@ -127,6 +127,12 @@ describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
     expect((await call('POST', '/api/hook', {})).status).not.toBe(503)
   })
 
+  test('a server that is paused stops in order', async () => {
+    const { options } = await open()
+    const paused = await startServer({ ...options, words: ['--paused'] })
+    expect(await paused.kill('SIGTERM')).toMatchObject({ code: 0 })
+  })
+
   test('a context that is paused stays so after kill -9, with its events, and its step waits', async () => {
     const { options, file } = await open()
     let server = await startServer(options)

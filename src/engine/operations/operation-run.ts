@@ -42,7 +42,7 @@ const SAY_MS = 400
 const SAY_CONTEXTS = 1000
 const SECOND_MS = 1000
 /** Characters of the reason why a context could not take it. */
-const MAX_DETAIL_CHARACTERS = 500
+const MAX_DETAIL_CHARACTERS = 200
 
 /** What it came to for one context; null: it is none of those that are meant. `outOfReach`: it is to be tried again. */
 type Handled =

@@ -4,6 +4,8 @@ import { MAX_LISTED_OPERATIONS } from '../../api/get-operations.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
+import type { StoredRow } from '../../model/rows.ts'
+import { yieldTurn } from '../calls/broadcast.ts'
 import { Carrier, isLeft } from '../carried/carrier.ts'
 import { dropRows } from '../carried/drop-rows.ts'
 import { askToStop, isHeldElsewhere, OwnershipLost, readOwnership } from '../carried/ownership.ts'
@@ -37,6 +39,8 @@ export interface OperationWish extends Omit<StoredOperation, 'upTo'> {
 
 /** Rows of operations that are kept, those of each one that is under way counted twice. */
 const MAX_KEPT_ROWS = 20_000
+/** Rows read at once. */
+const LISTED_AT_ONCE = 100
 
 export class Operations {
   readonly #parts: OperationsParts
@@ -95,8 +99,17 @@ export class Operations {
 
   /** The newest first. @throws FluxError `unavailable` */
   async list(): Promise<OperationProgress[]> {
-    const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: MAX_LISTED_OPERATIONS } as const
-    return (await this.#parts.store.listRows(query)).map(progressIn)
+    const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: LISTED_AT_ONCE } as const
+    const listed: OperationProgress[] = []
+    for (let after: StoredRow | undefined; listed.length < MAX_LISTED_OPERATIONS;) {
+      const rows = await this.#parts.store.listRows({ ...query, after })
+      for (const row of rows) listed.push(progressIn(row))
+      if (rows.length < LISTED_AT_ONCE) break
+      after = rows.at(-1)
+      // Each may have many errors.
+      await yieldTurn()
+    }
+    return listed
   }
 
   /**

@@ -107,7 +107,7 @@ export const RunPage: FC<{ readonly visitor: Visitor; readonly operation: Operat
         <progress value={isWhole ? 1 : done} max={isWhole ? 1 : Math.max(matched, done, 1)}>
           {`${done} of ${matched}`}
         </progress>
-        <p>{`Of those that match: ${filterOf(operation)}`}</p>
+        <p class="comment">{`Of those that match: ${filterOf(operation)}`}</p>
         <p>{`${done.toLocaleString('en')} dealt with, ${changed.toLocaleString('en')} changed, ${failed.toLocaleString('en')} could not be.`}</p>
         {errors.length > 0 && (
           <dl>
