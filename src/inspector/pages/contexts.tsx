@@ -66,7 +66,7 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
 
 const columnsFor = (visitor: Visitor): readonly Column<ListedContext>[] => [
   ...(visitor.mayInvoke ? [CHOICE] : []),
-  { head: 'status', cell: ({ status }) => <StatusSign status={status} /> },
+  { head: 'status', cell: ({ status, paused }) => <StatusSign status={status} isPaused={paused} /> },
   {
     head: 'id',
     isNumber: true,
