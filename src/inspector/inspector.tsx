@@ -11,6 +11,7 @@ import { addContextPage } from './routes/context.tsx'
 import { addContextsPages } from './routes/contexts.tsx'
 import { addDeliveriesPages } from './routes/deliveries.tsx'
 import { addHealthPage } from './routes/health.tsx'
+import { addManyPages } from './routes/many.tsx'
 import { addServicePages } from './routes/services.tsx'
 import { LogInPage, ProblemPage } from './pages/problem.tsx'
 import { documentOf, Pages } from './routes/pages.ts'
@@ -53,6 +54,7 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
   addLogIn(app, { pages, sessions, host })
   addServicePages(app, pages)
   addContextsPages(app, pages)
+  addManyPages(app, pages)
   addContextPage(app, pages)
   addDeliveriesPages(app, pages)
   addHealthPage(app, pages, options)

@@ -19,10 +19,20 @@ const MAX_ERROR_CHARACTERS = 300
 
 export const Sentence: FC<Situation> = (situation) => (
   <p class="sentence">
-    {situation.context.paused && 'Paused. '}
+    {situation.context.paused && <Paused context={situation.context} />}
     {sayOf(situation)}
   </p>
 )
+
+const Paused: FC<{ readonly context: ContextView }> = ({ context: { step, pending } }) => (
+  <>
+    {step?.startedAt ? 'Paused after this step' : 'Paused'}: nothing goes on until it is resumed
+    {pending.length > 0 && `, and it keeps ${pending.length === 1 ? 'an event' : `${pending.length} events`}`}.{' '}
+  </>
+)
+
+/** What a time would do to one that is paused. */
+const would = ({ paused }: ContextView, does: string, infinitive: string): string => (paused ? infinitive : does)
 
 function sayOf(situation: Situation): Child {
   const { context, since, now } = situation
@@ -58,7 +68,7 @@ function sayOf(situation: Situation): Child {
   if (nextRun !== null)
     return (
       <>
-        Waits in {state} until a time: goes on <When at={nextRun} now={now} />.
+        Waits in {state} until a time: {would(context, 'goes on', 'would go on')} <When at={nextRun} now={now} />.
       </>
     )
   return <>Is about to go on in {state}.</>
@@ -85,7 +95,7 @@ const Waiting: FC<Situation> = ({ context, awaited, since, now }) => (
     since <ClockTime at={since} />
     {context.nextRun !== null && (
       <>
-        ; gives up <When at={context.nextRun} now={now} />
+        ; {would(context, 'gives up', 'would give up')} <When at={context.nextRun} now={now} />
       </>
     )}
     .
@@ -134,7 +144,7 @@ const Running: FC<{
       )}
       {nextAttemptAt !== null ? (
         <>
-          ; tries again <When at={nextAttemptAt} now={now} />
+          ; {would(context, 'tries again', 'would try again')} <When at={nextAttemptAt} now={now} />
         </>
       ) : (
         timeoutAt !== null && (

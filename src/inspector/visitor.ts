@@ -1,6 +1,6 @@
 // inspector: who looks at a page, and what they may do there.
 import type { FluxApi } from '../api/flux-api.ts'
-import { denial, type Caller } from '../model/caller.ts'
+import { denial, type Caller, type Role } from '../model/caller.ts'
 
 export interface Visitor {
   readonly caller: Caller
@@ -10,6 +10,8 @@ export interface Visitor {
   readonly hasSession: boolean
   /** Whether forms that change something are shown. */
   readonly mayInvoke: boolean
+  /** Whether forms that steer contexts are shown: retry, pause, resume. */
+  readonly mayAdminister: boolean
   /** Epoch milliseconds, at which the page is made. */
   readonly now: number
   /** Of the server. */
@@ -17,5 +19,9 @@ export interface Visitor {
 }
 
 /** Who has no token may do everything that isn't secured, unless all calls need one. */
-export const mayInvoke = (caller: Caller, requireAuth: boolean): boolean =>
-  (caller.roles.length === 0 && !requireAuth) || denial(caller, 'invoke') === null
+export const mayUse = (caller: Caller, role: Role, requireAuth: boolean): boolean =>
+  (caller.roles.length === 0 && !requireAuth) || denial(caller, role) === null
+
+/** Whether forms are shown that need the role. */
+export const isShown = ({ mayInvoke, mayAdminister }: Visitor, role: Role): boolean =>
+  role === 'admin' ? mayAdminister : role === 'read' || mayInvoke

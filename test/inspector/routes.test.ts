@@ -1,7 +1,9 @@
 // What pages ask of the API, and what their forms do: each call is looked at, and answered by the test.
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/flux-api.ts'
+import type { ContextView } from '../../src/api/get-context.ts'
+import { OPERATION_EXAMPLE } from '../../src/api/get-operations.ts'
 import { createInspector } from '../../src/inspector/inspector.tsx'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid } from '../../src/model/failure.ts'
@@ -43,6 +45,15 @@ const serviceOf = (owner: string, fluxName: string) => ({
   file: 'f',
   contexts: {},
 })
+
+/** The fields of a retry, and what the call gets of them. */
+const RETRY_TYPED = [
+  ['state', 'Charge'],
+  ['inputs', '{"amount": 3}'],
+  ['current', 'on'],
+  ['newKey', 'on'],
+] as const
+const RETRY_TOLD = { state: 'Charge', input: { amount: 3 }, definition: 'current', newKey: true }
 
 const answerOf = async (response: Response) => ({
   status: response.status,
@@ -93,6 +104,19 @@ function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
   const asked = (name: keyof FluxApi) => calls.filter((call) => call.name === name).map(({ request }) => request)
   return { get, post, asked, calls, lines }
 }
+
+/** What a list offers to do with contexts. */
+const offered = async (query: string, caller?: Caller) =>
+  [...(await open({}, caller).get(`/contexts${query}`)).text.matchAll(/name="do" value="(\w+)"/g)].map(
+    ([, deed]) => deed,
+  )
+
+/** A context with those facts. */
+const showing = (more: Partial<ContextView>, overrides: Partial<FluxApi> = {}) => ({
+  getContext: () => Promise.resolve({ ...contextView(7), ...more }),
+  getDefinition: () => Promise.resolve({ states: [{ name: 'a' }, { name: 'Charge' }] }),
+  ...overrides,
+})
 
 /** Its calls are noted, and there is always a next page. */
 const listed = () => {
@@ -189,34 +213,144 @@ describe('many', () => {
     expect([status, text.includes(detail)]).toEqual([400, true])
   })
 
-  test('all that match means those that are unfinished, unless the filter says otherwise', async () => {
-    for (const [back, status] of [
-      ['/inspector/contexts?tag=x', ['RUNNING', 'WAITING', 'WAITING_UNTIL']],
-      ['/inspector/contexts?tag=x&status=FAILED', 'FAILED'],
+  test('all that match means what the list shows; of a list, only what has failed or was terminated is retried', async () => {
+    for (const [deed, query, filter] of [
+      ['untag', '?tag=x', { tag: ['x'] }],
+      ['untag', '?tag=x&status=FAILED&order=asc&before=3', { tag: ['x'], status: 'FAILED' }],
+      ['retry', '?status=all', { status: ['FAILED', 'TERMINATED'] }],
+      ['retry', '?status=FAILED,WAITING', { status: ['FAILED'] }],
+      ['retry', '?tag=x', { tag: ['x'] }],
     ] as const) {
-      const asked: object[] = []
-      const { post } = open({
-        listPage(request) {
-          asked.push(request)
-          return Promise.resolve({ contexts: [], next: null })
-        },
-      })
-      const answer = await post('/contexts/many', [
-        ['do', 'untag'],
+      const { post, asked } = open()
+      const fields = [
+        ['do', deed],
         ['tag', 'y'],
-        ['back', back],
+        ['back', `/inspector/contexts${query}`],
         ['sure', 'yes'],
-      ])
-      expect([answer.status, answer.location]).toEqual([303, expect.stringMatching(/^\/inspector\/runs\/[\w-]{36}$/)])
-      await vi.waitFor(() => expect(asked[0]).toMatchObject({ tag: ['x'], status, order: 'desc', limit: 1 }))
+      ] as const
+      expect(await post('/contexts/many', fields)).toMatchObject({ status: 303, location: '/inspector/operations/o' })
+      expect(asked('startOperation')).toEqual([{ filter, do: deed, with: deed === 'retry' ? {} : { tags: ['y'] } }])
     }
   })
 
-  test('those that were chosen are meant, and no others', async () => {
+  test('those that were chosen are meant, and no others, whatever has become of them', async () => {
     const { post, asked } = open()
     await post('/contexts/many', [...FORM, ['id', '4'], ['id', '9'], ['scope', 'chosen'], ['sure', 'yes']])
-    await vi.waitFor(() => expect(asked('terminate')).toEqual([{ contextId: 4 }, { contextId: 9 }]))
-    expect(asked('listPage')).toEqual([])
+    expect(asked('startOperation')).toEqual([{ filter: { status: 'all' }, contextIds: [4, 9], do: 'terminate' }])
+  })
+
+  test('an event with its inputs, and a retry with all that it may be told', async () => {
+    const { post, asked } = open()
+    await post('/contexts/many', [
+      ['do', 'event'],
+      ['with', 'go'],
+      ['inputs', '{"by": "me"}'],
+      ['sure', 'yes'],
+    ])
+    await post('/contexts/many', [['do', 'retry'], ['id', '4'], ['scope', 'chosen'], ...RETRY_TYPED, ['sure', 'yes']])
+    expect(asked('startOperation').map((request) => Object(request).with)).toEqual([
+      { event: 'go', input: { by: 'me' } },
+      RETRY_TOLD,
+    ])
+  })
+
+  test('a form that is sent again begins nothing, also when it is done', async () => {
+    const { post, asked } = open()
+    const once = {
+      a: [...FORM, ['sure', 'yes'], ['$once', 'a']],
+      b: [...FORM, ['sure', 'yes'], ['$once', 'b']],
+    } as const
+    const answers = [await post('/contexts/many', once.a), await post('/contexts/many', once.a)]
+    expect(answers.map(({ status }) => status)).toEqual([303, 303])
+    expect(asked('startOperation')).toHaveLength(1)
+    await post('/contexts/many', once.b)
+    expect(asked('startOperation')).toHaveLength(2)
+  })
+
+  test('what is refused asks again, with what was typed and what was chosen', async () => {
+    const wrong = [{ pointer: '/with/state', detail: 'is not there' }]
+    const { post } = open({ startOperation: () => Promise.reject(invalid('it can not be begun', wrong)) })
+    const { status, text } = await post('/contexts/many', [
+      ['do', 'retry'],
+      ['id', '4'],
+      ['scope', 'chosen'],
+      ...RETRY_TYPED,
+      ['sure', 'yes'],
+    ])
+    expect(status).toBe(422)
+    expect(text).toContain('it can not be begun')
+    expect(text).toMatch(/value="chosen" checked/)
+    expect(text).toMatch(/name="state" value="Charge"[^>]*aria-invalid="true"/)
+    expect(text).toMatch(/id="retry-state-wrong">is not there</)
+    expect(text).toMatch(/name="newKey" checked/)
+    const typed = await open().post('/contexts/many', [
+      ['do', 'event'],
+      ['with', 'go'],
+      ['inputs', '[<1'],
+      ['sure', 'yes'],
+    ])
+    expect([typed.status, typed.text.includes('must be a JSON object')]).toEqual([422, true])
+    expect(typed.text).toMatch(/>\s*\[&lt;1\s*<\/textarea>/)
+  })
+})
+
+describe('operations', () => {
+  test('one shows how far it is and why some could not take it, and is stopped by its form', async () => {
+    const { get, post, asked } = open()
+    const { status, text } = await get('/operations/o')
+    expect(status).toBe(200)
+    for (const part of [
+      '4,000 of 25,000 done, 3,999 changed, 1 failed',
+      'href="/inspector/contexts/17"',
+      'fluxName=Order',
+    ])
+      expect(text).toContain(part)
+    expect(asked('getOperation')).toEqual([{ operationId: 'o' }])
+    expect(await post('/operations/o/stop', [])).toMatchObject({ status: 303, location: '/inspector/operations/o' })
+    expect(asked('stopOperation')).toEqual([{ operationId: 'o' }])
+  })
+
+  test('one that is done has no form; it may be done while it is stopped', async () => {
+    const done: Partial<FluxApi> = {
+      getOperation: () => Promise.resolve({ ...OPERATION_EXAMPLE, status: 'done', endedAt: NOW }),
+    }
+    expect((await open(done).get('/operations/o')).text).not.toContain('/stop"')
+    const { post, asked } = open(done)
+    expect((await post('/operations/o/stop', [])).status).toBe(303)
+    expect(asked('stopOperation')).toEqual([])
+    const late = open({ stopOperation: () => Promise.reject(conflict('it is done')) })
+    expect((await late.post('/operations/o/stop', [])).status).toBe(303)
+  })
+
+  test('the list goes on behind the last one, and the list of contexts leads to it', async () => {
+    const all = Array.from({ length: 120 }, (_, index) => ({ ...OPERATION_EXAMPLE, operationId: `o${index}` }))
+    const { get } = open({ listOperations: () => Promise.resolve(all) })
+    const first = (await get('/operations')).text
+    expect([...first.matchAll(/id="op-o\d+"/g)]).toHaveLength(50)
+    expect(next(first)).toBe('/inspector/operations?after=o49')
+    const last = (await get('/operations?after=o99')).text
+    expect([...last.matchAll(/id="op-(o\d+)"/g)].map(([, id]) => id)).toEqual(
+      all.slice(100).map(({ operationId }) => operationId),
+    )
+    expect(next(last)).toBeUndefined()
+    expect((await get('/contexts')).text).toContain('href="/inspector/operations"')
+    expect((await open({ listOperations: () => Promise.resolve([]) }).get('/operations')).text).toContain(
+      'No operation yet',
+    )
+  })
+
+  test('a list offers what some of it may take, to who may', async () => {
+    const tags = ['tag', 'untag']
+    expect(await offered('')).toEqual([...tags, 'event', 'pause', 'resume', 'terminate'])
+    expect(await offered('?status=FAILED')).toEqual([...tags, 'retry'])
+    expect(await offered('?status=COMPLETED')).toEqual(tags)
+    expect(await offered('?paused=true')).toEqual([...tags, 'event', 'resume', 'terminate'])
+    expect(await offered('?status=all')).toEqual([...tags, 'event', 'retry', 'pause', 'resume', 'terminate'])
+    const invoker: Caller = { name: 'i', roles: ['invoke'] }
+    expect(await offered('?status=all', invoker)).toEqual([...tags, 'event', 'terminate'])
+    expect(await offered('', { name: 'r', roles: ['read'] })).toEqual([])
+    for (const path of ['/contexts/many', '/contexts/7/retry'])
+      expect((await open({}, invoker).post(path, [['do', 'retry']])).status).toBe(403)
   })
 })
 
@@ -332,6 +466,91 @@ describe('a context', () => {
     expect((await reader.post('/contexts/7/terminate', [])).status).toBe(403)
     expect(reader.asked('terminate')).toEqual([])
     expect((await open(taking).get('/contexts/7')).text).toContain('action="/inspector/contexts/7/events"')
+  })
+})
+
+describe('a context is steered:', () => {
+  const STEP = {
+    state: 'a',
+    kind: 'invokeCode' as const,
+    className: 'c',
+    methodName: 'm',
+    attempt: 3,
+    maxAttempts: 5,
+    startedAt: null,
+    timeoutAt: null,
+    nextAttemptAt: NOW + 4000,
+    stepKey: 'k',
+    server: null,
+    lastError: { type: 'Error', message: 'no', at: NOW - 1000, stack: null },
+  }
+
+  test.each<[string, Partial<ContextView>, string[], string]>([
+    ['one that waits', {}, ['pause'], 'Paused, it starts no step'],
+    ['one that is paused', { paused: true }, ['resume'], '<span class="status paused">paused</span>'],
+    ['one in a back-off', { status: 'RUNNING', step: STEP }, ['retry', 'pause'], 'Makes attempt 3 of 5 now.'],
+    ['one that failed', { status: 'FAILED', endedAt: 2 }, ['retry', 'retry'], 'a new set of attempts'],
+    ['one that was terminated', { status: 'TERMINATED', endedAt: 2 }, ['retry', 'retry'], 'where it stood'],
+    ['one that is completed', { status: 'COMPLETED', endedAt: 2 }, [], 'Completed'],
+  ])('%s has the forms that apply', async (_title, more, forms, said) => {
+    const { text } = await open(showing(more)).get('/contexts/7')
+    const shown = [...text.matchAll(/action="\/inspector\/contexts\/7\/(retry|pause|resume)"/g)].map(([, deed]) => deed)
+    expect(shown).toEqual(forms)
+    expect(text).toContain(said)
+    const invoker = await open(showing(more), { name: 'i', roles: ['invoke'] }).get('/contexts/7')
+    expect(invoker.text).not.toMatch(/action="[^"]*\/(?:retry|pause|resume)"/)
+  })
+
+  test.each(['retry', 'pause', 'resume'] as const)('%s, once for each form', async (deed) => {
+    const { post, asked } = open(showing({ status: 'FAILED' }))
+    const answer = await post(`/contexts/7/${deed}`, [['$once', 'a']])
+    expect(answer).toMatchObject({ status: 303, location: '/inspector/contexts/7' })
+    expect(asked(deed)).toEqual([{ contextId: 7, idempotencyKey: expect.stringMatching(/^[\w-]{43}$/) }])
+  })
+
+  test('a retry is told the state, its inputs, the definition and the key', async () => {
+    const { post, asked } = open(showing({ status: 'FAILED' }))
+    await post('/contexts/7/retry', RETRY_TYPED)
+    expect(asked('retry')).toEqual([{ contextId: 7, ...RETRY_TOLD }])
+  })
+
+  test.each([
+    [conflict('its parent has gone on'), 409, []],
+    [
+      invalid('not so', [
+        { pointer: '/state', detail: 'is not known' },
+        { pointer: '/input/by', detail: 'is required' },
+      ]),
+      422,
+      ['is not known', 'by is required'],
+    ],
+  ] as const)('a refusal shows the form again: %s', async (failure, status, wrong) => {
+    const { post } = open(showing({ status: 'FAILED' }, { retry: () => Promise.reject(failure) }))
+    const answer = await post('/contexts/7/retry', RETRY_TYPED)
+    expect(answer.status).toBe(status)
+    expect(answer.text).toContain(failure.failure.detail)
+    expect(answer.text).toMatch(/<option value="Charge" selected/)
+    expect(answer.text).toContain('name="current" checked')
+    expect([...answer.text.matchAll(/class="wrong"[^>]*>([^<]*)</g)].map(([, text]) => text)).toEqual(wrong)
+  })
+
+  test('inputs that are no JSON retry nothing, and what is refused is told also where there is no form any more', async () => {
+    const { post, asked } = open(showing({ status: 'FAILED' }))
+    const { status, text } = await post('/contexts/7/retry', [['inputs', '{"a": <']])
+    expect([status, asked('retry')]).toEqual([422, []])
+    expect(text).toMatch(/<textarea [^>]*aria-invalid="true"[^>]*>\s*\{&quot;a&quot;: &lt;\s*<\/textarea>/)
+    const completed = showing({ status: 'COMPLETED' }, { pause: () => Promise.reject(conflict('it has ended')) })
+    const late = await open(completed).post('/contexts/7/pause', [])
+    expect([late.status, late.text.includes('it has ended')]).toEqual([409, true])
+  })
+
+  test('its timeline shows where it was retried, and which attempt comes next', async () => {
+    const entry = { fluxName: 'F', stateName: 'a', stateIndex: 0, enteredAt: 1 }
+    const executionHistory = [entry, { ...entry, event: '$retry' as const, enteredAt: 2 }]
+    const { text } = await open(showing({ status: 'RUNNING', step: STEP, executionHistory })).get('/contexts/7')
+    expect(text).toContain('<code>$retry</code>')
+    expect(text).toContain('attempt 3 of 5 comes next')
+    expect(text).toMatch(/Attempt 2 of 5 failed/)
   })
 })
 

@@ -79,7 +79,7 @@ async function start(live: Live, fluxName: string, token?: string): Promise<numb
 }
 
 /** The server looks at the file of tokens every two seconds. */
-async function newToken(live: Live, name: string, role: 'read' | 'invoke'): Promise<string> {
+async function newToken(live: Live, name: string, role: 'read' | 'invoke' | 'admin'): Promise<string> {
   const token = await live.token(name, role)
   await vi.waitFor(async () => expect((await live.call('GET', '/flux-api/contexts', { token })).status).toBe(200), {
     timeout: 10_000,
@@ -103,7 +103,11 @@ const posts = (id: number) =>
     [`/inspector/contexts/${id}/terminate`, {}],
     ['/inspector/contexts/many', { do: 'terminate', id: String(id), scope: 'chosen', sure: 'yes' }],
     ['/inspector/contexts/many', { do: 'terminate', id: String(id) }],
-    ['/inspector/runs/any/stop', {}],
+    [`/inspector/contexts/${id}/retry`, {}],
+    [`/inspector/contexts/${id}/pause`, {}],
+    [`/inspector/contexts/${id}/resume`, {}],
+    ['/inspector/contexts/many', { do: 'pause', id: String(id), scope: 'chosen', sure: 'yes' }],
+    ['/inspector/operations/any/stop', {}],
     ['/inspector/deliveries/replay', { deliveryId: 'any' }],
   ] as const
 
@@ -227,6 +231,7 @@ describe('without tokens', () => {
       '/inspector',
       '/inspector/services/p/Waiter',
       `/inspector/contexts/${id}`,
+      '/inspector/operations',
       '/inspector/wake-ups',
       '/inspector/health',
     ])
@@ -242,7 +247,7 @@ describe('without tokens', () => {
     '/inspector/contexts/%3Cscript%3E',
     '/inspector/services/p/Nothing',
     '/inspector/services/nothing/Waiter',
-    '/inspector/runs/nothing',
+    '/inspector/operations/nothing',
     '/inspector/assets/nothing.js',
     '/inspector/assets/..%2f..%2finspector.js',
     '/inspector/nothing',
@@ -349,6 +354,40 @@ describe('where every call needs a token', () => {
       expect([path, response.status]).toEqual([path, 403])
     }
     expect(await stateOf(live, id, reader)).toEqual(before)
+  })
+
+  test('who may not administer sees no forms to steer with, and steers nothing', async () => {
+    const plain = await loggedIn(await newToken(live, 'invoker', 'invoke'))
+    const boss = await loggedIn(await newToken(live, 'chief', 'admin'))
+    const path = `/inspector/contexts/${id}`
+    const steering = /action="[^"]*\/(?:retry|pause|resume)"|name="do" value="(?:retry|pause|resume)"/
+    const many = { do: 'pause', id: String(id), scope: 'chosen', sure: 'yes' }
+    for (const list of [path, '/inspector/contexts?status=all']) {
+      const { text } = await plain.get(list)
+      expect([list, steering.test(text), text.includes('Terminate …')]).toEqual([list, false, true])
+      expect(steering.test((await boss.get(list)).text)).toBe(true)
+    }
+    const before = await stateOf(live, id, invoker)
+    for (const [to, fields] of [
+      [`${path}/retry`, {}],
+      [`${path}/pause`, {}],
+      [`${path}/resume`, {}],
+      ['/inspector/contexts/many', many],
+    ] as const)
+      expect([to, (await plain.post(to, fields, { from: path })).response.status]).toEqual([to, 403])
+    expect(await stateOf(live, id, invoker)).toEqual(before)
+
+    const paused = await boss.post(`${path}/pause`, {}, { from: path })
+    expect([paused.response.status, paused.response.headers.get('location')]).toEqual([303, path])
+    expect((await plain.get(path)).text).toContain('Paused: nothing goes on until it is resumed')
+    expect((await boss.post(`${path}/resume`, {}, { from: path })).response.status).toBe(303)
+    const begun = await boss.post('/inspector/contexts/many', many, { from: path })
+    const operation = begun.response.headers.get('location') ?? ''
+    await vi.waitFor(async () => expect((await boss.get(operation)).text).toContain('1 of 1 done, 1 changed'))
+    // What only an administrator may begin, others don't stop.
+    expect((await plain.get(operation)).response.status).toBe(200)
+    expect((await plain.post(`${operation}/stop`, {}, { from: path })).response.status).toBe(403)
+    expect((await boss.post(`${path}/resume`, {}, { from: path })).response.status).toBe(303)
   })
 
   test('a session is enough for the context in XML', async () => {

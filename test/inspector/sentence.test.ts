@@ -20,6 +20,16 @@ const view = (more: Partial<ContextView>): ContextView => ({
   ...more,
 })
 
+const PENDING: ContextView['pending'][number] = {
+  eventId: 'e',
+  event: 'go',
+  contextId: 7,
+  fluxName: null,
+  tags: [],
+  receivedAt: NOW,
+  expiresAt: null,
+}
+
 const unescaped = (text: string) =>
   text
     .replaceAll('&lt;', '<')
@@ -138,7 +148,24 @@ describe('the sentence of', () => {
       null,
       'Failed in S at 14:30:00: Error',
     ],
-    ['what is paused', { status: 'WAITING', paused: true }, ['go'], 'Paused. Waits for go in S, since 14:29:00.'],
+    [
+      'what is paused',
+      { status: 'WAITING', paused: true },
+      ['go'],
+      'Paused: nothing goes on until it is resumed. Waits for go in S, since 14:29:00.',
+    ],
+    [
+      'what is paused until a time',
+      { status: 'WAITING_UNTIL', paused: true, nextRun: NOW + 60_000 },
+      ['go'],
+      'Paused: nothing goes on until it is resumed. Waits for go in S, since 14:29:00; would give up in 1 min.',
+    ],
+    [
+      'what is paused with its step under way',
+      { status: 'RUNNING', paused: true, step: step(), pending: [PENDING, PENDING] },
+      null,
+      'Paused after this step: nothing goes on until it is resumed, and it keeps 2 events. Runs payments.charge in S, since 14:29:57; times out in 57 s.',
+    ],
   ])('%s', (_title, more, awaited, text) => {
     expect(say(more, awaited)).toBe(text)
   })

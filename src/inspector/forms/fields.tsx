@@ -93,12 +93,14 @@ const Input: FC<{ readonly control: Control; readonly value: string; readonly co
 }
 
 /** What was refused, and of which fields without a place in the form. */
-export const RefusalNotice: FC<{ readonly refusal: Refusal | null; readonly controls: readonly Control[] }> = ({
-  refusal,
-  controls,
-}) => {
+export const RefusalNotice: FC<{
+  readonly refusal: Refusal | null
+  readonly controls: readonly Control[]
+  /** Further pointers whose faults are told beside their fields. */
+  readonly places?: readonly string[]
+}> = ({ refusal, controls, places = [] }) => {
   if (!refusal) return null
-  const own = controls.map(({ name }) => pointerOf(name))
+  const own = [...controls.map(({ name }) => pointerOf(name)), ...places]
   const others = refusal.errors.filter(
     ({ pointer }) => !own.some((place) => pointer === place || pointer.startsWith(`${place}/`)),
   )

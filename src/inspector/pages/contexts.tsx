@@ -4,12 +4,13 @@ import type { ListedContext } from '../../api/list-contexts.ts'
 import { CONTEXT_STATUSES } from '../../model/context.ts'
 import { FilterForm, type ListFilters } from '../parts/filter-form.tsx'
 import { Empty } from '../parts/command.tsx'
-import { contextHref, contextsHref, serviceHref, streamFilters } from '../parts/links.ts'
+import { contextHref, contextsHref, operationHref, serviceHref, streamFilters } from '../parts/links.ts'
 import { StatusSign } from '../parts/status.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
+import { ManyBar } from './many-bar.tsx'
 
 /** Tags that a row shows. */
 const MAX_TAGS = 3
@@ -32,7 +33,10 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
   return (
     <Shell title="Contexts" place="Contexts" visitor={visitor} live={streamFilters(filters)}>
       <div class="head">
-        <h1>Contexts</h1>
+        <div class="row split">
+          <h1>Contexts</h1>
+          <a href={operationHref()}>Operations</a>
+        </div>
         <Counts counts={counts} filters={filters} />
       </div>
       {notice !== null && (
@@ -49,7 +53,7 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
         <form method="post" action="/inspector/contexts/many" class="stack" data-many>
           <FormToken visitor={visitor} />
           <input type="hidden" name="back" value={contextsHref(filters)} />
-          <ManyBar />
+          <ManyBar visitor={visitor} filters={filters} />
           <List contexts={contexts} visitor={visitor} />
         </form>
       )}
@@ -66,7 +70,7 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
 
 const columnsFor = (visitor: Visitor): readonly Column<ListedContext>[] => [
   ...(visitor.mayInvoke ? [CHOICE] : []),
-  { head: 'status', cell: ({ status }) => <StatusSign status={status} /> },
+  { head: 'status', cell: ({ status, paused }) => <StatusSign status={status} isPaused={paused} /> },
   {
     head: 'id',
     isNumber: true,
@@ -142,23 +146,6 @@ const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: L
       </a>
     ))}
   </p>
-)
-
-const ManyBar: FC = () => (
-  <fieldset class="row many">
-    <legend class="hidden">Do with those chosen</legend>
-    <input name="tag" placeholder="tag" aria-label="Tag for those chosen" />
-    <button type="submit" name="do" value="tag">
-      Tag
-    </button>
-    <input name="event" placeholder="event" aria-label="Event for those chosen" />
-    <button type="submit" name="do" value="event">
-      Send
-    </button>
-    <button class="danger" type="submit" name="do" value="terminate">
-      Terminate …
-    </button>
-  </fieldset>
 )
 
 const Nothing: FC<{ readonly filters: ListFilters }> = ({ filters }) =>

@@ -1,15 +1,20 @@
-// inspector/pages: asks before many contexts are changed, and shows how far it is.
+// inspector/pages: asks before many contexts are changed, and takes what that needs.
 import type { FC } from 'hono/jsx'
-import type { OperationView } from '../../api/get-operations.ts'
-import { contextHref } from '../parts/links.ts'
-import { FormToken, Shell } from '../shell.tsx'
+import type { DeedName } from '../../api/operation-deeds.ts'
+import { RefusalNotice, type Refusal } from '../forms/fields.tsx'
+import { InputsField, RETRY_PLACES, RetryFields } from '../forms/retry-fields.tsx'
+import { FormToken, OnceToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
 /** What can be asked for on the pages. */
-export type AskedDeed = Extract<OperationView['do'], 'terminate' | 'tag' | 'untag' | 'event'>
+export const ASKED_DEEDS = ['terminate', 'tag', 'untag', 'event', 'retry', 'pause', 'resume'] as const
+export type AskedDeed = (typeof ASKED_DEEDS)[number] & DeedName
+
+export const takesWord = (deed: AskedDeed): boolean => deed === 'tag' || deed === 'untag' || deed === 'event'
 
 export interface Asked {
   readonly deed: AskedDeed
+  /** The tag, or the name of the event; empty for others. */
   readonly with: string
   /** Those that were chosen; none: only all that match are offered. */
   readonly ids: readonly number[]
@@ -21,116 +26,84 @@ export interface Asked {
   readonly back: string
 }
 
-const VERBS: { readonly [deed in AskedDeed]: string } = {
-  terminate: 'Terminate',
-  tag: 'Tag',
-  untag: 'Untag',
-  event: 'Send the event to',
+/** What will happen, where the word alone does not say it. */
+const HINTS: { readonly [deed in AskedDeed]?: string } = {
+  terminate: 'They end where they are.',
+  event: 'Each that does not wait for it is counted as failed.',
+  retry: 'Each goes on in the state that failed, with the same data and a new set of attempts.',
+  pause: 'They start no step, take no wake-up, and keep the events that they are sent.',
+  resume: 'They take the events that they kept, then what is due.',
 }
 
-const counted = (count: number): string => (count === 1 ? '1 context' : `${count.toLocaleString('en')} contexts`)
+export const countedContexts = (count: number): string =>
+  count === 1 ? '1 context' : `${count.toLocaleString('en')} contexts`
 
-const verbOf = (deed: AskedDeed, word: string): string => {
-  if (deed === 'terminate') return 'Terminate'
-  return deed === 'event' ? `Send ${word} to` : `${VERBS[deed]} with ${word}`
+const VERBS: { readonly [deed in AskedDeed]: (word: string) => string } = {
+  terminate: () => 'Terminate',
+  tag: (word) => `Tag with ${word}`,
+  untag: (word) => `Take the tag ${word} from`,
+  event: (word) => `Send ${word} to`,
+  retry: () => 'Retry',
+  pause: () => 'Pause',
+  resume: () => 'Resume',
 }
 
-export const AskPage: FC<Asked & { readonly visitor: Visitor }> = ({
+export const AskPage: FC<Asked & { readonly visitor: Visitor; readonly refusal: Refusal | null }> = ({
   visitor,
   deed,
   ids,
   matched,
   filters,
   back,
+  refusal,
   ...asked
-}) => (
-  <Shell title="Are you sure?" place="Contexts" visitor={visitor}>
-    <h1>{`${verbOf(deed, asked.with)} these contexts?`}</h1>
-    <form class="stack" method="post" action="/inspector/contexts/many">
-      <FormToken visitor={visitor} />
-      <input type="hidden" name="do" value={deed} />
-      <input type="hidden" name="with" value={asked.with} />
-      <input type="hidden" name="back" value={back} />
-      <input type="hidden" name="sure" value="yes" />
-      {ids.map((id) => (
-        <input type="hidden" name="id" value={String(id)} />
-      ))}
-      <fieldset class="stack">
-        <legend class="hidden">Which</legend>
-        {ids.length > 0 && (
-          <label class="row">
-            <input type="radio" name="scope" value="chosen" checked /> {`${counted(ids.length)} that you chose`}
-          </label>
-        )}
-        <label class="row">
-          <input type="radio" name="scope" value="all" checked={ids.length === 0} />{' '}
-          {`all ${counted(matched)} that match: ${filters}`}
-        </label>
-      </fieldset>
-      {deed === 'terminate' && <p>It can't be taken back.</p>}
-      <div class="row">
-        <button class={deed === 'terminate' ? 'danger' : 'primary'} type="submit">
-          {verbOf(deed, asked.with)} them
-        </button>
-        <a href={back}>Leave them as they are</a>
-      </div>
-    </form>
-  </Shell>
-)
-
-/** Of an operation, whoever asked for it. */
-const NAMES: { readonly [name in OperationView['do']]: string } = {
-  ...VERBS,
-  event: 'Send an event to',
-  retry: 'Retry',
-  pause: 'Pause',
-  resume: 'Resume',
-  migrate: 'Migrate',
-}
-
-const filterOf = ({ filter }: OperationView): string =>
-  Object.entries(filter)
-    .map(([name, value]) => `${name}=${String(value)}`)
-    .join(', ') || 'all that are unfinished'
-
-export const RunPage: FC<{ readonly visitor: Visitor; readonly operation: OperationView }> = ({
-  visitor,
-  operation,
 }) => {
-  const { operationId, done, matched, changed, failed, errors, status } = operation
-  const hasEnded = status !== 'running'
-  const isWhole = status === 'done'
+  const verb = VERBS[deed](asked.with)
+  const isChosen = ids.length > 0 && refusal?.values.get('scope')?.[0] !== 'all'
   return (
-    <Shell title="Many contexts" place="Contexts" visitor={visitor} polls={!hasEnded}>
-      <div class="side" data-part="run" data-ended={hasEnded}>
-        <h1>{`${NAMES[operation.do]} ${counted(matched)}: ${hasEnded ? status : 'under way'}`}</h1>
-        <progress value={isWhole ? 1 : done} max={isWhole ? 1 : Math.max(matched, done, 1)}>
-          {`${done} of ${matched}`}
-        </progress>
-        <p class="comment">{`Of those that match: ${filterOf(operation)}`}</p>
-        <p>{`${done.toLocaleString('en')} dealt with, ${changed.toLocaleString('en')} changed, ${failed.toLocaleString('en')} could not be.`}</p>
-        {errors.length > 0 && (
-          <dl>
-            {errors.map(({ contextId, detail }) => (
-              <>
-                <dt>
-                  <a href={contextHref(contextId)}>{contextId}</a>
-                </dt>
-                <dd>{detail}</dd>
-              </>
-            ))}
-          </dl>
+    <Shell title="Are you sure?" place="Contexts" visitor={visitor}>
+      <h1>{`${verb} these contexts?`}</h1>
+      <form class="stack" method="post" action="/inspector/contexts/many">
+        <FormToken visitor={visitor} />
+        <OnceToken />
+        <input type="hidden" name="do" value={deed} />
+        <input type="hidden" name="with" value={asked.with} />
+        <input type="hidden" name="back" value={back} />
+        <input type="hidden" name="sure" value="yes" />
+        {ids.map((id) => (
+          <input type="hidden" name="id" value={String(id)} />
+        ))}
+        <RefusalNotice refusal={refusal} controls={[]} places={RETRY_PLACES} />
+        <fieldset class="stack">
+          <legend class="hidden">Which</legend>
+          {ids.length > 0 && (
+            <label class="row">
+              <input type="radio" name="scope" value="chosen" checked={isChosen} />{' '}
+              {`${countedContexts(ids.length)} that you chose`}
+            </label>
+          )}
+          <label class="row">
+            <input type="radio" name="scope" value="all" checked={!isChosen} />{' '}
+            {`all ${countedContexts(matched)} that match: ${filters}`}
+          </label>
+        </fieldset>
+        {HINTS[deed] !== undefined && <p class="faint">{HINTS[deed]}</p>}
+        {deed === 'event' && <InputsField label="Inputs of the event" refusal={refusal} />}
+        {deed === 'retry' && (
+          <details open={refusal !== null}>
+            <summary>Otherwise …</summary>
+            <div class="field">
+              <RetryFields states={null} refusal={refusal} />
+            </div>
+          </details>
         )}
-      </div>
-      <div class="row">
-        {!hasEnded && (
-          <form method="post" action={`/inspector/runs/${operationId}/stop`}>
-            <FormToken visitor={visitor} />
-            <button type="submit">Stop</button>
-          </form>
-        )}
-        <a href="/inspector/contexts">All contexts</a>
-      </div>
+        <div class="row">
+          <button class={deed === 'terminate' ? 'danger' : 'primary'} type="submit">
+            {verb} them
+          </button>
+          <a href={back}>Leave them as they are</a>
+        </div>
+      </form>
     </Shell>
   )
 }

@@ -13,6 +13,10 @@ export const contextsHref = (filters: { readonly [name: string]: string }): stri
   return query === '' ? '/inspector/contexts' : `/inspector/contexts?${query}`
 }
 
+/** Of an operation, or of the list of them. */
+export const operationHref = (operationId?: string): string =>
+  operationId === undefined ? '/inspector/operations' : `/inspector/operations/${encodeURIComponent(operationId)}`
+
 /** Filters of a list that the stream of moves has, too; it has none of times. */
 const OF_STREAM: ReadonlySet<string> = new Set([
   'fluxName',

@@ -19,6 +19,17 @@ export const toneOf = (status: Status): string => TONES[status]
 export const hasEnded = (status: Status): boolean =>
   status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
 
-export const StatusSign: FC<{ readonly status: Status }> = ({ status }) => (
-  <span class={`status ${toneOf(status)}`}>{status}</span>
+/** Whether it can be retried, once it has ended. */
+export const isRetryable = (status: Status): boolean => status === 'FAILED' || status === 'TERMINATED'
+
+export const StatusSign: FC<{ readonly status: Status; readonly isPaused?: boolean }> = ({ status, isPaused }) => (
+  <>
+    <span class={`status ${toneOf(status)}`}>{status}</span>
+    {isPaused === true && (
+      <>
+        {' '}
+        <span class="status paused">paused</span>
+      </>
+    )}
+  </>
 )

@@ -4,6 +4,7 @@ import { rootOf } from '../../api/call.ts'
 import { GET_CONTEXT } from '../../api/get-context.ts'
 import { notFound, FluxError } from '../../model/failure.ts'
 import { controlsOf, inputOf } from '../forms/controls.ts'
+import { retryOptionsOf } from '../forms/retry-fields.tsx'
 import type { FormValues } from '../host.ts'
 import { ContextDocument, TABS, type ContextFacts } from '../pages/context/context.tsx'
 import type { SentForm } from '../pages/context/actions.tsx'
@@ -26,6 +27,16 @@ export function addContextPage(app: Hono, pages: Pages): void {
     const sent = { event: form.get('event')?.[0] ?? '', refusal: refused.refusal }
     return show(c, pages, { visitor, sent, status: refused.status })
   })
+  for (const deed of ['retry', 'pause', 'resume'] as const)
+    app.post(`/contexts/:id/${deed}`, async (c) => {
+      const { visitor, form } = await pages.changer(c, 'admin')
+      const refused = await pages.refusedBy(form, () => {
+        const key = onceKeyOf(c, visitor.caller, form)
+        return underWay.join(key, () => steer(visitor, deed, { contextId: idOf(c), form, key }))
+      })
+      if (refused === null) return c.redirect(contextHref(idOf(c)), 303)
+      return show(c, pages, { visitor, sent: { event: null, refusal: refused.refusal }, status: refused.status })
+    })
   app.post('/contexts/:id/tags', async (c) => {
     const { visitor, form } = await pages.changer(c)
     const request = { contextId: idOf(c), tag: [form.get('tag')?.[0] ?? ''] }
@@ -63,6 +74,16 @@ async function send({ api }: Visitor, { contextId, form, key }: Sent): Promise<v
   const { input, errors } = inputOf(controlsOf(schema ?? {}), form)
   if (errors.length > 0) throw new FluxError({ kind: 'invalid', detail: 'the input can not be read', errors })
   await api.sendEvent({ contextId, event, input, untyped: true, idempotencyKey: key })
+}
+
+/** @throws FluxError also for inputs that are no JSON */
+async function steer(
+  { api }: Visitor,
+  deed: 'retry' | 'pause' | 'resume',
+  { contextId, form, key: idempotencyKey }: Sent,
+): Promise<void> {
+  if (deed === 'retry') await api.retry({ contextId, ...retryOptionsOf(form), idempotencyKey })
+  else await api[deed]({ contextId, idempotencyKey })
 }
 
 interface Shown {

@@ -1,10 +1,7 @@
-// inspector/routes: the list of contexts, what is done with many of them, wake-ups, and finding.
+// inspector/routes: the list of contexts, wake-ups, and finding.
 import type { Context, Hono } from 'hono'
-import type { OperationRequest } from '../../api/start-operation.ts'
 import { malformed } from '../../model/failure.ts'
-import type { JsonObject } from '../../model/json/value.ts'
 import { ContextsPage } from '../pages/contexts.tsx'
-import { AskPage, RunPage, type AskedDeed } from '../pages/many.tsx'
 import { WakeUpsPage } from '../pages/wake-ups.tsx'
 import { contextHref, contextsHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
@@ -22,18 +19,6 @@ const STRIDE = 1000
 
 export function addContextsPages(app: Hono, pages: Pages): void {
   app.get('/contexts', (c) => pages.make('plain', () => list(c, pages)))
-  app.post('/contexts/many', (c) => many(c, pages))
-  app.get('/runs/:id', async (c) => {
-    const visitor = pages.visitor(c)
-    const operation = await visitor.api.getOperation({ operationId: c.req.param('id') })
-    return documentOf(c, <RunPage visitor={visitor} operation={operation} />)
-  })
-  app.post('/runs/:id/stop', async (c) => {
-    const { visitor } = await pages.changer(c)
-    const { operationId } = await visitor.api.getOperation({ operationId: c.req.param('id') })
-    await visitor.api.stopOperation({ operationId })
-    return c.redirect(`/inspector/runs/${operationId}`, 303)
-  })
   app.get('/find', (c) => pages.make('plain', () => find(c, pages.visitor(c))))
   app.get('/wake-ups', async (c) => {
     const visitor = pages.visitor(c)
@@ -73,47 +58,6 @@ async function list(c: Context, pages: Pages): Promise<Response> {
   }
   return documentOf(c, <ContextsPage {...facts} visitor={visitor} />)
 }
-
-/** Asks whether it is meant, then begins. */
-async function many(c: Context, pages: Pages): Promise<Response> {
-  const { visitor, form } = await pages.changer(c)
-  const textOf = (name: string) => form.get(name)?.[0] ?? ''
-  const deed = DEEDS.find((each) => each === textOf('do'))
-  if (deed === undefined) throw malformed('it is not known what is to be done')
-  const word = textOf('with') || textOf(deed === 'untag' ? 'tag' : deed)
-  if (deed !== 'terminate' && word === '') throw malformed(deed === 'event' ? 'name the event' : 'name the tag')
-  const ids = (form.get('id') ?? []).map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)
-  const back = listPath(textOf('back'))
-  const filters = Object.fromEntries(new URL(back, 'http://host').searchParams)
-  const filter = requestOf(withoutPage(filters))
-  if (textOf('sure') !== 'yes') {
-    const named = Object.entries(withoutPage(filters)).map(([name, value]) => `${name}=${value}`)
-    const status = filter.status ?? UNFINISHED
-    const matched = (await visitor.api.countContexts({ ...filter, status, by: 'status' })).total
-    const words = named.join(', ') || 'all that are unfinished'
-    const asked = { deed, with: word, ids, matched, filters: words, back }
-    return documentOf(c, <AskPage {...asked} visitor={visitor} />)
-  }
-  const chosen = textOf('scope') === 'chosen' ? { contextIds: ids } : {}
-  const request = { filter: given(filter), ...chosen, ...doing(deed, word) }
-  const { operationId = '' } = await visitor.api.startOperation(request)
-  return c.redirect(`/inspector/runs/${operationId}`, 303)
-}
-
-const DEEDS: readonly AskedDeed[] = ['terminate', 'tag', 'untag', 'event']
-
-/** What is to be done. `word`: the tag, or the name of the event. */
-const doing = (deed: AskedDeed, word: string): Pick<OperationRequest, 'do' | 'with'> => {
-  if (deed === 'terminate') return { do: deed }
-  return { do: deed, with: deed === 'event' ? { event: word } : { tags: [word] } }
-}
-
-/** Without what is left out. */
-const given = (filter: object): JsonObject => JSON.parse(JSON.stringify(filter))
-
-const UNFINISHED = ['RUNNING', 'WAITING', 'WAITING_UNTIL']
-
-const listPath = (path: string): string => (path.startsWith('/inspector/contexts?') ? path : '/inspector/contexts')
 
 /** Where one context, or a list of them, is found under a text. A number may also be a key or a tag. */
 async function find(c: Context, { api }: Visitor): Promise<Response> {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { CountBound } from '../../model/count-bound.ts'
-import { ANONYMOUS, denial, type Caller } from '../../model/caller.ts'
+import { ANONYMOUS, denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Drawings } from '../diagram/drawing.ts'
@@ -11,7 +11,7 @@ import type { Refusal } from '../forms/fields.tsx'
 import type { FormValues, InspectorOptions, PageHost } from '../host.ts'
 import type { Cut } from '../parts/json-text.ts'
 import { checkFormToken, formTokenOf, type Sessions } from '../sessions.ts'
-import { mayInvoke, type Visitor } from '../visitor.ts'
+import { isShown, mayUse, type Visitor } from '../visitor.ts'
 
 interface PagesParts {
   readonly options: InspectorOptions
@@ -85,7 +85,7 @@ export class Pages {
 
   /** Somebody of whom nothing is known, who sees no data. */
   stranger(c: Context): Visitor {
-    return { ...this.#visitorOf(c, ANONYMOUS), mayInvoke: false }
+    return { ...this.#visitorOf(c, ANONYMOUS), mayInvoke: false, mayAdminister: false }
   }
 
   /** The fields of a form of this browser's. @throws FluxError when it is another's, or can't be read */
@@ -97,13 +97,18 @@ export class Pages {
     return form
   }
 
-  /** Who changes something, and the fields of their form. @throws FluxError as `form` does; `forbidden` to a reader */
-  async changer(c: Context): Promise<{ readonly visitor: Visitor; readonly form: FormValues }> {
+  /** Who changes something, and the fields of their form. @throws FluxError as `form` and `checkRole` do */
+  async changer(c: Context, role: Role = 'invoke'): Promise<{ readonly visitor: Visitor; readonly form: FormValues }> {
     const visitor = this.visitor(c)
     const form = await this.form(c)
-    const failure = visitor.mayInvoke ? null : denial(visitor.caller, 'invoke')
-    if (failure) throw new FluxError(failure)
+    this.checkRole(visitor, role)
     return { visitor, form }
+  }
+
+  /** @throws FluxError `forbidden` where forms that need the role are not shown */
+  checkRole(visitor: Visitor, role: Role): void {
+    const failure = isShown(visitor, role) ? null : denial(visitor.caller, role)
+    if (failure) throw new FluxError(failure)
   }
 
   /**
@@ -143,7 +148,8 @@ export class Pages {
       api: options.api(caller),
       formToken: formTokenOf(c),
       hasSession: sessions.hasSession(c),
-      mayInvoke: mayInvoke(caller, options.requireAuth),
+      mayInvoke: mayUse(caller, 'invoke', options.requireAuth),
+      mayAdminister: mayUse(caller, 'admin', options.requireAuth),
       now: options.now(),
       version: options.version,
     }

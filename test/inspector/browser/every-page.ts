@@ -29,6 +29,9 @@ beforeAll(async () => {
   const failed = await start('Failing', { message: `${HOSTILE} ${LONG}` })
   const retried = await start('Retry', { message: `${HOSTILE} ${LONG}` })
   const waiting = await start('Approval', { request: LONG })
+  const paused = await start('Hostile', input)
+  await post(`/flux-api/context/pause?contextId=${paused}`, {})
+  await post('/flux-api/operations', { filter: { tag: HOSTILE }, do: 'event', with: { event: HOSTILE } })
   for (const body of [{ text: HOSTILE }, { [HOSTILE]: LONG }]) await post('/api/hooked', body)
   await post('/api/hooked', [HOSTILE])
   const context = `/inspector/contexts/${hostile}`
@@ -47,6 +50,8 @@ beforeAll(async () => {
     ['one that moved', at(`/inspector/contexts/${moved}`, true)],
     ['one that failed', at(`/inspector/contexts/${failed}`, true)],
     ['one that is tried again', at(`/inspector/contexts/${retried}`, true)],
+    ['one that is paused', at(`/inspector/contexts/${paused}`, true)],
+    ['operations', at('/inspector/operations', true)],
     ['one that waits', at(`/inspector/contexts/${waiting}`)],
     ['data', at(`${context}?tab=Data`, true)],
     ['a snapshot', at(`${context}?tab=Snapshot`, true)],
@@ -113,6 +118,8 @@ describe('a page is sound with hostile data:', () => {
     'one that moved',
     'one that failed',
     'one that is tried again',
+    'one that is paused',
+    'operations',
     'one that waits',
     'data',
     'a snapshot',
@@ -162,6 +169,22 @@ describe('a page is sound with hostile data:', () => {
     await page.locator('[data-ended=true]').waitFor()
     await expectSound(true)
   })
+})
+
+test('a retry that was refused, and what asks before many are retried', async () => {
+  await page.setViewportSize(WIDE)
+  const failed = await inspected.start('Failing', { message: HOSTILE })
+  await page.goto(`/inspector/contexts/${failed}`)
+  await page.getByText('Retry otherwise …').click()
+  await page.getByLabel('Inputs of that state').fill(HOSTILE)
+  await page.getByRole('button', { name: 'Retry so' }).click()
+  await page.locator('.wrong').waitFor()
+  await expectSound(true)
+  await page.setViewportSize(WIDE)
+  await page.goto('/inspector/contexts?status=all')
+  await page.getByRole('button', { name: 'Retry …' }).click()
+  await page.getByText('Otherwise …').click()
+  await expectSound(false)
 })
 
 test('text that turns its direction turns nothing beside it', async () => {

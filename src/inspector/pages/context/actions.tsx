@@ -1,4 +1,4 @@
-// inspector/pages: what can be done about a context: send an event that it takes, tag it, terminate it.
+// inspector/pages: the events that a context can take now, each with a form.
 import type { FC } from 'hono/jsx'
 import type { ContextEventsView } from '../../../api/get-context-events.ts'
 import type { ContextView } from '../../../api/get-context.ts'
@@ -10,8 +10,8 @@ import { FormToken, OnceToken } from '../../shell.tsx'
 import type { Visitor } from '../../visitor.ts'
 
 export interface SentForm {
-  /** Name of the event. */
-  readonly event: string
+  /** Name of the event that was sent; null: it is a form of another kind. */
+  readonly event: string | null
   readonly refusal: Refusal
 }
 
@@ -24,18 +24,20 @@ export const CanTake: FC<{
   readonly events: ContextEventsView
   readonly sent: SentForm | null
 }> = ({ visitor, context, events, sent }) => {
+  if (hasEnded(context.status)) return <div data-part="can-take" hidden />
   const { events: taken, others } = events
   // Replaced only when what it can take has changed, so that nothing that is being typed is lost.
-  const key = `${context.currentState} ${context.status} ${context.executionHistory.length}`
+  const key = `${context.currentState} ${context.status} ${context.paused} ${context.executionHistory.length}`
   return (
-    <section class="box" aria-labelledby="can-take" data-part="can-take" data-key={sent ? undefined : key}>
+    <section class="box" aria-labelledby="can-take" data-part="can-take" data-key={sent?.event ? undefined : key}>
       <h2 id="can-take">It can take</h2>
+      {context.paused && <p class="faint">What it is sent is kept until it is resumed.</p>}
       {taken.length === 0 && events.else === null && <p class="faint">Nothing now.</p>}
       {taken.map(({ event, to, input }, index) => {
         const name = <Taken event={event} to={to} />
         if (!visitor.mayInvoke) return <p>{name}</p>
         return (
-          <details class="event" open={sent?.event === event || (sent === null && index < MAX_OPEN)}>
+          <details class="event" open={sent?.event === event || ((sent?.event ?? null) === null && index < MAX_OPEN)}>
             <summary>{name}</summary>
             <EventForm
               visitor={visitor}
@@ -96,36 +98,5 @@ const EventForm: FC<{
         </button>
       </div>
     </form>
-  )
-}
-
-export const Steering: FC<{ readonly visitor: Visitor; readonly context: ContextView }> = ({ visitor, context }) => {
-  if (!visitor.mayInvoke || hasEnded(context.status)) return null
-  const { id, tags, fluxName, currentState } = context
-  return (
-    <section class="box" data-part="steering" data-key={tags.join(',')}>
-      <form class="row" method="post" action={`${contextHref(id)}/tags`}>
-        <FormToken visitor={visitor} />
-        <input name="tag" aria-label="Tag" placeholder="tag" required />
-        <button type="submit" name="do" value="add">
-          Add tag
-        </button>
-        <button type="submit" name="do" value="remove">
-          Remove tag
-        </button>
-      </form>
-      <details>
-        <summary>Terminate …</summary>
-        <form class="stack" method="post" action={`${contextHref(id)}/terminate`}>
-          <FormToken visitor={visitor} />
-          <p>{`Terminate context ${id} of ${fluxName}, which is in ${currentState}? It can't be taken back.`}</p>
-          <div>
-            <button class="danger" type="submit">
-              Terminate
-            </button>
-          </div>
-        </form>
-      </details>
-    </section>
   )
 }

@@ -13,9 +13,10 @@ import { hasEnded, StatusSign, toneOf } from '../../parts/status.tsx'
 import { Sentence } from '../../sentence.tsx'
 import { Shell } from '../../shell.tsx'
 import type { Visitor } from '../../visitor.ts'
-import { CanTake, Steering, type SentForm } from './actions.tsx'
+import { CanTake, type SentForm } from './actions.tsx'
 import { DataTab, StateValues } from './data.tsx'
 import { staysOf, type Stay } from './moves.ts'
+import { Steering, SteeringLinks } from './steering.tsx'
 import { Timeline } from './timeline.tsx'
 
 export const TABS = ['Timeline', 'Data', 'Snapshot', 'Definition', 'JSON', 'XML'] as const
@@ -38,7 +39,7 @@ export interface ContextFacts {
 export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; readonly sent: SentForm | null }> = (
   facts,
 ) => {
-  const { context, events, drawing, visitor, sent, tab, state } = facts
+  const { context, events, definition, drawing, visitor, sent, tab, state } = facts
   const stays = staysOf(context, visitor.now)
   const chosen = context.stateContexts.find(({ name }) => name === state)
   const hrefOf = (name: string) => `${contextHref(context.id)}?state=${encodeURIComponent(name)}#state`
@@ -47,7 +48,7 @@ export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; rea
       title={`${context.id} ${context.fluxName}`}
       place="Contexts"
       visitor={visitor}
-      live={hasEnded(context.status) ? undefined : `contextId=${context.id}`}
+      live={context.status === 'COMPLETED' ? undefined : `contextId=${context.id}`}
     >
       <Head context={context} events={events} stays={stays} visitor={visitor} />
       <div class="columns">
@@ -74,8 +75,8 @@ export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; rea
               <StateValues state={chosen} jsonHref={contextHref(context.id, 'JSON')} />
             </div>
           )}
-          {!hasEnded(context.status) && <CanTake visitor={visitor} context={context} events={events} sent={sent} />}
-          <Steering visitor={visitor} context={context} />
+          <CanTake visitor={visitor} context={context} events={events} sent={sent} />
+          <Steering visitor={visitor} context={context} definition={definition} sent={sent} />
           <Facts context={context} />
         </div>
       </div>
@@ -95,7 +96,9 @@ const Head: FC<{
         <a href={contextsHref({ fluxName: context.fluxName })}>{context.package}</a> /{' '}
         <a href={serviceHref(context.package, context.fluxName)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
       </h1>
-      <StatusSign status={context.status} />
+      <span>
+        <StatusSign status={context.status} isPaused={context.paused} />
+      </span>
     </div>
     <Sentence
       context={context}
@@ -110,6 +113,7 @@ const Head: FC<{
       </details>
     )}
     <div class="row">
+      <SteeringLinks visitor={visitor} context={context} />
       {context.tags.map((tag) => (
         <a class="tag" href={contextsHref({ tag, status: 'all' })} title={tag}>
           {tag}

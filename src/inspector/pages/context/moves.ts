@@ -24,10 +24,10 @@ export function staysOf(context: ContextView, now: number): readonly Stay[] {
       taken.set(key, [...(taken.get(key) ?? []), event])
     }
   const end = hasEnded(status) ? (endedAt ?? context.updatedAt) : now
-  return history.map(({ stateName: state, enteredAt: at }, index) => {
+  return history.map(({ stateName: state, enteredAt: at, event: told }, index) => {
     const from = history[index - 1]?.stateName ?? null
     const next = history[index + 1]
-    const event = from === null ? null : (taken.get(JSON.stringify([from, state, at]))?.shift() ?? null)
+    const event = told ?? (from === null ? null : (taken.get(JSON.stringify([from, state, at]))?.shift() ?? null))
     return { state, from, event, at, lasted: Math.max(0, (next?.enteredAt ?? end) - at), isCurrent: next === undefined }
   })
 }

@@ -1,6 +1,6 @@
 // inspector/pages: what happened to a context, in time, with how long each stay took.
 import type { FC } from 'hono/jsx'
-import type { ContextView } from '../../../api/get-context.ts'
+import type { ContextView, StepView } from '../../../api/get-context.ts'
 import { Table, type Column } from '../../parts/table.tsx'
 import { ClockTime, durationText, When } from '../../parts/time.tsx'
 import type { Stay } from './moves.ts'
@@ -25,13 +25,24 @@ export const Timeline: FC<{
       <Table columns={columnsOf({ context, longest, hrefOf })} rows={shown} />
       {context.step?.lastError && (
         <p class="notice bad">
-          Attempt failed <When at={context.step.lastError.at} now={now} />:{' '}
+          {failedAttemptText(context.step)} failed <When at={context.step.lastError.at} now={now} />:{' '}
           <code>{`${context.step.lastError.type}: ${context.step.lastError.message}`}</code>
         </p>
       )}
     </section>
   )
 }
+
+/** The one before the one that is under way, or that comes next. */
+const failedAttemptText = ({ attempt, maxAttempts }: StepView): string =>
+  `Attempt ${Math.max(1, attempt - 1)} of ${maxAttempts}`
+
+/** Of a step that may be tried more than once. */
+const Attempt: FC<{ readonly step: StepView | null }> = ({ step }) =>
+  step &&
+  step.maxAttempts > 1 && (
+    <small>{`attempt ${step.attempt} of ${step.maxAttempts}${step.nextAttemptAt === null ? '' : ' comes next'}`}</small>
+  )
 
 interface Told {
   readonly context: ContextView
@@ -46,7 +57,7 @@ const columnsOf = ({ context, longest, hrefOf }: Told): readonly Column<Stay>[] 
     { head: 'at', class: 'mono', cell: ({ at }) => <ClockTime at={at} precise /> },
     {
       head: 'event',
-      cell: ({ from, event }) => (from === null ? 'start' : event === null ? '–' : <code>{event}</code>),
+      cell: ({ from, event }) => (event !== null ? <code>{event}</code> : from === null ? 'start' : '–'),
     },
     {
       head: 'state',
@@ -54,6 +65,7 @@ const columnsOf = ({ context, longest, hrefOf }: Told): readonly Column<Stay>[] 
       cell: (stay) => (
         <>
           → <a href={hrefOf(stay.state)}>{stay.state}</a> {hasFailed(stay) && <span class="status failed">failed</span>}
+          <Attempt step={stay.isCurrent ? context.step : null} />
         </>
       ),
     },
