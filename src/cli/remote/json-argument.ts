@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../model/json/value.ts'
 import { UsageError, type World } from '../command.ts'
 
 /** @throws UsageError when it is no JSON object, or the file can't be read */
-export async function jsonObjectOf(text: string, option: string, world: World): Promise<JsonObject> {
+export async function jsonArgumentOf(text: string, option: string, world: World): Promise<JsonObject> {
   const value = parsed(await contentOf(text, option, world), option)
   if (isObject(value)) return value
   throw new UsageError(`--${option} must be a JSON object`)

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { contextFilters } from '../../api/context-filters.ts'
 import { EXIT, UsageError } from '../command.ts'
 import { fieldsIn, optionText, type Given } from './arguments.ts'
-import { jsonObjectOf } from './json-argument.ts'
+import { jsonArgumentOf } from './json-argument.ts'
 import type { Remote } from './remote.ts'
 import { plain } from './text.ts'
 
@@ -24,7 +24,7 @@ export async function runOperation(
 ): Promise<number> {
   const { client, world } = remote
   const given = optionText(values, 'with')
-  const extra = { ...known, ...(given !== undefined && (await jsonObjectOf(given, 'with', world))) }
+  const extra = { ...known, ...(given !== undefined && (await jsonArgumentOf(given, 'with', world))) }
   const request = {
     filter: fieldsIn(contextFilters(''), values),
     do: kind,

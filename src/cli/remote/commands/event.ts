@@ -1,7 +1,7 @@
 // cli/remote: `actorflux event send`: sends an event to one context, or to all that wait for it.
 import { EXIT, UsageError } from '../../command.ts'
 import { idOf, serviceFields, optionText, textOption, listOption, wordIn, type Values } from '../arguments.ts'
-import { jsonObjectOf } from '../json-argument.ts'
+import { jsonArgumentOf } from '../json-argument.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
 import { tagsIn } from './execute.ts'
 
@@ -23,7 +23,7 @@ export const sendEventCommand: RemoteCommand = {
     const sent = await remote.client.sendEvent({
       event,
       ...addressIn(values),
-      ...(input !== undefined && { input: await jsonObjectOf(input, 'input', remote.world) }),
+      ...(input !== undefined && { input: await jsonArgumentOf(input, 'input', remote.world) }),
       ...tagsIn(values),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     })

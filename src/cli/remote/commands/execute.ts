@@ -1,7 +1,7 @@
 // cli/remote: `actorflux execute`: starts a service.
 import { EXIT, UsageError } from '../../command.ts'
 import { listOption, optionText, textOption, wordIn, type Values } from '../arguments.ts'
-import { jsonObjectOf } from '../json-argument.ts'
+import { jsonArgumentOf } from '../json-argument.ts'
 import type { RemoteCommand } from '../remote.ts'
 
 export const executeCommand: RemoteCommand = {
@@ -20,7 +20,7 @@ export const executeCommand: RemoteCommand = {
     const started = await client.execute({
       package: owner,
       fluxName,
-      ...(input !== undefined && { input: await jsonObjectOf(input, 'input', world) }),
+      ...(input !== undefined && { input: await jsonArgumentOf(input, 'input', world) }),
       ...given(values),
     })
     answer(started, () => [String(started.contextId)])
