@@ -5,6 +5,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
+import { NO_TERMINAL } from '../cli/world.ts'
 import { cleanUp, placeFor, sleep, startServer, type Server, type ServerOptions } from '../support/server.ts'
 
 const WORK = `
@@ -117,7 +118,9 @@ describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
     expect(paused.output()).toContain('actorflux server resume')
     const told: string[] = []
     const tell = (line: string) => void told.push(line)
-    expect(await run(['server', 'resume', '--url', paused.url], { env: {}, out: tell, err: tell })).toBe(0)
+    expect(
+      await run(['server', 'resume', '--url', paused.url], { ...NO_TERMINAL, env: {}, out: tell, err: tell }),
+    ).toBe(0)
     expect(told).toEqual([ended.body.message])
     expect(await call('POST', '/flux-api/server/resume')).toEqual(ended)
     expect(await call('GET', '/readyz')).toEqual({ status: 200, body: { status: 'ready' } })

@@ -53,9 +53,7 @@ export const OperationPage: FC<OperationFacts> = ({ visitor, operation }) => {
       <div class="side">
         <div class="head" data-part="run" data-ended={!isRunning}>
           <div class="row split">
-            <h1 class="crumbs">
-              <a href={operationHref()}>Operations</a> / <b>{`${NAMES[operation.do]} ${countedContexts(matched)}`}</b>
-            </h1>
+            <h1>{`${NAMES[operation.do]} ${countedContexts(matched)}`}</h1>
             <Sign status={status} />
           </div>
           <Progress operation={operation} now={visitor.now} />
@@ -69,7 +67,8 @@ export const OperationPage: FC<OperationFacts> = ({ visitor, operation }) => {
         )}
         <Errors operation={operation} />
       </div>
-      <p>
+      <p class="row">
+        <a href={operationHref()}>Operations</a>
         <a href={contextsHref({})}>All contexts</a>
       </p>
     </Shell>
@@ -125,9 +124,10 @@ export const OperationsPage: FC<{
 }> = ({ visitor, operations, next }) => (
   <Shell title="Operations" place="Contexts" visitor={visitor} polls={operations.some(isUnderWay)}>
     <div class="head" data-part="head" data-ended={!operations.some(isUnderWay)}>
-      <h1 class="crumbs">
-        <a href={contextsHref({})}>Contexts</a> / <b>Operations</b>
-      </h1>
+      <div class="row split">
+        <h1>Operations</h1>
+        <a href={contextsHref({})}>All contexts</a>
+      </div>
       <p class="faint">What was done with many contexts at once. Each is kept for 7 days after its end.</p>
     </div>
     {operations.length === 0 ? (

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const waiting = await start('Approval', { request: LONG })
   const paused = await start('Hostile', input)
   await post(`/flux-api/context/pause?contextId=${paused}`, {})
-  await post('/flux-api/operations', { filter: { tag: HOSTILE }, do: 'event', with: { event: HOSTILE } })
+  await post('/flux-api/operations', { filter: { tag: HOSTILE }, do: 'tag', with: { tags: ['seen'] } })
   for (const body of [{ text: HOSTILE }, { [HOSTILE]: LONG }]) await post('/api/hooked', body)
   await post('/api/hooked', [HOSTILE])
   const context = `/inspector/contexts/${hostile}`
