@@ -92,9 +92,9 @@ export const AskPage: FC<Asked & { readonly visitor: Visitor; readonly refusal: 
         {deed === 'retry' && (
           <details open={refusal !== null}>
             <summary>Otherwise …</summary>
-            <div class="field">
+            <section>
               <RetryFields states={null} refusal={refusal} />
-            </div>
+            </section>
           </details>
         )}
         <div class="row">

@@ -34,6 +34,9 @@ const filterText = ({ filter }: OperationView): string =>
     .map(([name, value]) => `${name}=${String(value)}`)
     .join(', ') || 'all that are unfinished'
 
+/** Contexts that it is about: some may have come to match since it began. */
+const meantBy = ({ matched, done }: OperationView): number => Math.max(matched, done)
+
 const figure = (count: number): string => count.toLocaleString('en')
 
 const Sign: FC<{ readonly status: OperationView['status'] }> = ({ status }) => (
@@ -46,16 +49,14 @@ interface OperationFacts {
 }
 
 export const OperationPage: FC<OperationFacts> = ({ visitor, operation }) => {
-  const { operationId, matched, status } = operation
+  const { operationId, status } = operation
   const isRunning = status === 'running'
   return (
     <Shell title={`${NAMES[operation.do]} contexts`} place="Contexts" visitor={visitor} polls={isRunning}>
       <div class="side">
         <div class="head" data-part="run" data-ended={!isRunning}>
           <div class="row split">
-            <h1 class="crumbs">
-              <a href={operationHref()}>Operations</a> / <b>{`${NAMES[operation.do]} ${countedContexts(matched)}`}</b>
-            </h1>
+            <h1>{`${NAMES[operation.do]} ${countedContexts(meantBy(operation))}`}</h1>
             <Sign status={status} />
           </div>
           <Progress operation={operation} now={visitor.now} />
@@ -69,7 +70,8 @@ export const OperationPage: FC<OperationFacts> = ({ visitor, operation }) => {
         )}
         <Errors operation={operation} />
       </div>
-      <p>
+      <p class="row">
+        <a href={operationHref()}>Operations</a>
         <a href={contextsHref({})}>All contexts</a>
       </p>
     </Shell>
@@ -77,16 +79,16 @@ export const OperationPage: FC<OperationFacts> = ({ visitor, operation }) => {
 }
 
 const Progress: FC<{ readonly operation: OperationView; readonly now: number }> = ({ operation, now }) => {
-  const { done, matched, changed, failed, status, startedAt, endedAt } = operation
+  const { done, changed, failed, status, startedAt, endedAt } = operation
   const isWhole = status === 'done'
-  const left = Math.max(matched, done, 1)
+  const most = Math.max(meantBy(operation), 1)
   return (
     <>
-      <progress aria-label="Progress" value={isWhole ? 1 : done} max={isWhole ? 1 : left}>
-        {`${done} of ${matched}`}
+      <progress aria-label="Progress" value={isWhole ? 1 : done} max={isWhole ? 1 : most}>
+        {`${done} of ${meantBy(operation)}`}
       </progress>
       <p class="sentence">
-        {`${figure(done)} of ${figure(matched)} done, ${figure(changed)} changed, ${figure(failed)} failed`}
+        {`${figure(done)} of ${figure(meantBy(operation))} done, ${figure(changed)} changed, ${figure(failed)} failed`}
         {endedAt === null ? '.' : `, in ${durationText(endedAt - startedAt)}.`}{' '}
         <small>
           Began <When at={startedAt} now={now} />
@@ -125,9 +127,10 @@ export const OperationsPage: FC<{
 }> = ({ visitor, operations, next }) => (
   <Shell title="Operations" place="Contexts" visitor={visitor} polls={operations.some(isUnderWay)}>
     <div class="head" data-part="head" data-ended={!operations.some(isUnderWay)}>
-      <h1 class="crumbs">
-        <a href={contextsHref({})}>Contexts</a> / <b>Operations</b>
-      </h1>
+      <div class="row split">
+        <h1>Operations</h1>
+        <a href={contextsHref({})}>All contexts</a>
+      </div>
       <p class="faint">What was done with many contexts at once. Each is kept for 7 days after its end.</p>
     </div>
     {operations.length === 0 ? (
@@ -162,7 +165,7 @@ const columnsAt = (now: number): readonly Column<OperationView>[] => [
     head: 'what',
     cell: (operation) => (
       <a href={operationHref(operation.operationId)} data-open>
-        {`${NAMES[operation.do]} ${countedContexts(operation.matched)}`}
+        {`${NAMES[operation.do]} ${countedContexts(meantBy(operation))}`}
       </a>
     ),
   },

@@ -131,7 +131,7 @@ const RetryForm: FC<SteeringFacts & { readonly definition: JsonObject | null; re
       <RetryFields states={statesOf(definition)} refusal={refusal} />
       <div>
         <button class="primary" type="submit">
-          Retry so
+          Retry this way
         </button>
       </div>
     </form>
