@@ -11,6 +11,10 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
     summary: 'check the services without serving them',
     load: async () => (await import('./validate.ts')).validateCommand,
   },
+  schema: {
+    summary: 'print the JSON Schema of the files, for editors',
+    load: async () => (await import('./schema.ts')).schemaCommand,
+  },
   token: {
     summary: 'make, list and revoke the tokens of service users',
     load: async () => (await import('./token.ts')).token,
