@@ -40,7 +40,10 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
     load: async () => (await remote()).groupOf('operation'),
   },
   tail: { summary: 'follow moves of contexts as they happen', load: async () => (await remote()).single('tail') },
-  schema: { summary: 'print the JSON Schemas of a service', load: async () => (await remote()).single('schema') },
+  schema: {
+    summary: 'print the JSON Schemas of a service, or that of the files, for editors',
+    load: async () => (await import('./schema.ts')).schemaCommand,
+  },
   machine: { summary: 'print a service as a machine of XState', load: async () => (await remote()).single('machine') },
   server: { summary: 'let a paused server go on', load: async () => (await remote()).groupOf('server') },
   mcp: {

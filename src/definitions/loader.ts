@@ -13,7 +13,8 @@ import { compileShape } from './values/properties.ts'
 import { withPositions } from './source/positions.ts'
 import { readFolders, type DefinitionFile } from './source/files.ts'
 import { Report, type Fault } from './report.ts'
-import { ModelFile, take } from './source/schema.ts'
+import { ModelFile } from './source/property-schema.ts'
+import { take } from './source/take.ts'
 
 export interface LoadedFolders {
   readonly packages: readonly PackageFolder[]

@@ -14,6 +14,7 @@ import { addHome, type About } from './docs/home.ts'
 import { addMetrics, type MetricsOptions } from './metrics.ts'
 import { acceptOf, peerOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
+import { addFluxSchema, type FluxSchemaParts } from './docs/flux-schema.ts'
 import { addOpenApi } from './docs/openapi.ts'
 import { moveStreams, type LiveOptions } from './live/routes.ts'
 import { readForm } from './request/form.ts'
@@ -29,6 +30,7 @@ export interface AppOptions
     Omit<FluxApiOptions, 'answers' | 'stream'>,
     LiveOptions,
     Omit<WebhookOptions, 'answers' | 'refuse'>,
+    Pick<FluxSchemaParts, 'fluxSchema'>,
     OriginGuardOptions {
   /** Why requests cannot be served at present; null if they can. */
   readonly ready: () => string | null
@@ -87,8 +89,9 @@ export function createApp({
     guard.checkHost(c)
     return next()
   }
-  for (const path of ['/openapi.json', '/docs', '/docs/*']) app.use(path, ownHost)
+  for (const path of ['/openapi.json', '/flux-schema.json', '/docs', '/docs/*']) app.use(path, ownHost)
   addOpenApi(app, options)
+  addFluxSchema(app, options)
   addDocs(app, options)
 
   app.notFound((c) => {

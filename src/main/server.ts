@@ -3,6 +3,7 @@
 import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
+import { definitionSchema } from '../definitions/editor/document.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
 import { createInspector } from '../inspector/inspector.tsx'
 import { tracedFetch } from '../http/request/trace.ts'
@@ -152,6 +153,7 @@ async function start(parts: Start): Promise<Server> {
     allowedHosts,
     requireAuth,
     about,
+    fluxSchema: definitionSchema,
     log,
     api: engine.api,
     authenticate: tokens.authenticate,

@@ -91,3 +91,16 @@ describe('the command line', () => {
     expect(err).not.toContain('s3cret')
   })
 })
+
+describe('schema', () => {
+  test('prints the schema of files on one line', async () => {
+    const { code, out, err } = await call(['schema'])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(JSON.parse(out)).toMatchObject({ $schema: 'https://json-schema.org/draft/2020-12/schema' })
+    expect(out).not.toContain('\n')
+  })
+
+  test('knows no service', async () => {
+    expect(await call(['schema', 'a/B'])).toMatchObject({ code: 2, out: '', err: expect.stringContaining('a/B') })
+  })
+})

@@ -2,9 +2,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { openCatalog, type OpenedCatalog } from '../../src/definitions/catalog.ts'
+import { readFolders } from '../../src/definitions/source/files.ts'
+import { disagreement } from './editor/agreement.ts'
 
 /** Path below the folder to content; what isn't text or bytes becomes JSON. */
 export type Files = { readonly [path: string]: unknown }
@@ -29,8 +31,17 @@ export async function write(folder: string, files: Files): Promise<void> {
   }
 }
 
-export const open = (...folders: string[]): Promise<OpenedCatalog> =>
-  openCatalog({ folders, runner: stepRunner({ log: quiet }), log: quiet })
+/** Loads the services, and checks for each file that the JSON Schema for editors agrees with what loading says. */
+export async function open(...folders: string[]): Promise<OpenedCatalog> {
+  const opened = await openCatalog({ folders, runner: stepRunner({ log: quiet }), log: quiet })
+  const { fluxes, models } = await readFolders(folders)
+  for (const [kind, files] of [['flux', fluxes] as const, ['model', models] as const])
+    for (const { file, source } of files) {
+      const own = opened.report.filter((fault) => fault.file === file)
+      if (source !== null) expect(disagreement(kind, source, own)).toBeNull()
+    }
+  return opened
+}
 
 /** A service that is right: one state, which is its end. */
 export const END = { states: [{ name: 'end' }] }

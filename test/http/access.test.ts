@@ -135,7 +135,7 @@ describe('an open server', () => {
   })
 
   test('shows its health and its description to anybody', async () => {
-    for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/flux-api/schema.xsd'])
+    for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/flux-api/schema.xsd', '/flux-schema.json'])
       expect((await live.call('GET', path)).status).toBe(200)
   })
 })

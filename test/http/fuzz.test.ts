@@ -186,6 +186,7 @@ const PATHS = [
   '/flux-api/machine',
   '/flux-api/schema.xsd',
   '/openapi.json',
+  '/flux-schema.json',
   '/docs',
   '/docs/start.js',
   '/healthz',

@@ -132,6 +132,7 @@ const SHOWN = [
   '/docs',
   '/docs/start.js',
   '/openapi.json',
+  '/flux-schema.json',
   '/nowhere',
 ]
 const to = (host: string) => ({ headers: { host } })

@@ -403,6 +403,7 @@ test.each([
   ['a probe', 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
   ['a page', 'GET /docs HTTP/1.1\r\nHost: x\r\n'],
   ['the description', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n'],
+  ['the schema of files', 'GET /flux-schema.json HTTP/1.1\r\nHost: x\r\n'],
   ['the schema', 'GET /flux-api/schema.xsd HTTP/1.1\r\nHost: x\r\n'],
   ['what is turned away', 'GET /api/../x HTTP/1.1\r\nHost: x\r\n'],
   ['a redirection', 'GET /docs/ HTTP/1.1\r\nHost: x\r\n'],

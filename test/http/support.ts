@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Hono } from 'hono'
 import { openTokens } from '../../src/access/authenticate.ts'
 import { systemClock } from '../../src/alarms/clock.ts'
+import { definitionSchema } from '../../src/definitions/editor/document.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import { RECEIPT_EXAMPLE } from '../../src/api/get-event.ts'
@@ -171,6 +172,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     allowedHosts: [],
     isLoopback: () => false,
     about: ABOUT,
+    fluxSchema: definitionSchema,
     inspector: () => new Hono(),
     ready: () => null,
     log,

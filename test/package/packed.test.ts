@@ -2,11 +2,12 @@
 // checked, compiled, served and driven by the command line.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { definitionSchema } from '../../src/definitions/editor/document.ts'
 
 const run = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -35,6 +36,7 @@ beforeAll(async () => {
   ])
   for (const name of ['store/redis/lua', 'inspector/assets'])
     await cp(join(ROOT, 'src', name), join(source, 'dist', name), { recursive: true })
+  await writeFile(join(source, 'dist/schema.json'), JSON.stringify(definitionSchema()))
   const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts'], { cwd: source })
   const [packed] = JSON.parse(stdout)
   files = packed.files.map(({ path }: { path: string }) => path)
@@ -76,7 +78,7 @@ test('it has what runs, and nothing else', () => {
   expect(files).toContain('dist/cli/actorflux.js')
   expect(files).toContain('dist/client/client.d.ts')
   const others = files.filter((path) => !/^dist\/.*(?:\.js|\.d\.ts|\.lua|\.css)$/.test(path))
-  expect(others.sort()).toEqual(['README.md', 'package.json'])
+  expect(others.sort()).toEqual(['README.md', 'dist/schema.json', 'package.json'])
 })
 
 describe('in an empty folder', () => {

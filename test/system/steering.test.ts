@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import { NO_TERMINAL } from '../cli/world.ts'
 import { run } from '../../src/cli/run.ts'
-import { NO_TERMINAL } from '../cli/world.ts'
 import { cleanUp, placeFor, sleep, startServer, type Server, type ServerOptions } from '../support/server.ts'
 
 const WORK = `

@@ -18,7 +18,7 @@ import { resumeServerCommand } from './commands/server.ts'
 import {
   diagramCommand,
   machineCommand,
-  schemaCommand,
+  serviceSchemaCommand,
   servicesCommand,
   showServiceCommand,
 } from './commands/services.ts'
@@ -35,7 +35,7 @@ export const SINGLE = {
   services: servicesCommand,
   tail: tailCommand,
   machine: machineCommand,
-  schema: schemaCommand,
+  schema: serviceSchemaCommand,
 } satisfies Group
 
 /** Commands of two words. */

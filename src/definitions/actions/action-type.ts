@@ -7,7 +7,8 @@ import type { CompiledAction, Retry } from '../flux.ts'
 import type { LineOptions, Lines } from '../compile/line.ts'
 import { compileLines } from '../compile/lines.ts'
 import type { Report } from '../report.ts'
-import { RetrySchema, take } from '../source/schema.ts'
+import { RetrySchema } from '../source/schema.ts'
+import { take } from '../source/take.ts'
 import type { Visible } from '../lint/visible.ts'
 
 /** A service, as other services refer to it. */

@@ -11,7 +11,8 @@ import { invokeFlux } from './invoke-flux.ts'
 import { map } from './map.ts'
 import { script } from './script.ts'
 
-const TYPES: ReadonlyMap<Json, ActionType> = new Map(
+/** By name. */
+export const ACTION_TYPES: ReadonlyMap<Json, ActionType> = new Map(
   [map, invokeCode, invokeFlux, script].map((type) => [type.name, type]),
 )
 
@@ -24,7 +25,7 @@ export const brokenAction = (fault: string): CompiledAction => ({
 })
 
 /** The type of an action; `map` if it names none. */
-const typeOf = (source: JsonObject): ActionType | undefined => TYPES.get(getOwn(source, 'type') || map.name)
+const typeOf = (source: JsonObject): ActionType | undefined => ACTION_TYPES.get(getOwn(source, 'type') || map.name)
 
 export function compileAction(source: JsonObject, options: ActionOptions): CompiledAction {
   const { value, fault } = options.report.part(() => typed(source, options))
@@ -40,7 +41,7 @@ function typed(source: JsonObject, options: ActionOptions): CompiledAction | nul
 }
 
 function instead(type: Json | undefined): string {
-  const names = [...TYPES.values()].map(({ name }) => name)
+  const names = [...ACTION_TYPES.values()].map(({ name }) => name)
   if (typeof type !== 'string') return alternatives('', names)
   const hint = actionHint(type)
   return hint === null ? alternatives(type, names) : `: ${hint}`

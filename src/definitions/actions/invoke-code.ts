@@ -1,7 +1,17 @@
 // definitions/actions: calls a function of a user's module or of a built-in class.
 import { z } from 'zod'
 import type { Retry } from '../flux.ts'
-import { ANYTHING, FLAG, LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
+import {
+  ACTION_INPUTS,
+  ACTION_OUTPUTS,
+  ACTION_RETRY,
+  ACTION_TIMEOUT,
+  TEXT,
+  ANYTHING,
+  FLAG,
+  STATE_NAME,
+} from '../source/fields.ts'
+import { take } from '../source/take.ts'
 import {
   argumentLines,
   compileRetry,
@@ -14,19 +24,28 @@ import {
   type ActionType,
 } from './action-type.ts'
 
-const schema = z.object({
-  type: TYPE,
-  className: STATE_NAME,
-  methodName: STATE_NAME,
-  parameters: ANYTHING,
-  inputs: LIST,
-  outputs: LIST,
-  retry: RECORD.nullish(),
-  timeout: TIMEOUT,
-  isolate: FLAG,
-})
-
 const SECOND_MS = 1000
+
+/** Seconds after which an attempt fails if the action does not say. */
+const STANDARD_TIMEOUT = { default: DEFAULT_TIMEOUT_MS / SECOND_MS }
+
+const schema = z
+  .object({
+    type: TEXT,
+    className: STATE_NAME.meta({
+      description: 'Module of the package, such as `orders/payments`, or a built-in class.',
+      examples: ['Logger', 'Errors', 'Http', 'Webhooks'],
+    }),
+    methodName: STATE_NAME.meta({ description: 'Name of the function in the module.' }),
+    parameters: ANYTHING.meta({ description: 'What editors keep of the parameters. It has no effect.' }),
+    inputs: ACTION_INPUTS,
+    outputs: ACTION_OUTPUTS,
+    retry: ACTION_RETRY,
+    timeout: ACTION_TIMEOUT.meta(STANDARD_TIMEOUT),
+    isolate: FLAG.meta({ description: 'Whether the function runs in a process of its own.', default: false }),
+  })
+  .meta({ title: 'Call of a function', description: 'Calls a function of a module of the package.' })
+
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 

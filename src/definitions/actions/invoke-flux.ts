@@ -2,10 +2,19 @@
 import { z } from 'zod'
 import { getOwn } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
-import { LIST, STATE_NAME, take, TIMEOUT, TYPE } from '../source/schema.ts'
+import { ACTION_INPUTS, ACTION_OUTPUTS, ACTION_TIMEOUT, TEXT, STATE_NAME } from '../source/fields.ts'
+import { take } from '../source/take.ts'
 import { argumentLines, milliseconds, PLAIN, resultLines, textAt, type ActionType } from './action-type.ts'
 
-const schema = z.object({ type: TYPE, name: STATE_NAME, inputs: LIST, outputs: LIST, timeout: TIMEOUT })
+const schema = z
+  .object({
+    type: TEXT,
+    name: STATE_NAME.meta({ description: 'Name of the service, such as `orders.Order`.' }),
+    inputs: ACTION_INPUTS,
+    outputs: ACTION_OUTPUTS,
+    timeout: ACTION_TIMEOUT.meta({ description: 'Seconds after which the child is ended, and the action fails.' }),
+  })
+  .meta({ title: 'Child', description: 'Starts another service as a child, and waits until it ends.' })
 
 export const invokeFlux: ActionType = {
   name: 'invokeFlux',

@@ -1,10 +1,16 @@
 // definitions/actions: runs lines within the turn.
 import { z } from 'zod'
 import { compileLines } from '../compile/lines.ts'
-import { LIST, take, TYPE } from '../source/schema.ts'
+import { TEXT, LINES } from '../source/fields.ts'
+import { take } from '../source/take.ts'
 import { PLAIN, type ActionType } from './action-type.ts'
 
-const schema = z.object({ type: TYPE, lines: LIST })
+const schema = z
+  .object({
+    type: TEXT,
+    lines: LINES.meta({ description: 'Lines that write the outputs of the state and of the service.' }),
+  })
+  .meta({ title: 'Map', description: 'Runs lines.' })
 
 export const map: ActionType = {
   name: 'map',

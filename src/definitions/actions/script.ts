@@ -3,7 +3,8 @@
 import { z } from 'zod'
 import { foreignHint } from '../lint/foreign.ts'
 import { NO_SECRETS } from '../compile/secret-reference.ts'
-import { LIST, STATE_NAME, RECORD, take, TIMEOUT, TYPE } from '../source/schema.ts'
+import { ACTION_OUTPUTS, ACTION_RETRY, ACTION_TIMEOUT, TEXT, STATE_NAME } from '../source/fields.ts'
+import { take } from '../source/take.ts'
 import {
   compileRetry,
   DEFAULT_TIMEOUT_MS,
@@ -14,7 +15,15 @@ import {
   type ActionType,
 } from './action-type.ts'
 
-const schema = z.object({ type: TYPE, script: STATE_NAME, outputs: LIST, retry: RECORD.nullish(), timeout: TIMEOUT })
+const schema = z
+  .object({
+    type: TEXT,
+    script: STATE_NAME.meta({ description: 'The body of a JavaScript function. What it returns is `$result`.' }),
+    outputs: ACTION_OUTPUTS,
+    retry: ACTION_RETRY,
+    timeout: ACTION_TIMEOUT.meta({ default: DEFAULT_TIMEOUT_MS / 1000 }),
+  })
+  .meta({ title: 'Script', description: 'Runs JavaScript in a sandbox.' })
 
 const SECRETS_WORD = /(?<![\w$])\$secrets(?![\w$])/
 

@@ -2,10 +2,10 @@
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { CompiledState } from '../flux.ts'
 import type { Report } from '../report.ts'
+import { MAX_EARLY_SECONDS } from '../source/schema.ts'
 import { durationSecondsOf } from '../values/durations.ts'
 
 const SECOND_MS = 1000
-const MAX_EARLY_SECONDS = 7 * 86_400
 
 /**
  * The milliseconds by event: the longest of the waiting states that have a transition for it. The root's is that of all

@@ -19,7 +19,8 @@ import { unused } from '../pinned/lost.ts'
 import { hasKeys, hashOf, isLater, pinnedText, readPinned, type FluxUnit } from '../pinned/text.ts'
 import { compileShape, type Shape } from '../values/properties.ts'
 import { Report } from '../report.ts'
-import { Root, take } from '../source/schema.ts'
+import { Root } from '../source/schema.ts'
+import { take } from '../source/take.ts'
 import { messageOf } from '../../model/error-message.ts'
 
 /** Compiles a service; null if the report has a fault. */

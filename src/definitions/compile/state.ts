@@ -11,7 +11,8 @@ import { brokenLine } from './line.ts'
 import { compileLines } from './lines.ts'
 import type { Shape } from '../values/properties.ts'
 import type { Report } from '../report.ts'
-import { State, take, TransitionSchema } from '../source/schema.ts'
+import { State, TransitionSchema } from '../source/schema.ts'
+import { take } from '../source/take.ts'
 
 /** The service around the states that are compiled. */
 export interface Service {

@@ -3,7 +3,8 @@ import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/v
 import type { CompiledTrigger } from '../flux.ts'
 import type { Visible } from '../lint/visible.ts'
 import type { Report } from '../report.ts'
-import { take, TriggerSchema } from '../source/schema.ts'
+import { TriggerSchema } from '../source/schema.ts'
+import { take } from '../source/take.ts'
 import { compileKey } from './key.ts'
 
 /** Those with a fault are left out. */

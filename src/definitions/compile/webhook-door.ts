@@ -5,14 +5,12 @@ import { alternatives } from '../../model/nearest.ts'
 import type { WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
 import type { Expression } from '../expressions/expression.ts'
 import type { Report } from '../report.ts'
-import { DedupeSchema, takeStrictly } from '../source/schema.ts'
+import { takeStrictly } from '../source/take.ts'
+import { DAY_SECONDS, DedupeSchema, KEEP_DAYS, WEBHOOK_ANSWERS } from '../source/webhook-schema.ts'
 import { durationSecondsOf } from '../values/durations.ts'
 import { compileRequestExpression } from './request-expression.ts'
 import { compileSend, type WebhookSend } from './webhook-send.ts'
 import { compileVerify } from './webhook-verify.ts'
-
-/** How an endpoint answers: with what the workflow answers, or at once when the context is stored. */
-export const WEBHOOK_ANSWERS = ['workflow', 'accepted'] as const
 
 export interface WebhookDoor {
   /** null: anyone may call. */
@@ -27,9 +25,6 @@ export interface WebhookDoor {
 }
 
 export const PLAIN_DOOR: WebhookDoor = { verify: null, dedupe: null, when: null, send: null, answer: 'workflow' }
-
-const KEEP_DAYS = { standard: 7, most: 365 }
-const DAY_SECONDS = 86_400
 
 /** null after a fault: without its check, an endpoint must not be reached. */
 export function compileDoor(source: JsonObject, pointer: string, report: Report): WebhookDoor | null {

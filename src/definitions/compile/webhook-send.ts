@@ -2,7 +2,8 @@
 import { isObject, type Json } from '../../model/json/value.ts'
 import type { Expression } from '../expressions/expression.ts'
 import type { Report } from '../report.ts'
-import { SendSchema, OrStartSchema, takeStrictly } from '../source/schema.ts'
+import { takeStrictly } from '../source/take.ts'
+import { OrStartSchema, RECEIVERS, SendSchema } from '../source/webhook-schema.ts'
 import { compileRequestExpression } from './request-expression.ts'
 
 /** At most one of `contextId`, `key` and `tags` is given; without any, the event is for all. */
@@ -28,8 +29,6 @@ export interface WebhookStart {
   readonly input: Expression | null
   readonly tags: Expression | null
 }
-
-const RECEIVERS = ['contextId', 'key', 'tags'] as const
 
 /** null after a fault, which is reported. */
 export function compileSend(source: Json, pointer: string, report: Report): WebhookSend | null {

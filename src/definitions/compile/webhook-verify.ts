@@ -5,7 +5,9 @@ import { compilePayload } from '../../model/webhook-schemes/hmac.ts'
 import {
   DEFAULT_TOLERANCE_SECONDS,
   DIGEST_ENCODINGS,
+  HEADER_NAME_PATTERN,
   HMAC_ALGORITHMS,
+  VERIFY_KEYS,
   WEBHOOK_SCHEME_NAMES,
   type PayloadPart,
   type VerifyRule,
@@ -14,18 +16,11 @@ import {
 } from '../../model/webhook-schemes/scheme.ts'
 import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import type { Report } from '../report.ts'
-import { takeStrictly, VerifySchema } from '../source/schema.ts'
+import { takeStrictly } from '../source/take.ts'
+import { VerifySchema } from '../source/webhook-schema.ts'
 import { compileReference } from './secret-reference.ts'
 
-/** The keys that only some schemes have. `tolerance` is for those that check the time. */
-const OWN_KEYS: { readonly [name in WebhookSchemeName]?: readonly string[] } = {
-  hmac: ['header', 'algorithm', 'encoding', 'payload', 'prefix', 'timestampHeader'],
-  token: ['header'],
-  twilio: ['url'],
-}
-const SPECIAL_KEYS = new Set(Object.values(OWN_KEYS).flat())
-
-const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+const SPECIAL_KEYS = new Set(Object.values(VERIFY_KEYS).flat())
 
 type Source = NonNullable<ReturnType<typeof takeStrictly<typeof VerifySchema>>>
 
@@ -60,7 +55,7 @@ function compileScheme(verify: Source, pointer: string, report: Report): Webhook
 
 /** A key without effect is a fault: who wrote it relies on it. */
 function checkKeysOf(scheme: WebhookSchemeName, verify: Source, pointer: string, report: Report): void {
-  const own = OWN_KEYS[scheme] ?? []
+  const own = VERIFY_KEYS[scheme] ?? []
   for (const [key, value] of Object.entries(verify))
     if (value != null && SPECIAL_KEYS.has(key) && !own.includes(key))
       report.fault(`${pointer}/${key}`, `the scheme "${scheme}" has no ${key}`)
@@ -87,7 +82,8 @@ function compileRule(
   if (scheme === 'hmac' && header == null)
     report.fault(`${pointer}/header`, 'there is no header: it names where the signature is')
   for (const [key, name] of Object.entries({ header, timestampHeader }))
-    if (name != null && !HEADER_NAME.test(name)) report.fault(`${pointer}/${key}`, `"${name}" is no name of a header`)
+    if (name != null && !HEADER_NAME_PATTERN.test(name))
+      report.fault(`${pointer}/${key}`, `"${name}" is no name of a header`)
   if (url != null && !isPlainUrl(url))
     report.fault(`${pointer}/url`, 'must be the URL that the provider calls, https://…, without a query')
   const algorithm = oneOf('algorithm', verify.algorithm, HMAC_ALGORITHMS, pointer, report)

@@ -2,7 +2,8 @@
 import { METHODS } from 'node:http'
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Report } from '../report.ts'
-import { take, WebhookSchema } from '../source/schema.ts'
+import { take } from '../source/take.ts'
+import { WebhookSchema } from '../source/webhook-schema.ts'
 import { compileDoor, PLAIN_DOOR, type WebhookDoor } from './webhook-door.ts'
 
 export interface Webhook extends WebhookDoor {

@@ -3,7 +3,9 @@ import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/v
 import { SECRETS } from '../../model/secret-reference.ts'
 import { RESERVED } from '../compile/secret-reference.ts'
 import type { Report } from '../report.ts'
-import { LineSchema, PropertySchema, checkUnknown } from '../source/schema.ts'
+import { PropertySchema } from '../source/property-schema.ts'
+import { LineSchema } from '../source/schema.ts'
+import { checkUnknown } from '../source/take.ts'
 
 /** Checks the keys of a service's properties and lines. `take` checks those of the other objects. */
 export function checkKeys(source: JsonObject, report: Report): void {

@@ -1,218 +1,236 @@
-// definitions: the schemas of .flux and .model files. Errors are reported with their pointers, and the valid rest is
-// used.
+// definitions: the table of the keys of .flux files; those of webhooks and properties are beside it. The validator reads files with it, and the JSON Schema
+// for editors is made of it (editor/document.ts).
 import { z } from 'zod'
-import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { alternatives, nearestName, suggestion } from '../../model/nearest.ts'
-import type { Report } from '../report.ts'
+import { MAX_KEY_BYTES } from '../../model/key.ts'
+import { DURATION, durationFacts } from '../values/durations.ts'
+import {
+  ANYTHING,
+  COMMENT,
+  ifElse,
+  FLAG,
+  LINES,
+  LIST,
+  NAMED,
+  NULLABLE_TEXT,
+  PAUSE,
+  PROPERTIES,
+  RECORD,
+  refer,
+  refersOrNull,
+  STATE_NAME,
+  TEXT,
+  TEXTS,
+  WHOLE_NUMBER,
+} from './fields.ts'
 
-/** User data is passed on as it is, without a copy. */
-export const RECORD = z.custom<JsonObject>(isObject, { error: 'must be an object' })
-/** A list of objects. Each entry is checked when it is read, so that a wrong one does not hide the others. */
-export const LIST = z.array(z.custom<JsonObject>(), { error: 'must be a list' }).nullish()
-const text = z.string({ error: 'must be text' }).nullish()
-export const STATE_NAME = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
-const texts = z.array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' }).nullish()
-export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
-export const ANYTHING = z.unknown().optional()
-const WHOLE_NUMBER = 'must be a whole number'
-const seconds = z
-  .number({ error: 'must be a number of seconds' })
-  .min(0, { error: 'must not be negative' })
-  .max(1e10, { error: 'is too long' })
-/** Type and timeout of an action. */
-export const TYPE = text
-export const TIMEOUT = seconds.positive({ error: 'must be greater than 0' }).nullish()
+/** Longest time for which an event that comes early is kept. */
+export const MAX_EARLY_SECONDS = 7 * 86_400
 
-export const Root = z.object({
-  $schema: ANYTHING,
-  comment: ANYTHING,
-  key: ANYTHING,
-  keyReuse: ANYTHING,
-  early: ANYTHING,
-  triggers: ANYTHING,
-  onEnd: ANYTHING,
-  tags: texts,
-  startState: text,
-  input: LIST,
-  output: LIST,
-  webhooks: LIST,
-  secured: FLAG,
-  allowExtraProperties: FLAG,
-  states: LIST,
+const EARLY = ANYTHING.meta({
+  description: `How long an event is kept that comes before the context waits for it: ${DURATION}, up to 7 days; 0: not at all.`,
+  ...durationFacts({ most: MAX_EARLY_SECONDS, orZero: true, orNull: true }),
 })
 
-export const TriggerSchema = z.object({
-  event: STATE_NAME,
-  key: ANYTHING,
-  unlessMoved: FLAG,
-  comment: ANYTHING,
+const KEY = ANYTHING.meta({
+  ...NULLABLE_TEXT,
+  anyOf: [{ type: 'null' }, { pattern: '\\$\\{' }, { minLength: 1, maxLength: MAX_KEY_BYTES }],
 })
 
-export const State = z.object({
-  name: STATE_NAME,
-  displayName: ANYTHING,
-  x: ANYTHING,
-  y: ANYTHING,
-  comment: ANYTHING,
-  waiting: FLAG,
-  action: RECORD.nullish(),
-  input: LIST,
-  output: LIST,
-  transitions: LIST,
-})
+export const Root = z
+  .object({
+    $schema: ANYTHING.meta({ description: 'Where editors find the JSON Schema of the file.' }),
+    comment: COMMENT,
+    key: KEY.meta({
+      description: 'Template over the inputs: the key of each context that is started without one.',
+      examples: ['order-${orderId}'],
+    }),
+    keyReuse: ANYTHING.meta({
+      description: '"never": a key stays in use until its context is deleted, not only until it ends.',
+      enum: ['never', null],
+    }),
+    early: EARLY,
+    triggers: ANYTHING.meta({
+      description: 'Events that start the service.',
+      type: ['array', 'null'],
+      items: { anyOf: [{ type: 'string', description: 'Name of the event.' }, refer('trigger')] },
+    }),
+    onEnd: ANYTHING.meta({
+      description: 'A signed webhook that is sent when a context has ended.',
+      ...refersOrNull('onEnd'),
+    }),
+    tags: TEXTS.meta({
+      description: 'Tags of each context: texts, or templates over the inputs.',
+      examples: [['customer-${customerId}']],
+    }),
+    startState: TEXT.meta({ description: 'Name of the state in which a context starts; left out: the first one.' }),
+    input: PROPERTIES.meta({ description: 'What a context is started with.' }),
+    output: PROPERTIES.meta({ description: 'What a context returns.' }),
+    webhooks: LIST.meta({ description: 'The paths at which the service can be called.', items: refer('webhook') }),
+    secured: FLAG.meta({ description: 'Whether the service requires a token.', default: false }),
+    allowExtraProperties: FLAG.meta({
+      description: 'Whether inputs are accepted that are not declared, except names that begin with `$`.',
+      default: false,
+    }),
+    states: LIST.meta({
+      description: 'The states. One without transitions is an end.',
+      type: 'array',
+      items: refer('state'),
+      minItems: 1,
+    }),
+  })
+  .meta({
+    title: 'Service',
+    description: 'A workflow service: a state machine of which any number of contexts run.',
+    required: ['states'],
+  })
 
-export const TransitionSchema = z.object({
-  to: STATE_NAME,
-  event: text,
-  early: ANYTHING,
-  wait: text,
-  lines: LIST,
-  comments: ANYTHING,
-})
+export const TriggerSchema = z
+  .object({
+    event: STATE_NAME.meta({ description: 'Name of the event that starts the service.' }),
+    key: KEY.meta({
+      description: "Template over the event's inputs: the key of the context, instead of the service's.",
+    }),
+    unlessMoved: FLAG.meta({
+      description: 'Whether it starts only if the event has moved no context.',
+      default: false,
+    }),
+    comment: COMMENT,
+  })
+  .meta({ title: 'Trigger', description: 'An event that starts the service.' })
 
-export const LineSchema = z.object({
-  type: ANYTHING,
-  from: ANYTHING,
-  to: ANYTHING,
-  expression: ANYTHING,
-  evaluate: ANYTHING,
-})
-
-export const PropertySchema = z.object({
-  name: ANYTHING,
-  type: ANYTHING,
-  array: ANYTHING,
-  defaultValue: ANYTHING,
-  required: ANYTHING,
-  allowNull: ANYTHING,
-  allowExtraProperties: ANYTHING,
-  gloopProperties: ANYTHING,
-  reference: ANYTHING,
-  comments: ANYTHING,
-  min: ANYTHING,
-  max: ANYTHING,
-  minLength: ANYTHING,
-  maxLength: ANYTHING,
-  choices: ANYTHING,
-  allowOtherValues: ANYTHING,
-})
-
-/** A .model file, which is a property of type model. */
-export const ModelFile = PropertySchema.extend({ $schema: ANYTHING, gloopProperties: LIST, reference: text })
-
-export const WebhookSchema = z.object({
-  urlPath: STATE_NAME,
-  httpMethods: texts,
-  name: text,
-  enabled: FLAG,
-  timeout: seconds.nullish(),
-  verify: ANYTHING,
-  dedupe: ANYTHING,
-  when: ANYTHING,
-  send: ANYTHING,
-  answer: ANYTHING,
-})
-
-const JSON_VALUE = z.custom<Json>().nullish()
-
-export const VerifySchema = z.object({
-  scheme: z.string({ error: 'must be text' }),
-  secrets: JSON_VALUE,
-  tolerance: z.int({ error: WHOLE_NUMBER }).min(1, { error: 'must be at least 1' }).nullish(),
-  header: text,
-  algorithm: text,
-  encoding: text,
-  payload: text,
-  prefix: text,
-  timestampHeader: text,
-  url: text,
-})
-
-export const DedupeSchema = z.object({ key: JSON_VALUE, keep: JSON_VALUE })
-
-const name = STATE_NAME.nullish()
-export const OrStartSchema = z.object({ package: name, fluxName: name, input: JSON_VALUE, tags: JSON_VALUE })
-
-export const SendSchema = OrStartSchema.extend({
-  event: JSON_VALUE,
-  contextId: JSON_VALUE,
-  key: JSON_VALUE,
-  orStart: JSON_VALUE,
-})
-
-export const OnEndSchema = z.object({ url: STATE_NAME, secret: JSON_VALUE })
-
-export const RetrySchema = z.object({
-  maxAttempts: z.int({ error: WHOLE_NUMBER }).min(1, { error: 'must be at least 1' }).nullish(),
-  delay: seconds.nullish(),
-  factor: z.number({ error: 'must be a number' }).positive({ error: 'must be greater than 0' }).nullish(),
-  maxDelay: seconds.nullish(),
-})
-
-/**
- * Validates an object of a file. Fields of the wrong type are faults and count as absent. Unknown keys are faults if
- * they are misspelt, else warnings. Returns null if a required field is missing or wrong.
- */
-export function take<T extends z.ZodObject>(
-  schema: T,
-  source: Json,
-  pointer: string,
-  report: Report,
-  { strict = false }: UnknownKeys = {},
-): z.output<T> | null {
-  if (!isObject(source)) {
-    report.fault(pointer, 'must be an object')
-    return null
-  }
-  checkUnknown(schema, source, pointer, report, { strict })
-  const first = schema.safeParse(source)
-  if (first.success) return first.data
-  for (const { path, message } of first.error.issues) {
-    const at = path.map((key) => `/${String(key)}`).join('')
-    report.fault(
-      pointer + at,
-      path.length === 1 && !Object.hasOwn(source, String(path[0])) ? `there is no ${String(path[0])}` : message,
-    )
-  }
-  const wrong = new Set(first.error.issues.map(({ path }) => path[0]))
-  const rest = schema.safeParse(Object.fromEntries(Object.entries(source).filter(([key]) => !wrong.has(key))))
-  return rest.success ? rest.data : null
+/** A state that waits needs a transition, and each of them an event or a time. */
+const WAITS = {
+  required: ['transitions'],
+  properties: {
+    transitions: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        anyOf: [
+          { required: ['event'], properties: { event: NAMED } },
+          { required: ['wait'], properties: { wait: NAMED } },
+        ],
+      },
+    },
+  },
 }
 
-/** Like `take`, for parts in which each unknown key is a fault, since a setting without effect would be dangerous. */
-export const takeStrictly = <T extends z.ZodObject>(
-  schema: T,
-  source: Json,
-  pointer: string,
-  report: Report,
-): z.output<T> | null => take(schema, source, pointer, report, { strict: true })
-
-interface UnknownKeys {
-  /** Whether each unknown key is a fault, however far it is from the known ones. */
-  readonly strict?: boolean
+/** Of the transitions of a state that does not wait, at most one has no event. */
+const ACTS = {
+  properties: {
+    transitions: {
+      anyOf: [
+        { type: 'null' },
+        {
+          contains: { not: { required: ['event'], properties: { event: NAMED } } },
+          minContains: 0,
+          maxContains: 1,
+        },
+      ],
+    },
+  },
 }
 
-/**
- * Reports unknown keys. They stay in the source, since another program may use them. A key that is near to a known one
- * counts as misspelt.
- */
-export function checkUnknown(
-  schema: z.ZodObject,
-  source: JsonObject,
-  pointer: string,
-  report: Report,
-  { strict = false }: UnknownKeys = {},
-): void {
-  const known = Object.keys(schema.shape)
-  for (const key of Object.keys(source)) {
-    if (Object.hasOwn(schema.shape, key)) continue
-    const misspelt = strict || nearestName(key, known, { matchCase: true }) !== null
-    report.unknownKey(
-      `${pointer}/${escape(key)}`,
-      `unknown key "${key}"${misspelt ? alternatives(key, known) : suggestion(key, known)}`,
-      { misspelt },
-    )
-  }
+export const State = z
+  .object({
+    name: STATE_NAME.meta({ description: 'Name of the state, unique in the service.' }),
+    displayName: ANYTHING.meta({ description: 'Name that editors show.' }),
+    x: ANYTHING.meta({ description: 'Position in diagrams.' }),
+    y: ANYTHING.meta({ description: 'Position in diagrams.' }),
+    comment: COMMENT,
+    waiting: FLAG.meta({
+      description: 'Whether the context waits in this state, for an event or a time of its transitions.',
+      default: false,
+    }),
+    action: RECORD.nullish().meta({
+      description: 'What runs in the state, after the wait.',
+      ...refersOrNull('action'),
+    }),
+    input: PROPERTIES.meta({ description: 'What transitions into this state set.' }),
+    output: PROPERTIES.meta({ description: 'What the action sets, for this state alone.' }),
+    transitions: LIST.meta({
+      description: 'The ways out of the state; left out: the context ends here.',
+      items: refer('transition'),
+    }),
+  })
+  .meta({
+    title: 'State',
+    description: 'A state of the service.',
+    ...ifElse({ required: ['waiting'], properties: { waiting: { const: true } } }, { holds: WAITS, fails: ACTS }),
+  })
+
+const HAS_OWN_EVENT = {
+  required: ['event'],
+  properties: { event: { ...NAMED, not: { enum: ['$else', '$exception'] } } },
 }
 
-const escape = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')
+export const TransitionSchema = z
+  .object({
+    to: STATE_NAME.meta({ description: 'Name of the state that is entered.' }),
+    event: TEXT.meta({
+      description:
+        'Name of the event, `$else` for any other one, or `$exception` for a failed action. Left out: the transition is taken without an event, or at the time of `wait`.',
+      examples: ['$else', '$exception'],
+    }),
+    early: EARLY,
+    wait: TEXT.meta({
+      description: 'How long, or until when, the transition waits: `duration:<seconds>` or `date:<when>`.',
+      pattern: '^$|^\\s*(?:duration|date)\\s*:\\s*\\S',
+      examples: ['duration:60', 'date:${payBy}'],
+    }),
+    lines: LINES.meta({ description: 'Lines that set the inputs of the state that is entered.' }),
+    comments: COMMENT,
+  })
+  .meta({
+    title: 'Transition',
+    description: 'A way out of a state.',
+    ...ifElse({ required: ['early'], properties: { early: { not: { type: 'null' } } } }, { holds: HAS_OWN_EVENT }),
+  })
+
+const PATH = { type: 'array', minItems: 1, items: { type: ['string', 'number'] } }
+
+/** What a line of type `set` needs, and one of type `map`. */
+const SET_LINE = {
+  properties: { evaluate: { type: ['boolean', 'null'] } },
+  ...ifElse(
+    { required: ['evaluate'], properties: { evaluate: { const: true } } },
+    { holds: { required: ['expression'] } },
+  ),
+}
+const MAP_LINE = { required: ['from'], properties: { from: PATH } }
+
+export const LineSchema = z
+  .object({
+    type: ANYTHING.meta({
+      description: '`map` copies a value, `set` writes a constant or what an expression gives.',
+      enum: ['map', 'set', null],
+      default: 'map',
+    }),
+    from: ANYTHING.meta({ description: 'Path of the value that is copied: a list of names.' }),
+    to: ANYTHING.meta({ description: 'Path of the value that is written: a list of names.', ...PATH }),
+    expression: ANYTHING.meta({ description: 'The constant, or the expression if `evaluate` is true.' }),
+    evaluate: ANYTHING.meta({ description: 'Whether `expression` is evaluated.', default: false }),
+  })
+  .meta({
+    title: 'Line',
+    description: 'Copies a value, or sets one.',
+    required: ['to'],
+    ...ifElse({ required: ['type'], properties: { type: { const: 'set' } } }, { holds: SET_LINE, fails: MAP_LINE }),
+  })
+
+export const RetrySchema = z
+  .object({
+    maxAttempts: z
+      .int({ error: WHOLE_NUMBER })
+      .min(1, { error: 'must be at least 1' })
+      .nullish()
+      .meta({ description: 'How often the action is tried.', default: 1 }),
+    delay: PAUSE.nullish().meta({ description: 'Seconds before the second attempt.', default: 0 }),
+    factor: z
+      .number({ error: 'must be a number' })
+      .positive({ error: 'must be greater than 0' })
+      .nullish()
+      .meta({ description: 'Each pause is so many times the one before.', default: 1 }),
+    maxDelay: PAUSE.nullish().meta({ description: 'Longest pause, in seconds.', default: 3600 }),
+  })
+  .meta({ title: 'Retry', description: 'How often a failed action is tried again.' })

@@ -25,6 +25,7 @@ export function addHome(app: Hono<Env>, { about: { name, version }, origins }: H
       docs: '/docs',
       openapi: '/openapi.json',
       schema: '/flux-api/schema.xsd',
+      fluxSchema: '/flux-schema.json',
       health: '/healthz',
       ready: '/readyz',
     }

@@ -17,6 +17,15 @@ export const WEBHOOK_SCHEME_NAMES = [
 
 export type WebhookSchemeName = (typeof WEBHOOK_SCHEME_NAMES)[number]
 
+/** The keys of `verify` that only some schemes have. `tolerance` is for those that check the time. */
+export const VERIFY_KEYS: { readonly [name in WebhookSchemeName]?: readonly string[] } = {
+  hmac: ['header', 'algorithm', 'encoding', 'payload', 'prefix', 'timestampHeader'],
+  token: ['header'],
+  twilio: ['url'],
+}
+
+export const HEADER_NAME_PATTERN = /^[\w!#$%&'*+.^`|~-]+$/
+
 /** Name and value; each character of the value is a byte, as Node gives them. */
 export type HeaderPair = readonly [name: string, value: string]
 

@@ -135,9 +135,10 @@ export const machineCommand: RemoteCommand = {
   },
 }
 
-export const schemaCommand: RemoteCommand = {
-  usage: 'schema <package/service>',
-  summary: 'print the JSON Schemas of the inputs and outputs of a service',
+export const serviceSchemaCommand: RemoteCommand = {
+  usage: 'schema [package/service]',
+  summary:
+    'print the JSON Schemas of the inputs and outputs of a service; without one, that of .flux and .model files, for editors',
   async run({ words }, { client, isJson, world }) {
     const schemas = await client.getServiceSchema(serviceFields(wordIn(words, 'package/service')))
     world.out(JSON.stringify(schemas, null, isJson ? 0 : 2))
