@@ -14,7 +14,7 @@ export const RETRY_PLACES = ['/state', '/input', '/with/state', '/with/input']
 /** What was chosen; nothing for what was left empty. @throws FluxError `invalid` for inputs that are no JSON */
 export function retryOptionsOf(form: FormValues): RetryOptions {
   const state = form.get('state')?.[0] ?? ''
-  const input = jsonObjectOf(form, 'inputs')
+  const input = typedObjectOf(form, 'inputs')
   return {
     ...(state !== '' && { state }),
     ...(input && { input }),
@@ -24,7 +24,7 @@ export function retryOptionsOf(form: FormValues): RetryOptions {
 }
 
 /** A field of JSON; null: it is empty. @throws FluxError `invalid` for what is no object */
-export function jsonObjectOf(form: FormValues, name: string): JsonObject | null {
+export function typedObjectOf(form: FormValues, name: string): JsonObject | null {
   const text = form.get(name)?.[0] ?? ''
   if (text.trim() === '') return null
   const value = parsedOf(text)

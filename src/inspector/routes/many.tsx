@@ -5,7 +5,7 @@ import type { OperationRequest } from '../../api/start-operation.ts'
 import { CONTEXT_STATUSES, type Status } from '../../model/context.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { jsonObjectOf, retryOptionsOf } from '../forms/retry-fields.tsx'
+import { typedObjectOf, retryOptionsOf } from '../forms/retry-fields.tsx'
 import type { FormValues } from '../host.ts'
 import { AskPage, ASKED_DEEDS, takesWord, type Asked, type AskedDeed } from '../pages/many.tsx'
 import { OperationPage, OperationsPage } from '../pages/operations.tsx'
@@ -129,7 +129,7 @@ function requestFor(wish: Wish, form: FormValues): OperationRequest {
 function withOf({ deed, word }: Wish, form: FormValues): Pick<OperationRequest, 'with'> {
   switch (deed) {
     case 'event': {
-      const input = jsonObjectOf(form, 'inputs')
+      const input = typedObjectOf(form, 'inputs')
       return { with: input === null ? { event: word } : { event: word, input } }
     }
     case 'tag':

@@ -165,6 +165,7 @@ describe('a page is sound with hostile data:', () => {
     await page.getByLabel('Event for those chosen').fill(HOSTILE)
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await expectSound(true)
+    await page.locator('input[name=scope][value=all]').check()
     await page.locator('main form').getByRole('button').click()
     await page.locator('[data-ended=true]').waitFor()
     await expectSound(true)
