@@ -232,9 +232,9 @@ export const raw = async (_: object, flux: { rawBody: Uint8Array }) => ({ bytes:
 }
 
 describe.each([
-  ['embedded', () => ({})],
-  ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `hooks-${process.pid}` })],
-])('on the store %s', (_store, env) => {
+  ['embedded', 2000, () => ({})],
+  ['Redis', 500, () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `hooks-${process.pid}` })],
+])('on the store %s', (_store, callers, env) => {
   let live: Live
   beforeAll(async () => {
     live = await openLive(env(), SERVICES)
@@ -695,8 +695,8 @@ describe.each([
     expect([late.status, await late.json()]).toMatchObject([504, { contextId: expect.any(Number) }])
   })
 
-  test('2,000 callers at once are all answered rightly', async () => {
-    const found = await Promise.all(Array.from({ length: 2000 }, () => said('/slow')))
+  test(`${callers} callers at once are all answered rightly`, async () => {
+    const found = await Promise.all(Array.from({ length: callers }, () => said('/slow')))
     expect(new Set(found.map(String))).toEqual(new Set(['200,slept']))
   }, 60_000)
 })

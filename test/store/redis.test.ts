@@ -70,9 +70,8 @@ async function removeNamespace(address: RedisAddress, namespace: string): Promis
   const connection = connect(address, 'worker')
   await connection.ping()
   for (const master of mastersOf(connection)) {
-    for await (const keys of master.scanStream({ match: `*af:${namespace}*`, count: 1000 })) {
-      for (const key of keys) await master.del(key)
-    }
+    for await (const keys of master.scanStream({ match: `*af:${namespace}*`, count: 1000 }))
+      await Promise.all(keys.map((key: string) => master.del(key)))
   }
   connection.disconnect()
 }

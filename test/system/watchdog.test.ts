@@ -25,7 +25,7 @@ export function regex() { return /^(a+)+$/.test('a'.repeat(60) + 'b') }
 export function waits() { Atomics.wait(cell, 0, 0) }
 export function system() { execFileSync('sleep', ['60']) }
 export async function hold({ file, gate }, flux) { appendFileSync(file, flux.stepKey + ' ' + flux.attempt + '\\n'); while (!existsSync(gate)) await pause(20) }
-export function brief() { block(Date.now() + 8000) }
+export function brief() { block(Date.now() + 5000) }
 setTimeout(() => {}, 0)
 export function detach() { setTimeout(block, 50) }
 `

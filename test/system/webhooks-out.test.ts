@@ -10,7 +10,7 @@ import { startRedis } from '../support/redis.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 
 const CONTEXTS = 20
-const RECOVERY_S = 4
+const RECOVERY_S = 3
 /** Milliseconds that anything may take on a busy machine. */
 const PATIENCE_MS = 60_000
 vi.setConfig({ testTimeout: 180_000 })

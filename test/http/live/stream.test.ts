@@ -1,7 +1,7 @@
 // The stream of moves of one server, on both stores, over real sockets.
 import { Redis } from 'ioredis'
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { MoveMessage } from '../../../src/model/committed-move.ts'
 import { openStream, type StreamEvent } from '../../support/move-stream.ts'
 import { startRedis, type RedisServer } from '../../support/redis.ts'
@@ -66,6 +66,13 @@ const start = async (live: Live, fluxName: string, input: object = {}, token?: s
 }
 const send = (live: Live, event: string, contextId: number, more: object = {}) =>
   live.call('POST', `/flux-api/event?contextId=${contextId}`, { body: { event, ...more } })
+
+/** The server looks at its tokens now and then: resolves when it takes this one. */
+const untilKnown = (live: Live, token: string) =>
+  vi.waitFor(async () => expect((await live.call('GET', '/flux-api/contexts', { token })).status).toBe(200), {
+    timeout: 10_000,
+    interval: 20,
+  })
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -240,7 +247,7 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
 
     test('leaves out secured contexts for those who may not see them', async () => {
       const token = await live.token(`t${store}`, 'admin')
-      await new Promise((resolve) => setTimeout(resolve, 2500))
+      await untilKnown(live, token)
       const [anonymous, known] = [
         await openStream(live.url),
         await openStream(live.url, '', { authorization: `Bearer ${token}` }),
@@ -360,7 +367,7 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
     const live = await openLive(env({ ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_MAX_READERS: '2' }), SERVICES)
     try {
       const [one, two] = [await live.token('one', 'read'), await live.token('two', 'read', Date.now() + 4000)]
-      await new Promise((resolve) => setTimeout(resolve, 2500))
+      await untilKnown(live, two)
       expect((await openStream(live.url)).status).toBe(401)
       const [first, second] = [await openStream(live.url, '', bearer(one)), await openStream(live.url, '', bearer(two))]
       expect([first.status, second.status]).toEqual([200, 200])
@@ -383,7 +390,7 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
     const live = await openLive(env(more), SERVICES)
     try {
       const token = await live.token('page', 'admin')
-      await new Promise((resolve) => setTimeout(resolve, 2500))
+      await untilKnown(live, token)
       const stream = await openStream(live.url, '', { ...bearer(token), origin: 'https://other.example' })
       expect(stream.headers).toMatchObject({
         'access-control-allow-origin': 'https://other.example',
