@@ -136,18 +136,17 @@ async function start(parts: Start): Promise<Server> {
   const onOwner = (owner: string) => {
     watchdog.owner = owner
   }
-  const clock = systemClock
-  const given = { catalog, runner, clock, log, secrets, memory, onOwner, signals: metrics }
+  const given = { catalog, runner, clock: systemClock, log, secrets, memory, onOwner, signals: metrics }
   const { engine, storage, notes, moves } = await openEngine(settings, given)
   opened.engine = engine
   const health = healthOf(engine, storage)
   opened.health = health
   const { origins, allowedHosts, requireAuth, publicUrl, maxReaders } = settings
-  const pages = { requireAuth, now: clock.now, log, version: about.version, health: health.health }
+  const pages = { requireAuth, now: systemClock.now, log, version: about.version, health: health.health }
   const app = createApp({
     ...limitsOf(settings, memory),
     live: { feed: moves, isSecured: (service) => isSecured(catalog, service), maxReaders },
-    clock,
+    clock: systemClock,
     stopping: parts.stopping.signal,
     origins,
     allowedHosts,

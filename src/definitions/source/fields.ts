@@ -14,11 +14,11 @@ export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
 export const ANYTHING = z.unknown().optional()
 export const JSON_VALUE = z.custom<Json>().nullish()
 export const WHOLE_NUMBER = 'must be a whole number'
-export const PAUSE = z
+export const SECONDS = z
   .number({ error: 'must be a number of seconds' })
   .min(0, { error: 'must not be negative' })
   .max(1e10, { error: 'is too long' })
-export const TIMEOUT = PAUSE.positive({ error: 'must be greater than 0' }).nullish()
+export const TIMEOUT = SECONDS.positive({ error: 'must be greater than 0' }).nullish()
 
 /** The kinds of objects in files, each with an entry in the table and a schema of its own in the JSON Schema. */
 export type FileObject =

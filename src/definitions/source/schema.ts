@@ -12,7 +12,7 @@ import {
   LIST,
   NAMED,
   NULLABLE_TEXT,
-  PAUSE,
+  SECONDS,
   PROPERTIES,
   RECORD,
   refer,
@@ -225,12 +225,12 @@ export const RetrySchema = z
       .min(1, { error: 'must be at least 1' })
       .nullish()
       .meta({ description: 'How often the action is tried.', default: 1 }),
-    delay: PAUSE.nullish().meta({ description: 'Seconds before the second attempt.', default: 0 }),
+    delay: SECONDS.nullish().meta({ description: 'Seconds before the second attempt.', default: 0 }),
     factor: z
       .number({ error: 'must be a number' })
       .positive({ error: 'must be greater than 0' })
       .nullish()
       .meta({ description: 'Each pause is so many times the one before.', default: 1 }),
-    maxDelay: PAUSE.nullish().meta({ description: 'Longest pause, in seconds.', default: 3600 }),
+    maxDelay: SECONDS.nullish().meta({ description: 'Longest pause, in seconds.', default: 3600 }),
   })
   .meta({ title: 'Retry', description: 'How often a failed action is tried again.' })

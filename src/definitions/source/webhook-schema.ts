@@ -19,7 +19,7 @@ import {
   FLAG,
   JSON_VALUE,
   NULLABLE_TEXT,
-  PAUSE,
+  SECONDS,
   refer,
   refersOrNull,
   STATE_NAME,
@@ -58,7 +58,7 @@ export const WebhookSchema = z
     httpMethods: TEXTS.meta({ description: 'The HTTP methods.', examples: [['POST']] }),
     name: TEXT.meta({ description: 'Name that people are shown.' }),
     enabled: FLAG.meta({ description: 'Whether it can be called.', default: true }),
-    timeout: PAUSE.nullish().meta({ description: 'Seconds after which a call is answered with 504.' }),
+    timeout: SECONDS.nullish().meta({ description: 'Seconds after which a call is answered with 504.' }),
     verify: ANYTHING.meta({
       description: 'How a request proves who sent it; left out: anyone may call.',
       ...refer('verify'),
