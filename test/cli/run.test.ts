@@ -99,8 +99,4 @@ describe('schema', () => {
     expect(JSON.parse(out)).toMatchObject({ $schema: 'https://json-schema.org/draft/2020-12/schema' })
     expect(out).not.toContain('\n')
   })
-
-  test('knows no service', async () => {
-    expect(await call(['schema', 'a/B'])).toMatchObject({ code: 2, out: '', err: expect.stringContaining('a/B') })
-  })
 })

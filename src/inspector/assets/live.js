@@ -80,7 +80,10 @@ const isBusy = (part) =>
   part.contains(document.activeElement) && document.activeElement.matches('input, select, textarea, button, summary')
 const morph = (part, fresh) => {
   if (part.dataset.key !== undefined && part.dataset.key === fresh.dataset.key) return
-  if (isBusy(part) || part.matches(':hover [data-row]')) return
+  if (isBusy(part) || part.matches(':hover [data-row]')) {
+    due = true
+    return
+  }
   const before = new Map([...part.querySelectorAll('[data-row]')].map((row) => [row.id, row.textContent]))
   const isList = part.matches('[data-rows]')
   if (isList && part.matches(':hover')) return offer(part, fresh)
@@ -108,7 +111,8 @@ const offer = (part, fresh) => {
 }
 const reload = async () => {
   timer = null
-  if (document.hidden || isLoading) return
+  if (document.hidden) return
+  if (isLoading) return ask()
   isLoading = true
   due = false
   try {
@@ -136,14 +140,16 @@ const ask = () => {
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden && due) ask()
 })
-document.addEventListener('pointerout', () => {
-  if (due && timer === null) ask()
-})
+for (const leaving of ['pointerout', 'focusout'])
+  document.addEventListener(leaving, () => {
+    if (due && timer === null) ask()
+  })
 const filters = document.body.dataset.live
 if (filters !== undefined && window.EventSource) {
   const source = new EventSource(`/inspector/stream?${filters}`)
   source.addEventListener('open', () => say('live'))
-  for (const name of ['move', 'gap', 'dropped']) source.addEventListener(name, ask)
+  // The stream does not tell what changed between the making of the page and its own opening.
+  for (const name of ['open', 'move', 'gap', 'dropped']) source.addEventListener(name, ask)
   source.addEventListener('error', () => say('not connected'))
   addEventListener('pagehide', () => source.close())
 }

@@ -1,4 +1,5 @@
 // Pages stay as the server is: moves appear without a reload, nothing moves under the pointer, and a page stays small.
+import type { Route } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { sharedInspected, type Inspected } from './inspected.ts'
 
@@ -34,6 +35,19 @@ test('the page of a context moves with it, and its forms go when it has ended', 
   // It was being typed in.
   expect(await page.locator('input[name="input.note"]').first().inputValue()).toBe('typed meanwhile')
   expect(await page.evaluate('globalThis.mark')).toBe(1)
+  await page.close()
+})
+
+test('what changes before the stream is open is shown, too', async () => {
+  const id = await start()
+  const page = await inspected.page()
+  const interfere = async (route: Route) => {
+    await send(id, 'approve')
+    await route.continue()
+  }
+  await page.route('**/inspector/stream?*', interfere, { times: 1 })
+  await page.goto(`/inspector/contexts/${id}`)
+  await page.locator('.sentence', { hasText: 'Completed' }).waitFor()
   await page.close()
 })
 
