@@ -662,6 +662,7 @@ test('assets are got again only if they have changed', async () => {
   for (const name of ['style.css', 'live.js', 'idiomorph.js']) {
     const first = await app.request(`/assets/${name}`)
     expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-cache'])
+    expect((await first.arrayBuffer()).byteLength).toBeLessThan(12 * 1024)
     const etag = first.headers.get('etag') ?? ''
     const again = await app.request(`/assets/${name}`, { headers: { 'if-none-match': etag } })
     expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
