@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/flux-api.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
 import { OPERATION_EXAMPLE } from '../../src/api/get-operations.ts'
+import type { WebhookView } from '../../src/api/list-webhooks.ts'
 import { createInspector } from '../../src/inspector/inspector.tsx'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid } from '../../src/model/failure.ts'
@@ -598,6 +599,38 @@ describe('other pages', () => {
     await get('/deliveries?urlPath=&outcome=nonsense')
     expect(asked).toEqual([{ limit: 50, urlPath: '/a', outcome: 'refused', after: 'x' }, { limit: 50 }])
     expect(text).toContain('/inspector/deliveries?urlPath=%2Fa&amp;outcome=refused&amp;after=n')
+  })
+
+  test('who has no delivery is told how to send one, and who has none that matches is led to all', async () => {
+    const webhook: WebhookView = {
+      urlPath: "/it's",
+      httpMethods: ['POST'],
+      package: 'p',
+      fluxName: 'Order',
+      name: null,
+      scheme: null,
+      counts: {
+        accepted: 0,
+        duplicate: 0,
+        filtered: 0,
+        handshake: 0,
+        ignored: 0,
+        invalid: 0,
+        'signature-invalid': 0,
+        failed: 0,
+        timeout: 0,
+        refused: 0,
+      },
+      last: null,
+    }
+    const { get } = open({
+      listWebhooks: () => Promise.resolve([webhook]),
+      listDeliveriesPage: () => Promise.resolve({ deliveries: [], next: null }),
+    })
+    expect((await get('/deliveries')).text).toContain('npx actorflux webhook test &#39;/it&#39;\\&#39;&#39;s&#39;')
+    expect((await get('/deliveries?outcome=refused')).text).toContain(
+      '<a href="/inspector/deliveries">All deliveries</a>',
+    )
   })
 
   test('a delivery is sent again, and what became of it is told', async () => {

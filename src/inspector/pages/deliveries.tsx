@@ -45,7 +45,7 @@ export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }>
           <Webhooks webhooks={webhooks} now={visitor.now} />
           <FilterForm webhooks={webhooks} filters={filters} />
           {deliveries.length === 0 ? (
-            <Empty>No delivery matches. Those that were refused are kept in memory, and gone after a restart.</Empty>
+            <NoDelivery webhooks={webhooks} filters={filters} />
           ) : (
             <Table columns={columnsFor(visitor)} rows={deliveries} />
           )}
@@ -61,6 +61,18 @@ export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }>
     </Shell>
   )
 }
+
+const NoDelivery: FC<Pick<DeliveriesFacts, 'webhooks' | 'filters'>> = ({ webhooks, filters: { urlPath, outcome } }) =>
+  urlPath === '' && outcome === '' ? (
+    <Empty command={`npx actorflux webhook test '${(webhooks[0]?.urlPath ?? '').replaceAll("'", String.raw`'\''`)}'`}>
+      No delivery is kept. Those that were refused are gone after a restart. Play a provider:
+    </Empty>
+  ) : (
+    <Empty>
+      No delivery matches. Those that were refused are gone after a restart.{' '}
+      <a href="/inspector/deliveries">All deliveries</a>
+    </Empty>
+  )
 
 const Webhooks: FC<{ readonly webhooks: readonly WebhookView[]; readonly now: number }> = ({ webhooks, now }) => (
   <section aria-labelledby="webhooks">
