@@ -6,7 +6,7 @@ import { isReplayed } from '../../src/api/replayed.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
 import { held } from '../support/held.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
@@ -40,15 +40,6 @@ const BEAT_MS = 1000
 const MANY = 1300
 /** As many as are sent the event before it is stored how far it is. */
 const STAGE = 1000
-const feed = {
-  notify() {},
-  onNotified() {},
-  notifyReady() {},
-  onReady() {},
-  watch() {},
-  onWatched() {},
-  close: () => Promise.resolve(),
-}
 
 const startAll = (bench: Bench, count: number) => Promise.all(Array.from({ length: count }, () => bench.run('Count')))
 const countsOf = async (bench: Bench, ids: readonly number[]) =>
@@ -94,7 +85,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
             throw inDoubt('the answer was lost')
           },
         }),
-        others: { beat: BEAT_MS, feed },
+        others: { beat: BEAT_MS, feed: SILENT_FEED },
         bounds: { answeredBroadcast: 5 },
         ...options,
       },

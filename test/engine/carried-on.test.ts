@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
 import { held } from '../support/held.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
@@ -31,15 +31,6 @@ const BEAT_MS = 1000
 const MANY_BROADCASTS = 130
 /** Contexts after which it is stored how far a broadcast is. */
 const STAGE = 1000
-const feed = {
-  notify() {},
-  onNotified() {},
-  notifyReady() {},
-  onReady() {},
-  watch() {},
-  onWatched() {},
-  close: () => Promise.resolve(),
-}
 
 let memory: Memory
 let clock: SimulatedClock
@@ -119,7 +110,7 @@ test('no more are carried on at once than may be under way', async () => {
 })
 
 test('whom an earlier server moved is counted once, where others with lower ids have come to wait since', async () => {
-  const others = { beat: BEAT_MS, feed }
+  const others = { beat: BEAT_MS, feed: SILENT_FEED }
   let [isAway, reached]: [boolean, number] = [false, 0]
   const one = await openServer(
     ({ writes: [write], ...request }) =>

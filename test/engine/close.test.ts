@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { held, nextTurn } from '../support/held.ts'
-import { openBench } from '../support/engine.ts'
+import { openBench, SILENT_FEED } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 
 const FILES = {
@@ -52,15 +52,7 @@ test.each(['purge', 'heartbeat', 'claimDue'] as const)('it waits for a %s under 
     verb === 'heartbeat'
       ? {
           beat: 1000,
-          feed: {
-            notify() {},
-            onNotified() {},
-            notifyReady() {},
-            onReady() {},
-            watch() {},
-            onWatched() {},
-            close: () => Promise.resolve(),
-          },
+          feed: SILENT_FEED,
         }
       : null
   const bench = await openBench(FILES, { wrap, others })

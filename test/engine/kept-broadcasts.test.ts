@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../../src/api/replayed.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type Files, SILENT_FEED } from '../support/engine.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -52,15 +52,7 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
       }),
       others: {
         beat: BEAT_MS,
-        feed: {
-          notify() {},
-          onNotified() {},
-          notifyReady() {},
-          onReady() {},
-          watch() {},
-          onWatched() {},
-          close: () => Promise.resolve(),
-        },
+        feed: SILENT_FEED,
       },
     })
     servers.push(bench)

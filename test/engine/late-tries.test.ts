@@ -7,7 +7,7 @@ import { withEarlierMoves } from '../../src/engine/idempotency/earlier-tries.ts'
 import { partitionOfKey } from '../../src/engine/record/context-key.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitOutcome, CommitRequest, Store } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type Files, SILENT_FEED } from '../support/engine.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -84,15 +84,6 @@ const FILES: Files = {
   'p/Root.flux': { triggers: ['root'], key: '${uuid()}', states: open },
 }
 const BEAT_MS = 1000
-const feed = {
-  notify() {},
-  onNotified() {},
-  notifyReady() {},
-  onReady() {},
-  watch() {},
-  onWatched() {},
-  close: () => Promise.resolve(),
-}
 
 /** What becomes of a commit: its server hears nothing of it, and it is made never, at once or later. */
 type Fate = 'lost' | 'unanswered' | 'late' | null
@@ -128,7 +119,7 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
 
   const openServer = async (wrap: (store: Store) => Store = (store) => store) => {
     const store = wrap(new MemoryStore(memory))
-    const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
+    const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed: SILENT_FEED } })
     servers.push(bench)
     return bench
   }

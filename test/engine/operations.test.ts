@@ -9,7 +9,7 @@ import type { CommitRequest } from '../../src/ports/store.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { held } from '../support/held.ts'
-import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 
@@ -45,15 +45,6 @@ const FILES: Files = {
 const BEAT_MS = 1000
 const FAST = 100_000
 const DAY_MS = 86_400_000
-const feed = {
-  notify() {},
-  onNotified() {},
-  notifyReady() {},
-  onReady() {},
-  watch() {},
-  onWatched() {},
-  close: () => Promise.resolve(),
-}
 const token = (role: 'read' | 'invoke' | 'admin'): Caller => ({ name: role, roles: [role] })
 const ticks: OperationRequest = { filter: {}, do: 'event', with: { event: 'tick' }, rate: FAST }
 
@@ -101,7 +92,7 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
           return store.commit(request)
         },
       }),
-      others: { beat: BEAT_MS, feed },
+      others: { beat: BEAT_MS, feed: SILENT_FEED },
       ...options,
     })
     servers.push(bench)

@@ -3,7 +3,6 @@ import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
 import { Gate } from '../../src/engine/gate.ts'
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
-import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { Commits } from '../../src/engine/commit.ts'
 import { Ids } from '../../src/engine/ids.ts'
@@ -20,6 +19,7 @@ import { settlementOf } from '../../src/http/webhooks/settlement.ts'
 import { Deliveries } from '../../src/engine/webhooks/deliveries.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
+import { SILENT_FEED } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 
 const silent = () => new Promise<never>(() => {})
@@ -57,16 +57,6 @@ const store: Store = {
   getDefinition: silent,
   definitions: silent,
   purge: silent,
-  close: () => Promise.resolve(),
-}
-
-const feed: CommitFeed = {
-  notify() {},
-  onNotified() {},
-  notifyReady() {},
-  onReady() {},
-  watch() {},
-  onWatched() {},
   close: () => Promise.resolve(),
 }
 
@@ -132,7 +122,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     commits,
     store,
     clock,
-    feed,
+    feed: SILENT_FEED,
     refusals: new RefusalLog({ log: quiet, clock }),
     envOf: () => {
       throw new Error('no event is sent')
@@ -183,7 +173,7 @@ test('who waited for an answer leaves nothing behind: no timer, no look at the s
     store,
     clock,
     feed: {
-      ...feed,
+      ...SILENT_FEED,
       onNotified(listener) {
         listeners.push(listener)
       },

@@ -12,6 +12,7 @@ import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/api/flux-api.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextView } from '../../src/api/get-context.ts'
+import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { MemoryLimits } from '../../src/engine/context-loader.ts'
@@ -22,6 +23,17 @@ import type { ServiceSecrets } from '../../src/ports/secrets.ts'
 import type { WebhookSender } from '../../src/ports/webhook-sender.ts'
 import { webhookSender } from '../../src/steps/webhook-sender.ts'
 import { SimulatedClock } from './simulated-clock.ts'
+
+/** Of a server that hears of no other one. */
+export const SILENT_FEED: CommitFeed = {
+  notify() {},
+  onNotified() {},
+  notifyReady() {},
+  onReady() {},
+  watch() {},
+  onWatched() {},
+  close: () => Promise.resolve(),
+}
 
 /** Files of one folder of packages: path to content; what isn't text becomes JSON. */
 export type Files = { readonly [path: string]: unknown }

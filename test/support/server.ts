@@ -157,3 +157,15 @@ export const sleep = (milliseconds: number) =>
 function killAll(): void {
   for (const child of processes) child.kill('SIGKILL')
 }
+
+/** Sends an object as JSON, a text as lines of JSON. */
+export async function call(url: string, method = 'GET', body?: object | string) {
+  const response = await fetch(url, {
+    method,
+    ...(body !== undefined && {
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      headers: { 'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json' },
+    }),
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}

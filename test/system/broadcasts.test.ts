@@ -3,7 +3,7 @@
 import { basename } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { startRedis, type RedisServer } from '../support/redis.ts'
-import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+import { call, cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 
 const CONTEXTS = 20_000
 /** An event for more is answered before it is sent. */
@@ -39,17 +39,6 @@ interface Receipt {
   readonly counts: { readonly moved: number; readonly ignored: number }
   readonly moved: readonly unknown[]
   readonly progress: { readonly matched: number; readonly done: number; readonly moved: number }
-}
-
-async function call(url: string, method = 'GET', body?: object | string) {
-  const response = await fetch(url, {
-    method,
-    ...(body !== undefined && {
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      headers: { 'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json' },
-    }),
-  })
-  return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
 const receiptAt = async (url: string): Promise<Receipt> => JSON.parse((await call(url)).text)

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import type { OperationView } from '../../src/api/get-operations.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
-import { cleanUp, placeFor, sleep, startServer, type Server } from '../support/server.ts'
+import { call, cleanUp, placeFor, sleep, startServer, type Server } from '../support/server.ts'
 
 const CONTEXTS = 4000
 const PATIENCE_MS = 120_000
@@ -30,16 +30,6 @@ afterAll(async () => {
   await redis.close()
 })
 
-async function call(url: string, method = 'GET', body?: object | string) {
-  const response = await fetch(url, {
-    method,
-    ...(body !== undefined && {
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      headers: { 'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json' },
-    }),
-  })
-  return { status: response.status, headers: response.headers, text: await response.text() }
-}
 const viewAt = async (url: string): Promise<OperationView> => JSON.parse((await call(url)).text)
 
 async function begin({ url }: Server, rate: number): Promise<string> {

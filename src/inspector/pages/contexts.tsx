@@ -6,7 +6,7 @@ import { FilterForm, type ListFilters } from '../parts/filter-form.tsx'
 import { Empty } from '../parts/command.tsx'
 import { contextHref, contextsHref, operationHref, serviceHref, streamFilters } from '../parts/links.ts'
 import { StatusSign } from '../parts/status.tsx'
-import { Table, type Column } from '../parts/table.tsx'
+import { Older, Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -57,13 +57,7 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
           <List contexts={contexts} visitor={visitor} />
         </form>
       )}
-      {next !== null && (
-        <p>
-          <a class="button" href={next} rel="next">
-            Older
-          </a>
-        </p>
-      )}
+      <Older next={next} />
     </Shell>
   )
 }

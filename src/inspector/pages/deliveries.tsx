@@ -6,7 +6,7 @@ import { DELIVERY_OUTCOMES } from '../../model/webhook.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref } from '../parts/links.ts'
 import { jsonText } from '../parts/json-text.ts'
-import { Table, type Column } from '../parts/table.tsx'
+import { Older, Table, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -51,13 +51,7 @@ export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }>
           )}
         </>
       )}
-      {next !== null && (
-        <p>
-          <a class="button" href={next} rel="next">
-            Older
-          </a>
-        </p>
-      )}
+      <Older next={next} />
     </Shell>
   )
 }

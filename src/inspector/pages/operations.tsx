@@ -4,7 +4,7 @@ import type { OperationView } from '../../api/get-operations.ts'
 import { roleOfDeed } from '../../api/operation-deeds.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref, contextsHref, operationHref } from '../parts/links.ts'
-import { Table, type Column } from '../parts/table.tsx'
+import { Older, Table, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
 import { isShown, type Visitor } from '../visitor.ts'
@@ -147,13 +147,7 @@ export const OperationsPage: FC<{
         part="rows"
       />
     )}
-    {next !== null && (
-      <p>
-        <a class="button" href={next} rel="next">
-          Older
-        </a>
-      </p>
-    )}
+    <Older next={next} />
   </Shell>
 )
 

@@ -22,7 +22,8 @@ export const ServicesPage: FC<{ readonly visitor: Visitor; readonly view: Servic
     <Faults faults={view.faults} />
     {view.services.length === 0 ? (
       <Empty command="npx actorflux init">
-        There are no services. Put a .flux file into a folder of actors: that folder is its package. Or write a first one:
+        There are no services. Put a .flux file into a folder of actors: that folder is its package. Or write a first
+        one:
       </Empty>
     ) : (
       <div data-part="services">

@@ -1,5 +1,5 @@
 // inspector/parts: a table by its columns. On a phone each row is a few lines, and labelled cells tell what they are.
-import type { Child } from 'hono/jsx'
+import type { Child, FC } from 'hono/jsx'
 
 export interface Column<Row> {
   readonly head: string
@@ -62,3 +62,13 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
     </td>
   )
 }
+
+/** Leads to the next page of a table. Null: this is the last. */
+export const Older: FC<{ readonly next: string | null }> = ({ next }) =>
+  next === null ? null : (
+    <p>
+      <a class="button" href={next} rel="next">
+        Older
+      </a>
+    </p>
+  )
