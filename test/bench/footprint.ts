@@ -4,6 +4,9 @@ import { readFileSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { Redis } from 'ioredis'
+import type { Server } from '../support/server.ts'
+import type { Site } from './servers.ts'
 
 /** Megabytes. */
 export interface Footprint {
@@ -15,8 +18,24 @@ const MEGABYTE = 1024 ** 2
 /** Bytes of a block, as `stat` counts them (POSIX, <sys/stat.h>). */
 const BLOCK = 512
 
+/** What a server with its store takes. With Redis: what Redis takes. */
+export const footprintOf = ({ redis, place }: Pick<Site, 'redis' | 'place'>, { pid }: Pick<Server, 'pid'>) =>
+  redis ? footprintOfRedis(redis) : footprint(pid, place.data)
+
+async function footprintOfRedis({ url, pid }: { readonly url: string; readonly pid: number }): Promise<Footprint> {
+  const redis = new Redis(url)
+  try {
+    const used = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]
+    const setting: unknown = await redis.config('GET', 'dir')
+    const folder = Array.isArray(setting) ? String(setting[1]) : ''
+    return { memory: Number(used) / MEGABYTE, disk: (await footprint(pid, folder)).disk }
+  } finally {
+    redis.disconnect()
+  }
+}
+
 /** Memory of the process, and space of the folder's files: what they take, not how long they claim to be. */
-export async function footprint(pid: number, folder: string): Promise<Footprint> {
+async function footprint(pid: number, folder: string): Promise<Footprint> {
   return { memory: ((await ownMemory(pid)) * 1024) / MEGABYTE, disk: (await sizeOf(folder)) / MEGABYTE }
 }
 

@@ -3,10 +3,9 @@
 import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { Redis } from 'ioredis'
 import type { Server } from '../support/server.ts'
 import { event, run, type Row, type Sizes } from './cases.ts'
-import { footprint, type Footprint } from './footprint.ts'
+import { footprintOf, type Footprint } from './footprint.ts'
 import { medianOf, percentiles } from './load.ts'
 import { JITI, openSite, type Site, type StoreName } from './servers.ts'
 import { verdict } from './table.ts'
@@ -118,22 +117,10 @@ async function weigh(site: Site): Promise<Footprint & { readonly readyMs: number
     const begun = performance.now()
     const server = await site.start()
     times.push(performance.now() - begun)
-    ;({ memory, disk } = await (site.redis ? footprintOfRedis(site.redis) : footprint(server.pid, site.place.data)))
+    ;({ memory, disk } = await footprintOf(site, server))
     await server.kill('SIGTERM')
   }
   return { memory, disk, readyMs: percentiles(times).p50 }
-}
-
-async function footprintOfRedis({ url, pid }: { readonly url: string; readonly pid: number }): Promise<Footprint> {
-  const redis = new Redis(url)
-  try {
-    const used = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]
-    const setting: unknown = await redis.config('GET', 'dir')
-    const folder = Array.isArray(setting) ? String(setting[1]) : ''
-    return { memory: Number(used) / MEGABYTE, disk: (await footprint(pid, folder)).disk }
-  } finally {
-    redis.disconnect()
-  }
 }
 
 const bytesEach = (megabytes: number, count: number) => `${((megabytes * MEGABYTE) / count).toFixed(0)} bytes`

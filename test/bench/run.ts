@@ -4,7 +4,7 @@ import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { cleanUp, type Server } from '../support/server.ts'
 import { CALLS as PLAIN_CALLS, LISTS, populate, type Row, type Sizes } from './cases.ts'
-import { footprint, type Footprint } from './footprint.ts'
+import { footprintOf, type Footprint } from './footprint.ts'
 import { CLIENT, measure } from './load.ts'
 import { measureMillion } from './million.ts'
 import { measureOperations } from './operations.ts'
@@ -138,7 +138,7 @@ async function measureCalls(store: StoreName): Promise<void> {
 async function measureMany(store: StoreName): Promise<void> {
   const site = await openSite(store, values['cpu-prof'])
   const server = await site.start()
-  const weigh = async (when: string, { pid }: Server) => weights.push([when, await footprint(pid, site.place.data)])
+  const weigh = async (when: string, served: Server) => weights.push([when, await footprintOf(site, served)])
   await weigh('a server without contexts', server)
   tell(`${sizes.contexts} contexts`)
   await populate({ ...sizes, server })
