@@ -1,5 +1,6 @@
 // engine: what the calls use of the engine.
 import { CountBound } from '../model/count-bound.ts'
+import { Turnstile } from '../model/turnstile.ts'
 import type { CallParts } from './calls/call-env.ts'
 import { ServiceCounts } from './calls/service-counts.ts'
 import { KnownServices } from './calls/known-services.ts'
@@ -16,6 +17,8 @@ const MAX_LISTS = 32
 const MAX_COUNTS = 16
 /** Counts and lists at once that may read all contexts, which takes fifty times as long. */
 const MAX_SEARCHES = 8
+/** Counts, and searches, that wait for others to end. */
+const MAX_WAITING = 200
 
 /** What the engine itself is made of. */
 type Own = Pick<
@@ -66,8 +69,8 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     serviceCounts: new ServiceCounts({ store, catalog, log, now }),
     lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
     listTurns: new ListTurns(),
-    counts: new CountBound({ limit: MAX_COUNTS, what: 'counts of contexts' }),
-    searches: new CountBound({ limit: MAX_SEARCHES, what: 'searches through many contexts' }),
+    counts: new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' }),
+    searches: new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' }),
     startTimes: new StartTimes(store),
     knownServices: new KnownServices(store),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import type { Store, StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
+import { held } from '../support/held.ts'
 import { withVerbs } from '../support/stores.ts'
 
 const FILES = {
@@ -50,19 +51,26 @@ test('a context that can not be read is left out of a count, and hides nothing',
   await bench.close()
 })
 
-test('so many counts are made at once, others are refused, and there is place again later', async () => {
-  let [release] = [() => {}]
-  const until = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const bench = await openBench(FILES, {
-    wrap: (store) => withVerbs(store, { count: (selection) => until.then(() => store.count(selection)) }),
-  })
-  const counts = Array.from({ length: 40 }, () => bench.countContexts({ by: 'status' }))
+test('so many counts are made at once, others wait for their turn, and further ones are refused', async () => {
+  const until = held<null>()
+  let most = 0
+  let underWay = 0
+  const count =
+    (store: Store): Store['count'] =>
+    async (selection) => {
+      underWay += 1
+      most = Math.max(most, underWay)
+      await until.promise
+      underWay -= 1
+      return store.count(selection)
+    }
+  const bench = await openBench(FILES, { wrap: (store) => withVerbs(store, { count: count(store) }) })
+  const counts = Array.from({ length: 240 }, () => bench.countContexts({ by: 'status', status: 'WAITING' }))
   await expect(Promise.race(counts)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
-  release()
+  expect(most).toBe(16)
+  until.release(null)
   const made = (await Promise.allSettled(counts)).filter(({ status }) => status === 'fulfilled')
-  expect(made.length).toBe(16)
+  expect([made.length, most]).toEqual([216, 16])
   expect((await bench.countContexts({ by: 'status' })).total).toBe(0)
   await bench.close()
 })

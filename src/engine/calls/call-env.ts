@@ -12,6 +12,7 @@ import { bytesOf } from '../../model/json/weight.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
+import type { Turnstile } from '../../model/turnstile.ts'
 import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
@@ -74,9 +75,9 @@ export interface CallParts {
   readonly lists: CountBound
   readonly listTurns: ListTurns
   /** Counts of contexts at once. */
-  readonly counts: CountBound
+  readonly counts: Turnstile
   /** Counts and lists that read many contexts, at once. */
-  readonly searches: CountBound
+  readonly searches: Turnstile
   readonly startTimes: StartTimes
   readonly knownServices: KnownServices
   /** Deliveries that are sent again, at once. */

@@ -28,15 +28,12 @@ export async function countContexts(
 ): Promise<ContextCount> {
   const { by, ...filters } = countRequest(given, env.tagLimits)
   const statuses = statusesOf(filters, by === 'status' ? CONTEXT_STATUSES : undefined)
-  const bound = isTested(filters) ? env.searches : env.counts
-  bound.take()
-  try {
-    const counts = await countsOf(env, { by, filters, statuses, signal })
-    const named = [...counts].filter(([, count]) => count > 0).sort(([one], [other]) => (one < other ? -1 : 1))
-    return { total: named.reduce((sum, [, count]) => sum + count, 0), by, counts: Object.fromEntries(named) }
-  } finally {
-    bound.release()
-  }
+  const counts = await (isTested(filters) ? env.searches : env.counts).run(() => {
+    signal?.throwIfAborted()
+    return countsOf(env, { by, filters, statuses, signal })
+  })
+  const named = [...counts].filter(([, count]) => count > 0).sort(([one], [other]) => (one < other ? -1 : 1))
+  return { total: named.reduce((sum, [, count]) => sum + count, 0), by, counts: Object.fromEntries(named) }
 }
 
 interface Asked {

@@ -46,12 +46,7 @@ export async function listPage(env: CallEnv, given: ListRequest, fits?: Fits): P
   const page = new Page(env, request, { ...selected, fits })
   // Each of the skipped contexts has to be read.
   if (selected.test === null || request.skip === 0) return page.read()
-  env.searches.take()
-  try {
-    return await page.read()
-  } finally {
-    env.searches.release()
-  }
+  return env.searches.run(() => page.read())
 }
 
 type Checked = ReturnType<typeof listRequest>
