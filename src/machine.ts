@@ -6,6 +6,7 @@ import { Report } from './definitions/report.ts'
 import { BUILT_IN_MODELS } from './definitions/values/builtin-models.ts'
 import { stockMachine } from './engine/interpreter/stock-machine.ts'
 import { isObject, type Json, type JsonObject } from './model/json/value.ts'
+import { serviceNameOf } from './model/service-name.ts'
 
 export interface MachineOptions {
   /** Contents of `.model` files by their dotted names, where the definition refers to such. */
@@ -27,10 +28,10 @@ export function machineOf(definition: object, { models = {}, name = 'service' }:
     ...entriesOf(resolved),
     ...entriesOf(jsonOf(models instanceof Map ? Object.fromEntries(models) : models)),
   ]
-  const at = name.indexOf('/')
+  const { package: owner = '', fluxName } = serviceNameOf({ fluxName: name })
   const unit = {
-    package: at < 0 ? '' : name.slice(0, at),
-    fluxName: name.slice(at + 1),
+    package: owner,
+    fluxName,
     source,
     models: new Map([...BUILT_IN_MODELS, ...own]),
   }

@@ -229,3 +229,23 @@ describe('a call that names a context by its key', () => {
     ])
   })
 })
+
+test('package/name names the one of several services', async () => {
+  const both = 'q/Plain'
+  const { contextId } = await bench.execute({ fluxName: both, key: 'slash', input: {} })
+  expect(await bench.getContext({ contextId })).toMatchObject({ fluxName: 'Plain' })
+  const address = { fluxName: both, key: 'slash' }
+  expect((await bench.sendEvent({ event: 'ping', ...address })).transitions).toEqual([{ contextId, state: 'open' }])
+  expect(await bench.getContext(address)).toMatchObject({ id: contextId, key: 'slash' })
+  const started = await bench.sendEvent({ event: 'ping', fluxName: both, key: 'new', orStart: { input: {} } })
+  expect(started.executions).toHaveLength(1)
+  expect(await bench.getServiceSchema({ fluxName: both })).toMatchObject({ package: 'q', fluxName: 'Plain' })
+  expect(await bench.getMachine({ fluxName: both })).toMatchObject({ initial: 'open' })
+  await expect(bench.getServiceSchema({ fluxName: 'Plain' })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
+  for (const fluxName of ['r/Plain', 'q/Order', '/Plain', 'q/'])
+    await expect(bench.getServiceSchema({ fluxName })).rejects.toMatchObject({ failure: { kind: 'notFound' } })
+  // The package beside it is the one that counts.
+  await expect(bench.execute({ package: 'p', fluxName: both, input: {} })).rejects.toMatchObject({
+    failure: { kind: 'notFound' },
+  })
+})

@@ -4,6 +4,7 @@ import type { Address } from '../../api/address.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
+import { serviceNameOf } from '../../model/service-name.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { MessageOptions, MessageOutcome } from '../message.ts'
 import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
@@ -56,14 +57,15 @@ export function holderOfKey(env: CallEnv, address: Address, role: Role): Promise
   return store.newest({ key: usingKey(named), partition: partitionOfKey(named, store.partitions) })
 }
 
-function keyAddressOf(env: CallEnv, { key, fluxName, package: given }: Address, role: Role): KeyAddress {
-  if (key === undefined || fluxName === undefined) throw malformed('contextId must be given, or else key and fluxName')
+function keyAddressOf(env: CallEnv, { key, fluxName: name, package: given }: Address, role: Role): KeyAddress {
+  if (key === undefined || name === undefined) throw malformed('contextId must be given, or else key and fluxName')
   const { caller } = env
-  const flux = given === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(given, fluxName)
+  const { package: owner, fluxName } = serviceNameOf({ package: given, fluxName: name })
+  const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
   const failure = flux?.secured ? denial(caller, role) : null
   if (failure) throw new FluxError(failure)
   // A service that is no longer loaded may have contexts all the same.
-  return { package: flux?.package ?? given ?? '', fluxName, key }
+  return { package: flux?.package ?? owner ?? '', fluxName, key }
 }
 
 async function findByKey(env: CallEnv, given: Address, role: Role): Promise<ContextId> {

@@ -10,6 +10,7 @@ import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ContextRecord } from '../../model/record.ts'
+import { serviceNameOf, type NamedService } from '../../model/service-name.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Turnstile } from '../../model/turnstile.ts'
@@ -157,10 +158,8 @@ export async function viewEnvOf(env: CallEnv, record: ContextRecord): Promise<Vi
 }
 
 /** The service of the package that is named, else of that of the caller, else the only one of that name. */
-export function serviceNamed(
-  { catalog, home }: Pick<CallEnv, 'catalog' | 'home'>,
-  { package: given, fluxName }: { readonly package?: string | undefined; readonly fluxName: string },
-): CompiledFlux {
+export function serviceNamed({ catalog, home }: Pick<CallEnv, 'catalog' | 'home'>, named: NamedService): CompiledFlux {
+  const { package: given, fluxName } = serviceNameOf(named)
   if (given !== undefined) {
     const flux = catalog.find(given, fluxName)
     if (!flux) throw notFound(`package '${given}' has no service '${fluxName}'`)

@@ -3,6 +3,7 @@
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
+import { serviceNameOf } from '../../model/service-name.ts'
 import type { Selection } from '../../ports/selection.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
 import { decodeHead, startedAtOf, updatedAtOf } from '../record/decode.ts'
@@ -91,15 +92,13 @@ async function keysOf(
   filters: Filters,
   statuses: readonly Status[],
 ): Promise<{ readonly any: readonly (readonly string[])[]; readonly owner: string | null }> {
-  const { fluxName = '' } = filters
-  const slash = fluxName.lastIndexOf('/')
-  if (slash < 0) return { any: keysOfList(filters, statuses), owner: null }
-  const service = { package: fluxName.slice(0, slash), fluxName: fluxName.slice(slash + 1) }
-  const keys = keysOfList({ ...filters, fluxName: service.fluxName }, statuses)
-  const open = keys.map((some) => [...some, keyOfOpen(service)])
+  const { package: owner, fluxName } = serviceNameOf({ fluxName: filters.fluxName ?? '' })
+  if (owner === undefined) return { any: keysOfList(filters, statuses), owner: null }
+  const keys = keysOfList({ ...filters, fluxName }, statuses)
+  const open = keys.map((some) => [...some, keyOfOpen({ package: owner, fluxName })])
   const secured = keys.map((some) => [...some, SECURED])
   if ((await store.count({ any: secured })) === 0) return { any: open, owner: null }
-  return { any: [...open, ...secured], owner: service.package }
+  return { any: [...open, ...secured], owner }
 }
 
 const isBetween = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before
