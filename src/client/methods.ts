@@ -19,7 +19,7 @@ export function callsOver(transport: Transport): ClientCalls {
     async sendEvent(request, options) {
       const sent = { request, options }
       const { status, value } = await made<CallAnswer<'sendEvent'>>(transport, ROUTES.sendEvent, sent)
-      return status === ACCEPTED ? { ...NOBODY_YET, ...value, accepted: true } : value
+      return status === ACCEPTED ? { ...nobodyYet(), ...value, accepted: true } : value
     },
     getEvent: (request, options) => plain('getEvent', request, options),
     listPending: (request, options) => plain('listPending', request, options),
@@ -77,7 +77,7 @@ function pagesOver(transport: Transport): Pick<ClientCalls, 'listPage' | 'listPe
 const ACCEPTED = 202
 
 /** What an answer lacks that only says that the event is stored. */
-const NOBODY_YET = { transitions: [], executions: [], ignored: [], pending: [] }
+const nobodyYet = () => ({ transitions: [], executions: [], ignored: [], pending: [] })
 
 interface Making {
   readonly request: object

@@ -102,13 +102,15 @@ export async function problemIn(response: Response, idempotencyKey: string | nul
   const { status, headers, type } = response
   const retryAfter = retryAfterOf(headers.get('retry-after'), Date.now())
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400)
-  const fields = isRedirect ? redirectFields(headers.get('location')) : fieldsIn(await boundedText(response))
+  // What is not read would hold the connection.
+  const text = await boundedText(response)
+  const fields = isRedirect ? redirectFields(headers.get('location')) : fieldsIn(text)
   return new Problem({ ...fields, status, retryAfter, idempotencyKey })
 }
 
 /** Browsers do not tell where it leads. */
 function redirectFields(location: string | null): Partial<ProblemFields> {
-  return { title: 'Redirect', detail: `the server redirects to ${location ?? 'another address'}: use that as url` }
+  return { title: 'Redirect', detail: `redirected to ${location ?? 'another address'}: url must be that of the server` }
 }
 
 const MAX_DETAIL_CHARACTERS = 1000
@@ -151,7 +153,9 @@ function isFieldError(value: unknown): value is FieldError {
 /** Seconds in `Retry-After`, which may be a date (RFC 9110, 10.2.3); null: there is none, or it is not understood. */
 export function retryAfterOf(header: string | null, now: number): number | null {
   if (header === null) return null
-  if (/^\s*\d+\s*$/.test(header)) return Number(header)
+  if (/^\s*\d+(?:\.\d+)?\s*$/.test(header)) return Number(header)
+  // Of a number that is none, such as -1, the platform would make a date.
+  if (!/[a-z]/i.test(header)) return null
   const date = Date.parse(header)
   return Number.isNaN(date) ? null : Math.max(0, (date - now) / 1000)
 }

@@ -116,6 +116,18 @@ describe('an answer without end', () => {
   })
 })
 
+test.each([
+  ['7', 7],
+  ['0.5', 0.5],
+  ['-1', null],
+  ['1,5', null],
+  ['soon', null],
+  ['9'.repeat(400), Infinity],
+])('a time to wait is understood, or none: %s', async (header, retryAfter) => {
+  const { client } = await serving((_, response) => response.writeHead(503, { 'retry-after': header }).end())
+  await expect(client({ retries: 0 }).listContexts()).rejects.toMatchObject({ status: 503, retryAfter })
+})
+
 test('lines that nobody asked for are no answers', async () => {
   const { client } = await serving((_, response) => {
     response.writeHead(200)
