@@ -84,8 +84,11 @@ interface Making {
   readonly options?: WaitOptions | undefined
 }
 
-function made<Value>(transport: Transport, route: Route, { request, options = {} }: Making): Promise<Answered<Value>> {
+async function made<Value>(transport: Transport, route: Route, { request, options = {} }: Making): Promise<Answered<Value>> {
   const { wait, signal, timeout } = options
+  // The server passes over a preference that it does not understand.
+  if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
+    throw new TypeError('wait must be a whole number of seconds')
   const { idempotencyKey, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
   const prefers = [respondAsync === true ? 'respond-async' : '', wait === undefined ? '' : `wait=${wait}`]
   return sendRequest(transport, {
