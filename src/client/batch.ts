@@ -122,8 +122,12 @@ async function* exchange<Line extends { readonly n: number; readonly status: num
 function brokenOff({ last }: Ended, { base }: Transport, isAnswered: boolean): Problem | ConnectionError | null {
   if (last === null || (last.done && isAnswered)) return null
   if (last.done) return new ConnectionError(base, { cause: new Error('the lines have no answers') })
+  // An empty line was due: this process, or the connection, has stood still for a while.
+  if (last.problem?.type === TOO_LATE) return new ConnectionError(base, { cause: new Error(last.problem.detail) })
   return new Problem(last.problem ?? { status: 503, detail: 'the server has broken off the request' })
 }
+
+const TOO_LATE = 'urn:actorflux:problem:request-timeout'
 
 interface Progress {
   readonly total: Total
