@@ -27,6 +27,18 @@ function readArguments(args: string[]) {
   }
 }
 
+/** What modules of services print when they are loaded is not a part of the file, which may be standard output. */
+async function printingToStderr<Result>(load: () => Promise<Result>): Promise<Result> {
+  const { stdout, stderr } = process
+  const write = stdout.write.bind(stdout)
+  stdout.write = stderr.write.bind(stderr)
+  try {
+    return await load()
+  } finally {
+    stdout.write = write
+  }
+}
+
 export const typesCommand: Command = async (args, world) => {
   const { help, out, folders } = readArguments(args)
   if (help === true) {
@@ -38,7 +50,7 @@ export const typesCommand: Command = async (args, world) => {
   const { ACTORFLUX_LOG_LEVEL, ACTORFLUX_LOG_FORMAT } = world.env
   const settings = { ...readSettings({ ACTORFLUX_LOG_LEVEL, ACTORFLUX_LOG_FORMAT }), actors: folders }
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
-  const { services, report } = await checkServices(settings, { log, env: world.env })
+  const { services, report } = await printingToStderr(() => checkServices(settings, { log, env: world.env }))
   if (isBroken(report)) {
     for (const line of reportLines(report)) world.err(line)
     return EXIT.failed

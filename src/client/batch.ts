@@ -8,7 +8,7 @@ import type { CallRequest } from './calls.ts'
 import { limitedBy, untilLater } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { OpenLines } from './open-lines.ts'
-import { ConnectionError, isInProgress, Problem, problemIn, retryAfterOf } from './problem.ts'
+import { ConnectionError, isInProgress, Problem, problemFields, problemIn } from './problem.ts'
 import { STREAM_ROUTES, type Route } from './routes.ts'
 import { clientHeaders, delayAfter, newKey, type Transport } from './transport.ts'
 import { bodyText, requestTarget, type RequestFields } from './url.ts'
@@ -105,11 +105,12 @@ async function* exchange<Line extends { readonly n: number; readonly status: num
         yield { done: true, ...total }
         return
       }
-      if (!failure.retryable || failures >= transport.retries) {
+      const delay = delayAfter(failures, failure)
+      if (!failure.retryable || failures >= transport.retries || delay > limits.left()) {
         if (!(outcome instanceof Error) && outcome.last) yield { ...outcome.last, ...total }
         throw failure
       }
-      await untilLater(delayAfter(failures, failure), limits.signal)
+      await untilLater(delay, limits.signal)
     }
   } finally {
     limits.clear()
@@ -121,8 +122,12 @@ async function* exchange<Line extends { readonly n: number; readonly status: num
 function brokenOff({ last }: Ended, { base }: Transport, isAnswered: boolean): Problem | ConnectionError | null {
   if (last === null || (last.done && isAnswered)) return null
   if (last.done) return new ConnectionError(base, { cause: new Error('the lines have no answers') })
+  // An empty line was due: this process, or the connection, has stood still for a while.
+  if (last.problem?.type === TOO_LATE) return new ConnectionError(base, { cause: new Error(last.problem.detail) })
   return new Problem(last.problem ?? { status: 503, detail: 'the server has broken off the request' })
 }
+
+const TOO_LATE = 'urn:actorflux:problem:request-timeout'
 
 interface Progress {
   readonly total: Total
@@ -154,19 +159,17 @@ async function* request<Line extends { readonly n: number; readonly status: numb
     const body = mode.streams ? streamedBody(open, { first, unwanted: over.signal, mode, progress }) : first
     // Not every platform's types know `duplex`.
     const streaming: object = mode.streams ? { duplex: 'half' } : {}
-    const init = { method: route.method, headers, body, signal: over.signal, ...streaming }
+    const { method } = route
+    const init: RequestInit = { method, headers, body, signal: over.signal, redirect: 'manual', ...streaming }
     const response = await transport.fetch(transport.base + path, init)
     progress.isAnswered = true
-    if (!response.ok || !response.body) {
-      const retryAfter = retryAfterOf(response.headers.get('retry-after'), Date.now())
-      return problemIn(response.status, await response.text(), { retryAfter })
-    }
+    if (!response.ok || !response.body) return await problemIn(response)
     for await (const text of linesOf(response.body)) {
       const line: Line | RefusedLine | LastLine = JSON.parse(text)
       if ('done' in line) return { last: line }
       const underWay = open.isRepeated ? problemOfLine(line) : null
       if (underWay && isInProgress(underWay)) return underWay
-      open.answered()
+      if (!open.answered()) throw new Error('it has more lines than were sent')
       const n = total.lines
       total.lines += 1
       if (line.status < FAILED) total.ok += 1
@@ -184,7 +187,9 @@ async function* request<Line extends { readonly n: number; readonly status: numb
 
 /** The server may still be at what it was sent before the connection broke. */
 function problemOfLine(line: { readonly status: number } | RefusedLine): Problem | null {
-  return 'problem' in line ? new Problem({ ...line.problem, retryAfter: line.retryAfter }) : null
+  return 'problem' in line
+    ? new Problem({ ...problemFields(line.problem), status: line.status, retryAfter: line.retryAfter })
+    : null
 }
 
 const LINES = 'application/x-ndjson'

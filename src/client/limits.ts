@@ -9,6 +9,37 @@ export interface Limits {
   clear(): void
 }
 
+interface Listening {
+  readonly calls: Set<() => void>
+  readonly ring: () => void
+}
+
+const LISTENING = new WeakMap<AbortSignal, Listening>()
+
+/**
+ * Calls it when the signal is aborted, unless what it returns was called before. However many wait for a signal, it has
+ * one listener: platforms warn of many.
+ */
+export function onAbort(signal: AbortSignal, call: () => void): () => void {
+  const listening = LISTENING.get(signal) ?? listenTo(signal)
+  const own = () => call()
+  listening.calls.add(own)
+  return () => {
+    listening.calls.delete(own)
+    if (listening.calls.size > 0) return
+    signal.removeEventListener('abort', listening.ring)
+    if (LISTENING.get(signal) === listening) LISTENING.delete(signal)
+  }
+}
+
+function listenTo(signal: AbortSignal): Listening {
+  const calls = new Set<() => void>()
+  const listening = { calls, ring: () => calls.forEach((call) => call()) }
+  LISTENING.set(signal, listening)
+  signal.addEventListener('abort', listening.ring)
+  return listening
+}
+
 /** Timers of a longer time ring at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
@@ -17,7 +48,7 @@ export function limitedBy(signal: AbortSignal | undefined, timeout: number | und
   const controller = new AbortController()
   const forward = () => controller.abort(signal?.reason)
   if (signal?.aborted) forward()
-  else signal?.addEventListener('abort', forward, { once: true })
+  const forget = signal === undefined || signal.aborted ? () => {} : onAbort(signal, forward)
   const end = timeout === undefined ? Infinity : Date.now() + timeout
   const late = () => controller.abort(new DOMException(`no answer within ${timeout} ms`, 'TimeoutError'))
   const timer = timeout === undefined || timeout > MAX_TIMER_MS ? undefined : setTimeout(late, timeout)
@@ -26,26 +57,25 @@ export function limitedBy(signal: AbortSignal | undefined, timeout: number | und
     left: () => Math.min(end - Date.now(), MAX_TIMER_MS),
     clear() {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', forward)
+      forget()
     },
   }
 }
 
 /** Resolves after so many milliseconds. @throws the reason of the signal when that is aborted before */
-export function untilLater(delay: number, signal: AbortSignal): Promise<void> {
+export function untilLater(delay: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
     const abort = () => {
       clearTimeout(timer)
-      reject(signal.reason)
+      forget()
+      reject(signal?.reason)
     }
-    const timer = setTimeout(
-      () => {
-        signal.removeEventListener('abort', abort)
-        resolve()
-      },
-      Math.min(delay, MAX_TIMER_MS),
-    )
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+    const forget = signal === undefined ? () => {} : onAbort(signal, abort)
+    const ring = () => {
+      forget()
+      resolve()
+    }
+    const timer = setTimeout(ring, Math.min(delay, MAX_TIMER_MS))
   })
 }

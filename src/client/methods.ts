@@ -3,6 +3,7 @@ import type { CallAnswer, CallOptions, ClientCalls, WaitOptions } from './calls.
 import type { ContextView } from '../api/get-context.ts'
 import type { DeliveryView } from '../api/list-deliveries.ts'
 import type { PendingView } from '../api/list-pending.ts'
+import type { MessageAnswer } from '../api/terminate.ts'
 import { pageOf } from './pages.ts'
 import { ROUTES, SERVER_ROUTES, type CallName, type Route } from './routes.ts'
 import { sendRequest, type Answered, type Transport } from './transport.ts'
@@ -12,13 +13,13 @@ export function callsOver(transport: Transport): ClientCalls {
     name: Name,
     request: object = {},
     options: WaitOptions = {},
-  ): Promise<CallAnswer<Name>> => JSON.parse((await made(transport, ROUTES[name], { request, options })).text)
+  ): Promise<CallAnswer<Name>> => (await made<CallAnswer<Name>>(transport, ROUTES[name], { request, options })).value
   return {
     execute: (request, options) => plain('execute', request, options),
     async sendEvent(request, options) {
-      const answered = await made(transport, ROUTES.sendEvent, { request, options })
-      const answer: CallAnswer<'sendEvent'> = JSON.parse(answered.text)
-      return answered.status === ACCEPTED ? { ...NOBODY_YET, ...answer, accepted: true } : answer
+      const sent = { request, options }
+      const { status, value } = await made<CallAnswer<'sendEvent'>>(transport, ROUTES.sendEvent, sent)
+      return status === ACCEPTED ? { ...nobodyYet(), ...value, accepted: true } : value
     },
     getEvent: (request, options) => plain('getEvent', request, options),
     listPending: (request, options) => plain('listPending', request, options),
@@ -49,7 +50,7 @@ export function callsOver(transport: Transport): ClientCalls {
     stopOperation: (request, options) => plain('stopOperation', request, options),
     replayDelivery: (request, options) => plain('replayDelivery', request, options),
     async resumeServer(options) {
-      return JSON.parse((await made(transport, SERVER_ROUTES.resumeServer, { request: {}, options })).text)
+      return (await made<MessageAnswer>(transport, SERVER_ROUTES.resumeServer, { request: {}, options })).value
     },
     ...pagesOver(transport),
   }
@@ -76,15 +77,18 @@ function pagesOver(transport: Transport): Pick<ClientCalls, 'listPage' | 'listPe
 const ACCEPTED = 202
 
 /** What an answer lacks that only says that the event is stored. */
-const NOBODY_YET = { transitions: [], executions: [], ignored: [], pending: [] }
+const nobodyYet = () => ({ transitions: [], executions: [], ignored: [], pending: [] })
 
 interface Making {
   readonly request: object
   readonly options?: WaitOptions | undefined
 }
 
-function made(transport: Transport, route: Route, { request, options = {} }: Making): Promise<Answered> {
+async function made<Value>(transport: Transport, route: Route, { request, options = {} }: Making): Promise<Answered<Value>> {
   const { wait, signal, timeout } = options
+  // The server passes over a preference that it does not understand.
+  if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
+    throw new TypeError('wait must be a whole number of seconds')
   const { idempotencyKey, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
   const prefers = [respondAsync === true ? 'respond-async' : '', wait === undefined ? '' : `wait=${wait}`]
   return sendRequest(transport, {

@@ -2,9 +2,9 @@
 import type { RequestOf } from '../api/call.ts'
 import type { STREAM_MOVES } from '../api/stream-moves.ts'
 import type { MoveMessage } from '../model/committed-move.ts'
-import { untilLater } from './limits.ts'
-import { linesOf } from './lines.ts'
-import { ConnectionError, Problem, problemIn, retryAfterOf } from './problem.ts'
+import { onAbort, untilLater } from './limits.ts'
+import { linesOf, MAX_TEXT_BYTES } from './lines.ts'
+import { ConnectionError, Problem, problemIn } from './problem.ts'
 import { STREAM_ROUTES } from './routes.ts'
 import { delayAfter, clientHeaders, type Transport } from './transport.ts'
 import { requestTarget } from './url.ts'
@@ -53,26 +53,23 @@ export async function* streamMoves(
   for (;;) {
     if (signal?.aborted) return
     const ended = new AbortController()
-    const forward = () => ended.abort()
-    signal?.addEventListener('abort', forward, { once: true })
+    const forget = signal === undefined ? () => {} : onAbort(signal, () => ended.abort())
     let failure: unknown = null
     try {
       yield* connection(transport, { filters: rest, place, silence, ended })
     } catch (error) {
       failure = error
     } finally {
-      signal?.removeEventListener('abort', forward)
+      forget()
       ended.abort()
     }
     if (signal?.aborted) return
     if (!goesOn(transport, place, failure)) throw failure
     // A signal that is aborted ends it.
-    await untilLater(delayAfter(place.failures, failure), signal ?? NEVER).catch(() => undefined)
+    await untilLater(delayAfter(place.failures, failure), signal).catch(() => undefined)
     place.failures += 1
   }
 }
-
-const NEVER = new AbortController().signal
 
 /** A stream that was open once goes on for as long as the server may come back; one that never was, as other calls. */
 function goesOn({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown): boolean {
@@ -99,19 +96,21 @@ async function* connection(
   const watch = new Watch(silence, () => ended.abort())
   try {
     const messages = messagesOf(await opened(base + path, { fetch, headers, signal: ended.signal }), watch)
-    place.hasOpened = true
     for (;;) {
       // The reader's own time does not count.
       watch.start()
       const { done, value: message } = await messages.next()
       watch.stop()
-      if (done) return
+      if (done) break
+      place.hasOpened ||= message.isKnown
       if (message.id !== undefined) place.id = message.id
       if (message.event === 'bye') return
       if (message.event !== null || message.isHeartbeat) place.failures = 0
       const item = itemOf(message)
       if (item !== null) yield item
     }
+    // Such as a page of something on the way.
+    if (!place.hasOpened) throw new Error('the answer is no stream of moves')
   } catch (error) {
     throw error instanceof Problem ? error : new ConnectionError(base, { cause: error })
   } finally {
@@ -127,10 +126,9 @@ interface Opening {
 }
 
 async function opened(url: string, { fetch, headers, signal }: Opening): Promise<ReadableStream<Uint8Array>> {
-  const response = await fetch(url, { headers, signal })
+  const response = await fetch(url, { headers, signal, redirect: 'manual' })
   if (response.ok && response.body) return response.body
-  const retryAfter = retryAfterOf(response.headers.get('retry-after'), Date.now())
-  throw problemIn(response.status, await response.text(), { retryAfter })
+  throw await problemIn(response)
 }
 
 /** Rings when no byte comes for too long while one is waited for. */
@@ -160,17 +158,25 @@ interface StreamMessage {
   readonly id: string | undefined
   readonly data: string
   readonly isHeartbeat: boolean
+  /** Whether it has a field that such messages have. */
+  readonly isKnown: boolean
 }
+
+const FIELDS: ReadonlySet<string> = new Set(['', 'data', 'event', 'id'])
 
 async function* messagesOf(
   body: ReadableStream<Uint8Array>,
   watch: Watch,
 ): AsyncGenerator<StreamMessage, void, undefined> {
   let fields = new Map<string, string>()
+  let size = 0
   for await (const line of linesOf(body, { onBytes: () => watch.start() })) {
     if (line !== '') {
+      size += line.length
+      if (size > MAX_TEXT_BYTES) throw new Error(`a message of the stream is longer than ${MAX_TEXT_BYTES} characters`)
       const colon = line.indexOf(':')
       const [name, value] = colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
+      if (!FIELDS.has(name)) continue
       const before = name === 'data' ? fields.get('data') : undefined
       fields.set(name, before === undefined ? value : `${before}\n${value}`)
       continue
@@ -181,8 +187,10 @@ async function* messagesOf(
       id,
       data: data ?? '',
       isHeartbeat: fields.get('') === 'heartbeat',
+      isKnown: fields.size > 0,
     }
     fields = new Map()
+    size = 0
   }
 }
 

@@ -60,14 +60,15 @@ export class OpenLines<Item> {
     return this.#fault
   }
 
-  /** The first line without an answer has got one. */
-  answered(): void {
-    const line = this.#open.shift()
-    if (line === undefined) return
+  /** The first line without an answer has got one. `false`: no line was sent for it. */
+  answered(): boolean {
+    const line = this.#taken > 0 ? this.#open.shift() : undefined
+    if (line === undefined) return false
     this.#openCharacters -= line.length
-    this.#taken = Math.max(0, this.#taken - 1)
+    this.#taken -= 1
     this.#repeated = Math.max(0, this.#repeated - 1)
     this.#hasRoom?.()
+    return true
   }
 
   /** All lines without an answer are to be taken again. */
@@ -133,14 +134,23 @@ export class OpenLines<Item> {
       const { done, value } = await this.#iterator.next()
       if (this.#isOver) return
       if (done === true) this.#isOver = true
-      else {
-        const line = this.#textOf(value)
-        this.#open.push(line)
-        this.#openCharacters += line.length
-      }
+      else await this.#add(value)
     } catch (error) {
       this.#isOver = true
       this.#fault = { error }
+    }
+  }
+
+  /** @throws TypeError for an item that no line can have, after which the source is asked for no more */
+  async #add(item: Item): Promise<void> {
+    try {
+      const line = this.#textOf(item)
+      this.#open.push(line)
+      this.#openCharacters += line.length
+    } catch (error) {
+      this.#isOver = true
+      await this.#iterator.return?.()
+      throw error
     }
   }
 }

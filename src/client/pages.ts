@@ -16,8 +16,9 @@ export async function pageOf<Item>(
   transport: Transport,
   { call, request, options }: { readonly call: CallName; readonly request: object; readonly options: CallOptions },
 ): Promise<PageOf<Item>> {
-  const { text, headers } = await sendRequest(transport, { ...options, route: ROUTES[call], fields: { ...request } })
-  return { items: JSON.parse(text), next: placeIn(headers.get('link')) }
+  const sent = { ...options, route: ROUTES[call], fields: { ...request } }
+  const { value, headers } = await sendRequest<Item[]>(transport, sent)
+  return { items: value, next: placeIn(headers.get('link')) }
 }
 
 const PLACES = ['after', 'before'] as const

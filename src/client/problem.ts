@@ -1,5 +1,6 @@
 // client: how calls fail. A `Problem` is the server's refusal; a `ConnectionError` means that there is no answer.
 import type { FieldError } from '../model/failure.ts'
+import { boundedText } from './lines.ts'
 
 /** The text by which the server says that an earlier request under the same key is still under way. */
 const IN_PROGRESS = 'urn:actorflux:problem:idempotency-in-progress'
@@ -93,21 +94,31 @@ function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
-/** The problem that an answer tells; other texts, as those of proxies, are its detail. */
-export function problemIn(
-  status: number,
-  text: string,
-  facts: Pick<ProblemFields, 'retryAfter' | 'idempotencyKey'>,
-): Problem {
-  return new Problem({ ...fieldsIn(text), status, ...facts })
+/**
+ * The problem that an answer tells, which is no success; other texts, as those of proxies, are its detail. A redirect is
+ * one, too: fetch would make another request of it, without the body or without the token.
+ */
+export async function problemIn(response: Response, idempotencyKey: string | null = null): Promise<Problem> {
+  const { status, headers, type } = response
+  const retryAfter = retryAfterOf(headers.get('retry-after'), Date.now())
+  const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400)
+  // What is not read would hold the connection.
+  const text = await boundedText(response)
+  const fields = isRedirect ? redirectFields(headers.get('location')) : fieldsIn(text)
+  return new Problem({ ...fields, status, retryAfter, idempotencyKey })
+}
+
+/** Browsers do not tell where it leads. */
+function redirectFields(location: string | null): Partial<ProblemFields> {
+  return { title: 'Redirect', detail: `redirected to ${location ?? 'another address'}: url must be that of the server` }
 }
 
 const MAX_DETAIL_CHARACTERS = 1000
 
 function fieldsIn(text: string): Partial<ProblemFields> {
   try {
-    const fields: Partial<ProblemFields> | null = JSON.parse(text)
-    if (typeof fields?.detail === 'string') return fields
+    const fields = problemFields(JSON.parse(text))
+    if (fields.detail !== undefined) return fields
   } catch {
     // It is not JSON.
   }
@@ -115,10 +126,36 @@ function fieldsIn(text: string): Partial<ProblemFields> {
   return detail === '' ? {} : { detail }
 }
 
+/** What a document says of a problem, as far as it has the right types. Only a title is the detail, too. */
+export function problemFields(document: unknown): Partial<ProblemFields> {
+  const given: { readonly [name: string]: unknown } = { ...Object(document) }
+  const { contextId, context, errors } = given
+  const title = textOf(given['title'])
+  return {
+    type: textOf(given['type']),
+    title,
+    detail: textOf(given['detail']) ?? title,
+    errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
+    instance: textOf(given['instance']),
+    hint: textOf(given['hint']),
+    contextId: typeof contextId === 'number' ? contextId : undefined,
+    context: typeof context === 'object' && context !== null ? context : undefined,
+  }
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+function isFieldError(value: unknown): value is FieldError {
+  const { pointer, detail }: { pointer?: unknown; detail?: unknown } = Object(value)
+  return typeof pointer === 'string' && typeof detail === 'string'
+}
+
 /** Seconds in `Retry-After`, which may be a date (RFC 9110, 10.2.3); null: there is none, or it is not understood. */
 export function retryAfterOf(header: string | null, now: number): number | null {
   if (header === null) return null
-  if (/^\s*\d+\s*$/.test(header)) return Number(header)
+  if (/^\s*\d+(?:\.\d+)?\s*$/.test(header)) return Number(header)
+  // Of a number that is none, such as -1, the platform would make a date.
+  if (!/[a-z]/i.test(header)) return null
   const date = Date.parse(header)
   return Number.isNaN(date) ? null : Math.max(0, (date - now) / 1000)
 }

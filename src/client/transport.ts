@@ -1,7 +1,7 @@
 // client: sends requests, and sends them again where that does nothing twice: after a network error, 429 and 503, under
 // the same idempotency key and never before `Retry-After`.
 import { limitedBy, untilLater } from './limits.ts'
-import { ConnectionError, didNothing, isInProgress, Problem, problemIn, retryAfterOf } from './problem.ts'
+import { ConnectionError, didNothing, isInProgress, Problem, problemIn } from './problem.ts'
 import type { Route } from './routes.ts'
 import { requestTarget, type RequestFields } from './url.ts'
 
@@ -29,9 +29,9 @@ export interface Sent {
 }
 
 /** An answer of success. */
-export interface Answered {
+export interface Answered<Value> {
   readonly status: number
-  readonly text: string
+  readonly value: Value
   readonly headers: Headers
 }
 
@@ -39,7 +39,7 @@ export interface Answered {
  * @throws Problem when the server refuses the request; ConnectionError when there is no answer; the reason of the signal
  * when that is aborted; TimeoutError when the time is up
  */
-export async function sendRequest(transport: Transport, sent: Sent): Promise<Answered> {
+export async function sendRequest<Value>(transport: Transport, sent: Sent): Promise<Answered<Value>> {
   const { route, fields, prefer } = sent
   const { path, body } = requestTarget(route, fields)
   // An event that has an id has a key already. Without tries to come, the server need not remember the call.
@@ -54,12 +54,12 @@ export async function sendRequest(transport: Transport, sent: Sent): Promise<Ans
     ...(prefer !== undefined && { prefer }),
   })
   const limits = limitedBy(sent.signal, sent.timeout ?? transport.timeout)
-  const request = { method: route.method, headers, body, signal: limits.signal }
+  const request: RequestInit = { method: route.method, headers, body, signal: limits.signal, redirect: 'manual' }
   try {
     let mayBeUnderWay = false
     for (let attempt = 0; ; attempt += 1) {
       limits.signal.throwIfAborted()
-      const outcome = await attempted(transport, { path, request, key: key ?? null })
+      const outcome = await attempted<Value>(transport, { path, request, key: key ?? null })
       if (!(outcome instanceof Error)) return outcome
       limits.signal.throwIfAborted()
       const isRetried = mayRepeat(outcome, {
@@ -84,17 +84,17 @@ interface Attempt {
   readonly key: string | null
 }
 
-async function attempted(
+async function attempted<Value>(
   { base, fetch }: Transport,
   { path, request, key }: Attempt,
-): Promise<Answered | Problem | ConnectionError> {
+): Promise<Answered<Value> | Problem | ConnectionError> {
   try {
     const response = await fetch(base + path, request)
     const { ok, status, headers } = response
-    const text = await response.text()
-    if (ok) return { status, text, headers }
-    const retryAfter = retryAfterOf(headers.get('retry-after'), Date.now())
-    return problemIn(status, text, { retryAfter, idempotencyKey: key })
+    if (!ok) return await problemIn(response, key)
+    // What is no JSON was cut off, or is not from the server.
+    const value: Value = JSON.parse(await response.text())
+    return { status, value, headers }
   } catch (cause) {
     return new ConnectionError(base, { cause, idempotencyKey: key })
   }

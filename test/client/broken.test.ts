@@ -132,6 +132,8 @@ test('a stream on which nothing comes any more, or that says goodbye, is opened 
 
 const answer = (response: ServerResponse, ...lines: object[]) =>
   response.writeHead(200).end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+/** By which the server ends a client that was asleep. */
+const TOO_LATE = { type: 'urn:actorflux:problem:request-timeout', title: 'T', status: 408, detail: 'no line came' }
 const problem = (status: number) => ({ type: 'about:blank', title: 'T', status, detail: `a ${status}` })
 
 test('lines that the server breaks off go on where it may serve again; else the last line says why', async () => {
@@ -140,18 +142,21 @@ test('lines that the server breaks off go on where it may serve again; else the 
     (response) =>
       answer(response, { n: 0, status: 200 }, { done: false, lines: 1, ok: 1, failed: 0, problem: problem(503) }),
     (response) =>
+      answer(response, { n: 0, status: 200 }, { done: false, lines: 1, ok: 1, failed: 0, problem: TOO_LATE }),
+    (response) =>
       answer(response, { n: 0, status: 200 }, { done: false, lines: 1, ok: 1, failed: 0, problem: problem(413) }),
   )
   const seen: object[] = []
   const reading = (async () => {
-    const events = ['a', 'b', 'c'].map((event) => ({ event }))
+    const events = ['a', 'b', 'c', 'd'].map((event) => ({ event }))
     for await (const line of createClient({ url: server.url }).sendEvents(events)) seen.push(line)
   })()
   await expect(reading).rejects.toMatchObject({ status: 413, detail: 'a 413' })
   expect(seen).toEqual([
     { n: 0, status: 200 },
     { n: 1, status: 200 },
-    { done: false, lines: 2, ok: 2, failed: 0, problem: problem(413) },
+    { n: 2, status: 200 },
+    { done: false, lines: 3, ok: 3, failed: 0, problem: problem(413) },
   ])
   server.close()
 })

@@ -157,6 +157,10 @@ describe('a service', () => {
     expect(await client.getEvent({ eventId: 'third' })).toMatchObject({ moved: [{ contextId: third }] })
   })
 
+  test.each([-1, 1.5, Number.NaN])('is not waited for so long: %s', async (wait) => {
+    await expect(client.service('shop/Order').execute({ item: 'x' }, { wait })).rejects.toThrow('wait must be')
+  })
+
   test('must be named, and an event must be for somebody', async () => {
     expect(() => client.service('Order')).toThrow('package/fluxName')
     const order = client.service('shop/Order')

@@ -1,7 +1,9 @@
 // `actorflux types`: what it writes compiles under both ways to resolve modules, and makes mistakes errors of the compiler.
+import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { NO_TERMINAL } from '../cli/world.ts'
 import { run } from '../../src/cli/run.ts'
 import { buildClient, compile, type BuiltClient } from './built.ts'
@@ -201,6 +203,18 @@ describe('the command', () => {
     const { code: exit, out: text, err } = await typesOf(join(built.folder, 'actors'))
     expect({ exit, err }).toEqual({ exit: 0, err: [] })
     expect(`${text.join('\n')}\n`).toBe(await readFile(join(built.folder, 'services.ts'), 'utf8'))
+  })
+
+  test('writes nothing else to standard output, whatever modules print', async () => {
+    const folder = join(built.folder, 'printing')
+    await mkdir(join(folder, 'p'), { recursive: true })
+    await writeFile(join(folder, 'p/code.mjs'), 'console.log("loaded"); export const f = () => 1')
+    const action = { type: 'invokeCode', className: 'code', methodName: 'f' }
+    await writeFile(join(folder, 'p/A.flux'), JSON.stringify({ states: [{ name: 'S', action }] }))
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [inject('program'), 'types', folder])
+    expect(stdout).toMatch(/^\/\/ The services/)
+    expect(stdout).not.toContain('loaded')
+    expect(stderr).toContain('loaded')
   })
 
   test('writes nothing where a service has a fault, or there is none', async () => {
