@@ -84,7 +84,11 @@ interface Making {
   readonly options?: WaitOptions | undefined
 }
 
-async function made<Value>(transport: Transport, route: Route, { request, options = {} }: Making): Promise<Answered<Value>> {
+async function made<Value>(
+  transport: Transport,
+  route: Route,
+  { request, options = {} }: Making,
+): Promise<Answered<Value>> {
   const { wait, signal, timeout } = options
   // The server passes over a preference that it does not understand.
   if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
