@@ -309,6 +309,19 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     expect(ids).toHaveLength(320)
   })
 
+  test('counts those that were as they should be, also over the death of its server', async () => {
+    const [one, two] = [await open(), await open()]
+    const ids = await startAll(one, 320)
+    await Promise.all(ids.map((contextId) => one.pause({ contextId })))
+    const { operationId } = await begin(one, { filter: {}, do: 'pause', rate: FAST })
+    left = 150
+    await one.advance(200)
+    await die(one)
+    left = Infinity
+    await clock.advance(10 * BEAT_MS)
+    expect(await ended(two, operationId)).toMatchObject({ done: 320, changed: 320, failed: 0 })
+  })
+
   test('is taken over from a server that was only held up, which then changes nobody a second time', async () => {
     const hold = held<undefined>()
     let isHeldUp = false
@@ -393,6 +406,74 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     }
     expect(await bench.listOperations()).toEqual([])
     expect(await countsOf(bench, ids)).toEqual([0])
+  })
+
+  test('that was asked to stop when its server had died is stopped by whoever takes it over', async () => {
+    const [one, two] = [await open(), await open()]
+    const ids = await startAll(one, 50)
+    const { operationId } = await begin(one, { ...ticks, rate: 20 })
+    await one.advance(300)
+    left = 0
+    await die(one)
+    left = Infinity
+    const stopping = two.stopOperation({ operationId })
+    await clock.advance(10 * BEAT_MS)
+    await stopping
+    const view = await ended(two, operationId)
+    expect(view.status).toBe('stopped')
+    expect((await countsOf(two, ids)).filter((count) => count === 1)).toHaveLength(view.changed)
+    expect(view.changed).toBeLessThan(50)
+  })
+
+  test('is about those between the ids of its filter, each once, in whatever order they are named', async () => {
+    const bench = await open()
+    const ids = (await startAll(bench, 5)).sort((one, other) => one - other)
+    const [first = 0, second = 0, third = 0, , last = 0] = ids
+    const between = { ...ticks, filter: { after: first, before: last } }
+    const { operationId } = await begin(bench, between)
+    expect(await ended(bench, operationId)).toMatchObject({ matched: 3, changed: 3 })
+    const named = await begin(bench, { ...between, contextIds: [last, third, second, third, first] })
+    expect(await ended(bench, named.operationId)).toMatchObject({ matched: 2, done: 2, changed: 2 })
+    expect(await countsOf(bench, ids)).toEqual([0, 2, 2, 1, 0])
+  })
+
+  test('tells the first characters of a long reason', async () => {
+    const bench = await open()
+    await startAll(bench, 1)
+    const { operationId } = await begin(bench, { ...ticks, with: { event: 'x'.repeat(250) } })
+    const { errors } = await ended(bench, operationId)
+    expect(errors.map(({ detail }) => detail.length)).toEqual([200])
+  })
+
+  test('is refused while a hundred are under way, and where as many are kept as may be', async () => {
+    const bench = await open()
+    await startAll(bench, 5)
+    for (let count = 0; count < 100; count += 1) await begin(bench, { ...ticks, rate: 0.01 })
+    await expect(begin(bench, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
+    const store = withVerbs(new MemoryStore(memory), { countRows: () => Promise.resolve(20_000) })
+    const full = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
+    servers.push(full)
+    await expect(begin(full, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
+  })
+
+  test('is listed with all others, the newest first', async () => {
+    const bench = await open()
+    const ids: string[] = []
+    for (let count = 0; count < 105; count += 1) {
+      const { operationId } = await begin(bench, ticks)
+      await ended(bench, operationId)
+      ids.unshift(operationId)
+    }
+    expect((await bench.listOperations()).map(({ operationId }) => operationId)).toEqual(ids)
+  })
+
+  test('retries what failed also where its filter names others, which it counts as failed', async () => {
+    const bench = await open()
+    const [contextId = 0] = await startAll(bench, 2, 'Fragile')
+    await bench.sendEvent({ contextId, event: 'break' })
+    await bench.until(contextId, ({ status }) => status === 'FAILED')
+    const { operationId } = await begin(bench, { filter: { status: 'FAILED,WAITING' }, do: 'retry' })
+    expect(await ended(bench, operationId)).toMatchObject({ changed: 1, failed: 1 })
   })
 })
 

@@ -111,6 +111,8 @@ test('what was seen decides which of several retries has an effect', () => {
   hand.turn(id, [TERMINATE])
   const { epoch, attempt } = hand.context(id)?.record.position ?? { epoch: 0, attempt: 0 }
   const seen = { epoch, attempt }
+  const other = hand.turn(id, [retry({ seen: { epoch, attempt: attempt + 1 } })])
+  expect(other).toMatchObject({ writes: [], results: [{ failure: { kind: 'conflict' } }] })
   const { results } = hand.turn(id, [retry({ seen }), TERMINATE, retry({ seen }), retry()])
   expect(results.map(({ kind }) => kind)).toEqual(['next', 'next', 'refused', 'next'])
 })

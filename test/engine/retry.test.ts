@@ -110,6 +110,24 @@ const FILES = {
       { name: 'b', waiting: true, transitions: [{ to: 'a', event: 'go' }] },
     ],
   },
+  'p/Two.flux': {
+    states: [
+      { name: 'one', action: call(), transitions: [{ to: 'two' }] },
+      { name: 'two', action: call() },
+    ],
+  },
+  'p/Needs.flux': {
+    states: [
+      { name: 'bad', waiting: true, transitions: [{ to: 'act', event: 'go' }] },
+      { name: 'act', input: [{ name: 'n', type: 'integer', required: true }], action: call() },
+      {
+        name: 'hold',
+        waiting: true,
+        input: [{ name: 'n', type: 'integer', required: true }],
+        transitions: [{ to: 'bad', event: 'go' }],
+      },
+    ],
+  },
   'p/Secured.flux': { secured: true, states: [{ name: 'act', action: call() }] },
 }
 
@@ -159,6 +177,44 @@ describe.each(STEERED_STORES)('on the %s store, a retry', (kind) => {
     const view = await bench.getContext({ contextId })
     expect(view.step).toBeNull()
     expect(retries(view)).toHaveLength(4)
+  })
+
+  test('keeps its key for the step that failed, and not for the next one', async () => {
+    const { bench, calls } = await openSteered(kind, FILES)
+    calls.fails = true
+    const contextId = await bench.run('Two')
+    await bench.until(contextId, has('FAILED'))
+    calls.fails = false
+    await bench.retry({ contextId })
+    await bench.until(contextId, has('COMPLETED'))
+    const [first, again, next] = calls.came.map(({ key }) => key)
+    expect(again).toBe(first)
+    expect(next).not.toBe(first)
+  })
+
+  test('into a state that acts needs what the state requires, into one that waits gets it with the event', async () => {
+    const { bench } = await openSteered(kind, FILES)
+    const contextId = await bench.run('Needs')
+    await bench.terminate({ contextId })
+    const { updatedAt } = await bench.getContext({ contextId })
+    expect(await refusalOf(bench.retry({ contextId, state: 'act' }))).toMatchObject({ kind: 'invalid' })
+    const untyped = { contextId, state: 'act', input: { n: '7' } }
+    expect(await refusalOf(bench.retry(untyped))).toMatchObject({ kind: 'invalid' })
+    await bench.advance(1000)
+    await bench.retry({ contextId, state: 'hold' })
+    const view = await bench.getContext({ contextId })
+    expect(view).toMatchObject({ currentState: 'hold', status: 'WAITING', updatedAt: updatedAt + 1000 })
+  })
+
+  test('has the exception of the failure no more', async () => {
+    const { bench, calls, store } = await openSteered(kind, FILES)
+    calls.fails = true
+    const contextId = await bench.run('Pay')
+    await bench.sendEvent({ contextId, event: 'pay', input: { amount: 7 } })
+    await bench.until(contextId, has('FAILED'))
+    await bench.retry({ contextId, state: 'paid' })
+    const { parts } = (await store.load({ id: contextId })) ?? {}
+    expect(JSON.stringify(parts)).not.toContain('on purpose')
   })
 
   test('has the data that was there before the action, when what comes after it fails', async () => {
