@@ -2,6 +2,7 @@
 // appears at once.
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 import { messageOf } from '../model/error-message.ts'
+import { suggestion } from '../model/nearest.ts'
 import { versionText } from './version.ts'
 
 const remote = () => import('./remote/commands.ts')
@@ -68,22 +69,26 @@ export async function run([name, ...args]: string[], world: World): Promise<numb
     return EXIT.fine
   }
   const command = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (command === undefined) {
-    if (name !== undefined) world.err(`actorflux: there is no command ${name}\n`)
-    world.err(help())
+  if (name === undefined || command === undefined) {
+    const unknown = `there is no command ${name}${suggestion(name ?? '', Object.keys(COMMANDS))}`
+    world.err(name === undefined ? help() : misuse(unknown, 'actorflux'))
     return EXIT.usage
   }
   try {
     const execute = await command.load()
     return await execute(args, world)
   } catch (error) {
-    const lines = messageOf(error)
-    for (const line of lines.split('\n')) world.err(`actorflux: ${line}`)
-    if (!(error instanceof UsageError)) return EXIT.failed
-    world.err(`See actorflux ${name} --help`)
-    return EXIT.usage
+    const lines = messageOf(error).split('\n')
+    if (error instanceof UsageError) {
+      world.err(misuse(lines.join('; '), `actorflux ${name}`))
+      return EXIT.usage
+    }
+    for (const line of lines) world.err(`actorflux: ${line}`)
+    return EXIT.failed
   }
 }
+
+const misuse = (message: string, command: string) => `actorflux: ${message} (see ${command} --help)`
 
 function help(): string {
   const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`)

@@ -73,7 +73,7 @@ async function signingBy(
   const secrets = await openSecrets(env)
   secrets.close()
   const known = names.filter((name) => secrets.get(name) !== null)
-  if (known.length === 0) throw new UsageError(names.map((name) => secrets.fault(name).reason).join('\n'))
+  if (known.length === 0) throw new UsageError(names.map((name) => secrets.fault(name).reason).join('; '))
   const complete: VerifyRule = { ...rule, secrets: known.flatMap((name) => secrets.get(name) ?? []) }
   const publicUrl = env['ACTORFLUX_PUBLIC_URL'] || null
   return {

@@ -30,11 +30,21 @@ describe('the command line', () => {
     for (const name of ['serve', 'dev', 'validate']) expect(out).toMatch(new RegExp(`^  ${name} `, 'm'))
   })
 
-  test.each([[['fly']], [['constructor']], [['--port', '1']], [[]]])('%j is no command', async (args) => {
-    const { code, out, err } = await call(args)
-    expect(code).toBe(2)
-    expect(out).toBe('')
-    expect(err).toContain('Usage: actorflux')
+  test.each([
+    ['fly', ''],
+    ['constructor', ''],
+    ['--port', ''],
+    ['contxts', "; did you mean 'contexts'?"],
+  ])('%s is no command', async (name, suggested) => {
+    const { code, out, err } = await call([name])
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toBe(`actorflux: there is no command ${name}${suggested} (see actorflux --help)`)
+  })
+
+  test('without a command, the help is told', async () => {
+    const { code, out, err } = await call([])
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(/^Usage: actorflux/)
   })
 
   test.each(['serve', 'dev'])('%s --help lists every setting with its default', async (name) => {
@@ -49,7 +59,7 @@ describe('the command line', () => {
     async (args) => {
       const { code, err } = await call(args)
       expect(code).toBe(2)
-      expect(err).toContain(`See actorflux ${args[0]} --help`)
+      expect(err).toMatch(new RegExp(`^actorflux: [^\n]* \\(see actorflux ${args[0]} --help\\)$`))
     },
   )
 
@@ -57,7 +67,7 @@ describe('the command line', () => {
     const { code, err } = await call([name, '--port', '80a'], { ACTORFLUX_PORT: '1' })
     expect({ code, err }).toEqual({
       code: 2,
-      err: `actorflux: --port must be an integer from 0 to 65535\nSee actorflux ${name} --help`,
+      err: `actorflux: --port must be an integer from 0 to 65535 (see actorflux ${name} --help)`,
     })
   })
 

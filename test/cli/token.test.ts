@@ -225,7 +225,7 @@ describe('the command line', () => {
     const { code, out, err } = await token(...args)
     expect({ code, out }).toEqual({ code: 2, out: [] })
     expect(err).toContain(reason)
-    expect(err).toContain('See actorflux token --help')
+    expect(err).toContain('(see actorflux token --help)')
     await expect(readFile(file)).rejects.toThrow('ENOENT')
   })
 

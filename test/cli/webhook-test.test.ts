@@ -327,7 +327,7 @@ describe('the exit code', () => {
   ])('is 2 for %j', async (args, told) => {
     const { code, out, err } = await webhookTest(args, { ACTORFLUX_ACTORS: await servicesOf(...entries) })
     expect({ code, out, err }).toEqual({ code: 2, out: [], err: expect.stringContaining(told) })
-    expect(err).toMatch(/\nSee actorflux webhook --help$/)
+    expect(err).toMatch(/^[^\n]* \(see actorflux webhook --help\)$/)
   })
 
   test('is 2 for a secret that is set twice, and for a port that is not known', async () => {

@@ -92,10 +92,20 @@ describe('the feed of moves on Redis', () => {
       if (id % 500 === 0) await pause(5)
     }
     await vi.waitFor(() => expect(last).toBe(count), 20_000)
-    const gaps = items.flatMap((item, at) => (item.move === null ? [at] : []))
-    expect(gaps).toEqual([1])
-    // Behind the gap nothing is missing.
-    const ids = items.slice(2).map((item) => item.move?.message.contextId)
+    // On a machine that is slow, the reader falls behind more than once.
+    const wasGap = items.map(({ move: one }) => one === null)
+    expect(wasGap.slice(0, 2)).toEqual([false, true])
+    // It is told where messages are missing, and nowhere else.
+    let before = 0
+    for (const [at, { move: one }] of items.entries()) {
+      if (one === null) continue
+      const { contextId } = one.message
+      expect(contextId > before + 1).toBe(wasGap[at - 1] ?? false)
+      before = contextId
+    }
+    const kept = await reader.feed.read({ after: from, limit: 100_000, characters: 1e9 })
+    expect(kept.isGap).toBe(true)
+    const ids = kept.items.map((item) => item.move?.message.contextId)
     expect(ids).toEqual(Array.from({ length: ids.length }, (_, at) => count - ids.length + 1 + at))
     expect(ids.length).toBeGreaterThanOrEqual(KEPT_MOVES)
   })
