@@ -33,7 +33,10 @@ async function call(args: string[], env: Record<string, string> = {}) {
 
 test('says how it is used', async () => {
   expect(await call(['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('--salvage'), err: '' })
-  expect(await call(['--heal'])).toMatchObject({ code: 2, err: expect.stringContaining('(see actorflux doctor --help)') })
+  expect(await call(['--heal'])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('(see actorflux doctor --help)'),
+  })
   expect(await call(['--salvage', ''])).toMatchObject({
     code: 2,
     err: expect.stringContaining('--salvage needs a folder'),
