@@ -5,7 +5,7 @@ import { Problem } from '../../client/problem.ts'
 import { readSettings } from '../../settings.ts'
 import { EXIT, UsageError, type Command, type World } from '../command.ts'
 import { flagOption, readGiven, optionText, textOption, type Given, type OptionSpecs } from './arguments.ts'
-import { plain, styled, tableLines, type Cell, type Style } from './text.ts'
+import { plainJson, plain, styled, tableLines, type Cell, type Style } from './text.ts'
 
 export interface RemoteCommand {
   /** Behind `actorflux`: `context show <id>…`. */
@@ -68,7 +68,7 @@ function open(url: string, { values }: Given, world: World): Remote {
     world,
     isJson,
     answer(data, lines) {
-      if (isJson) world.out(JSON.stringify(data))
+      if (isJson) world.out(plainJson(data))
       else for (const line of lines()) world.out(line)
     },
     table: (heads, rows) => tableLines(heads, rows, { columns: screen?.columns ?? null, hasColour }),
@@ -103,6 +103,9 @@ function ownName(host: string): string {
 function told(error: unknown): unknown {
   if (error instanceof UsageError) return error
   if (error instanceof Problem) return new Error(problemText(error))
+  // What is shown was not in the answer, or was of another type.
+  if (error instanceof TypeError)
+    return new Error(plain(`the answer is not that of actorflux: ${error.message}`), { cause: error })
   return error instanceof Error ? new Error(plain(error.message), { cause: error }) : error
 }
 

@@ -6,7 +6,7 @@ import { EXIT, UsageError } from '../command.ts'
 import { fieldsIn, optionText, type Given } from './arguments.ts'
 import { jsonArgumentOf } from './json-argument.ts'
 import type { Remote } from './remote.ts'
-import { plain } from './text.ts'
+import { plainJson, plain } from './text.ts'
 
 export type OperationKind = 'terminate' | 'tag' | 'untag' | 'retry' | 'pause' | 'resume'
 
@@ -64,7 +64,7 @@ async function followed(operationId: string, { client, world, isJson }: Remote):
       if (bar !== null && !begun) bar.start(operation.matched, operation.done)
       begun = true
       bar?.update(operation.done)
-      if (isJson && operation.done !== before) world.out(JSON.stringify(operation))
+      if (isJson && operation.done !== before) world.out(plainJson(operation))
       before = operation.done
     }
   } finally {
@@ -85,5 +85,5 @@ const barOn = (stream: NodeJS.WriteStream): SingleBar =>
 
 function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation): string[] {
   const head = `${kind}: ${status}, ${done} of ${matched}, ${changed} changed, ${failed} failed`
-  return [head, ...errors.map(({ contextId, detail }) => `  ${contextId}  ${plain(detail)}`)]
+  return [plain(head), ...errors.map(({ contextId, detail }) => `  ${contextId}  ${plain(detail)}`)]
 }

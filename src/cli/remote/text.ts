@@ -6,12 +6,16 @@ import { styleText } from 'node:util'
 /** C0 and C1 controls, and those that change the direction of text. */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
 /** One line, without characters that control a terminal. */
 export const plain = (text: string): string =>
-  text.replace(CONTROLS, (character) =>
-    character === '\n' || character === '\t'
-      ? ' '
-      : `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  text.replace(CONTROLS, (character) => (character === '\n' || character === '\t' ? ' ' : escaped(character)))
+
+/** The data as JSON, whose own escapes stand for such characters. */
+export const plainJson = (data: unknown, indent = 0): string =>
+  JSON.stringify(data, null, indent).replace(CONTROLS, (character) =>
+    character === '\n' ? character : escaped(character),
   )
 
 export type Style = 'dim' | 'bold' | 'green' | 'yellow' | 'red' | 'blue' | 'cyan'

@@ -20,6 +20,7 @@ import {
 import { contextLines } from '../context-table.ts'
 import { problemText, type Remote, type RemoteCommand } from '../remote.ts'
 import { runOperation, type OperationKind } from '../run-operation.ts'
+import { plain } from '../text.ts'
 
 export const showCommand: RemoteCommand = {
   usage: 'context show <id>…',
@@ -108,7 +109,7 @@ const changing = (kind: OperationKind, summary: string, one: One): RemoteCommand
     }
     return eachOf(given.words, remote, async (contextId) => {
       const done = await one(remote.client, { contextId })
-      remote.answer(done, () => [done.message])
+      remote.answer(done, () => [plain(done.message)])
     })
   },
 })
@@ -143,7 +144,7 @@ const tagging = (kind: 'tag' | 'untag', summary: string): RemoteCommand => ({
     if (request.tag.length === 0) throw new UsageError('<tag> is missing')
     const { client } = remote
     const done = await (kind === 'tag' ? client.addTags(request) : client.removeTags(request))
-    remote.answer(done, () => [done.message])
+    remote.answer(done, () => [plain(done.message)])
     return EXIT.fine
   },
 })

@@ -3,6 +3,7 @@ import { EXIT, UsageError } from '../../command.ts'
 import { idOf, serviceFields, optionText, textOption, listOption, wordIn, type Values } from '../arguments.ts'
 import { jsonArgumentOf } from '../json-argument.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
+import { plain } from '../text.ts'
 import { tagsIn } from './execute.ts'
 
 export const sendEventCommand: RemoteCommand = {
@@ -51,7 +52,7 @@ function answerLines({ message, transitions, executions, ignored }: Sent, { tabl
     ...executions.map(({ contextId, state }) => ['started', contextId, state] as const),
     ...ignored.map(({ contextId, fluxName, reason }) => ['ignored', contextId ?? fluxName, reason] as const),
   ]
-  if (rows.length === 0) return [message]
+  if (rows.length === 0) return [plain(message)]
   return [
     ...table(
       ['OUTCOME', 'CONTEXT', 'STATE'],

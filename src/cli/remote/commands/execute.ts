@@ -3,6 +3,7 @@ import { EXIT, UsageError } from '../../command.ts'
 import { listOption, optionText, textOption, wordIn, type Values } from '../arguments.ts'
 import { jsonArgumentOf } from '../json-argument.ts'
 import type { RemoteCommand } from '../remote.ts'
+import { plain } from '../text.ts'
 
 export const executeCommand: RemoteCommand = {
   usage: 'execute <package/service>',
@@ -23,7 +24,7 @@ export const executeCommand: RemoteCommand = {
       ...(input !== undefined && { input: await jsonArgumentOf(input, 'input', world) }),
       ...given(values),
     })
-    answer(started, () => [String(started.contextId)])
+    answer(started, () => [plain(String(started.contextId))])
     return EXIT.fine
   },
 }

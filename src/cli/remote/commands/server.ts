@@ -2,6 +2,7 @@
 import { EXIT } from '../../command.ts'
 import { noWords } from '../arguments.ts'
 import type { RemoteCommand } from '../remote.ts'
+import { plain } from '../text.ts'
 
 export const resumeServerCommand: RemoteCommand = {
   usage: 'server resume',
@@ -9,7 +10,7 @@ export const resumeServerCommand: RemoteCommand = {
   async run({ words }, { client, answer }) {
     noWords(words)
     const resumed = await client.resumeServer()
-    answer(resumed, () => [resumed.message])
+    answer(resumed, () => [plain(resumed.message)])
     return EXIT.fine
   },
 }

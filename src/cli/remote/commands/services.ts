@@ -6,7 +6,7 @@ import { EXIT, UsageError } from '../../command.ts'
 import { noWords, serviceFields, optionText, textOption, wordIn } from '../arguments.ts'
 import { mermaidOf } from '../mermaid.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
-import { plain } from '../text.ts'
+import { plainJson, plain } from '../text.ts'
 
 type Service = Awaited<ReturnType<Remote['client']['listServices']>>['services'][number]
 
@@ -93,7 +93,7 @@ function serviceLines(service: Service, { table, style }: Remote): string[] {
     ...(service.comment === null ? [] : [plain(service.comment)]),
     '',
     `file        ${plain(service.file)}`,
-    `definition  ${service.definition}`,
+    `definition  ${plain(service.definition)}`,
     ...listLines('states    ', service.states),
     ...listLines('triggers  ', triggers.map(triggerText)),
     ...listLines(
@@ -130,7 +130,7 @@ export const machineCommand: RemoteCommand = {
   summary: "print a service as the configuration of a machine of XState, which XState's tools draw",
   async run({ words }, { client, isJson, world }) {
     const config = await client.getMachine(serviceFields(wordIn(words, 'package/service')))
-    world.out(JSON.stringify(config, null, isJson ? 0 : 2))
+    world.out(plainJson(config, isJson ? 0 : 2))
     return EXIT.fine
   },
 }
@@ -141,7 +141,7 @@ export const serviceSchemaCommand: RemoteCommand = {
     'print the JSON Schemas of the inputs and outputs of a service; without one, that of .flux and .model files, for editors',
   async run({ words }, { client, isJson, world }) {
     const schemas = await client.getServiceSchema(serviceFields(wordIn(words, 'package/service')))
-    world.out(JSON.stringify(schemas, null, isJson ? 0 : 2))
+    world.out(plainJson(schemas, isJson ? 0 : 2))
     return EXIT.fine
   },
 }

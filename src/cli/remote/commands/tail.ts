@@ -4,7 +4,7 @@ import { EXIT } from '../../command.ts'
 import { checked, fieldsIn, noWords, optionsFor } from '../arguments.ts'
 import { statusCell } from '../context-table.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
-import { timeText } from '../text.ts'
+import { plain, timeText } from '../text.ts'
 
 export const tailCommand: RemoteCommand = {
   usage: 'tail [filters]',
@@ -35,10 +35,10 @@ function lineOf(item: Item, { style }: Remote): string {
   const way = from === to || from === null ? to : `${from} → ${to}`
   return [
     style('dim', timeText(at)),
-    style('plain' in cell ? 'bold' : 'bold', String(contextId)),
+    style('bold', String(contextId)),
     style('cyan', `${item.package}/${fluxName}`),
     style('dim', cause),
-    way,
+    plain(way),
     style(cell.style ?? 'bold', status),
   ].join('  ')
 }

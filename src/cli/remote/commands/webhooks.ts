@@ -3,7 +3,7 @@ import { LIST_DELIVERIES } from '../../../api/list-deliveries.ts'
 import { EXIT } from '../../command.ts'
 import { checked, fieldsIn, noWords, optionsFor, wordIn } from '../arguments.ts'
 import type { RemoteCommand } from '../remote.ts'
-import { timeText, type Style } from '../text.ts'
+import { plain, timeText, type Style } from '../text.ts'
 
 export const webhookListCommand: RemoteCommand = {
   usage: 'webhook list',
@@ -69,7 +69,7 @@ export const replayCommand: RemoteCommand = {
   async run({ words }, { client, answer }) {
     const replayed = await client.replayDelivery({ deliveryId: wordIn(words, 'delivery') })
     const { deliveryId, status, contextId } = replayed
-    answer(replayed, () => [`${deliveryId}  ${status}${contextId === null ? '' : `  context ${contextId}`}`])
+    answer(replayed, () => [plain(`${deliveryId}  ${status}${contextId === null ? '' : `  context ${contextId}`}`)])
     return EXIT.fine
   },
 }
