@@ -1,12 +1,14 @@
 // cli: `actorflux mcp`: the calls of a server as tools for agents (Model Context Protocol), over standard input and output.
 import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { ROUTES } from '../client/routes.ts'
 import type { Client } from '../client/client.ts'
 import type { JsonObject } from '../model/json/value.ts'
 import { EXIT } from './command.ts'
-import { answered } from './mcp/answer.ts'
+import { AgentCalls } from './mcp/answer.ts'
 import { EventTools } from './mcp/event-tools.ts'
 import { callTools } from './mcp/tools.ts'
 import { flagOption, noWords } from './remote/arguments.ts'
@@ -20,17 +22,33 @@ export const mcp: RemoteCommand = {
   notes: ['An agent starts it by itself: name "npx actorflux mcp" as the command of a server in its settings.'],
   async run({ words, values }, { client }) {
     noWords(words)
-    const server = serverOf(client, { write: values['write'] === true })
-    const transport = new StdioServerTransport()
+    const calls = new AgentCalls()
+    const server = serverOf(client, calls, { write: values['write'] === true })
+    // The transport closes at the end of its input, and drops the answers of calls that are under way.
+    const input = new PassThrough()
+    process.stdin.pipe(input, { end: false })
+    const transport = new StdioServerTransport(input)
+    const closed = new Promise<Error>((resolve) => {
+      let last = new Error('it was closed')
+      const onerror = (error: Error) => {
+        last = error
+      }
+      Object.assign(transport, { onerror, onclose: () => resolve(last) })
+    })
     await server.connect(transport)
     // The agent goes by closing standard input.
-    await once(process.stdin, 'end')
+    const fault = await Promise.race([once(process.stdin, 'end').then(() => null), closed])
+    if (fault !== null) throw new Error(`the agent can not be spoken to any more: ${fault.message}`)
+    // Messages that were just read begin their calls, and results are written, in the same turn of the event loop.
+    await nextTurn()
+    await calls.settled()
+    await nextTurn()
     await transport.close()
     return EXIT.fine
   },
 }
 
-function serverOf(client: Client, { write }: { readonly write: boolean }): McpServer {
+function serverOf(client: Client, calls: AgentCalls, { write }: { readonly write: boolean }): McpServer {
   const server = new McpServer(
     { name: 'actorflux', version: versionText() },
     { instructions: write ? `${READING} ${WRITING}` : READING },
@@ -39,9 +57,9 @@ function serverOf(client: Client, { write }: { readonly write: boolean }): McpSe
     server.registerTool(
       name,
       { description, inputSchema: fromJsonSchema<JsonObject>(input), annotations: hints },
-      (given) => answered(() => callOf(client, name)(given)),
+      (given) => calls.answer(() => callOf(client, name)(given)),
     )
-  if (write) addEventTools(server, client)
+  if (write) addEventTools(server, client, calls)
   return server
 }
 
@@ -49,8 +67,8 @@ const READING =
   'Contexts are running workflows. listServices tells which there are, listContexts finds contexts, getContext tells why one is where it is, getContextEvents what it can take.'
 const WRITING = 'offerEvents makes each event that a waiting context can take a tool of its own, with typed inputs.'
 
-function addEventTools(server: McpServer, client: Client): void {
-  const tools = new EventTools(server, client)
+function addEventTools(server: McpServer, client: Client, calls: AgentCalls): void {
+  const tools = new EventTools(server, client, calls)
   server.registerTool(
     'offerEvents',
     {
@@ -63,7 +81,7 @@ function addEventTools(server: McpServer, client: Client): void {
       }),
       annotations: { readOnlyHint: true },
     },
-    ({ contextId }) => answered(() => tools.offer(contextId)),
+    ({ contextId }) => calls.answer(() => tools.offer(contextId)),
   )
 }
 

@@ -45,8 +45,10 @@ class Agent {
     this.#child = spawn(process.execPath, [inject('program'), 'mcp', '--url', server.url, ...args], {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    const { stdout, stderr } = this.#child
-    if (!stdout || !stderr) throw new Error('there are pipes')
+    const { stdin, stdout, stderr } = this.#child
+    if (!stdin || !stdout || !stderr) throw new Error('there are pipes')
+    // The program may go before it has read all.
+    stdin.on('error', () => {})
     stderr.setEncoding('utf8').on('data', (text: string) => {
       this.errors += text
     })
@@ -93,12 +95,20 @@ class Agent {
 
   async close(): Promise<number | null> {
     this.#child.stdin?.end()
+    return this.ended()
+  }
+
+  async ended(): Promise<number | null> {
     const [code] = await once(this.#child, 'exit')
     return code
   }
 
+  write(text: string): void {
+    this.#child.stdin?.write(text)
+  }
+
   #send(message: object): void {
-    this.#child.stdin?.write(`${JSON.stringify(message)}\n`)
+    this.write(`${JSON.stringify(message)}\n`)
   }
 }
 
@@ -145,5 +155,22 @@ describe('actorflux mcp', () => {
     })
     expect(await agent.call('getContext', { contextId: 'seven' })).toMatchObject({ isError: true })
     await agent.close()
+  })
+
+  test('what was asked is answered when nothing more can be asked', async () => {
+    const agent = await new Agent().open()
+    const [listed, code] = await Promise.all([agent.call('listServices', {}), agent.close()])
+    expect(listed.data.services.length).toBe(1)
+    expect(code).toBe(0)
+  })
+
+  test('a line that is no message is passed over; one that is too long ends it, in one line', async () => {
+    const agent = await new Agent().open()
+    agent.write('nothing\n{"jsonrpc"\n[]\n')
+    expect((await agent.call('listServices', {})).isError).toBe(false)
+    const ended = agent.ended()
+    agent.write('x'.repeat(11_000_000))
+    expect(await ended).toBe(1)
+    expect(agent.errors).toMatch(/^actorflux: the agent can not be spoken to any more: [^\n]+\n$/)
   })
 })

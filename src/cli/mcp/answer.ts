@@ -4,7 +4,23 @@ import { ConnectionError, Problem } from '../../client/problem.ts'
 /** Characters of a result: an agent reads all of it. */
 const MAX_CHARACTERS = 200_000
 
-export async function answered(call: () => Promise<unknown>) {
+/** The calls of an agent. */
+export class AgentCalls {
+  readonly #underWay = new Set<Promise<unknown>>()
+
+  answer(call: () => Promise<unknown>) {
+    const answer = answered(call)
+    this.#underWay.add(answer)
+    return answer.finally(() => this.#underWay.delete(answer))
+  }
+
+  /** Resolves when none is under way. */
+  async settled(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+  }
+}
+
+async function answered(call: () => Promise<unknown>) {
   try {
     return textResult(JSON.stringify(await call()) ?? 'null')
   } catch (error) {

@@ -3,7 +3,7 @@
 import { fromJsonSchema, type McpServer, type RegisteredTool } from '@modelcontextprotocol/server'
 import type { Client } from '../../client/client.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { answered } from './answer.ts'
+import type { AgentCalls } from './answer.ts'
 
 /** Contexts that have tools at once: the tools of the one that was looked at first go first. */
 const MAX_CONTEXTS = 8
@@ -14,11 +14,13 @@ const MAX_NAME_CHARACTERS = 64
 export class EventTools {
   readonly #server: McpServer
   readonly #client: Client
+  readonly #calls: AgentCalls
   readonly #tools = new Map<number, readonly RegisteredTool[]>()
 
-  constructor(server: McpServer, client: Client) {
+  constructor(server: McpServer, client: Client, calls: AgentCalls) {
     this.#server = server
     this.#client = client
+    this.#calls = calls
   }
 
   /** Looks at a context, and offers its events as tools. Gives what it can take. */
@@ -37,7 +39,7 @@ export class EventTools {
           annotations: { readOnlyHint: false },
         },
         (given) =>
-          answered(async () => {
+          this.#calls.answer(async () => {
             const sent = await this.#client.sendEvent({ contextId, event, input: given })
             return { ...sent, now: await this.offer(contextId) }
           }),
