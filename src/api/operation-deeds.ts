@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { invalid } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json/value.ts'
+import { unknownErrors } from '../model/unknown-fields.ts'
 import { input, orNull } from './fields.ts'
 import { retryFields } from './retry.ts'
 import { eventField } from './send-event.ts'
@@ -16,17 +17,17 @@ const FOR_INVOKE: ReadonlySet<DeedName> = new Set(['event', 'terminate', 'tag', 
 /** That it takes to do this with many, where a token is needed, and with contexts of secured services. */
 export const roleOfDeed = (name: DeedName): Role => (FOR_INVOKE.has(name) ? 'invoke' : 'admin')
 
-const nothing = z.strictObject({})
+const nothing = z.object({})
 const texts = z.array(z.string({ error: 'must be a text' }), { error: 'must be a list of texts' })
-const tags = z.strictObject({ tags: texts.min(1, { error: 'must have at least one' }) })
+const tags = z.object({ tags: texts.min(1, { error: 'must have at least one' }) })
 
 /** What can be done, one entry for each kind, with what it needs to be told. */
 const deed = z.discriminatedUnion('do', [
-  z.object({ do: z.literal('event'), with: z.strictObject({ event: eventField, input: input() }) }),
+  z.object({ do: z.literal('event'), with: z.object({ event: eventField, input: input() }) }),
   z.object({ do: z.literal('terminate'), with: nothing }),
   z.object({ do: z.literal('tag'), with: tags }),
   z.object({ do: z.literal('untag'), with: tags }),
-  z.object({ do: z.literal('retry'), with: z.strictObject(retryFields) }),
+  z.object({ do: z.literal('retry'), with: z.object(retryFields) }),
   z.object({ do: z.literal('pause'), with: nothing }),
   z.object({ do: z.literal('resume'), with: nothing }),
 ])
@@ -34,7 +35,12 @@ const deed = z.discriminatedUnion('do', [
 /** Something to do with each context. */
 export type OperationDeed = z.output<typeof deed>
 
-const AVAILABLE: ReadonlySet<string> = new Set(deed.options.flatMap(({ shape }) => [...shape.do.values]))
+/** What each that can be done may be told. */
+const TOLD: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  deed.options.flatMap(({ shape }) =>
+    [...shape.do.values].map((name) => [name, new Set(Object.keys(shape.with.shape))]),
+  ),
+)
 
 export const withField = orNull(
   z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({
@@ -50,13 +56,16 @@ export const withField = orNull(
  * @throws FluxError `invalid` when that can't be done, or lacks something
  */
 export function readDeed(name: DeedName, given: JsonObject | null | undefined): OperationDeed {
-  if (!AVAILABLE.has(name))
+  const known = TOLD.get(name)
+  if (known === undefined)
     throw invalid(`'${name}' is not available yet`, [{ pointer: '/do', detail: 'is not available yet' }])
   const { success, data, error } = deed.safeParse({ do: name, with: given ?? {} })
-  if (success) return data
-  const errors = error.issues.map(({ path, message }) => ({
+  const unknown = unknownErrors(Object.keys(given ?? {}), known, '/with')
+  if (success && unknown.length === 0) return data
+  const wrong = (error?.issues ?? []).map(({ path, message }) => ({
     pointer: path.map((part) => `/${String(part)}`).join(''),
     detail: message,
   }))
+  const errors = [...wrong, ...unknown]
   throw invalid(errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '), errors)
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { FluxError, type FieldError } from '../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../model/json/value.ts'
-import { suggestion } from '../model/nearest.ts'
+import { unknownErrors } from '../model/unknown-fields.ts'
 import { contextFilters } from './context-filters.ts'
 import { id } from './fields.ts'
 
@@ -17,8 +17,6 @@ const schema = z.object(FILTERS)
 const LISTS: ReadonlySet<string> = new Set(['tag', 'status'])
 const IDS: ReadonlySet<string> = new Set(['parent', 'after', 'before'])
 const FLAGS: ReadonlySet<string> = new Set(['paused'])
-/** Unknown names that are told. */
-const MAX_UNKNOWN = 20
 
 export type OperationFilter = z.output<typeof schema>
 
@@ -40,15 +38,8 @@ export const filterField = z
 
 /** @throws FluxError `malformed` for names that are not known, and values that can't be read */
 export function readFilter(given: JsonObject): OperationFilter {
-  const names = Object.keys(FILTERS)
-  const unknown = Object.keys(given).filter((name) => !names.includes(name))
-  if (unknown.length > 0)
-    throw refusal(
-      unknown.slice(0, MAX_UNKNOWN).map((name) => ({
-        pointer: `/filter/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-        detail: `is not known${suggestion(name.slice(0, MAX_COMPARED_CHARACTERS), names)}`,
-      })),
-    )
+  const unknown = unknownErrors(Object.keys(given), new Set(Object.keys(FILTERS)), '/filter')
+  if (unknown.length > 0) throw refusal(unknown)
   const plain = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plainOf(name, value)]))
   const { success, data, error } = schema.safeParse(plain)
   if (success) return data
@@ -58,9 +49,6 @@ export function readFilter(given: JsonObject): OperationFilter {
   }))
   throw refusal(errors)
 }
-
-/** A longer name is not compared with the known ones. */
-const MAX_COMPARED_CHARACTERS = 100
 
 function refusal(errors: readonly FieldError[]): FluxError {
   const detail = errors.map(({ pointer, detail: why }) => `${pointer} ${why}`).join('; ')

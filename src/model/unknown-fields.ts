@@ -23,24 +23,27 @@ export function unknownFields(
   known: Names,
   what: 'field' | 'parameter' = 'field',
 ): FluxError | null {
-  if (given.every((name) => known.has(name))) return null
-  const errors: FieldError[] = []
-  const details: string[] = []
-  let count = 0
-  for (const name of given) {
-    if (known.has(name)) continue
-    count += 1
-    if (count > MAX_ERRORS) continue
-    const meant = name.length > MAX_COMPARED_CHARACTERS ? '' : suggestion(name, known.keys())
-    errors.push({ pointer: pointerTo(name), detail: `is not known${meant}` })
-    details.push(`the ${what} '${name}' is not known${meant}`)
-  }
-  const [first = ''] = details
+  const unknown = given.filter((name) => !known.has(name))
+  const [name, ...others] = unknown
+  if (name === undefined) return null
+  const errors = unknownErrors(unknown, known)
   const detail =
-    count === 1
-      ? first
-      : `${count} ${what}s are not known${count > MAX_ERRORS ? `; errors names the first ${MAX_ERRORS}` : ''}`
+    others.length === 0
+      ? `the ${what} '${name}' ${errors[0]?.detail}`
+      : `${unknown.length} ${what}s are not known${unknown.length > MAX_ERRORS ? `; errors names the first ${MAX_ERRORS}` : ''}`
   return new FluxError({ kind: 'malformed', detail, errors })
+}
+
+/**
+ * An error for each name that is not known, for the first 20 of them.
+ * @param under the JSON pointer of the object that has them
+ */
+export function unknownErrors(given: readonly string[], known: Names, under = ''): FieldError[] {
+  const unknown = given.filter((name) => !known.has(name))
+  return unknown.slice(0, MAX_ERRORS).map((name) => {
+    const meant = name.length > MAX_COMPARED_CHARACTERS ? '' : suggestion(name, known.keys())
+    return { pointer: under + pointerTo(name), detail: `is not known${meant}` }
+  })
 }
 
 /** RFC 6901, 3. */

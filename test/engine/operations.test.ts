@@ -404,6 +404,16 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
       const given: OperationRequest = JSON.parse(JSON.stringify(request))
       await expect(bench.startOperation(given), JSON.stringify(request)).rejects.toMatchObject({ failure: { kind } })
     }
+    const misspelt = { filter: {}, do: 'tag', with: JSON.parse('{ "tags": ["a"], "tgs": [], "a/b": 1 }') } as const
+    await expect(bench.startOperation(misspelt)).rejects.toMatchObject({
+      failure: {
+        kind: 'invalid',
+        errors: [
+          { pointer: '/with/tgs', detail: "is not known; did you mean 'tags'?" },
+          { pointer: '/with/a~1b', detail: 'is not known' },
+        ],
+      },
+    })
     expect(await bench.listOperations()).toEqual([])
     expect(await countsOf(bench, ids)).toEqual([0])
   })
