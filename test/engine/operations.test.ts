@@ -451,7 +451,7 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     for (let count = 0; count < 100; count += 1) await begin(bench, { ...ticks, rate: 0.01 })
     await expect(begin(bench, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
     const store = withVerbs(new MemoryStore(memory), { countRows: () => Promise.resolve(20_000) })
-    const full = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
+    const full = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed: SILENT_FEED } })
     servers.push(full)
     await expect(begin(full, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
   })
@@ -484,6 +484,11 @@ const REFUSED: readonly (readonly [object, string])[] = [
   [{ ...ticks, filter: { status: 'LOST' } }, 'malformed'],
   [{ ...ticks, filter: { startedAfter: 'soon' } }, 'malformed'],
   [{ ...ticks, filter: { parent: '-1' } }, 'malformed'],
+  [{ ...ticks, filter: { fluxName: [] } }, 'malformed'],
+  [{ ...ticks, filter: { tag: [] } }, 'malformed'],
+  [{ ...ticks, filter: { currentState: 'w', key: [] } }, 'malformed'],
+  [{ ...ticks, filter: { fluxName: 'x'.repeat(33_000) } }, 'invalid'],
+  [{ ...ticks, filter: { status: Array.from({ length: 600 }, () => 'FAILED') } }, 'invalid'],
   [{ do: 'terminate' }, 'malformed'],
   [{ ...ticks, rate: 0 }, 'malformed'],
   [{ ...ticks, rate: -1 }, 'malformed'],
