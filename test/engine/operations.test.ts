@@ -5,7 +5,8 @@ import type { OperationView } from '../../src/api/get-operations.ts'
 import type { OperationRequest } from '../../src/api/start-operation.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { unavailable } from '../../src/model/failure.ts'
-import type { CommitRequest } from '../../src/ports/store.ts'
+
+import type { CommitRequest, RowQuery } from '../../src/ports/store.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { held } from '../support/held.ts'
@@ -465,6 +466,27 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
       ids.unshift(operationId)
     }
     expect((await bench.listOperations()).map(({ operationId }) => operationId)).toEqual(ids)
+  })
+
+  test('is in lists that are read one after the other', async () => {
+    let [reading, most] = [0, 0]
+    const source = new MemoryStore(memory)
+    const store = withVerbs(source, {
+      async listRows(query: RowQuery) {
+        most = Math.max(most, (reading += 1))
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
+        reading -= 1
+        return source.listRows(query)
+      },
+    })
+    const bench = await openBench(FILES, { clock, store, others: null })
+    servers.push(bench)
+    await ended(bench, (await begin(bench, ticks)).operationId)
+    most = 0
+    const lists = await Promise.all(Array.from({ length: 10 }, () => bench.listOperations()))
+    expect([most, ...lists.map(({ length }) => length)]).toEqual([1, ...Array.from({ length: 10 }, () => 1)])
   })
 
   test('retries what failed also where its filter names others, which it counts as failed', async () => {

@@ -1,6 +1,7 @@
 // engine/operations: the operations of an engine.
 import { CountBound } from '../../model/count-bound.ts'
 import { StartTimes } from '../calls/start-times.ts'
+import { Turnstile } from '../../model/turnstile.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import { Operations, type OperationsParts } from './operations.ts'
 
@@ -8,6 +9,8 @@ import { Operations, type OperationsParts } from './operations.ts'
 const MAX_RUNNING = 100
 /** Of them, those that count at once: each may look at all contexts. */
 const MAX_COUNTING = 8
+/** Lists of operations that wait for others to be read: each may take tens of MB of memory until it is charged. */
+const MAX_WAITING = 200
 
 export function operationsOf(
   { store, catalog, clock, log, others }: EngineParts,
@@ -25,5 +28,6 @@ export function operationsOf(
     startTimes: new StartTimes(store),
     bound: new CountBound({ limit: MAX_RUNNING, what: 'operations under way' }),
     counts: new CountBound({ limit: MAX_COUNTING, what: 'operations that are counted' }),
+    lists: new Turnstile(1, { waiting: MAX_WAITING, what: 'lists of operations' }),
   })
 }

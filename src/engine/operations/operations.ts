@@ -5,6 +5,7 @@ import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { StoredRow } from '../../model/rows.ts'
+import type { Turnstile } from '../../model/turnstile.ts'
 import { yieldTurn } from '../calls/broadcast.ts'
 import { Carrier, isLeft } from '../carried/carrier.ts'
 import { dropRows } from '../carried/drop-rows.ts'
@@ -28,6 +29,8 @@ export interface OperationsParts extends OperationParts {
   readonly bound: CountBound
   /** Searches through many contexts, at once. */
   readonly counts: CountBound
+  /** Lists of operations that are read, at once. */
+  readonly lists: Turnstile
 }
 
 /** What is asked for. */
@@ -97,19 +100,9 @@ export class Operations {
     return progress
   }
 
-  /** The newest first. @throws FluxError `unavailable` */
-  async list(): Promise<OperationProgress[]> {
-    const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: LISTED_AT_ONCE } as const
-    const listed: OperationProgress[] = []
-    for (let after: StoredRow | undefined; listed.length < MAX_LISTED_OPERATIONS;) {
-      const rows = await this.#parts.store.listRows({ ...query, after })
-      for (const row of rows) listed.push(progressIn(row))
-      if (rows.length < LISTED_AT_ONCE) break
-      after = rows.at(-1)
-      // Each may have many errors.
-      await yieldTurn()
-    }
-    return listed
+  /** The newest first. @throws FluxError `unavailable`; `overloaded` when too many lists are asked for */
+  list(): Promise<OperationProgress[]> {
+    return this.#parts.lists.run(() => this.#list())
   }
 
   /**
@@ -132,6 +125,20 @@ export class Operations {
   /** Carries on nothing more; resolves when it has left what is under way. It goes on at the next start. */
   close(): Promise<void> {
     return this.#carrier.close()
+  }
+
+  async #list(): Promise<OperationProgress[]> {
+    const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: LISTED_AT_ONCE } as const
+    const listed: OperationProgress[] = []
+    for (let after: StoredRow | undefined; listed.length < MAX_LISTED_OPERATIONS;) {
+      const rows = await this.#parts.store.listRows({ ...query, after })
+      for (const row of rows) listed.push(progressIn(row))
+      if (rows.length < LISTED_AT_ONCE) break
+      after = rows.at(-1)
+      // Each may have many errors.
+      await yieldTurn()
+    }
+    return listed
   }
 
   /** With the contexts that there are now. */
