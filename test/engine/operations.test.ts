@@ -365,6 +365,28 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     expect(await countsOf(bench, ids)).toEqual(ids.map(() => 1))
   })
 
+  test('can be stopped while the store is away for the contexts, and not for its own rows', async () => {
+    const source = new MemoryStore(memory)
+    let isAway = false
+    const store = withVerbs(source, {
+      async commit(request: CommitRequest) {
+        if (isAway && request.writes.length > 0) throw unavailable('away')
+        return source.commit(request)
+      },
+    })
+    const bench = await openBench(FILES, { clock, store, others: null })
+    servers.push(bench)
+    const ids = await startAll(bench, 5)
+    isAway = true
+    const { operationId } = await begin(bench, ticks)
+    await bench.advance(500)
+    const stopping = bench.stopOperation({ operationId })
+    expect((await ended(bench, operationId)).status).toBe('stopped')
+    isAway = false
+    expect(await stopping).toMatchObject({ status: 'stopped', done: 0 })
+    expect(await countsOf(bench, ids)).toEqual([0, 0, 0, 0, 0])
+  })
+
   test('has the rights of who asked, and shows to others no more than they may see', async () => {
     const bench = await open()
     const [secret = 0] = await startAll(bench, 1, 'Secret')

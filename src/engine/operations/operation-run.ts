@@ -114,7 +114,7 @@ export class OperationRun {
       const begunAt = this.#parts.clock.now()
       const { ids, rest } = await this.patience.persist(() => matching.page(this.#progress.cursor, limit))
       const left = ids.filter((id) => !earlier.has(id))
-      await this.#wave(left)
+      if (!(await this.#wave(left))) return 'stopped'
       this.#advance(rest ?? this.#stored.upTo)
       if (rest === null) return 'done'
       const now = this.#parts.clock.now()
@@ -125,14 +125,22 @@ export class OperationRun {
     return 'stopped'
   }
 
-  /** Does it with these contexts. Those for whom the store could not be reached are tried again. */
-  async #wave(ids: readonly ContextId[]): Promise<void> {
+  /**
+   * Does it with these contexts. Those for whom the store could not be reached are tried again, until it is to stop: then
+   * it gives false, since some are left.
+   */
+  async #wave(ids: readonly ContextId[]): Promise<boolean> {
     for (let left = ids; left.length > 0;) {
       const handled = await Promise.all(left.map((id) => this.#one(id)))
       for (const [place, one] of handled.entries()) if (one) this.#count(left[place] ?? 0, one)
       left = left.filter((_, place) => handled[place]?.outcome === 'outOfReach')
-      if (left.length > 0) await this.patience.waitForStore()
+      if (left.length === 0) return true
+      await this.patience.waitForStore()
+      // A part of the store may be away for long, and somebody may want it stopped meanwhile.
+      await this.patience.persist(() => this.ownership.commit([]))
+      if (this.ownership.stops) return false
     }
+    return true
   }
 
   async #one(id: ContextId): Promise<Handled | null> {
@@ -147,7 +155,7 @@ export class OperationRun {
     } catch (error) {
       // An earlier try has changed it, of which nobody heard.
       if (error instanceof RowTaken && error.space === 'marks') return CHANGED
-      if (error instanceof FluxError) return refused(error.failure)
+      if (error instanceof FluxError) return isOutOfReach(error) ? OUT_OF_REACH : refused(error.failure)
       log.error('an operation could not change a context', { contextId: id, do: deed.do, error })
       return { outcome: 'failed', detail: 'the server failed; the reason is in its log' }
     }
@@ -210,9 +218,13 @@ export class OperationRun {
 }
 
 const CHANGED: Handled = { outcome: 'changed' }
+const OUT_OF_REACH: Handled = { outcome: 'outOfReach' }
+
+/** Whether the store could not be reached. A context may refuse as unavailable, too: that is its answer. */
+const isOutOfReach = ({ failure }: FluxError): boolean => failure.kind === 'unavailable'
 
 /** Null: the context is gone, or the caller may not change it, and must not learn that it is there. */
 function refused({ kind, detail }: Failure): Handled | null {
-  if (kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden') return null
-  return kind === 'unavailable' ? { outcome: 'outOfReach' } : { outcome: 'failed', detail }
+  const isHidden = kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden'
+  return isHidden ? null : { outcome: 'failed', detail }
 }
