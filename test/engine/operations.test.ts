@@ -479,6 +479,20 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     await expect(begin(full, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
   })
 
+  test('is refused while those under way have as much to remember as may be', async () => {
+    const bench = await open()
+    await startAll(bench, 2)
+    const large = { event: 'tick', input: { all: Array.from({ length: 200_000 }, () => 0) } }
+    const ids: string[] = []
+    for (let count = 0; count < 5; count += 1)
+      ids.push((await begin(bench, { ...ticks, with: large, rate: 0.01 })).operationId)
+    await expect(begin(bench, { ...ticks, with: large })).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
+    const stopping = bench.stopOperation({ operationId: ids[0] ?? '' })
+    await ended(bench, ids[0] ?? '')
+    await stopping
+    await begin(bench, { ...ticks, with: large, rate: 0.01 })
+  })
+
   test('is listed with all others, the newest first', async () => {
     const bench = await open()
     const ids: string[] = []

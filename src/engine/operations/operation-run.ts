@@ -4,6 +4,7 @@ import type { OperationView } from '../../api/get-operations.ts'
 import { MAX_OPERATION_ERRORS } from '../../api/get-operations.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
+import { bytesOf } from '../../model/json/weight.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
@@ -84,6 +85,11 @@ export class OperationRun {
 
   get operationId(): string {
     return this.#rows.id
+  }
+
+  /** Of memory that what is to be done takes, about. */
+  get deedBytes(): number {
+    return bytesOf(this.#stored.deed, Infinity)
   }
 
   /** Stores it. @throws FluxError `unavailable` */
