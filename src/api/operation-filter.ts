@@ -1,7 +1,8 @@
 // api: the filter of an operation: the parameters of the list by name, as texts or lists of texts.
 import { z } from 'zod'
-import { FluxError, type FieldError } from '../model/failure.ts'
+import { FluxError, invalid, type FieldError } from '../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../model/json/value.ts'
+import { bytesOf } from '../model/json/weight.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
 import { contextFilters } from './context-filters.ts'
 import { id } from './fields.ts'
@@ -17,6 +18,11 @@ const schema = z.object(FILTERS)
 const LISTS: ReadonlySet<string> = new Set(['tag', 'status'])
 const IDS: ReadonlySet<string> = new Set(['parent', 'after', 'before'])
 const FLAGS: ReadonlySet<string> = new Set(['paused'])
+/**
+ * Characters of a filter, about. It is stored with how far the operation is, again and again, and a list of operations
+ * shows the filters of a thousand.
+ */
+const MAX_FILTER_CHARACTERS = 32 * 1024
 
 export type OperationFilter = z.output<typeof schema>
 
@@ -29,17 +35,25 @@ export const filterField = z
         { type: 'string' },
         { type: 'integer' },
         { type: 'boolean' },
-        { type: 'array', items: { type: 'string' } },
+        { type: 'array', items: { type: 'string' }, minItems: 1 },
       ],
     },
     description:
-      'Which contexts: the filters of the list by name, each a text or a list of texts. `{}`: all that have not ended',
+      'Which contexts: the filters of the list by name, each a text, or a list of texts that is not empty; 32 KiB in all at most. `{}`: all that have not ended',
   })
 
-/** @throws FluxError `malformed` for names that are not known, and values that can't be read */
+/** @throws FluxError `malformed` for names that are not known, and values that can't be read; `invalid` if it is too large */
 export function readFilter(given: JsonObject): OperationFilter {
+  if (bytesOf(given, MAX_FILTER_CHARACTERS) > MAX_FILTER_CHARACTERS) {
+    const detail = `must not have more than about ${MAX_FILTER_CHARACTERS} characters`
+    throw invalid(`the filter ${detail}`, [{ pointer: '/filter', detail }])
+  }
   const unknown = unknownErrors(Object.keys(given), new Set(Object.keys(FILTERS)), '/filter')
   if (unknown.length > 0) throw refusal(unknown)
+  // Without any it would be no filter at all, and what was meant for none would be done with all.
+  const empty = Object.keys(given).filter((name) => isEmptyList(given[name]))
+  if (empty.length > 0)
+    throw refusal(empty.map((name) => ({ pointer: `/filter/${name}`, detail: 'must not be an empty list' })))
   const plain = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plainOf(name, value)]))
   const { success, data, error } = schema.safeParse(plain)
   if (success) return data
@@ -49,6 +63,8 @@ export function readFilter(given: JsonObject): OperationFilter {
   }))
   throw refusal(errors)
 }
+
+const isEmptyList = (value: Json | undefined): boolean => Array.isArray(value) && value.length === 0
 
 function refusal(errors: readonly FieldError[]): FluxError {
   const detail = errors.map(({ pointer, detail: why }) => `${pointer} ${why}`).join('; ')

@@ -224,6 +224,9 @@ test("a later version's definition is looked at and terminated here, and carried
     status: 'WAITING_UNTIL',
     currentState: 'stands',
   })
+  const { operationId = '' } = await server.startOperation({ filter: {}, do: 'event', with: { event: 'on' } })
+  await server.advance(5000)
+  expect(await server.getOperation({ operationId })).toMatchObject({ status: 'done', changed: 0, failed: 2 })
   await server.terminate({ contextId: unknown })
   await server.addTags({ contextId, tag: ['kept'] })
   expect(ids(await server.listContexts({ tag: ['kept'] }))).toEqual([contextId])

@@ -5,7 +5,8 @@ import type { OperationView } from '../../src/api/get-operations.ts'
 import type { OperationRequest } from '../../src/api/start-operation.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { unavailable } from '../../src/model/failure.ts'
-import type { CommitRequest } from '../../src/ports/store.ts'
+
+import type { CommitRequest, RowQuery } from '../../src/ports/store.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { held } from '../support/held.ts'
@@ -364,6 +365,28 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     expect(await countsOf(bench, ids)).toEqual(ids.map(() => 1))
   })
 
+  test('can be stopped while the store is away for the contexts, and not for its own rows', async () => {
+    const source = new MemoryStore(memory)
+    let isAway = false
+    const store = withVerbs(source, {
+      async commit(request: CommitRequest) {
+        if (isAway && request.writes.length > 0) throw unavailable('away')
+        return source.commit(request)
+      },
+    })
+    const bench = await openBench(FILES, { clock, store, others: null })
+    servers.push(bench)
+    const ids = await startAll(bench, 5)
+    isAway = true
+    const { operationId } = await begin(bench, ticks)
+    await bench.advance(500)
+    const stopping = bench.stopOperation({ operationId })
+    expect((await ended(bench, operationId)).status).toBe('stopped')
+    isAway = false
+    expect(await stopping).toMatchObject({ status: 'stopped', done: 0 })
+    expect(await countsOf(bench, ids)).toEqual([0, 0, 0, 0, 0])
+  })
+
   test('has the rights of who asked, and shows to others no more than they may see', async () => {
     const bench = await open()
     const [secret = 0] = await startAll(bench, 1, 'Secret')
@@ -466,6 +489,20 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     await expect(begin(full, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
   })
 
+  test('is refused while those under way have as much to remember as may be', async () => {
+    const bench = await open()
+    await startAll(bench, 2)
+    const large = { event: 'tick', input: { all: Array.from({ length: 200_000 }, () => 0) } }
+    const ids: string[] = []
+    for (let count = 0; count < 5; count += 1)
+      ids.push((await begin(bench, { ...ticks, with: large, rate: 0.01 })).operationId)
+    await expect(begin(bench, { ...ticks, with: large })).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
+    const stopping = bench.stopOperation({ operationId: ids[0] ?? '' })
+    await ended(bench, ids[0] ?? '')
+    await stopping
+    await begin(bench, { ...ticks, with: large, rate: 0.01 })
+  })
+
   test('is listed with all others, the newest first', async () => {
     const bench = await open()
     const ids: string[] = []
@@ -475,6 +512,27 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
       ids.unshift(operationId)
     }
     expect((await bench.listOperations()).map(({ operationId }) => operationId)).toEqual(ids)
+  })
+
+  test('is in lists that are read one after the other', async () => {
+    let [reading, most] = [0, 0]
+    const source = new MemoryStore(memory)
+    const store = withVerbs(source, {
+      async listRows(query: RowQuery) {
+        most = Math.max(most, (reading += 1))
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
+        reading -= 1
+        return source.listRows(query)
+      },
+    })
+    const bench = await openBench(FILES, { clock, store, others: null })
+    servers.push(bench)
+    await ended(bench, (await begin(bench, ticks)).operationId)
+    most = 0
+    const lists = await Promise.all(Array.from({ length: 10 }, () => bench.listOperations()))
+    expect([most, ...lists.map(({ length }) => length)]).toEqual([1, ...Array.from({ length: 10 }, () => 1)])
   })
 
   test('retries what failed also where its filter names others, which it counts as failed', async () => {
@@ -494,6 +552,11 @@ const REFUSED: readonly (readonly [object, string])[] = [
   [{ ...ticks, filter: { status: 'LOST' } }, 'malformed'],
   [{ ...ticks, filter: { startedAfter: 'soon' } }, 'malformed'],
   [{ ...ticks, filter: { parent: '-1' } }, 'malformed'],
+  [{ ...ticks, filter: { fluxName: [] } }, 'malformed'],
+  [{ ...ticks, filter: { tag: [] } }, 'malformed'],
+  [{ ...ticks, filter: { currentState: 'w', key: [] } }, 'malformed'],
+  [{ ...ticks, filter: { fluxName: 'x'.repeat(33_000) } }, 'invalid'],
+  [{ ...ticks, filter: { status: Array.from({ length: 600 }, () => 'FAILED') } }, 'invalid'],
   [{ do: 'terminate' }, 'malformed'],
   [{ ...ticks, rate: 0 }, 'malformed'],
   [{ ...ticks, rate: -1 }, 'malformed'],

@@ -4,6 +4,7 @@ import type { OperationView } from '../../api/get-operations.ts'
 import { MAX_OPERATION_ERRORS } from '../../api/get-operations.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
+import { bytesOf } from '../../model/json/weight.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
@@ -86,6 +87,11 @@ export class OperationRun {
     return this.#rows.id
   }
 
+  /** Of memory that what is to be done takes, about. */
+  get deedBytes(): number {
+    return bytesOf(this.#stored.deed, Infinity)
+  }
+
   /** Stores it. @throws FluxError `unavailable` */
   begin(): Promise<void> {
     return this.ownership.commit([this.#rows.progress(this.#progress), this.#rows.stored(this.#stored)])
@@ -114,7 +120,7 @@ export class OperationRun {
       const begunAt = this.#parts.clock.now()
       const { ids, rest } = await this.patience.persist(() => matching.page(this.#progress.cursor, limit))
       const left = ids.filter((id) => !earlier.has(id))
-      await this.#wave(left)
+      if (!(await this.#wave(left))) return 'stopped'
       this.#advance(rest ?? this.#stored.upTo)
       if (rest === null) return 'done'
       const now = this.#parts.clock.now()
@@ -125,14 +131,22 @@ export class OperationRun {
     return 'stopped'
   }
 
-  /** Does it with these contexts. Those for whom the store could not be reached are tried again. */
-  async #wave(ids: readonly ContextId[]): Promise<void> {
+  /**
+   * Does it with these contexts. Those for whom the store could not be reached are tried again, until it is to stop: then
+   * it gives false, since some are left.
+   */
+  async #wave(ids: readonly ContextId[]): Promise<boolean> {
     for (let left = ids; left.length > 0;) {
       const handled = await Promise.all(left.map((id) => this.#one(id)))
       for (const [place, one] of handled.entries()) if (one) this.#count(left[place] ?? 0, one)
       left = left.filter((_, place) => handled[place]?.outcome === 'outOfReach')
-      if (left.length > 0) await this.patience.waitForStore()
+      if (left.length === 0) return true
+      await this.patience.waitForStore()
+      // A part of the store may be away for long, and somebody may want it stopped meanwhile.
+      await this.patience.persist(() => this.ownership.commit([]))
+      if (this.ownership.stops) return false
     }
+    return true
   }
 
   async #one(id: ContextId): Promise<Handled | null> {
@@ -147,7 +161,7 @@ export class OperationRun {
     } catch (error) {
       // An earlier try has changed it, of which nobody heard.
       if (error instanceof RowTaken && error.space === 'marks') return CHANGED
-      if (error instanceof FluxError) return refused(error.failure)
+      if (error instanceof FluxError) return isOutOfReach(error) ? OUT_OF_REACH : refused(error.failure)
       log.error('an operation could not change a context', { contextId: id, do: deed.do, error })
       return { outcome: 'failed', detail: 'the server failed; the reason is in its log' }
     }
@@ -210,9 +224,13 @@ export class OperationRun {
 }
 
 const CHANGED: Handled = { outcome: 'changed' }
+const OUT_OF_REACH: Handled = { outcome: 'outOfReach' }
+
+/** Whether the store could not be reached. A context may refuse as unavailable, too: that is its answer. */
+const isOutOfReach = ({ failure }: FluxError): boolean => failure.kind === 'unavailable'
 
 /** Null: the context is gone, or the caller may not change it, and must not learn that it is there. */
 function refused({ kind, detail }: Failure): Handled | null {
-  if (kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden') return null
-  return kind === 'unavailable' ? { outcome: 'outOfReach' } : { outcome: 'failed', detail }
+  const isHidden = kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden'
+  return isHidden ? null : { outcome: 'failed', detail }
 }

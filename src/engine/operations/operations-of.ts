@@ -1,6 +1,8 @@
 // engine/operations: the operations of an engine.
+import { ByteBudget } from '../../model/byte-budget.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import { StartTimes } from '../calls/start-times.ts'
+import { Turnstile } from '../../model/turnstile.ts'
 import type { EngineParts } from '../engine-parts.ts'
 import { Operations, type OperationsParts } from './operations.ts'
 
@@ -8,6 +10,10 @@ import { Operations, type OperationsParts } from './operations.ts'
 const MAX_RUNNING = 100
 /** Of them, those that count at once: each may look at all contexts. */
 const MAX_COUNTING = 8
+/** Bytes of memory for what all under way are to do: about ten of the largest inputs that a body of 1 MiB may have. */
+const MAX_DEED_BYTES = 64 * 1024 * 1024
+/** Lists of operations that wait for others to be read: each may take tens of MB of memory until it is charged. */
+const MAX_WAITING = 200
 
 export function operationsOf(
   { store, catalog, clock, log, others }: EngineParts,
@@ -24,6 +30,8 @@ export function operationsOf(
     beat: others?.beat ?? null,
     startTimes: new StartTimes(store),
     bound: new CountBound({ limit: MAX_RUNNING, what: 'operations under way' }),
+    deeds: new ByteBudget({ bytes: MAX_DEED_BYTES, what: 'operations with large inputs' }),
     counts: new CountBound({ limit: MAX_COUNTING, what: 'operations that are counted' }),
+    lists: new Turnstile(1, { waiting: MAX_WAITING, what: 'lists of operations' }),
   })
 }

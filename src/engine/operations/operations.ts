@@ -1,10 +1,13 @@
 // engine/operations: the operations: those that are stored, and those that this server carries out, its own and those that
 // others have left.
 import { MAX_LISTED_OPERATIONS } from '../../api/get-operations.ts'
+import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
+import { bytesOf } from '../../model/json/weight.ts'
 import type { StoredRow } from '../../model/rows.ts'
+import type { Turnstile } from '../../model/turnstile.ts'
 import { yieldTurn } from '../calls/broadcast.ts'
 import { Carrier, isLeft } from '../carried/carrier.ts'
 import { dropRows } from '../carried/drop-rows.ts'
@@ -26,8 +29,12 @@ import { OperationRun, type OperationParts } from './operation-run.ts'
 export interface OperationsParts extends OperationParts {
   /** Operations that this server may carry out at once. */
   readonly bound: CountBound
+  /** Memory for what those under way are to do: they may take days, and each may have a large input. */
+  readonly deeds: ByteBudget
   /** Searches through many contexts, at once. */
   readonly counts: CountBound
+  /** Lists of operations that are read, at once. */
+  readonly lists: Turnstile
 }
 
 /** What is asked for. */
@@ -69,18 +76,19 @@ export class Operations {
    * @throws FluxError `overloaded` when too many are under way, or are kept; `unavailable`
    */
   async begin(wish: OperationWish): Promise<OperationProgress> {
-    const { store, bound } = this.#parts
+    const { store, bound, deeds } = this.#parts
     bound.take()
     try {
       if ((await store.countRows({ space: 'operations' })) >= MAX_KEPT_ROWS)
         throw overloaded('the server keeps as many operations as it may; they are kept for 7 days')
       const { stored, progress } = await this.#fixed(wish)
       const rows = new OperationRows(progress.operationId, store)
+      const release = deeds.take(bytesOf(stored.deed, Infinity))
       const run = new OperationRun(this.#parts, { rows, stored, progress, ownership: null })
       const begun = run.begin()
       bound.add()
       // From now on it is known to be under way here.
-      void this.#carryOut(run, begun)
+      void this.#carryOut(run, begun, release)
       await begun
       return progress
     } finally {
@@ -97,19 +105,9 @@ export class Operations {
     return progress
   }
 
-  /** The newest first. @throws FluxError `unavailable` */
-  async list(): Promise<OperationProgress[]> {
-    const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: LISTED_AT_ONCE } as const
-    const listed: OperationProgress[] = []
-    for (let after: StoredRow | undefined; listed.length < MAX_LISTED_OPERATIONS;) {
-      const rows = await this.#parts.store.listRows({ ...query, after })
-      for (const row of rows) listed.push(progressIn(row))
-      if (rows.length < LISTED_AT_ONCE) break
-      after = rows.at(-1)
-      // Each may have many errors.
-      await yieldTurn()
-    }
-    return listed
+  /** The newest first. @throws FluxError `unavailable`; `overloaded` when too many lists are asked for */
+  list(): Promise<OperationProgress[]> {
+    return this.#parts.lists.run(() => this.#list())
   }
 
   /**
@@ -132,6 +130,20 @@ export class Operations {
   /** Carries on nothing more; resolves when it has left what is under way. It goes on at the next start. */
   close(): Promise<void> {
     return this.#carrier.close()
+  }
+
+  async #list(): Promise<OperationProgress[]> {
+    const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: LISTED_AT_ONCE } as const
+    const listed: OperationProgress[] = []
+    for (let after: StoredRow | undefined; listed.length < MAX_LISTED_OPERATIONS;) {
+      const rows = await this.#parts.store.listRows({ ...query, after })
+      for (const row of rows) listed.push(progressIn(row))
+      if (rows.length < LISTED_AT_ONCE) break
+      after = rows.at(-1)
+      // Each may have many errors.
+      await yieldTurn()
+    }
+    return listed
   }
 
   /** With the contexts that there are now. */
@@ -164,8 +176,8 @@ export class Operations {
     }
   }
 
-  /** Carries it out, and releases its place; what goes wrong is logged. `begun`: when it is stored. */
-  async #carryOut(run: OperationRun, begun: Promise<void>): Promise<void> {
+  /** Carries it out, and releases its place and memory; what goes wrong is logged. `begun`: when it is stored. */
+  async #carryOut(run: OperationRun, begun: Promise<void>, release: () => void): Promise<void> {
     const { log, bound } = this.#parts
     const { operationId } = run
     try {
@@ -176,6 +188,7 @@ export class Operations {
       else log.error('an operation could not be carried out', { operationId, error })
     } finally {
       bound.release()
+      release()
     }
   }
 
@@ -199,10 +212,12 @@ export class Operations {
     if (running) return running
     const run = this.#carrier.isStopped ? null : await this.#takeOver(key, partition)
     if (!run) return { ended: Promise.resolve() }
-    const { log, bound } = this.#parts
+    const { log, bound, deeds } = this.#parts
     log.info('an operation that was cut off is carried on', { operationId: run.operationId })
     bound.add()
-    return { ended: this.#carryOut(run, Promise.resolve()) }
+    // It was accepted before, so it goes on whether or not there is room.
+    const release = deeds.tryTake(run.deedBytes) ?? (() => undefined)
+    return { ended: this.#carryOut(run, Promise.resolve(), release) }
   }
 
   /** Takes it from a server that does not carry it on any more; null: that one does, or it has ended. */
