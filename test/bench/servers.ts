@@ -13,6 +13,9 @@ import { SECRET, SERVICES } from './services.ts'
 const ROOT = resolve(import.meta.dirname, '../..')
 export const JITI = resolve(ROOT, 'node_modules/jiti/lib/jiti-cli.mjs')
 
+/** Redis would rewrite its log in the middle of a case, whenever it has grown: the case before would be paid by this one. */
+const NO_REWRITE = ['--auto-aof-rewrite-percentage', '0']
+
 /** Where contexts are kept: in the embedded store, or in Redis with that `appendfsync`. */
 export const STORES = ['embedded', 'everysec', 'always'] as const
 export type StoreName = (typeof STORES)[number]
@@ -35,7 +38,7 @@ export interface Site {
 /** `profiles`: the folder for a processor profile of each server. */
 export async function openSite(store: StoreName, profiles: string | undefined): Promise<Site> {
   const place = await placeFor(SERVICES)
-  const redis = store === 'embedded' ? null : await startRedis({ appendfsync: store })
+  const redis = store === 'embedded' ? null : await startRedis({ appendfsync: store, args: NO_REWRITE })
   const secrets = { ACTORFLUX_SECRET_BENCH: SECRET }
   return {
     place,

@@ -32,8 +32,8 @@ interface OperationFacts {
   readonly ownership: string | null
 }
 
-/** Contexts that it is done with at the same time: others that have something to do are served in between. */
-const WAVE_CONTEXTS = 100
+/** Contexts that it is done with at the same time: callers who come meanwhile wait for them. */
+const WAVE_CONTEXTS = 25
 /** Waves of a second, where the rate allows for that many: so it is even. */
 const WAVES_A_SECOND = 20
 /** Milliseconds for which it rests at most after a wave, so that at least half of the time is for others. */
