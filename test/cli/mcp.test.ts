@@ -173,4 +173,29 @@ describe('actorflux mcp', () => {
     expect(await ended).toBe(1)
     expect(agent.errors).toMatch(/^actorflux: the agent can not be spoken to any more: [^\n]+\n$/)
   })
+
+  test('as many contexts as may have tools of their own; a long answer is cut', async () => {
+    const agent = await new Agent('--write').open()
+    const body = '{"fluxName":"Order"}\n'.repeat(300)
+    const headers = { 'content-type': 'application/x-ndjson' }
+    await (await fetch(`${server.url}/flux-api/shop/executes`, { method: 'POST', headers, body })).text()
+    const ids: number[] = []
+    for (let count = 0; count < 9; count += 1) {
+      const { data } = await agent.call('execute', { package: 'shop', fluxName: 'Order' })
+      ids.push(data.contextId)
+      await agent.call('offerEvents', { contextId: data.contextId })
+    }
+    const offered = [...(await agent.tools()).keys()].filter((name) => name.endsWith('_paid_in_full'))
+    expect(offered.sort()).toEqual(
+      ids
+        .slice(1)
+        .map((id) => `send_${id}_paid_in_full`)
+        .sort(),
+    )
+    const { isError, text } = await agent.call('listContexts', { limit: 1000 })
+    expect(isError).toBe(false)
+    expect(text.length).toBeLessThan(201_000)
+    expect(text).toMatch(/\n… cut: the answer has \d+ characters; ask for less$/)
+    expect(await agent.close()).toBe(0)
+  })
 })

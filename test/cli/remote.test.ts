@@ -254,6 +254,34 @@ describe('exit codes', () => {
     expect(err).toMatch(/^actorflux: [^\n]+$/)
   })
 
+  test('1: an operation that could not change all; a program is told of progress, once each', async () => {
+    const ids = [await started('--tag', 'ended'), await started('--tag', 'ended'), await started('--tag', 'ended')]
+    for (const id of ids) await call(['event', 'send', 'paid', '--context-id', id, '--input', '{"sum":1}'])
+    const filters = ['--tag', 'ended', '--status', 'COMPLETED']
+    const { code, err, lines } = await call(['context', 'pause', ...filters, '--yes', '--rate', '2', '--json'])
+    expect({ code, err }).toEqual({ code: 1, err: '' })
+    expect(json(lines.at(-1))).toMatchObject({ status: 'done', done: 3, changed: 0, failed: 3 })
+    const dones = lines.slice(0, -1).map((line): number => json(line).done)
+    expect(dones.every((done, place) => place === 0 || done > (dones[place - 1] ?? 0))).toBe(true)
+  })
+
+  test('0: a token that is empty is none, and a server on all addresses is on this machine', async () => {
+    const { port } = new URL(server.url)
+    expect(await call(['services'], { env: { ACTORFLUX_URL: server.url, ACTORFLUX_TOKEN: '' } })).toMatchObject({
+      code: 0,
+    })
+    for (const host of ['0.0.0.0', '::'])
+      expect(await call(['services'], { env: { ACTORFLUX_HOST: host, ACTORFLUX_PORT: port } })).toMatchObject({
+        code: 0,
+      })
+  })
+
+  test('2: several settings are wrong, in one line', async () => {
+    const { code, out, err } = await call(['services'], { env: { ACTORFLUX_URL: 'nope', ACTORFLUX_PORT: 'x' } })
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(/^actorflux: ACTORFLUX_PORT [^\n]+; ACTORFLUX_URL [^\n]+ \(see actorflux services --help\)$/)
+  })
+
   test('1: nobody is there', { timeout: 30_000 }, async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     const port = await new Promise<number>((resolve) => {
@@ -270,6 +298,7 @@ describe('exit codes', () => {
 
   test.each([
     [['context', 'show', 'abc'], '"abc" is no id of a context'],
+    [['event', 'send', 'go', '--flux-name', 'shop/Order'], '--flux-name goes with --key'],
     [['context', 'show'], '<id> is missing'],
     [['context', 'none'], 'there is no command context none'],
     [['contexts', '--status', 'NONE'], '--status must be one of'],

@@ -65,6 +65,8 @@ const later = (contextId: number, version: number, more: Partial<CommittedMove['
   ...move(contextId, { version, at: Date.now(), ...more }),
   previousAt: version === 1 ? null : Date.now(),
 })
+/** Places begin with the time in milliseconds: two namespaces may give the same one in the same millisecond. */
+const pastTimeOf = (place: string) => vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Number.parseInt(place, 10)))
 const readAll = async (feed: RedisMoves, after: string) =>
   (await feed.read({ after, limit: 100_000, characters: 1e9 })).items
 
@@ -164,11 +166,9 @@ describe('the feed of moves on Redis', () => {
   test('knows only places that it has given', async () => {
     const [{ feed }, other] = [await open(randomUUID()), await open(randomUUID())]
     const from = await feed.activate()
-    // Places begin with the time in milliseconds: two namespaces may give the same one in the same millisecond.
-    const behind = (place: string) => vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Number.parseInt(place, 10)))
-    await behind(from)
+    await pastTimeOf(from)
     const elsewhere = await other.feed.activate()
-    await behind(elsewhere)
+    await pastTimeOf(elsewhere)
     feed.publish(later(1, 1))
     await vi.waitFor(async () => expect((await readAll(feed, from)).length).toBe(1), 5000)
     expect(await feed.read({ after: from, limit: 9, characters: 1e6 })).toMatchObject({ isGap: false })
