@@ -1,7 +1,7 @@
 // main: what programs import from actorflux: a runtime in their process, a server, the check of services and of data.
 // The parts are connected here and in the folder main/, and nowhere else.
 import { systemClock } from './alarms/clock.ts'
-import type { FluxApi } from './api/flux-api.ts'
+import type { FluxApi } from './api/calls.ts'
 import type { Engine } from './engine/engine.ts'
 import { openEngine } from './main/engine.ts'
 import { memoryOf } from './main/memory.ts'
@@ -11,9 +11,11 @@ import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { backUp } from './store/lmdb/backup.ts'
 import { diagnose, salvage, type Findings } from './store/lmdb/salvage/salvage.ts'
 
-export type { FluxApi } from './api/flux-api.ts'
+export { moveData, type Moved } from './main/move.ts'
+export type { FluxApi } from './api/calls.ts'
 export { checkServices, LoadError, type LoadedServices } from './main/services.ts'
 export { startServer, type Server } from './main/server.ts'
 export { FluxError, type Failure } from './model/failure.ts'
@@ -109,4 +111,16 @@ export function examineData(
 ): Promise<Findings> {
   const place = { folder: data, namespace }
   return into === null ? diagnose(place) : salvage(place, { into, log })
+}
+
+/**
+ * Copies the data of the embedded store into a new folder, also while a server works with it. Gives the bytes of the copy.
+ * `onProgress`: bytes that were copied, of at most so many.
+ * @throws Error with one line when there is no data, the folder is not empty or has no room, or the data is damaged
+ */
+export function backUpData(
+  { data, namespace }: Settings,
+  options: { readonly into: string; readonly log: Log; readonly onProgress: (bytes: number, most: number) => void },
+): Promise<number> {
+  return backUp({ folder: data, namespace }, options)
 }

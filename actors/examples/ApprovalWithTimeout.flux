@@ -13,7 +13,7 @@
       "name": "WaitForDecision", "x": 100, "y": 200, "waiting": true,
       "comment": "Its inputs are what an event brings. Its action runs when an event was taken, not when the time is up.",
       "input": [
-        { "name": "by", "type": "string", "required": true },
+        { "name": "by", "type": "string", "required": true, "allowNull": false },
         { "name": "note", "type": "string" }
       ],
       "action": { "type": "map", "lines": [{ "from": ["by"], "to": ["by"] }] },

@@ -1,4 +1,4 @@
-// access: how many calls a token may make. A bucket holds one window's worth of calls and is refilled steadily; each
+// access: how many calls a token may make, and the like. A bucket holds one window's worth of calls and is refilled steadily; each
 // server has its own.
 import type { Quota, QuotaState } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
@@ -25,15 +25,17 @@ export class TokenBucket implements Quota {
   readonly #limit: number
   readonly #window: number
   readonly #now: () => number
+  readonly #detail: string
   #left: number
   /** When it was refilled, epoch milliseconds. */
   #at: number
 
-  /** `now` gives epoch milliseconds. */
-  constructor({ limit, window }: Rate, now: () => number) {
+  /** `now` gives epoch milliseconds. `detail`: why nothing is left, if it is not of the calls of a token. */
+  constructor({ limit, window }: Rate, now: () => number, detail?: string) {
     this.#limit = limit
     this.#window = window
     this.#now = now
+    this.#detail = detail ?? `this token may make ${limit} calls in ${window === 1 ? 'a second' : 'a minute'}`
     this.#left = limit
     this.#at = now()
   }
@@ -45,7 +47,7 @@ export class TokenBucket implements Quota {
     if (this.#left < needed)
       throw new FluxError({
         kind: 'rateLimited',
-        detail: `this token may make ${this.#limit} calls in ${this.#window === 1 ? 'a second' : 'a minute'}`,
+        detail: this.#detail,
         retryAfter: this.#secondsUntil(needed),
       })
     this.#left -= calls

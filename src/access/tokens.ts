@@ -97,14 +97,30 @@ export async function readTokens(file: string): Promise<readonly Token[]> {
 export const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer')
 
 /**
+ * Milliseconds for which the name of a revoked token is not given to another one, which could read what is kept under the
+ * idempotency keys of the first.
+ */
+const NAME_KEPT_MS = 30 * 86_400_000
+
+/** The hash that a token has once it is revoked: no token has such a text. */
+const revokedHash = (name: string): string => digestOf(`revoked ${name}`).toString('hex')
+
+/** Whether the file has it only to keep its name; `expires` says since when. */
+export const isRevoked = ({ name, sha256 }: Token): boolean => sha256 === revokedHash(name)
+
+/**
  * Creates a token and returns its text, which can't be retrieved later.
- * @throws Error when the name is taken, or when the file is malformed or can't be written
+ * @throws Error when the name is taken, or was until lately, or when the file is malformed or can't be written
  */
 export async function createToken(file: string, details: Omit<Token, 'sha256'>): Promise<string> {
   const text = `af_${randomBytes(32).toString('base64url')}`
   await changeTokens(file, (tokens) => {
-    if (tokens.some(({ name }) => name === details.name))
-      throw new Error(`there is a token named ${details.name} already`)
+    const taken = tokens.find(({ name }) => name === details.name)
+    if (taken && isRevoked(taken))
+      throw new Error(
+        `a token named ${taken.name} was revoked, and what was done with its keys is kept: choose another name, or wait until ${freeFrom(taken)}`,
+      )
+    if (taken) throw new Error(`there is a token named ${details.name} already`)
     const { name, roles, created, expires, rate } = details
     const sha256 = digestOf(text).toString('hex')
     return [...tokens, { name, sha256, roles, created, expires, ...(rate !== undefined && { rate }) }]
@@ -112,20 +128,27 @@ export async function createToken(file: string, details: Omit<Token, 'sha256'>):
   return text
 }
 
+const freeAt = ({ expires }: Token): number => (expires ?? 0) + NAME_KEPT_MS
+const freeFrom = (token: Token): string => new Date(freeAt(token)).toISOString().slice(0, 10)
+
 /**
- * Removes a token from the file.
+ * Ends a token: the file keeps its name alone.
  * @throws Error when there is no such token, or when the file is malformed or can't be written
  */
 export async function revokeToken(file: string, name: string): Promise<void> {
   await changeTokens(file, (tokens) => {
-    const kept = tokens.filter((token) => token.name !== name)
-    if (kept.length === tokens.length) throw new Error('there is no token of that name')
-    return kept
+    const ending = tokens.find((token) => token.name === name && !isRevoked(token))
+    if (!ending) throw new Error('there is no token of that name')
+    const revoked = { ...ending, sha256: revokedHash(name), expires: Date.now() }
+    return tokens.map((token) => (token === ending ? revoked : token))
   })
 }
 
 async function changeTokens(file: string, change: (tokens: readonly Token[]) => readonly Token[]): Promise<void> {
-  await changeFile(file, (text) => `${JSON.stringify({ tokens: change(parseTokens(text, file)) }, null, 2)}\n`)
+  await changeFile(file, (text) => {
+    const tokens = parseTokens(text, file).filter((token) => !isRevoked(token) || freeAt(token) > Date.now())
+    return `${JSON.stringify({ tokens: change(tokens) }, null, 2)}\n`
+  })
 }
 
 /** Formats the path of an issue for a message, as in `tokens[2].roles`. */

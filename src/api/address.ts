@@ -26,7 +26,7 @@ type Check = (
 /** A context must be named, and in one way. */
 export const checkAddress: Check = (fields, issues) => {
   const { contextId, key } = fields
-  if (contextId === undefined && key === undefined) add(issues, 'contextId', 'must be a positive integer below 2^53')
+  if (contextId === undefined && key === undefined) add(issues, 'contextId', 'is required (or key with fluxName)')
   checkAddressIfAny(fields, issues)
 }
 

@@ -1,63 +1,127 @@
-// api: all calls.
-import type { Call } from './call.ts'
-import { COUNT_CONTEXTS } from './count-contexts.ts'
-import { EXECUTE } from './execute.ts'
-import { GET_CONTEXT_EVENTS } from './get-context-events.ts'
-import { GET_CONTEXT } from './get-context.ts'
-import { GET_DEFINITION } from './get-definition.ts'
-import { GET_EVENT } from './get-event.ts'
-import { GET_OPERATIONS } from './get-operations.ts'
-import { GET_SERVICE_SCHEMA } from './get-service-schema.ts'
-import { GET_MACHINE } from './get-machine.ts'
-import { GET_STATE } from './get-state.ts'
-import { LIST_CONTEXTS } from './list-contexts.ts'
-import { LIST_DELIVERIES } from './list-deliveries.ts'
-import { LIST_PENDING } from './list-pending.ts'
-import { LIST_SERVICES } from './list-services.ts'
-import { LIST_WEBHOOKS } from './list-webhooks.ts'
-import { PAUSE } from './pause-context.ts'
-import { REPLAY_DELIVERY } from './replay-delivery.ts'
-import { RESUME } from './resume-context.ts'
-import { RESUME_SERVER } from './resume-server.ts'
-import { RETRY } from './retry.ts'
-import { SEND_EVENT } from './send-event.ts'
-import { START_OPERATION } from './start-operation.ts'
-import { STOP_EVENT } from './stop-event.ts'
-import { STOP_OPERATION } from './stop-operation.ts'
-import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from './tags.ts'
-import { TERMINATE } from './terminate.ts'
-import { WAIT_FOR } from './wait-for.ts'
-import { WITHDRAW } from './withdraw.ts'
+// api: all calls, by the names of their methods. The REST API and the methods in process have the same request fields and
+// the same answers.
+import type { AnswerOf, Call, Checked, RequestOf } from './call.ts'
+import { COMMAND_CALLS } from './commands.ts'
+import {
+  CONTEXT_LIST_CALLS,
+  type ContextPage,
+  type Fits,
+  type ListedContext,
+  type ListRequest,
+} from './context-lists.ts'
+import { CONTEXT_CALLS, type ContextView } from './contexts.ts'
+import { EVENT_CALLS, type PendingPage, type PendingRequest, type PendingView } from './events.ts'
+import { OPERATION_CALLS, type OperationStart, type OperationView } from './operations.ts'
+import { SERVER_CALLS } from './server.ts'
+import { SERVICE_CALLS } from './services.ts'
+import { WEBHOOK_CALLS, type DeliveriesRequest, type DeliveryPage, type DeliveryView } from './webhooks.ts'
 
-export const CALLS: readonly Call[] = [
-  EXECUTE,
-  SEND_EVENT,
-  GET_EVENT,
-  LIST_PENDING,
-  WITHDRAW,
-  STOP_EVENT,
-  TERMINATE,
-  RETRY,
-  PAUSE,
-  RESUME,
-  LIST_CONTEXTS,
-  COUNT_CONTEXTS,
-  GET_CONTEXT,
-  GET_STATE,
-  GET_CONTEXT_EVENTS,
-  WAIT_FOR,
-  ADD_TAGS,
-  PUT_TAGS,
-  REMOVE_TAGS,
-  GET_DEFINITION,
-  GET_SERVICE_SCHEMA,
-  LIST_SERVICES,
-  GET_MACHINE,
-  LIST_WEBHOOKS,
-  LIST_DELIVERIES,
-  REPLAY_DELIVERY,
-  START_OPERATION,
-  GET_OPERATIONS,
-  STOP_OPERATION,
-  RESUME_SERVER,
-]
+export const CALLS = {
+  ...CONTEXT_CALLS,
+  ...EVENT_CALLS,
+  ...COMMAND_CALLS,
+  ...CONTEXT_LIST_CALLS,
+  ...SERVICE_CALLS,
+  ...WEBHOOK_CALLS,
+  ...OPERATION_CALLS,
+  ...SERVER_CALLS,
+}
+
+type Calls = typeof CALLS
+export type CallName = keyof Calls
+
+export const CALL_LIST: readonly { readonly name: string; readonly call: Call }[] = Object.entries(CALLS).map(
+  ([name, call]) => ({ name, call }),
+)
+
+export interface CallOptions {
+  /** Aborted when nobody waits for the answer any more: the call ends with its reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const { getOperations, resumeServer: _notInProcess, ...plain } = CALLS
+
+/** The methods of clients, and the calls that they make. */
+export const CLIENT_METHODS = { ...plain, getOperation: getOperations, listOperations: getOperations }
+
+/** The methods of the interface in process, and what describes their requests. */
+export const METHODS = {
+  ...CLIENT_METHODS,
+  listPage: plain.listContexts,
+  listPendingPage: plain.listPending,
+  listDeliveriesPage: plain.listDeliveries,
+}
+
+export type MethodName = keyof typeof METHODS
+/** The request of a method, once its description has let it pass. */
+export type CheckedCall<Name extends MethodName> = Checked<(typeof METHODS)[Name]>
+
+/** What has no fields may be left out. */
+type Method<C extends Call> = string extends keyof RequestOf<C>
+  ? (request?: object) => Promise<AnswerOf<C>>
+  : (request: RequestOf<C>) => Promise<AnswerOf<C>>
+
+/** Methods that are declared below. */
+type Others =
+  | 'listContexts'
+  | 'listPending'
+  | 'listDeliveries'
+  | 'countContexts'
+  | 'waitFor'
+  | 'startOperation'
+  | 'listPage'
+  | 'listPendingPage'
+  | 'listDeliveriesPage'
+  | 'getOperation'
+  | 'listOperations'
+type PlainMethods = { [Name in MethodName as Name extends Others ? never : Name]: Method<(typeof METHODS)[Name]> }
+
+/** The calls. Each throws a FluxError when it refuses a request. */
+export interface FluxApi extends PlainMethods {
+  /** Events that are kept until a context waits for them: one page, as `listPendingPage`. */
+  listPending(request?: PendingRequest): Promise<PendingView[]>
+  /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of events. */
+  listPendingPage(request?: PendingRequest): Promise<PendingPage>
+  /** Returns one page of whole contexts. It may have fewer than `limit`: see `listPage`. */
+  listContexts(request?: ListRequest & { readonly view?: 'full' | undefined }): Promise<ContextView[]>
+  listContexts(request: ListRequest): Promise<ListedContext[]>
+  /**
+   * Returns one page and the position of the next. `fits` decides when the page is full; by default at about 2 million
+   * characters. It may end early, since a call looks at a bounded number of contexts.
+   */
+  listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
+  /** How many contexts there are, by status, state or service. It ends with the signal's reason when that is aborted. */
+  countContexts(
+    request: RequestOf<Calls['countContexts']>,
+    options?: CallOptions,
+  ): Promise<AnswerOf<Calls['countContexts']>>
+  /**
+   * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.
+   * @throws FluxError `waitTimeout` when the time is up, `conflict` when it has ended otherwise: both have `context`
+   */
+  waitFor(request: RequestOf<Calls['waitFor']>, options?: CallOptions): Promise<ContextView>
+  /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */
+  listDeliveries(request?: DeliveriesRequest): Promise<DeliveryView[]>
+  /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of them. */
+  listDeliveriesPage(request?: DeliveriesRequest): Promise<DeliveryPage>
+  /**
+   * Does something with all contexts that match, once with each, whatever becomes of this server. Resolves when that is
+   * stored; `getOperation` shows how far it is. With `dryRun` it only counts, and there is no `operationId`.
+   * @throws FluxError `invalid` when it is not known what is to be done, `overloaded` when too many are under way
+   */
+  startOperation(request: RequestOf<Calls['startOperation']>): Promise<OperationStart>
+  /** How far an operation is. @throws FluxError `notFound` */
+  getOperation(request: { readonly operationId: string }): Promise<OperationView>
+  /** The last 1,000 operations, newest first. */
+  listOperations(request?: Record<never, never>): Promise<OperationView[]>
+}
+
+/**
+ * Makes the call of that name, with a request that its description has let pass.
+ * @throws TypeError when there is none
+ */
+export function callNamed(api: FluxApi, name: string, request: unknown, options?: CallOptions): Promise<object> {
+  const method: unknown = Reflect.get(api, name)
+  if (typeof method !== 'function') throw new TypeError(`there is no call ${name}`)
+  return method(request, options)
+}

@@ -7,17 +7,25 @@ import { component } from './component.ts'
 
 // Fields of requests. Each has its own error message, and none changes the value that it checks.
 
+/** The message about a field that is absent, or else wrong. */
+const requiredOr = (wrong: string) => ({
+  error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : wrong),
+})
+
 /** A text that is not empty. */
 export const name = (description: string) =>
   z
-    .custom<string>((value) => typeof value === 'string' && value !== '', { error: 'must be a text that is not empty' })
+    .custom<string>(
+      (value) => typeof value === 'string' && value !== '',
+      requiredOr('must be a text that is not empty'),
+    )
     .meta({ type: 'string', minLength: 1, description })
 
 const isId = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0
 
 export const id = (description = 'Id of a context') =>
   z
-    .custom<ContextId>(isId, { error: 'must be a positive integer below 2^53' })
+    .custom<ContextId>(isId, requiredOr('must be a positive integer below 2^53'))
     .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
 
 /** In the schema of a text: it is taken as it is, also where white space around texts does not matter. */
@@ -41,6 +49,30 @@ export const countField = (minimum: number, description: string) =>
     })
     .meta({ type: 'integer', minimum, description })
 
+/** Entries of a page of a list, if the request does not say. */
+const DEFAULT_LIMIT = 30
+/** Entries of a page at most. */
+const MAX_LIMIT = 1000
+
+/** Which page of a list. */
+export const PAGE = {
+  limit: countField(1, `${DEFAULT_LIMIT} if left out; above ${MAX_LIMIT} means ${MAX_LIMIT}`)
+    .transform((limit) => Math.min(limit, MAX_LIMIT))
+    .default(DEFAULT_LIMIT),
+  page: countField(0, '0, the first, if left out')
+    .refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' })
+    .default(0),
+}
+
+/** The place of a list where a page begins. `pattern`: what such a place looks like. */
+export const cursor = (pattern: RegExp) =>
+  z
+    .custom<string>((value) => typeof value === 'string' && pattern.test(value), {
+      error: 'must be taken from the URL of a next page',
+    })
+    .meta({ type: 'string', description: 'Where the page begins, as the URL of a next page has it' })
+    .optional()
+
 export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).meta({ description })
 
 /** Of lines of a stream, which must wait rather than be refused. */
@@ -55,9 +87,7 @@ export const NOT_SEPARATED = 'x-not-separated'
 /** The limits for tags depend on the server's settings and are checked by the engine. */
 export const tags = (description: string) =>
   z
-    .custom<readonly string[]>(Array.isArray, {
-      error: ({ input }) => (input === undefined ? 'must be given' : 'must be a list of texts'),
-    })
+    .custom<readonly string[]>(Array.isArray, requiredOr('must be a list of texts'))
     .meta({ type: 'array', items: { type: 'string' }, description })
 
 /** Texts, of which each has a parameter of its own: they may have commas. */
@@ -137,3 +167,6 @@ export const model = component(
 
 /** Root element, in XML, of the answers of calls that change something. */
 export const RESPONSE = { name: 'response' }
+
+export const messageAnswer = component('Message', z.object({ message: text }), { xml: RESPONSE })
+export type MessageAnswer = z.output<typeof messageAnswer>

@@ -6,6 +6,8 @@ export interface World {
   out(line: string): void
   /** Writes a line to stderr. */
   err(line: string): void
+  /** Resolves once the readers of stdout and stderr have taken all that was written; with the error, if one can't. */
+  flushed(): Promise<Error | null>
   /** All of standard input. */
   input(): Promise<string>
   /** Asks the person at the terminal; resolves with the line that they type. Null: nobody is there. */
@@ -30,6 +32,9 @@ export type Command = (args: string[], world: World) => Promise<number>
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
+
+/** Told where no server answers. */
+export const IS_IT_RUNNING = 'is it running? actorflux serve starts it; --url or ACTORFLUX_URL names another one'
 
 /** Exit codes. `again`: the watchdog ended the server because a function blocked its event loop; start it again. */
 export const EXIT = { fine: 0, failed: 1, usage: 2, again: 70 } as const

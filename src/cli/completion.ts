@@ -17,14 +17,16 @@ const SERVING = ['host', 'port', 'help']
 
 /** Commands that speak to no server, and their options. */
 const LOCAL: { readonly [command: string]: readonly string[] } = {
-  serve: SERVING,
+  serve: [...SERVING, 'paused'],
   dev: SERVING,
   validate: ['help'],
+  backup: ['data', 'help'],
+  move: ['help'],
   doctor: ['data', 'salvage', 'help'],
   'token create': ['name', 'roles', 'expires', 'rate', 'help'],
   'token list': ['help'],
   'token revoke': ['name', 'help'],
-  'webhook test': ['scheme', 'secret', 'body', 'header', 'method', 'url', 'help'],
+  'webhook test': ['scheme', 'secret', 'body', 'set', 'header', 'method', 'url', 'print', 'help'],
   init: ['help'],
   types: ['out', 'help'],
   ...Object.fromEntries(SHELLS.map((shell) => [`completion ${shell}`, []])),

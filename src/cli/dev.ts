@@ -5,7 +5,8 @@ import type { Server } from '../main.ts'
 import type { Log } from '../ports/log.ts'
 import { EXIT, type Command, type World } from './command.ts'
 import { offerProject } from './init.ts'
-import { readOptions, settingsHelp, settingsOf } from './options.ts'
+import { SERVE_OPTIONS, settingsHelp, settingsOf } from './options.ts'
+import { parseWords } from './parse.ts'
 import { counted, isBroken, reportLines, reportSummary } from './report.ts'
 import { runServer } from './start.ts'
 import { isSupervised, supervise } from './supervise.ts'
@@ -17,7 +18,7 @@ In a folder without services it offers to write a first one.
 Starts the server again when a function has blocked it for ACTORFLUX_WATCHDOG_KILL.`
 
 export const dev: Command = async (args, world) => {
-  const options = readOptions(args)
+  const options = parseWords(args, SERVE_OPTIONS, false).values
   if (options.help) {
     world.out(`${HELP}\n\n${settingsHelp()}`)
     return EXIT.fine

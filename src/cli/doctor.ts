@@ -1,11 +1,11 @@
 // cli: `actorflux doctor`: checks whether the data of the embedded store is whole, and salvages what can be read.
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { examineData, type Findings } from '../main.ts'
 import { createLog } from '../observe/log.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
-import { messageOf } from '../model/error-message.ts'
+import { HELP_OPTION } from './options.ts'
+import { parseWords } from './parse.ts'
 
 const HELP = `Usage: actorflux doctor [--data <folder>] [--salvage <new folder>]
 
@@ -85,14 +85,8 @@ interface Arguments {
 
 /** @throws UsageError */
 function readArguments(args: string[]): Arguments {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: { help: { type: 'boolean', short: 'h' }, data: { type: 'string' }, salvage: { type: 'string' } },
-    })
-    if (values.salvage === '') throw new Error('--salvage needs a folder')
-    return values
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
+  const options = { ...HELP_OPTION, data: { type: 'string' }, salvage: { type: 'string' } } as const
+  const { values } = parseWords(args, options, false)
+  if (values.salvage === '') throw new UsageError('--salvage needs a folder')
+  return values
 }

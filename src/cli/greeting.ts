@@ -1,6 +1,7 @@
 // cli: what a server prints when it is ready: what it loaded, where it listens, and a first request to try.
-import { asksForToken, easiest, startCommand } from '../definitions/start-command.ts'
+import { asksForToken, easiest, startCommand } from '../model/start-command.ts'
 import type { LoadedServices } from '../main.ts'
+import { plain } from './remote/text.ts'
 import { counted } from './report.ts'
 
 type Service = Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>
@@ -10,12 +11,17 @@ export interface GreetingOptions {
   readonly storage: string
   readonly services: readonly Service[]
   readonly requireAuth: boolean
+  readonly pid: number
 }
 
 /** Names that are printed; further ones are only counted. */
 const MAX_SHOWN = 12
 
-export function greeting({ url, storage, services, requireAuth }: GreetingOptions): string[] {
+export function greeting(options: GreetingOptions): string[] {
+  return linesOf(options).map(plain)
+}
+
+function linesOf({ url, storage, services, requireAuth, pid }: GreetingOptions): string[] {
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
   const triggers = [...new Set(services.flatMap(({ triggers }) => triggers.map(({ event }) => event)))]
@@ -28,6 +34,7 @@ export function greeting({ url, storage, services, requireAuth }: GreetingOption
     `triggers   ${shown(triggers)}`,
     `webhooks   ${shown(webhooks)}`,
     `data       ${storage}`,
+    `pid        ${pid}`,
     `listening  ${url}`,
     `inspector  ${reachable}/inspector shows what runs here, ${reachable}/docs the API`,
   ]

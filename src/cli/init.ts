@@ -1,10 +1,12 @@
 // cli: `actorflux init`: writes a first service into a folder, and what an editor and a compiler need for it.
-import { mkdir, open, stat } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
-import { parseArgs } from 'node:util'
-import { messageOf } from '../model/error-message.ts'
+import { mkdir, open, readFile, stat } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 import { projectFiles } from './init/files.ts'
+import { HELP_OPTION } from './options.ts'
+import { parseWords } from './parse.ts'
 import { versionText } from './version.ts'
 
 const HELP = `Usage: actorflux init [folder]
@@ -30,7 +32,7 @@ export const init: Command = async (args, world) => {
  * @throws Error that names a file that is there already; then nothing was written
  */
 export async function writeProject(folder: string): Promise<void> {
-  const files = [...projectFiles(versionText())].map(([path, text]) => [join(folder, path), text] as const)
+  const files = [...projectFiles(await dependency())].map(([path, text]) => [join(folder, path), text] as const)
   for (const [path] of files) if (await exists(path)) throw new Error(`${path} is there already: nothing was written`)
   for (const [path, text] of files) {
     await mkdir(dirname(path), { recursive: true })
@@ -38,6 +40,29 @@ export async function writeProject(folder: string): Promise<void> {
     const file = await open(path, 'wx')
     await file.writeFile(text).finally(() => file.close())
   }
+}
+
+/** Where this program is: `node_modules/actorflux`, or a clone. */
+const ROOT = dirname(fileURLToPath(new URL('../../package.json', import.meta.url)))
+
+/** What npm notes of the packages that it has installed. */
+const INSTALLED = z.object({
+  packages: z.object({ 'node_modules/actorflux': z.object({ resolved: z.string().optional() }) }),
+})
+
+/** How a project depends on actorflux, so that npm installs it from where this program came. */
+async function dependency(): Promise<string> {
+  const modules = dirname(ROOT)
+  const notes = await readFile(join(modules, '.package-lock.json'), 'utf8').catch(() => '{}')
+  const { data: installed } = INSTALLED.safeParse(JSON.parse(notes))
+  // A clone, or installed by something else than npm.
+  if (installed === undefined) return `file:${ROOT}`
+  const { resolved } = installed.packages['node_modules/actorflux']
+  // npm may be set to leave out the addresses of its registry.
+  if (resolved === undefined || /\/actorflux\/-\/actorflux-[^/]+\.tgz$/.test(resolved)) return `^${versionText()}`
+  if (!resolved.startsWith('file:')) return resolved
+  const file = resolve(modules, '..', resolved.slice('file:'.length))
+  return `file:${(await exists(file)) ? file : ROOT}`
 }
 
 /** Offers to write a project, where there is no service; resolves with whether it did. */
@@ -78,16 +103,8 @@ async function exists(path: string): Promise<boolean> {
 
 /** @throws UsageError */
 function readArguments(args: string[]): { readonly help: boolean; readonly folder: string } {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h' } },
-    })
-    const [folder = '.', ...more] = positionals
-    if (more.length > 0) throw new UsageError('init takes one folder')
-    return { help: values.help ?? false, folder }
-  } catch (error) {
-    throw error instanceof UsageError ? error : new UsageError(messageOf(error))
-  }
+  const { values, positionals } = parseWords(args, HELP_OPTION)
+  const [folder = '.', ...more] = positionals
+  if (more.length > 0) throw new UsageError('init takes one folder')
+  return { help: values.help ?? false, folder }
 }

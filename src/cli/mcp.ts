@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { ROUTES } from '../client/routes.ts'
+import { CLIENT_METHODS } from '../api/calls.ts'
 import type { Client } from '../client/client.ts'
 import type { JsonObject } from '../model/json/value.ts'
 import { EXIT } from './command.ts'
@@ -18,8 +18,11 @@ import { versionText } from './version.ts'
 export const mcp: RemoteCommand = {
   usage: 'mcp',
   summary: 'offer the calls of a server as tools for agents, over standard input and output',
+  hasOwnForm: true,
   options: { write: flagOption('also the calls that change something; without it, only those that read') },
-  notes: ['An agent starts it by itself: name "npx actorflux mcp" as the command of a server in its settings.'],
+  notes: [
+    `An agent starts it by itself: name "node ${process.argv[1]} mcp" as the command of a server in its settings.`,
+  ],
   async run({ words, values }, { client }) {
     noWords(words)
     const calls = new AgentCalls()
@@ -87,7 +90,7 @@ function addEventTools(server: McpServer, client: Client, calls: AgentCalls): vo
 
 /** The method of the client that has the name of the call. */
 function callOf(client: Client, name: string): (fields: JsonObject) => Promise<unknown> {
-  const method: unknown = Object.hasOwn(ROUTES, name) ? Reflect.get(client, name) : undefined
+  const method: unknown = Object.hasOwn(CLIENT_METHODS, name) ? Reflect.get(client, name) : undefined
   if (typeof method !== 'function') throw new Error(`the client has no call ${name}`)
   return async (fields) => method.call(client, fields)
 }

@@ -1,47 +1,19 @@
-// cli: reads the options that the commands share, and prints the settings for help.
-import { parseArgs } from 'node:util'
+// cli: the options that commands share, and prints the settings for help.
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { UsageError, type World } from './command.ts'
-import { messageOf } from '../model/error-message.ts'
 
-export interface Options {
-  readonly help: boolean
-  readonly positionals: readonly string[]
-  readonly values: {
-    readonly host?: string | undefined
-    readonly port?: string | undefined
-    readonly paused?: boolean | undefined
-  }
+export interface ServeOptions {
+  readonly host?: string | undefined
+  readonly port?: string | undefined
+  readonly paused?: boolean | undefined
 }
 
-/** @throws UsageError for an option that no command accepts */
-export function readOptions(
-  args: string[],
-  { positionals: allowPositionals = false, paused: mayBePaused = false } = {},
-): Options {
-  try {
-    const {
-      values: { help = false, ...values },
-      positionals,
-    } = parseArgs({
-      args,
-      allowPositionals,
-      options: {
-        help: { type: 'boolean', short: 'h' },
-        host: { type: 'string' },
-        port: { type: 'string' },
-        paused: { type: 'boolean' },
-      },
-    })
-    if (values.paused !== undefined && !mayBePaused) throw new Error('--paused is an option of serve')
-    return { help, values, positionals }
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
-}
+export const HELP_OPTION = { help: { type: 'boolean', short: 'h' } } as const
+/** What the commands that serve take. */
+export const SERVE_OPTIONS = { ...HELP_OPTION, host: { type: 'string' }, port: { type: 'string' } } as const
 
 /** Options have precedence over the environment. @throws UsageError for a bad option; SettingsError */
-export function settingsOf({ values: { host, port } }: Options, { env }: World): Settings {
+export function settingsOf({ host, port }: ServeOptions, { env }: World): Settings {
   checkPort(port)
   return readSettings({
     ...env,

@@ -3,6 +3,7 @@
 import { EXIT, UsageError, type Command, type World } from './command.ts'
 import { messageOf } from '../model/error-message.ts'
 import { suggestion } from '../model/nearest.ts'
+import { plain } from './remote/text.ts'
 import { versionText } from './version.ts'
 
 const remote = () => import('./remote/commands.ts')
@@ -55,6 +56,14 @@ const COMMANDS: { readonly [name: string]: { readonly summary: string; readonly 
     summary: 'print a script that completes commands in a shell',
     load: async () => (await import('./completion.ts')).completion,
   },
+  backup: {
+    summary: 'copy the data of the embedded store, also while it is served',
+    load: async () => (await import('./backup.ts')).backup,
+  },
+  move: {
+    summary: 'move the data of the embedded store to Redis',
+    load: async () => (await import('./move.ts')).move,
+  },
   doctor: { summary: 'check the data of the embedded store', load: async () => (await import('./doctor.ts')).doctor },
 }
 
@@ -83,12 +92,12 @@ export async function run([name, ...args]: string[], world: World): Promise<numb
       world.err(misuse(lines.join('; '), `actorflux ${name}`))
       return EXIT.usage
     }
-    for (const line of lines) world.err(`actorflux: ${line}`)
+    for (const line of lines) world.err(plain(`actorflux: ${line}`))
     return EXIT.failed
   }
 }
 
-const misuse = (message: string, command: string) => `actorflux: ${message} (see ${command} --help)`
+const misuse = (message: string, command: string) => plain(`actorflux: ${message} (see ${command} --help)`)
 
 function help(): string {
   const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`)

@@ -6,7 +6,7 @@ import type { Log } from '../ports/log.ts'
 import { unsupported } from '../settings.ts'
 import { EXIT, type World } from './command.ts'
 import { greeting } from './greeting.ts'
-import { settingsOf, type Options } from './options.ts'
+import { settingsOf, type ServeOptions } from './options.ts'
 import { reportLines, reportSummary } from './report.ts'
 import { untilStopped } from './stop.ts'
 import { warnOfNobody, warnOfSettings } from './warnings.ts'
@@ -20,7 +20,7 @@ const GRACE_MS = 9_000
  * @param started called once the server serves; resolves with a watcher that is closed before the server stops
  */
 export async function runServer(
-  options: Options,
+  options: ServeOptions,
   world: World,
   started?: (server: Server, log: Log) => Promise<FolderWatcher>,
 ): Promise<number> {
@@ -34,7 +34,7 @@ export async function runServer(
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   let server: Server
   try {
-    server = await startServer(settings, { log, env: world.env, paused: options.values.paused })
+    server = await startServer(settings, { log, env: world.env, paused: options.paused })
   } catch (error) {
     report(error, world)
     log.debug('could not start', { error })
@@ -55,8 +55,9 @@ export async function runServer(
     loaded: { services },
   } = server
   await warnOfNobody(settings, services, world)
-  for (const line of greeting({ url, storage, services, requireAuth: settings.requireAuth })) world.out(line)
-  if (options.values.paused) world.out('paused: nothing changes until actorflux server resume')
+  const { requireAuth } = settings
+  for (const line of greeting({ url, storage, services, requireAuth, pid: process.pid })) world.out(line)
+  if (options.paused) world.out('paused: nothing changes until actorflux server resume')
   return stopped
 }
 

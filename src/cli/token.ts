@@ -1,11 +1,22 @@
 // cli: `actorflux token`: creates, lists and revokes tokens.
-import { parseArgs } from 'node:util'
 import { RATE_FORM, rateOf } from '../access/token-bucket.ts'
-import { createToken, END_OF_TIME, isTokenName, readTokens, revokeToken, ROLES, type Token } from '../access/tokens.ts'
+import {
+  createToken,
+  END_OF_TIME,
+  isRevoked,
+  isTokenName,
+  readTokens,
+  revokeToken,
+  ROLES,
+  type Token,
+} from '../access/tokens.ts'
+import { ROLE_MEANINGS } from '../model/caller.ts'
 import { getOwn } from '../model/json/value.ts'
+import { alternatives } from '../model/nearest.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
-import { messageOf } from '../model/error-message.ts'
+import { HELP_OPTION } from './options.ts'
+import { parseWords } from './parse.ts'
 
 const FILE =
   'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A running server follows changes of it within 5 seconds.'
@@ -18,13 +29,18 @@ const HELP = `Usage: actorflux token <command> [options]
 
 ${FILE}`
 
+const ROLES_HELP = [
+  '  --roles     invoke if not given',
+  ...ROLES.map((role) => `              ${role.padEnd(6)}  ${ROLE_MEANINGS[role]}`),
+].join('\n')
+
 const CREATE_HELP = `Usage: actorflux token create --name <name> [--roles <role>[,<role>]] [--expires <duration>]
                                [--rate <calls>/s]
 
 Makes a token and prints it alone on the last line. The token is shown only once: the file keeps its SHA-256.
 
   --name      who it is for: 1 to 64 letters, digits, -, _ and .; each name once
-  --roles     read (reading only), invoke (all calls) or admin (reserved for operating the server); invoke if not given
+${ROLES_HELP}
   --expires   how long it is valid, such as 90d (s, m, h, d, w); without limit if not given
   --rate      calls that each server takes in a second or a minute, such as 500/s or 30/m; without limit if not given
 
@@ -71,7 +87,8 @@ export const token: Command = async (args, world) => {
   }
   if (name === undefined) throw new UsageError(`token needs a command: ${Object.keys(COMMANDS).join(', ')}`)
   const command = getOwn(COMMANDS, name)
-  if (command === undefined) throw new UsageError(`there is no command token ${name}`)
+  if (command === undefined)
+    throw new UsageError(`there is no command token ${name}${alternatives(name, Object.keys(COMMANDS))}`)
   if (help) {
     world.out(command.help)
     return EXIT.fine
@@ -105,12 +122,12 @@ async function list(file: string, _values: Values, { out }: World): Promise<void
   const hasRates = tokens.some(({ rate }) => rate !== undefined)
   const rows = [
     ['NAME', 'ROLES', 'CREATED', 'EXPIRES', ...(hasRates ? ['RATE'] : [])],
-    ...tokens.map(({ name, roles, created, expires, rate = '' }) => [
-      name,
-      roles.join(','),
-      dateOf(created),
-      expires === null ? 'never' : `${dateOf(expires)}${expires <= now ? ' (expired)' : ''}`,
-      ...(hasRates ? [rate] : []),
+    ...tokens.map((token) => [
+      token.name,
+      token.roles.join(','),
+      dateOf(token.created),
+      endOf(token, now),
+      ...(hasRates ? [token.rate ?? ''] : []),
     ]),
   ]
   const columns = hasRates ? [0, 1, 2, 3] : [0, 1, 2]
@@ -122,6 +139,12 @@ async function list(file: string, _values: Values, { out }: World): Promise<void
         .join('  ')
         .trimEnd(),
     )
+}
+
+function endOf(token: Token, now: number): string {
+  const { expires } = token
+  if (expires === null) return 'never'
+  return `${dateOf(expires)}${isRevoked(token) ? ' (revoked)' : expires <= now ? ' (expired)' : ''}`
 }
 
 async function revoke(file: string, { name }: Values, { out }: World): Promise<void> {
@@ -136,20 +159,13 @@ function readWords(args: string[]): {
   readonly values: Values
   readonly words: readonly string[]
 } {
-  try {
-    const text = { type: 'string' } as const
-    const {
-      values: { help, ...values },
-      positionals,
-    } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h' }, name: text, roles: text, expires: text, rate: text },
-    })
-    return { help, values, words: positionals }
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
+  const text = { type: 'string' } as const
+  const options = { ...HELP_OPTION, name: text, roles: text, expires: text, rate: text }
+  const {
+    values: { help, ...values },
+    positionals,
+  } = parseWords(args, options)
+  return { help, values, words: positionals }
 }
 
 /**

@@ -1,12 +1,13 @@
 // cli: `actorflux types`: writes the types of the services of a folder, for programs that use the client.
 import { writeFile } from 'node:fs/promises'
-import { parseArgs } from 'node:util'
 import { serviceTypes } from '../definitions/typescript/service-types.ts'
 import { checkServices } from '../main.ts'
 import { messageOf } from '../model/error-message.ts'
 import { createLog } from '../observe/log.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT, UsageError, type Command } from './command.ts'
+import { HELP_OPTION } from './options.ts'
+import { parseWords } from './parse.ts'
 import { counted, isBroken, reportLines } from './report.ts'
 
 const HELP = `Usage: actorflux types <folder> [--out file]
@@ -15,16 +16,8 @@ Writes the types of the services in a folder of packages, for createClient<Servi
 
 /** @throws UsageError */
 function readArguments(args: string[]) {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h' }, out: { type: 'string' } },
-    })
-    return { ...values, folders: positionals }
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
+  const { values, positionals } = parseWords(args, { ...HELP_OPTION, out: { type: 'string' } })
+  return { ...values, folders: positionals }
 }
 
 /** What modules of services print when they are loaded is not a part of the file, which may be standard output. */

@@ -1,6 +1,6 @@
 // cli: warnings about settings with which a server can start, but probably not as intended.
 import { readTokens } from '../access/tokens.ts'
-import { asksForToken } from '../definitions/start-command.ts'
+import { asksForToken } from '../model/start-command.ts'
 import type { LoadedServices } from '../main.ts'
 import { unknownSettings, type Settings } from '../settings.ts'
 import type { World } from './command.ts'

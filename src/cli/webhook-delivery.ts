@@ -2,7 +2,9 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { messageOf } from '../model/error-message.ts'
+import { shellWord } from '../model/start-command.ts'
 import type { ReceivedWebhook } from '../model/webhook-schemes/scheme.ts'
+import { IS_IT_RUNNING } from './command.ts'
 
 export interface TestedServer {
   readonly origin: string
@@ -68,9 +70,27 @@ export function deliver(
   })
 }
 
+/** The request as a curl command for a POSIX shell. `file`: the one that has the body, if one has. */
+export function curlOf(
+  { origin, prefix }: TestedServer,
+  { method, target, headers, body }: ReceivedWebhook,
+  file: string | undefined,
+): string {
+  const data = file === undefined ? ['--data-raw', Buffer.from(body).toString()] : ['--data-binary', `@${file}`]
+  const words = [
+    ...(method === 'HEAD' ? ['--head'] : ['-i', '-X', method]),
+    '-g',
+    `${origin}${prefix}${target}`,
+    // Each character of a value is a byte.
+    ...headers.flatMap(([name, value]) => ['-H', `${name}: ${Buffer.from(value, 'latin1').toString()}`]),
+    ...(body.length > 0 ? data : []),
+  ]
+  return ['curl', ...words.map((word) => (/^[\w-]+$/.test(word) ? word : shellWord(word)))].join(' ')
+}
+
 /** Errors of several addresses have no message of their own. */
 function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === 'AbortError') return 'it took too long'
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ')
-  return messageOf(error)
+  const reason = error instanceof AggregateError ? error.errors.map(messageOf).join(', ') : messageOf(error)
+  return `${reason}; ${IS_IT_RUNNING}`
 }

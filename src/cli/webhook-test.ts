@@ -1,10 +1,7 @@
 // cli: `actorflux webhook test`: finds a webhook of the services, signs a sample delivery by its `verify`, and sends it
-// to a server, as the provider would. No line that is printed has a secret or a signature.
+// to a server, as the provider would. Only the request that --print shows has a signature, or a secret.
 import { randomUUID } from 'node:crypto'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { parseArgs } from 'node:util'
-import { readFile } from 'node:fs/promises'
-import { extname } from 'node:path'
 import { checkServices } from '../main.ts'
 import { Endpoints } from '../definitions/endpoints.ts'
 import { parameterOf } from '../definitions/compile/webhooks.ts'
@@ -15,8 +12,11 @@ import type { HeaderPair } from '../model/webhook-schemes/scheme.ts'
 import { createLog } from '../observe/log.ts'
 import { readSettings, type Settings } from '../settings.ts'
 import { EXIT, UsageError, type Command, type World } from './command.ts'
+import { parseWords } from './parse.ts'
 import { reportLines } from './report.ts'
-import { deliver, type TestedServer } from './webhook-delivery.ts'
+import { plain, plainText } from './remote/text.ts'
+import { bodyOf } from './webhook-body.ts'
+import { curlOf, deliver, type TestedServer } from './webhook-delivery.ts'
 import { sampleOf } from './webhook-samples.ts'
 import { openSigning, type Signing } from './webhook-signing.ts'
 
@@ -33,10 +33,14 @@ can't be carried out as given.
   --secret    NAME of the secret to sign with, instead of those in verify. For public keys (whpk_…): the one that has
               the private key, whsk_…
   --body      file that is sent instead of the sample
+  --set       path=value, set in the body before it is signed: data.object.amount_total=500, line_items.0.sku=fig. The
+              value is JSON, else a text; of a form, the path is the name of a field. May be repeated
   --header    'Name: value', added to the sample's headers, or instead of one of them; may be repeated. A header of the
               signature is sent as given, to see that it is refused
   --method    the one with which it is sent; else POST, PUT, PATCH or GET, the first that the webhook takes
   --url       where the server is; else ACTORFLUX_URL, else ACTORFLUX_HOST and ACTORFLUX_PORT. /api<path> is added
+  --print     print the request as a curl command, and send nothing. It has the signature, or, where a scheme sends it,
+              the secret itself
 
 The services are read from ACTORFLUX_ACTORS. The secrets are read from the environment of this command, as the server
 reads them from its own: ACTORFLUX_SECRET_<NAME>, or the file that ACTORFLUX_SECRET_<NAME>_FILE names.`
@@ -45,9 +49,11 @@ interface Options {
   readonly scheme?: string | undefined
   readonly secret?: string | undefined
   readonly body?: string | undefined
+  readonly set?: readonly string[] | undefined
   readonly header?: readonly string[] | undefined
   readonly method?: string | undefined
   readonly url?: string | undefined
+  readonly print?: boolean | undefined
 }
 
 /** A webhook, and what is sent to it. */
@@ -70,12 +76,17 @@ export const testWebhook: Command = async (args, world) => {
   const [, host = server.host] = given.find(([name]) => name.toLowerCase() === 'host') ?? []
   const request = { method, target: `/api${target.path}`, host, headers, body }
   const signed = signing === null ? request : signing.sign(request)
+  const whole = { ...signed, headers: replaced(signed.headers, given) }
+  if (options.print) {
+    world.out(curlOf(server, whole, options.set === undefined ? options.body : undefined))
+    return EXIT.fine
+  }
   const hasBody = body.length > 0 ? `, ${body.length} bytes` : ''
   world.err(`${method} ${server.origin}${server.prefix}${signed.target}${hasBody}, ${signing?.told ?? 'not signed'}`)
   const timeoutMs = (endpoint.timeout ?? settings.webhookTimeout) + GRACE_MS
-  const answer = await deliver(server, { ...signed, headers: replaced(signed.headers, given) }, timeoutMs)
-  world.out(`${answer.status} ${answer.reason}`.trimEnd())
-  if (answer.body !== '') world.out(answer.body)
+  const answer = await deliver(server, whole, timeoutMs)
+  world.out(plain(`${answer.status} ${answer.reason}`).trimEnd())
+  if (answer.body !== '') world.out(plainText(answer.body))
   if (answer.status === 401 && signing !== null)
     world.err("actorflux: the server's log says why it refused the delivery: does it have the same secret?")
   return answer.status >= 200 && answer.status < 300 ? EXIT.fine : EXIT.failed
@@ -86,19 +97,23 @@ const GRACE_MS = 10_000
 
 function readArguments(args: string[]): { readonly path: string; readonly options: Options } {
   const text = { type: 'string' } as const
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      allowPositionals: true,
-      options: { scheme: text, secret: text, body: text, header: { ...text, multiple: true }, method: text, url: text },
-    })
-    const [path, ...others] = positionals
-    if (path === undefined) throw new Error('webhook test needs the path of a webhook, as in its file')
-    if (others.length > 0) throw new Error(`webhook test takes one path: what is ${others.join(' ')}?`)
-    return { path, options: values }
-  } catch (error) {
-    throw new UsageError(messageOf(error))
+  const texts = { ...text, multiple: true } as const
+  const flag = { type: 'boolean' } as const
+  const known = {
+    scheme: text,
+    secret: text,
+    body: text,
+    set: texts,
+    header: texts,
+    method: text,
+    url: text,
+    print: flag,
   }
+  const { values, positionals } = parseWords(args, known)
+  const [path, ...others] = positionals
+  if (path === undefined) throw new UsageError('webhook test needs the path of a webhook, as in its file')
+  if (others.length > 0) throw new UsageError(`webhook test takes one path: what is ${others.join(' ')}?`)
+  return { path, options: values }
 }
 
 /** Only these settings are read: faults in others must not prevent the command. @throws UsageError */
@@ -183,32 +198,18 @@ const escaped = (text: string): string =>
 async function contentOf(
   signing: Signing | null,
   {
-    options: { body: file },
+    options: { body: file, set: settings = [] },
     given,
     method,
   }: { readonly options: Options; readonly given: readonly HeaderPair[]; readonly method: string },
 ): Promise<{ readonly headers: readonly HeaderPair[]; readonly body: Uint8Array }> {
   const sample = sampleOf(signing?.scheme ?? null, Date.now())
-  const bodiless = method === 'GET' || method === 'HEAD'
-  const body = file === undefined ? Buffer.from(bodiless ? '' : sample.body) : await readBody(file)
-  const type = (file === undefined ? undefined : TYPES[extname(file).toLowerCase()]) ?? sample.contentType
-  const typed: HeaderPair[] = body.length > 0 ? [['Content-Type', type]] : []
+  const isBodiless = file === undefined && (method === 'GET' || method === 'HEAD')
+  if (isBodiless && settings.length > 0) throw new UsageError(`--set needs a body, and ${method} has none`)
+  const { bytes: body, contentType } = await bodyOf(isBodiless ? { ...sample, body: '' } : sample, { file, settings })
+  const typed: HeaderPair[] = body.length > 0 ? [['Content-Type', contentType]] : []
   const needed = (signing?.headers ?? []).map((name): HeaderPair => [name, randomUUID()])
   return { headers: replaced(replaced(needed, [...sample.headers, ...typed]), given), body }
-}
-
-const TYPES: { readonly [extension: string]: string | undefined } = {
-  '.json': 'application/json',
-  '.xml': 'application/xml',
-  '.txt': 'text/plain',
-}
-
-async function readBody(file: string): Promise<Uint8Array> {
-  try {
-    return await readFile(file)
-  } catch (error) {
-    throw new UsageError(`the file of --body can't be read: ${messageOf(error)}`)
-  }
 }
 
 /** Headers that the request has anyway, and that must fit it. */

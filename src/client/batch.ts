@@ -1,15 +1,16 @@
 // client: many events or starts in requests of a line each, answered by a line each. Where requests can be streamed it is
 // one request; else it is one for each few hundred lines. After a break, the lines that have no answer are sent again,
 // under their keys.
-import type { ExecuteAnswer } from '../api/execute.ts'
-import type { EventAnswer } from '../api/send-event.ts'
-import type { LastLine, RefusedLine } from '../api/stream-call.ts'
+import type { ExecuteAnswer } from '../api/commands.ts'
+import type { EventAnswer } from '../api/events.ts'
+import type { LastLine, RefusedLine } from '../api/streams.ts'
 import type { CallRequest } from './calls.ts'
 import { limitedBy, untilLater } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { OpenLines } from './open-lines.ts'
 import { ConnectionError, isInProgress, Problem, problemFields, problemIn } from './problem.ts'
-import { STREAM_ROUTES, type Route } from './routes.ts'
+import type { Route } from '../api/routes.ts'
+import { OTHER_ROUTES } from './routes.ts'
 import { clientHeaders, delayAfter, newKey, type Transport } from './transport.ts'
 import { bodyText, requestTarget, type RequestFields } from './url.ts'
 
@@ -43,7 +44,7 @@ export function sendLines(
   { signal }: LinesOptions,
 ): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined> {
   const open = new OpenLines(events, (item) => keyed(transport, item, 'eventId'))
-  return exchange<EventLine>({ transport, route: STREAM_ROUTES.sendEvents, fields: {}, open, signal })
+  return exchange<EventLine>({ transport, route: OTHER_ROUTES.sendEvents, fields: {}, open, signal })
 }
 
 /** Starts contexts of services of a package, a line each. */
@@ -54,7 +55,7 @@ export function startLines(
 ): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined> {
   const open = new OpenLines(starts, (item) => keyed(transport, item, 'idempotencyKey'))
   const fields = { package: owner }
-  return exchange<StartLine>({ transport, route: STREAM_ROUTES.executeMany, fields, open, signal })
+  return exchange<StartLine>({ transport, route: OTHER_ROUTES.executeMany, fields, open, signal })
 }
 
 /** Without tries to come, the server need not remember the line. */

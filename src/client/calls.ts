@@ -1,12 +1,10 @@
 // client: the types of the calls. They are those of the calls in process, so the two can not differ.
-import type { FluxApi } from '../api/flux-api.ts'
-import type { ListedContext, ListRequest } from '../api/list-contexts.ts'
-import type { ContextView } from '../api/get-context.ts'
-import type { DeliveriesRequest, DeliveryPage } from '../api/list-deliveries.ts'
-import type { PendingPage, PendingRequest } from '../api/list-pending.ts'
-import type { EventAnswer } from '../api/send-event.ts'
-import type { MessageAnswer } from '../api/terminate.ts'
-import type { CallName } from './routes.ts'
+import type { MessageAnswer } from '../api/fields.ts'
+import type { CLIENT_METHODS, FluxApi } from '../api/calls.ts'
+import type { ListedContext, ListRequest } from '../api/context-lists.ts'
+import type { ContextView } from '../api/contexts.ts'
+import type { DeliveriesRequest, DeliveryPage } from '../api/webhooks.ts'
+import type { EventAnswer, PendingPage, PendingRequest } from '../api/events.ts'
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
@@ -20,7 +18,9 @@ export interface WaitOptions extends CallOptions {
   readonly wait?: number | undefined
 }
 
-/** RequestFields that only callers in the server's process can give. */
+export type CallName = keyof typeof CLIENT_METHODS
+
+/** Fields that only callers in the server's process can give. */
 type Internal = 'untyped' | 'waits' | 'cloudEventId' | 'respondWithin'
 
 /** Over HTTP, a start names its package. */

@@ -1,62 +1,38 @@
 // client: the calls as methods.
-import type { CallAnswer, CallOptions, ClientCalls, WaitOptions } from './calls.ts'
-import type { ContextView } from '../api/get-context.ts'
-import type { DeliveryView } from '../api/list-deliveries.ts'
-import type { PendingView } from '../api/list-pending.ts'
-import type { MessageAnswer } from '../api/terminate.ts'
+import type { MessageAnswer } from '../api/fields.ts'
+import type { CallAnswer, ClientCalls, WaitOptions } from './calls.ts'
+import type { ContextView } from '../api/contexts.ts'
+import type { DeliveryView } from '../api/webhooks.ts'
+import type { PendingView } from '../api/events.ts'
 import { pageOf } from './pages.ts'
-import { ROUTES, SERVER_ROUTES, type CallName, type Route } from './routes.ts'
+import type { Route } from '../api/routes.ts'
+import { OTHER_ROUTES, ROUTES } from './routes.ts'
 import { sendRequest, type Answered, type Transport } from './transport.ts'
 
 export function callsOver(transport: Transport): ClientCalls {
-  const plain = async <Name extends CallName>(
-    name: Name,
-    request: object = {},
-    options: WaitOptions = {},
-  ): Promise<CallAnswer<Name>> => (await made<CallAnswer<Name>>(transport, ROUTES[name], { request, options })).value
+  const entries: unknown[][] = Object.entries(ROUTES).map(([name, route]) => [
+    name,
+    async (request: object = {}, options: WaitOptions = {}) =>
+      (await made<unknown>(transport, route, { request, options })).value,
+  ])
+  const calls: Omit<ClientCalls, 'resumeServer' | keyof Pages> = Object.fromEntries(entries)
   return {
-    execute: (request, options) => plain('execute', request, options),
+    ...calls,
     async sendEvent(request, options) {
       const sent = { request, options }
       const { status, value } = await made<CallAnswer<'sendEvent'>>(transport, ROUTES.sendEvent, sent)
       return status === ACCEPTED ? { ...nobodyYet(), ...value, accepted: true } : value
     },
-    getEvent: (request, options) => plain('getEvent', request, options),
-    listPending: (request, options) => plain('listPending', request, options),
-    withdraw: (request, options) => plain('withdraw', request, options),
-    stopEvent: (request, options) => plain('stopEvent', request, options),
-    terminate: (request, options) => plain('terminate', request, options),
-    retry: (request, options) => plain('retry', request, options),
-    pause: (request, options) => plain('pause', request, options),
-    resume: (request, options) => plain('resume', request, options),
-    listContexts: (request: object = {}, options: CallOptions = {}): Promise<ContextView[]> =>
-      pageOf<ContextView>(transport, { call: 'listContexts', request, options }).then(({ items }) => items),
-    countContexts: (request, options) => plain('countContexts', request, options),
-    getContext: (request, options) => plain('getContext', request, options),
-    getStateContext: (request, options) => plain('getStateContext', request, options),
-    getContextEvents: (request, options) => plain('getContextEvents', request, options),
-    waitFor: (request, options) => plain('waitFor', request, options),
-    addTags: (request, options) => plain('addTags', request, options),
-    removeTags: (request, options) => plain('removeTags', request, options),
-    getDefinition: (request, options) => plain('getDefinition', request, options),
-    getServiceSchema: (request, options) => plain('getServiceSchema', request, options),
-    listServices: (request, options) => plain('listServices', request, options),
-    getMachine: (request, options) => plain('getMachine', request, options),
-    listWebhooks: (request, options) => plain('listWebhooks', request, options),
-    listDeliveries: (request, options) => plain('listDeliveries', request, options),
-    startOperation: (request, options) => plain('startOperation', request, options),
-    getOperation: (request, options) => plain('getOperation', request, options),
-    listOperations: (request, options) => plain('listOperations', request, options),
-    stopOperation: (request, options) => plain('stopOperation', request, options),
-    replayDelivery: (request, options) => plain('replayDelivery', request, options),
     async resumeServer(options) {
-      return (await made<MessageAnswer>(transport, SERVER_ROUTES.resumeServer, { request: {}, options })).value
+      return (await made<MessageAnswer>(transport, OTHER_ROUTES.resumeServer, { request: {}, options })).value
     },
     ...pagesOver(transport),
   }
 }
 
-function pagesOver(transport: Transport): Pick<ClientCalls, 'listPage' | 'listPendingPage' | 'listDeliveriesPage'> {
+type Pages = Pick<ClientCalls, 'listPage' | 'listPendingPage' | 'listDeliveriesPage'>
+
+function pagesOver(transport: Transport): Pages {
   return {
     async listPage(request = {}, options = {}) {
       const { items, next } = await pageOf<ContextView>(transport, { call: 'listContexts', request, options })

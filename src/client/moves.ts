@@ -1,11 +1,11 @@
 // client: the stream of moves. It goes on where it stopped when the connection breaks, until its signal ends it.
 import type { RequestOf } from '../api/call.ts'
-import type { STREAM_MOVES } from '../api/stream-moves.ts'
+import type { STREAM_MOVES } from '../api/streams.ts'
 import type { MoveMessage } from '../model/committed-move.ts'
 import { onAbort, untilLater } from './limits.ts'
 import { linesOf, MAX_TEXT_BYTES } from './lines.ts'
 import { ConnectionError, Problem, problemIn } from './problem.ts'
-import { STREAM_ROUTES } from './routes.ts'
+import { OTHER_ROUTES } from './routes.ts'
 import { delayAfter, clientHeaders, type Transport } from './transport.ts'
 import { requestTarget } from './url.ts'
 
@@ -49,7 +49,7 @@ export async function* streamMoves(
   const { lastEventId, ...rest } = filters
   const place: Place = { id: lastEventId, failures: 0, hasOpened: false }
   // Checks the filters before the first attempt.
-  requestTarget(STREAM_ROUTES.stream, rest)
+  requestTarget(OTHER_ROUTES.stream, rest)
   for (;;) {
     if (signal?.aborted) return
     const ended = new AbortController()
@@ -91,7 +91,7 @@ async function* connection(
   { filters, place, silence, ended }: Connection,
 ): AsyncGenerator<StreamItem, void, undefined> {
   const { base, fetch } = transport
-  const { path } = requestTarget(STREAM_ROUTES.stream, { ...filters, lastEventId: place.id })
+  const { path } = requestTarget(OTHER_ROUTES.stream, { ...filters, lastEventId: place.id })
   const headers = clientHeaders(transport, { accept: 'text/event-stream' })
   const watch = new Watch(silence, () => ended.abort())
   try {

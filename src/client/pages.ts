@@ -1,7 +1,6 @@
 // client: lists, page by page. `Link` says where the next page begins; only a page without it is the last.
-import type { ListedContext, ListRequest } from '../api/list-contexts.ts'
-import type { CallOptions } from './calls.ts'
-import type { CallName } from './routes.ts'
+import type { ListedContext, ListRequest } from '../api/context-lists.ts'
+import type { CallName, CallOptions } from './calls.ts'
 import { ROUTES } from './routes.ts'
 import { sendRequest, type Transport } from './transport.ts'
 

@@ -1,5 +1,5 @@
 // client: one service, typed by what `actorflux types` writes. What the types refuse, the server would refuse, or ignore.
-import type { ExecuteAnswer } from '../api/execute.ts'
+import type { ExecuteAnswer } from '../api/commands.ts'
 import type { CallRequest, ClientCalls, SentAnswer, WaitOptions } from './calls.ts'
 
 /** The types of a service: its inputs, its outputs, and the inputs of each event that it takes. */
@@ -27,8 +27,8 @@ export interface AnyServices {
 /** Services by `package/fluxName`. */
 export type ServicesOf<Services> = { readonly [Name in keyof Services]: ServiceTypes }
 
-type EventNames<Service extends ServiceTypes> =
-  (keyof Service['events'] & string) | (Service extends { readonly otherEvents: object } ? string & {} : never)
+/** Any name, of a service that takes any event. */
+type OtherNames<Service extends ServiceTypes> = Service extends { readonly otherEvents: object } ? string & {} : never
 
 type EventInput<Service extends ServiceTypes, Event> = Event extends keyof Service['events']
   ? Service['events'][Event]
@@ -78,7 +78,7 @@ export interface ServiceClient<Service extends ServiceTypes> {
    * tags.
    * @throws Problem, ConnectionError
    */
-  send<Event extends EventNames<Service>>(
+  send<Event extends (keyof Service['events'] & string) | OtherNames<Service>>(
     event: Event,
     options: Receiver<Service['input']> & WithInput<EventInput<Service, Event>> & EventOptions,
   ): Promise<SentAnswer>

@@ -2,7 +2,7 @@
 // the same idempotency key and never before `Retry-After`.
 import { limitedBy, untilLater } from './limits.ts'
 import { ConnectionError, didNothing, isInProgress, Problem, problemIn } from './problem.ts'
-import type { Route } from './routes.ts'
+import type { Route } from '../api/routes.ts'
 import { requestTarget, type RequestFields } from './url.ts'
 
 /** What a fetch must be for the client. */

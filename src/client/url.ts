@@ -1,5 +1,5 @@
 // client: the URL and the body of a request, from the fields of a call.
-import type { Route } from './routes.ts'
+import type { Route } from '../api/routes.ts'
 
 /** RequestFields of a call, by name. */
 export interface RequestFields {

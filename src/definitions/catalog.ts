@@ -105,9 +105,9 @@ export class Catalog {
   }
 
   /**
-   * Returns the definition of that hash. `load` reads its stored text, unless it is a loaded one. Parts of it may fail
-   * when they are reached (`faults`).
-   * @throws UnreadableDefinition when it is not stored, does not match its hash, or has no states. The next call loads
+   * Returns the definition of that hash. `load` reads its stored text, unless it is a loaded one. Some of its states may
+   * have faults.
+   * @throws UnreadableDefinition when it is not stored, does not match its hash, has another format, or has no states. The next call loads
    * it again.
    */
   compiled(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
@@ -136,7 +136,8 @@ export class Catalog {
       this.#index = new Index(loaded, this.#index)
       this.#pinned.clear()
       this.#generation += 1
-      this.#log?.info('services reloaded', {
+      // The caller reports the faults.
+      this.#log?.debug('services reloaded', {
         services: this.#index.all.length,
         broken: loaded.services.filter(({ flux }) => flux === null).length,
       })
@@ -153,13 +154,13 @@ export class Catalog {
   async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     try {
       const flux = readStored(hash, await load())
-      if (flux.isNewer) this.#report(hash, NEWER, flux.faults)
-      else if (flux.faults.length > 0) this.#report(hash, BROKEN, flux.faults)
+      if (flux.faults.length > 0) this.#report(hash, BROKEN, flux.faults)
       // Securing a service also secures its running contexts.
       return this.find(flux.package, flux.fluxName)?.secured ? { ...flux, secured: true } : flux
     } catch (error) {
       this.#pinned.delete(hash)
-      if (error instanceof UnreadableDefinition) this.#report(hash, UNREADABLE, [error.message])
+      if (error instanceof UnreadableDefinition)
+        this.#report(hash, error.isForeign ? FOREIGN : UNREADABLE, [error.message])
       throw error
     }
   }
@@ -172,9 +173,9 @@ export class Catalog {
   }
 }
 
-const NEWER = 'a later version of the program wrote a definition: its contexts do not run on this server'
+const FOREIGN = 'a definition has another format: its contexts do not run on this server'
 const BROKEN =
-  "parts of a definition that contexts were started with can't be compiled any more: they fail when they are reached"
+  "a definition that contexts were started with can't be compiled any more: they fail when they act in states with faults"
 const UNREADABLE = "a definition that contexts were started with can't be read"
 
 function readStored(hash: string, text: string | null): CompiledFlux {

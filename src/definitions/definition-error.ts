@@ -1,24 +1,24 @@
-// definitions: errors of pinned definitions that can't be compiled any more, in part or as a whole.
+// definitions: errors of pinned definitions that can't be compiled any more, in some states or as a whole.
 import type { JsonObject } from '../model/json/value.ts'
 
-/** Thrown when a part of a definition is reached that can't be compiled any more. */
+/** Thrown when a context acts in a state that can't be compiled any more. */
 export class DefinitionError extends Error {
   override readonly name = 'DefinitionError'
 }
 
-type Readable = Partial<Pick<UnreadableDefinition, 'source' | 'isNewer'>>
+type Readable = Partial<Pick<UnreadableDefinition, 'source' | 'isForeign'>>
 
-/** Not even the states of a definition can be read (see pinned/lost.ts). */
+/** Not even the states of a definition can be read (see compile/lost.ts). */
 export class UnreadableDefinition extends Error {
   override readonly name = 'UnreadableDefinition'
   /** The content of the file; null if it can't be read. */
   readonly source: JsonObject | null
-  /** Whether a later version of the program wrote it. */
-  readonly isNewer: boolean
+  /** Whether it has another format than this version's. */
+  readonly isForeign: boolean
 
-  constructor(reason: string, { source = null, isNewer = false }: Readable = {}) {
+  constructor(reason: string, { source = null, isForeign = false }: Readable = {}) {
     super(reason)
     this.source = source
-    this.isNewer = isNewer
+    this.isForeign = isForeign
   }
 }

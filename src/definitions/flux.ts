@@ -28,20 +28,22 @@ export interface CompiledFlux {
   readonly webhooks: readonly Webhook[]
   readonly secured: boolean
   readonly allowExtraProperties: boolean
+  /** Whether a property of it, or of a model, is sensitive. */
+  readonly isSensitive: boolean
   readonly states: readonly CompiledState[]
   readonly stateIndex: ReadonlyMap<string, number>
   readonly startState: number
   /**
-   * Faults of a pinned definition; the parts that have them fail when they are reached. A loaded definition has none.
+   * Faults of a pinned definition: contexts fail when they act in the states that have them. A loaded definition has none.
    */
   readonly faults: readonly string[]
   /**
-   * Why a pinned definition had to be reconstructed from its context (see pinned/lost.ts); null if `source` could be
+   * Why a pinned definition had to be reconstructed from its context (see compile/lost.ts); null if `source` could be
    * read.
    */
   readonly lost: string | null
-  /** Whether a later version of the program pinned it. This version must not run it. */
-  readonly isNewer: boolean
+  /** Whether a pinned definition has another format than this version's, which must not run it. */
+  readonly isForeign: boolean
 }
 
 /** When a key may be used again: when its context has ended, or only when that is no longer kept. */
@@ -73,13 +75,15 @@ export interface CompiledState {
   readonly action: CompiledAction
   readonly transitions: readonly CompiledTransition[]
   /**
-   * Why the state itself, its action or a transition can't be run any more; null if they can. A context may then be in
-   * a phase that the state no longer has.
+   * Why the state can't be run any more; null if it can. A context may then be in a phase that the state no longer has,
+   * and fails when it acts.
    */
   readonly fault: string | null
   /** Indices into `transitions`. `events`: those with an event, by its name, except `$else` and `$exception`. */
   readonly choice: {
     readonly events: ReadonlyMap<string, number>
+    /** Those that only the state's own action chooses: to senders, their events are unknown. None of them is in `events`. */
+    readonly internal: ReadonlyMap<string, number>
     readonly otherwise: number | null
     readonly exception: number | null
     /** The only transition without event, of a state that does not wait. */
@@ -94,15 +98,17 @@ export interface CompiledState {
 export interface CompiledTransition {
   /** null: a transition without event. */
   readonly event: string | null
+  /** Whether only the action of its state chooses it. */
+  readonly internal: boolean
   readonly to: number
   readonly wait: Wait | null
   readonly lines: Lines
-  /** Why the transition can't be taken any more; its lines fail with this message. null if it can. */
-  readonly fault: string | null
 }
 
 export interface Wait {
   readonly kind: 'duration' | 'date'
+  /** The transition, in messages. */
+  readonly of: string
   /** Seconds for a duration; epoch milliseconds or ISO 8601 text for a date. */
   readonly value: Template
 }
@@ -139,6 +145,4 @@ export interface CompiledAction {
   readonly script: string | null
   /** The service that it starts. */
   readonly child: string | null
-  /** Why the action can't be run any more; null if it can. */
-  readonly fault: string | null
 }

@@ -9,7 +9,7 @@ import { checkSecrets, type SecretCheck } from './lint/secrets.ts'
 import { checkEndpoints } from './lint/endpoints.ts'
 import { compileFlux } from './compile/service.ts'
 import type { CompiledFlux } from './flux.ts'
-import { compileShape } from './values/properties.ts'
+import { compileShape, lookUpIn } from './values/properties.ts'
 import { withPositions } from './source/positions.ts'
 import { readFolders, type DefinitionFile } from './source/files.ts'
 import { Report, type Fault } from './report.ts'
@@ -52,17 +52,10 @@ export async function loadFolders(
   runner.mount(packages)
   const modelsOf = visibleModels(models)
   const units = fluxes.map((file) => {
-    const unit: Unit = {
-      package: file.package,
-      fluxName: file.name,
-      source: file.source,
-      report: new Report(file.file),
-    }
-    const flux =
-      unit.source === null
-        ? null
-        : compileFlux({ ...unit, source: unit.source, models: modelsOf(unit.package) }, unit.report)
-    return { ...unit, flux }
+    const { package: owner, name: fluxName, source } = file
+    const report = new Report(file.file)
+    const flux = source && compileFlux({ package: owner, fluxName, source, models: modelsOf(owner) }, report)
+    return { package: owner, fluxName, source, report, flux } satisfies Unit
   })
   checkEndpoints(units)
   if (secrets) for (const { report } of units) checkSecrets(report, secrets)
@@ -109,7 +102,7 @@ function checkModels(files: readonly DefinitionFile[], modelsOf: (owner: string)
     const model = take(ModelFile, source, '', report)
     compileShape(model?.gloopProperties ?? [], {
       extra: false,
-      models: (name) => modelsOf(owner).get(name),
+      ...lookUpIn(modelsOf(owner)),
       pointer: '/gloopProperties',
       report,
     })

@@ -23,11 +23,6 @@ export interface SecretReference {
   readonly faultOf: (value: string) => string | null
 }
 
-export interface Part<T> {
-  readonly value: T
-  readonly fault: string | null
-}
-
 /** Collects the faults of one file. */
 export class Report {
   readonly file: string
@@ -36,8 +31,6 @@ export class Report {
   readonly secrets: SecretReference[] = []
   /** Whether the definition was accepted before, so that only what can't be run is a fault. */
   readonly pinned: boolean
-  /** The first fault of the part that is being compiled. */
-  #fault: string | null = null
 
   constructor(file: string, { pinned = false }: { readonly pinned?: boolean } = {}) {
     this.file = file
@@ -46,19 +39,6 @@ export class Report {
 
   fault(pointer: string, reason: string): void {
     this.faults.push({ severity: 'fault', file: this.file, pointer, reason })
-    this.#fault ??= `${pointer}: ${reason}`
-  }
-
-  /**
-   * Compiles a part, and returns its first fault; null if there is none. Faults of parts inside it are not included.
-   */
-  part<T>(compile: () => T): Part<T> {
-    const around = this.#fault
-    this.#fault = null
-    const value = compile()
-    const fault = this.#fault
-    this.#fault = around
-    return { value, fault }
   }
 
   /** Records a reference to a secret. */

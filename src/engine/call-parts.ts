@@ -6,18 +6,16 @@ import { ServiceCounts } from './calls/service-counts.ts'
 import { KnownServices } from './calls/known-services.ts'
 import { StartTimes } from './calls/start-times.ts'
 import type { EngineParts } from './engine-parts.ts'
-import { ListTurns } from './webhooks/list-turns.ts'
 
 /** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
 const MAX_REPLAYS = 16
-/** Lists of deliveries that are gathered at once; each takes a few MB of memory until it is written. */
-const MAX_LISTS = 32
-
+/** Lists that are gathered at once; each takes a few MB of memory until it is written. */
+const MAX_LISTS = 8
 /** Counts of contexts at once: each may look at all of them in the index. */
 const MAX_COUNTS = 16
 /** Counts and lists at once that may read all contexts, which takes fifty times as long. */
 const MAX_SEARCHES = 8
-/** Counts, and searches, that wait for others to end. */
+/** Lists, counts, and searches, that wait for others to end. */
 const MAX_WAITING = 200
 
 /** What the engine itself is made of. */
@@ -31,6 +29,8 @@ type Own = Pick<
   | 'startedAt'
   | 'waits'
   | 'shown'
+  | 'reader'
+  | 'turns'
   | 'broadcasts'
   | 'idempotency'
   | 'keptBroadcasts'
@@ -67,8 +67,9 @@ export function callPartsOf({ given, ...core }: Own & { readonly given: EnginePa
     deliveries: core.deliveries,
     settlementOf: webhooks.settlementOf,
     serviceCounts: new ServiceCounts({ store, catalog, log, now }),
-    lists: new CountBound({ limit: MAX_LISTS, what: 'lists of deliveries' }),
-    listTurns: new ListTurns(),
+    reader: core.reader,
+    turns: core.turns,
+    lists: new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' }),
     counts: new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' }),
     searches: new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' }),
     startTimes: new StartTimes(store),

@@ -5,7 +5,7 @@ import type { CompiledFlux } from '../definitions/flux.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { Input } from './interpreter/decision.ts'
 import type { KnownContexts } from './known-contexts.ts'
-import { inheritedOf } from './redact/redactor.ts'
+import { secretTextsOf } from './redact/redactor.ts'
 import type { StartRequest } from './start-request.ts'
 
 /** Maximum number of ancestors of a context. */
@@ -18,7 +18,7 @@ interface Family {
 
 /** The request to start a service as a child of a context, or the error with which the parent's action fails. */
 export function childRequestOf(
-  { record, flux: parentFlux }: Family,
+  { record }: Pick<Family, 'record'>,
   { name, input }: { readonly name: string; readonly input: JsonObject },
   atHand: Pick<KnownContexts, 'service'>,
 ): StartRequest | ActionError {
@@ -36,7 +36,7 @@ export function childRequestOf(
     tags: [],
     trigger: null,
     parent: { id, epoch: position.epoch, depth },
-    inherited: inheritedOf(record, parentFlux),
+    inherited: secretTextsOf(record),
     partition: id,
     traceparent: record.traceparent,
   }

@@ -5,8 +5,6 @@ import { isFinished, type ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { StoredContext } from '../ports/store.ts'
 
-/** Limit of one record's texts, so that a few large contexts do not evict all others. */
-const MAX_CONTEXT_CHARACTERS = 64 * 1024
 /** Limit of all texts together. */
 const MAX_SUM_CHARACTERS = 64 * 1024 * 1024
 /**
@@ -16,6 +14,8 @@ const MAX_SUM_CHARACTERS = 64 * 1024 * 1024
 const WORST_FACTOR = 24
 /** The fraction of the budget that is left in use after an eviction. */
 const SLACK = 0.9
+/** The fraction of the budget that one record may take, so that it does not evict all others. */
+const LARGEST = 1 / 4
 /** Approximate size of a record without its texts. */
 const OVERHEAD_BYTES = 2048
 
@@ -56,7 +56,7 @@ export class ContextCache {
     this.delete(record.id)
     let size = OVERHEAD_BYTES
     for (const name of Object.keys(texts)) size += texts[name]?.length ?? 0
-    if (size > MAX_CONTEXT_CHARACTERS || isFinished(record.status)) return
+    if (size > this.#budget * LARGEST || isFinished(record.status)) return
     this.#kept.set(record.id, { record, flux, texts, size, incarnation })
     this.#size += size
     // The oldest are looked up only when needed: a map that is often written to takes long to find its first key.

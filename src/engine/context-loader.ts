@@ -6,6 +6,8 @@ import type { ByteBudget } from '../model/byte-budget.ts'
 import type { ContextId } from '../model/context.ts'
 import type { ContextRecord } from '../model/record.ts'
 import { parsedBytes } from '../model/json/weight.ts'
+import { breathe, charactersOf } from '../model/texts.ts'
+import { Turnstile } from '../model/turnstile.ts'
 import type { Store, StoredContext } from '../ports/store.ts'
 import { decodeRecord } from './record/decode.ts'
 import { pinnedFluxOf } from './record/pinned-flux.ts'
@@ -48,13 +50,12 @@ export interface ContextLoaderParts {
   readonly bytes: number
 }
 
-/** Approximate bytes of memory that a context takes, its texts included. */
-export function weightOf(parts: StoredContext['parts']): number {
-  let length = 0
-  for (const name of Object.keys(parts)) length += parts[name]?.length ?? 0
+/** Approximate bytes of memory that those parts of a context take, their texts included. */
+export function weightOf(parts: StoredContext['parts'], names: readonly string[] = Object.keys(parts)): number {
+  const length = charactersOf(parts, names)
   if (length * WORST_FACTOR <= LIGHT_BYTES) return length
   let bytes = length
-  for (const name of Object.keys(parts)) bytes += parsedBytes(parts[name] ?? '')
+  for (const name of names) bytes += parsedBytes(parts[name] ?? '')
   return bytes
 }
 
@@ -62,13 +63,11 @@ export const noRoom = () => {}
 
 export class ContextLoader {
   readonly #parts: ContextLoaderParts
-  readonly #most: number
-  #reading = 0
-  readonly #waiting: (() => void)[] = []
+  readonly #places: Turnstile
 
   constructor(parts: ContextLoaderParts) {
     this.#parts = parts
-    this.#most = Math.min(READS.most, Math.max(READS.least, Math.floor(parts.bytes / READS.bytes)))
+    this.#places = new Turnstile(Math.min(READS.most, Math.max(READS.least, Math.floor(parts.bytes / READS.bytes))))
   }
 
   /**
@@ -80,20 +79,8 @@ export class ContextLoader {
   }
 
   /** The context's texts, none of them parsed. */
-  async read(id: ContextId): Promise<StoredContext | null> {
-    if (this.#reading >= this.#most)
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve)
-      })
-    else this.#reading += 1
-    try {
-      return await this.#parts.store.load({ id })
-    } finally {
-      // The next waiting read takes over the place.
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#reading -= 1
-    }
+  read(id: ContextId): Promise<StoredContext | null> {
+    return this.#places.run(() => this.#parts.store.load({ id }))
   }
 
   /**
@@ -103,6 +90,8 @@ export class ContextLoader {
   async open(id: ContextId, budget: ByteBudget | null): Promise<Opened | { readonly weight: number } | null> {
     const stored = await this.read(id)
     if (!stored) return null
+    const pause = breathe(charactersOf(stored.parts), 'acting')
+    if (pause) await pause
     const weight = weightOf(stored.parts)
     const release = budget === null || weight <= LIGHT_BYTES ? noRoom : budget.tryTake(weight)
     if (!release) return { weight }

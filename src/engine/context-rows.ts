@@ -1,7 +1,7 @@
 // engine: the rows that contexts have beside their records: early events, webhooks that they owe, and first answers.
 import type { ContextId } from '../model/context.ts'
 import type { RowWrite } from '../model/rows.ts'
-import { endRowsOf } from './ends/end-event.ts'
+import { endRowsOf } from './on-end/end-event.ts'
 import { pendingRowsOf } from './pending-rows.ts'
 import type { TrackedContext } from './tracked-context.ts'
 import { withAnswerRows } from './webhooks/answer-rows.ts'

@@ -1,7 +1,7 @@
 // engine: creates its parts, each in a function of its own. Parts that use one another get functions that look up the
 // other when it is needed, so the order of creation matters only to constructors.
 import { randomUUID } from 'node:crypto'
-import type { FluxApi } from '../api/flux-api.ts'
+import type { FluxApi } from '../api/calls.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
@@ -13,23 +13,22 @@ import type { Signals } from '../ports/signals.ts'
 import { callPartsOf } from './call-parts.ts'
 import type { Access, CallEnv, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
-import { facade } from './calls/facade.ts'
+import { methodsOf } from './calls/handlers.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
 import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
 import { ContextLoader } from './context-loader.ts'
+import { RecordReader } from './record-reader.ts'
 import type { EngineParts } from './engine-parts.ts'
 import { Gate } from './gate.ts'
-import { Heartbeat, Identity } from './heartbeat.ts'
+import { Heartbeat } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
-import { LEASE_BEATS } from './carried/ownership.ts'
 import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { MoveMessages } from './move-messages.ts'
 import { NO_SIGNALS } from './no-signals.ts'
-import { endWebhooksOf } from './ends/ends-of.ts'
-import type { EndWebhooks } from './ends/end-webhooks.ts'
+import { EndWebhooks } from './on-end/end-webhooks.ts'
 import type { Operations } from './operations/operations.ts'
 import { operationsOf } from './operations/operations-of.ts'
 import { HeldEvents } from './pending/held-events.ts'
@@ -44,6 +43,7 @@ import type { Claims } from './steps/claims.ts'
 import { claimsOf } from './steps/claims-of.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
+import { Identity, Servers } from './servers.ts'
 import { storeIdOf, type StoreId } from './store-id.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
@@ -62,7 +62,8 @@ export class EngineCore {
   readonly signals: Signals
   readonly cache: ContextCache
   readonly loader: ContextLoader
-  /** For contexts that turns parse. */
+  readonly reader: RecordReader
+  /** For contexts that turns and callers parse. */
   readonly turns: ByteBudget
   /** Gives steps their slots, and memory for their data. */
   readonly admission: Admission
@@ -88,6 +89,7 @@ export class EngineCore {
   readonly deliveries: Deliveries
   readonly webhooks: WebhookApi
   #callParts: CallParts | null = null
+  readonly servers: Servers
   readonly ends: EndWebhooks
   readonly storeId: StoreId
 
@@ -96,11 +98,13 @@ export class EngineCore {
     this.given = given
     this.signals = given.signals ?? NO_SIGNALS
     this.identity = new Identity(given.onOwner)
+    const { beat = null } = others ?? {}
+    this.servers = new Servers({ ...this, store, clock, beat })
     this.cache = new ContextCache(memory.cache)
     this.loader = new ContextLoader({ store, catalog, cache: this.cache, bytes: memory.steps })
     this.turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
-    const budget = new ByteBudget({ bytes: memory.steps, what: 'steps' })
-    this.admission = new Admission({ slots, runner, budget })
+    this.reader = new RecordReader({ ...this, store, catalog, bytes: memory.steps })
+    this.admission = new Admission({ slots, runner, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }) })
     this.waits = waitsOf(given)
     this.broadcasts = new CountBound({ limit: given.bounds.broadcasts, what: 'broadcasts under way' })
     this.moves = new MoveMessages(given.moves ?? null)
@@ -111,19 +115,18 @@ export class EngineCore {
     this.refusals = new RefusalLog({ log, clock })
     this.hints = new EventHints({ catalog, store, clock })
     this.storeId = storeIdOf(store)
-    this.ends = endWebhooksOf(given, this.storeId)
+    this.ends = new EndWebhooks({ ...given, ...this })
     this.steps = stepsOf(this)
     this.shown = new ShownContexts({ ...this, store, catalog, log, now: () => clock.now() })
     this.cancels = new Cancels({ loader: this.loader, steps: this.steps, log })
     others?.feed.onNotified((id) => void this.cancels.check(id))
     this.recovery = new Recovery({ ...this, store, log })
     this.claims = claimsOf(this)
-    const { beat = null } = others ?? {}
     this.heartbeat = new Heartbeat({ ...this, store, clock, log, every: beat })
-    this.idempotency = new Idempotency({ store, clock, lease: (beat ?? 0) * LEASE_BEATS, ...given.idempotency })
+    this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
     const { kept } = given.idempotency
     this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
-    const broadcasting = { store, catalog, clock, log, kept, beat, bound: this.broadcasts }
+    const broadcasting = { store, catalog, clock, log, kept, bound: this.broadcasts }
     this.keptBroadcasts = new KeptBroadcasts({ ...this, ...broadcasting })
     this.operations = operationsOf(given, this)
     const { deliveries: max, settlementOf } = given.webhooks
@@ -132,7 +135,6 @@ export class EngineCore {
       ...given,
       ...this,
       feed: others?.feed ?? null,
-      beat,
       keptMs: given.idempotency.keptOfWebhooks,
       envOf: (access) => this.callEnv(access),
     })
@@ -162,7 +164,7 @@ export class EngineCore {
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
   /** The calls, bound to a caller and its permissions. */
-  readonly api = (access: Access): FluxApi => facade(this.callEnv(access))
+  readonly api = (access: Access): FluxApi => methodsOf(this.callEnv(access))
 
   /** What a call of that caller uses. */
   callEnv(access: Access): CallEnv {

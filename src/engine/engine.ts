@@ -1,5 +1,6 @@
 // engine: its public interface: the calls, the webhooks, start and close.
-import type { FluxApi } from '../api/flux-api.ts'
+import type { ReadScope } from '../model/read-scope.ts'
+import type { FluxApi } from '../api/calls.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { StepUsage } from '../ports/step-slots.ts'
@@ -27,8 +28,11 @@ export interface Engine {
   /** Why the engine cannot serve now; null if it can. */
   trouble(): string | null
   /** The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself. */
-  /** `traceparent`: the trace of the request, as the header names it; left out: it has none. */
-  api(caller: Caller, traceparent?: string): FluxApi
+  /**
+   * `traceparent`: the trace of the request, as the header names it; left out: it has none. `reads`: that of a request
+   * that changes nothing; left out: the calls don't end with its client.
+   */
+  api(caller: Caller, traceparent?: string, reads?: ReadScope): FluxApi
   /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
   readonly webhooks: WebhookApi
@@ -72,12 +76,12 @@ export function createEngine(parts: EngineParts): Engine {
   let resuming: Promise<void> | null = null
   const run = () => runParts(core, purges)
   return {
-    api(caller, traceparent) {
-      const known = traceparent === undefined ? apis.get(caller) : undefined
+    api(caller, traceparent, reads) {
+      const known = traceparent === undefined && reads === undefined ? apis.get(caller) : undefined
       if (known) return known
       const scope = scopeOfToken(caller.name)
       const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true }
-      if (traceparent !== undefined) return core.api({ ...access, traceparent })
+      if (traceparent !== undefined || reads !== undefined) return core.api({ ...access, traceparent, reads })
       const calls = core.api(access)
       apis.set(caller, calls)
       return calls
@@ -87,7 +91,7 @@ export function createEngine(parts: EngineParts): Engine {
     countContexts: () => core.callEnv(own).serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
     endWaits() {
       core.waits.giveUp()
-      core.keptBroadcasts.giveUp()
+      core.keptBroadcasts.tasks.giveUp()
     },
     health: async () => ({
       trouble: store.trouble(),
@@ -123,8 +127,8 @@ async function runParts(core: EngineCore, purges: Retention): Promise<void> {
   })
   given.alarm.start(() => timers.dispatchDue())
   purges.start()
-  core.keptBroadcasts.start()
-  core.operations.start()
+  core.keptBroadcasts.tasks.look()
+  core.operations.tasks.look()
   core.held.start()
   core.deliveries.start()
   core.ends.start()
@@ -150,7 +154,7 @@ async function close(
   grace: number,
 ): Promise<void> {
   const takenOver = recovery.stop()
-  const [left, offered] = [Promise.all([keptBroadcasts.close(), operations.close()]), held.stop()]
+  const [left, offered] = [Promise.all([keptBroadcasts.tasks.close(), operations.tasks.close()]), held.stop()]
   claims.stop()
   waits.giveUp()
   await Promise.all([steps.stop(grace), ends.stop(grace)])

@@ -1,5 +1,4 @@
 // engine: reports to the store that this server is alive, under its boot id, and finds steps that no server runs.
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
@@ -7,6 +6,7 @@ import type { Cancels } from './steps/cancel.ts'
 import type { Mailboxes } from './mailboxes.ts'
 import type { Claims } from './steps/claims.ts'
 import type { Redelivery } from './redelivery.ts'
+import type { Identity } from './servers.ts'
 import type { Steps } from './steps/steps.ts'
 
 /** Number of heartbeats between two comparisons of the steps leased to this server with those that it runs. */
@@ -24,26 +24,6 @@ export interface HeartbeatParts {
   readonly identity: Identity
   /** Milliseconds between heartbeats; null: no other server can use the store, and one heartbeat is enough. */
   readonly every: number | null
-}
-
-/** The boot id, which identifies a server until it stops or is declared dead. Its steps are leased to this id. */
-export class Identity {
-  #owner = randomUUID()
-  readonly #onOwner: ((owner: string) => void) | undefined
-
-  constructor(onOwner: ((owner: string) => void) | undefined) {
-    this.#onOwner = onOwner
-    onOwner?.(this.#owner)
-  }
-
-  get owner(): string {
-    return this.#owner
-  }
-
-  renew(): void {
-    this.#owner = randomUUID()
-    this.#onOwner?.(this.#owner)
-  }
 }
 
 export class Heartbeat {

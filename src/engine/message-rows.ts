@@ -50,11 +50,11 @@ export function beforeRows(
 ): Promise<readonly Unprepared[]> | null {
   const under: Promise<Unprepared | null>[] = []
   let last = -1
-  for (const { place, row } of rows) {
+  for (const { place } of rows) {
     // All rows of a message stand together.
     if (place === last) continue
     last = place
-    const done = messages[place]?.first?.before(row.partition)
+    const done = messages[place]?.first?.()
     if (done)
       under.push(
         done.then(

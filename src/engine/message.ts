@@ -51,16 +51,11 @@ export interface MessageOptions {
   readonly first?: Preparation | undefined
 }
 
-/** What must be written elsewhere before the commit that has the rows of a message. */
-export interface Preparation {
-  /**
-   * Does so; null: nothing is left to be done. `partition`: that of the commit. Called before each try of the commit.
-   * @throws whatever is told to the sender; then nothing is committed
-   */
-  readonly before: (partition: number) => Promise<void> | null
-  /** Whether the message is tried again, with other rows, after the guard of a row of its failed. */
-  readonly tryAgain: (error: RowTaken) => boolean
-}
+/**
+ * What must be done before the commit that has the rows of a message; null: nothing is left to be done. Called before
+ * each try of the commit. @throws whatever is told to the sender; then nothing is committed
+ */
+export type Preparation = () => Promise<void> | null
 
 export interface Message extends Sender, Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'> {
   readonly input: Input

@@ -59,7 +59,7 @@ function moveOf({ before, record, flux, fluxBefore = flux, history, cause }: Com
   const redactor = redactorOf(record, flux)
   const nameOf = (state: number): string => flux.states[state]?.name ?? ''
   const { kind, event, eventId } = causeOf(cause, record)
-  const tags = record.tags.map((tag) => redactor.text({ of: 'tags' }, tag))
+  const tags = record.tags.map((tag) => redactor.text(tag))
   const message: MoveMessage = {
     contextId: record.id,
     package: record.package,
@@ -67,7 +67,7 @@ function moveOf({ before, record, flux, fluxBefore = flux, history, cause }: Com
     version: record.version,
     at: record.updatedAt,
     kind,
-    event: event === null ? null : redactor.text({ of: 'event' }, event),
+    event: event === null ? null : redactor.text(event),
     eventId,
     from: before === null ? null : (fluxBefore.states[before.state]?.name ?? ''),
     to: nameOf(record.state),

@@ -59,10 +59,9 @@ function rowsByKey(
 ): Map<string, RowWrite> {
   const rows = new Map<string, RowWrite>()
   const partition = contextId % partitions
-  for (const { eventId, event, tags, receivedAt, expiresAt, receipt, isScoped } of pending) {
+  for (const { eventId, event, tags, receivedAt, expiresAt, receipt } of pending) {
     const listed: PendingRow = { eventId, event, contextId, package: owner, fluxName, tags, receivedAt, expiresAt }
-    // As they were written: by earlier versions, without its sender.
-    const scope = isScoped ? scopeIn(receipt) : null
+    const scope = scopeIn(receipt)
     const [key, copy] = [pendingRowKey(listed, scope), copyRowKey(eventId, contextId, scope)]
     rows.set(`pending:${key}`, { partition, space: 'pending', key, value: JSON.stringify(listed), expiresAt })
     const earlier = rows.get(`copies:${copy}`)

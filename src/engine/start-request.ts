@@ -51,8 +51,8 @@ export interface StartRequest {
    * of one start may come to different keys.
    */
   readonly drawn?: (() => Turn) | undefined
-  /** The part of an ancestor's `$request` whose secrets views must also redact here. */
-  readonly inherited?: JsonObject | null
+  /** The secrets of an ancestor's `$request`, which are hidden here, too. */
+  readonly inherited?: readonly string[]
   /** For a webhook: `$request`, and the bytes of its body. */
   readonly request?: { readonly shown: JsonObject; readonly raw: Uint8Array } | undefined
   /** See `ContextRecord`. */
@@ -186,7 +186,7 @@ function recordOf(
     input,
     output: defaults(flux.output, now),
     request: request?.shown ?? null,
-    inherited: inherited ?? null,
+    inheritedSecrets: inherited?.length ? inherited : null,
     raw: request && request.raw.length > 0 ? { body: Buffer.from(request.raw).toString('base64') } : null,
     answer: null,
     isPaused: undefined,
@@ -196,7 +196,7 @@ function recordOf(
     numbering: undefined,
     paused: undefined,
     response: null,
-    pending: event ? [{ ...event, receivedAt: now, expiresAt: null, isScoped: true }] : NO_PENDING,
+    pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,
     args: null,
     states: {},
   }

@@ -137,22 +137,13 @@ export class Starts {
     }
   }
 
-  /** Once something is prepared for the key of the context, another one mustn't be found: it may be made by chance. */
   #prepare(start: Start, decided: TurnResult & { kind: 'decided' }): void {
-    if (!start.first) return this.#commit(start, decided)
-    const {
-      work,
-      context: {
-        record: { id, key },
-      },
-    } = decided
-    start.request = { ...start.request, key }
-    const first = start.first.before(id % this.#parts.store.partitions)
-    if (!first) return this.#commit(start, decided)
+    const first = start.first?.() ?? null
+    if (first === null) return this.#commit(start, decided)
     first
       .then(() => this.#commit(start, decided))
       .catch((error: unknown) => {
-        work.releaseSlots()
+        decided.work.releaseSlots()
         start.reject(error)
       })
   }
@@ -214,10 +205,9 @@ const startedEventOf = ({ record, settled }: TrackedContext): StartedEvent | und
   record.pending.length > 0 ? 'pending' : settled[0]?.outcome.became
 
 /** Whether the next try may fare better: with other ids, or after a look at who has the key now. */
-const mayStartAgain = ({ request, first }: Start, id: ContextId, outcome: CommitRefusal): boolean =>
-  'row' in outcome
-    ? first?.tryAgain(new RowTaken(outcome.row)) === true
-    : 'overtaken' in outcome || (typeof request.existing === 'object' && !('stale' in outcome && outcome.stale === id))
+const mayStartAgain = ({ request }: Start, id: ContextId, outcome: CommitRefusal): boolean =>
+  !('row' in outcome) &&
+  ('overtaken' in outcome || (typeof request.existing === 'object' && !('stale' in outcome && outcome.stale === id)))
 
 function errorOf({ id, fluxName, key }: ContextRecord, outcome: CommitRefusal): RowTaken | FluxError {
   if ('row' in outcome) return new RowTaken(outcome.row)

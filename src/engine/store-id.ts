@@ -8,7 +8,7 @@ const ID_BYTES = 12
 /** Gives the id: letters and digits. @throws FluxError `unavailable` */
 export type StoreId = () => Promise<string>
 
-/** Reads or makes the id when it is first asked for, since a row costs each store that has none its older format. */
+/** Reads or makes the id when it is first asked for. */
 export function storeIdOf(store: Pick<Store, 'readRow' | 'commit'>): StoreId {
   let known: Promise<string> | null = null
   return () => {

@@ -202,8 +202,7 @@ export class TurnLoop {
   #refuseRow(turn: Turn, rows: readonly MessageRow[], error: RowTaken): void {
     const culprit = rows.find(({ row: { space, key } }) => space === error.space && key === error.key)
     if (!culprit) return this.#fail(turn, error)
-    if (turn.messages[culprit.place]?.first?.tryAgain(error) !== true)
-      this.#takeOut(turn, { place: culprit.place, error })
+    this.#takeOut(turn, { place: culprit.place, error })
     if (turn.messages.length === 0) return this.#end(turn)
     this.#trySoon(turn)
   }

@@ -2,17 +2,20 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
-import { METHOD_NAME_ALL, METHODS } from 'hono/router'
+import { METHOD_NAME_ALL, METHODS, type Result, type Router } from 'hono/router'
+import { TrieRouter } from 'hono/router/trie-router'
+import type { H, RouterRoute } from 'hono/types'
+import type { Caller } from '../model/caller.ts'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { pathShown } from './socket/access-log.ts'
-import { quotaHeaders } from './api/quotas.ts'
+import { quotaHeaders, takeQuota } from './api/quotas.ts'
 import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
 import { addDocs } from './docs/routes.ts'
 import { JSON_FORMAT, problemFormat } from './formats/codecs.ts'
 import { xmlPieces } from './formats/xml/encode.ts'
 import { addHome, type About } from './docs/home.ts'
 import { addMetrics, type MetricsOptions } from './metrics.ts'
-import { acceptOf, peerOf, type Env } from './request/incoming.ts'
+import { acceptOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addFluxSchema, type FluxSchemaParts } from './docs/flux-schema.ts'
 import { addOpenApi } from './docs/openapi.ts'
@@ -49,9 +52,9 @@ export interface AppOptions
 interface InspectorHost extends OriginGuard {
   readonly statusOf: (failure: Failure) => number
   readonly readForm: (c: Context) => Promise<FormFields<string>>
-  readonly peerOf: (c: Context) => string | null
+  readonly takeQuota: (c: Context, caller: Caller) => void
   readonly xmlOf: (value: object, root: string) => Iterable<string>
-  readonly stream: (c: Context, mayReadAll: () => boolean) => Promise<Response>
+  readonly stream: (c: Context, caller: () => Caller) => Promise<Response>
 }
 
 /** Seconds for which a browser may cache the answer to a CORS preflight. */
@@ -72,18 +75,18 @@ export function createApp({
   const { log } = given
   const stream = moveStreams(given)
   const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }), stream }
-  const app = new Hono<Env>({ getPath: routePath })
+  const app = new Hono<Env>({ getPath: routePath, router: new RememberingRouter() })
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
   addHealth(app, ready, { skipped, isPaused: given.isPaused })
   addHome(app, { about, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
-  if (metrics) addMetrics(app, metrics, { authenticate: options.authenticate, origins: guard })
+  if (metrics) addMetrics(app, metrics, { ...options, origins: guard })
   addWebhooks(app, { ...options, refuse })
   app.route(
     '/inspector',
-    inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options), peerOf, xmlOf: xmlPieces }),
+    inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options), takeQuota, xmlOf: xmlPieces }),
   )
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
@@ -111,6 +114,33 @@ export function createApp({
     return refuse(c, { kind: 'internal', detail: 'the reason is in the log of the server' })
   })
   return app
+}
+
+/**
+ * Hono's fast router takes no path such as `/flux-api/event` beside `/flux-api/{package}/execute`, so it would search its
+ * tree for each request. This one remembers what was found for the paths without parameters.
+ */
+class RememberingRouter implements Router<[H, RouterRoute]> {
+  readonly name = 'RememberingRouter'
+  readonly #tree = new TrieRouter<[H, RouterRoute]>()
+  readonly #paths = new Set<string>()
+  readonly #found = new Map<string, Result<[H, RouterRoute]>>()
+
+  add(method: string, path: string, handler: [H, RouterRoute]): void {
+    this.#tree.add(method, path, handler)
+    this.#found.clear()
+    if (!/[:*]/.test(path)) this.#paths.add(path)
+  }
+
+  match(method: string, path: string): Result<[H, RouterRoute]> {
+    if (!this.#paths.has(path)) return this.#tree.match(method, path)
+    const request = `${method} ${path}`
+    const known = this.#found.get(request)
+    if (known !== undefined) return known
+    const found = this.#tree.match(method, path)
+    this.#found.set(request, found)
+    return found
+  }
 }
 
 /** The application until the real one is ready: it answers `/healthz`, and everything else with 503. */

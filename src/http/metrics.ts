@@ -1,10 +1,10 @@
-// http: the metrics, for a program on this machine, or one with a token.
+// http: the metrics, for a program on this machine where no token is required, or one with a token.
 import type { Hono } from 'hono'
-import type { Authenticate } from '../access/authenticate.ts'
 import { denial } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
+import type { FluxApiParts } from './api/routes.ts'
 import { authorizationOf, type Env } from './request/incoming.ts'
-import { isLocal, type OriginGuard } from './request/origin-guard.ts'
+import { isLocal } from './request/origin-guard.ts'
 
 export interface MetricsOptions {
   /** All metrics, as Prometheus reads them. */
@@ -16,11 +16,11 @@ export interface MetricsOptions {
 export function addMetrics(
   app: Hono<Env>,
   { exposition, isOpen }: MetricsOptions,
-  { authenticate, origins }: { readonly authenticate: Authenticate; readonly origins: OriginGuard },
+  { authenticate, origins, requireAuth }: Pick<FluxApiParts, 'authenticate' | 'origins' | 'requireAuth'>,
 ): void {
   app.get('/metrics', async (c) => {
     origins.checkHost(c)
-    const failure = isOpen || isLocal(c) ? null : denial(authenticate(authorizationOf(c)), 'read')
+    const failure = isOpen || (!requireAuth && isLocal(c)) ? null : denial(authenticate(authorizationOf(c)), 'read')
     if (failure) throw new FluxError(failure)
     const { contentType, text } = await exposition()
     return c.body(text, 200, { 'content-type': contentType, 'cache-control': 'no-store' })

@@ -1,6 +1,6 @@
 // inspector: what the pages need of the server around them.
 import type { Context } from 'hono'
-import type { FluxApi } from '../api/flux-api.ts'
+import type { FluxApi } from '../api/calls.ts'
 import type { Caller } from '../model/caller.ts'
 import type { Failure } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
@@ -11,7 +11,7 @@ import type { ServerSeen } from '../ports/server-seen.ts'
 export interface ServerHealth {
   /** Why it cannot serve now; null if it can. */
   readonly trouble: string | null
-  /** Where contexts are kept. */
+  /** Where contexts are kept: a path of the machine, or an address. Not shown to who has no token. */
   readonly store: string
   /** Boot id of this server. */
   readonly runId: string
@@ -50,10 +50,10 @@ export interface PageHost {
   readonly statusOf: (failure: Failure) => number
   /** The fields of a POST. @throws FluxError `unsupportedType`, `tooLarge`, `malformed`, `overloaded` */
   readonly readForm: (c: Context) => Promise<FormValues>
-  /** Address of the other end of the connection; null where there is none. */
-  readonly peerOf: (c: Context) => string | null
+  /** Counts the request as one call of the caller's token. @throws FluxError `rateLimited` */
+  readonly takeQuota: (c: Context, caller: Caller) => void
   /** A value as the API writes it in XML, in pieces that are made when they are asked for. `root`: of its element. */
   readonly xmlOf: (value: object, root: string) => Iterable<string>
-  /** Answers by a stream of moves. `mayReadAll` throws when the reader may not read any more. */
-  readonly stream: (c: Context, mayReadAll: () => boolean) => Promise<Response>
+  /** Answers by a stream of moves. `caller` throws when the reader may not read any more. */
+  readonly stream: (c: Context, caller: () => Caller) => Promise<Response>
 }

@@ -2,7 +2,6 @@
 // token of the form, and answer with 303.
 import { Hono, type Context } from 'hono'
 import { secureHeaders } from 'hono/secure-headers'
-import { denial } from '../model/caller.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
 import { addAssets } from './assets.ts'
 import { Drawings } from './diagram/drawing.ts'
@@ -51,14 +50,14 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
     return undefined
   })
   addAssets(app)
-  addLogIn(app, { pages, sessions, host })
+  addLogIn(app, { pages, sessions })
   addServicePages(app, pages)
   addContextsPages(app, pages)
   addManyPages(app, pages)
   addContextPage(app, pages)
   addDeliveriesPages(app, pages)
   addHealthPage(app, pages, options)
-  app.get('/stream', (c) => host.stream(c, () => denial(pages.caller(c), 'read') === null))
+  app.get('/stream', (c) => host.stream(c, () => pages.caller(c)))
   app.all('*', () => {
     throw new FluxError({ kind: 'noRoute', detail: 'There is no such page.' })
   })
@@ -69,17 +68,15 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
 interface LogInParts {
   readonly pages: Pages
   readonly sessions: Sessions
-  readonly host: PageHost
 }
 
-function addLogIn(app: Hono, { pages, sessions, host }: LogInParts): void {
+function addLogIn(app: Hono, { pages, sessions }: LogInParts): void {
   app.get('/login', (c) => logIn(c, pages.stranger(c), { next: c.req.query('next') ?? '', detail: null, status: 200 }))
   app.post('/login', async (c) => {
     const form = await pages.form(c)
     const next = form.get('next')?.[0] ?? ''
     try {
-      const client = { peer: host.peerOf(c), forwardedFor: c.req.header('x-forwarded-for') }
-      sessions.logIn(c, form.get('token')?.[0] ?? '', client)
+      sessions.logIn(c, form.get('token')?.[0] ?? '')
     } catch (error) {
       if (!(error instanceof FluxError)) throw error
       tellHow(c, error.failure)

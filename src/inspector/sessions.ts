@@ -3,9 +3,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { TokenBucket } from '../access/token-bucket.ts'
 import { FluxError } from '../model/failure.ts'
 import type { InspectorOptions } from './host.ts'
-import { LogInBound, type ClientAddress } from './log-in-bound.ts'
 import type { Caller } from '../model/caller.ts'
 
 const SESSION = 'actorflux_session'
@@ -13,6 +13,9 @@ const FORM = 'actorflux_form'
 const SESSION_MS = 12 * 3_600_000
 /** Sessions at once, of all and of one token; of more, the oldest ends: of the same token, so that none ends another's. */
 const MAX_SESSIONS = { all: 1000, token: 50 }
+
+/** Wrong tokens of all clients in a minute. A right one comes in however many there were. */
+const WRONG_TOKENS = { limit: 60, window: 60 }
 
 interface Session {
   readonly header: string
@@ -22,10 +25,11 @@ interface Session {
 export class Sessions {
   readonly #options: Pick<InspectorOptions, 'authenticate' | 'now'>
   readonly #sessions = new Map<string, Session>()
-  readonly #bound = new LogInBound()
+  readonly #wrongTokens: TokenBucket
 
   constructor(options: Pick<InspectorOptions, 'authenticate' | 'now'>) {
     this.#options = options
+    this.#wrongTokens = new TokenBucket(WRONG_TOKENS, options.now, 'there were too many wrong tokens')
   }
 
   /**
@@ -41,20 +45,18 @@ export class Sessions {
     return this.#headerOf(c) !== undefined
   }
 
-  /** @throws FluxError `unauthorized`; `rateLimited` when that client has failed often */
-  logIn(c: Context, token: string, client: ClientAddress): void {
-    const now = this.#options.now()
-    this.#bound.check(client, now)
+  /** @throws FluxError `unauthorized`; `rateLimited` when wrong tokens came often */
+  logIn(c: Context, token: string): void {
     const header = `Bearer ${token}`
     try {
       this.#options.authenticate(header)
     } catch (error) {
-      this.#bound.count(client, now)
+      this.#wrongTokens.take(1)
       throw error
     }
     const id = randomBytes(32).toString('base64url')
     this.#endOldest(header)
-    this.#sessions.set(keyOf(id), { header, until: now + SESSION_MS })
+    this.#sessions.set(keyOf(id), { header, until: this.#options.now() + SESSION_MS })
     setCookie(c, SESSION, id, { ...cookieOf(c), maxAge: SESSION_MS / 1000 })
   }
 

@@ -1,5 +1,5 @@
 // inspector: who looks at a page, and what they may do there.
-import type { FluxApi } from '../api/flux-api.ts'
+import type { FluxApi } from '../api/calls.ts'
 import { denial, type Caller, type Role } from '../model/caller.ts'
 
 export interface Visitor {
@@ -16,6 +16,8 @@ export interface Visitor {
   readonly now: number
   /** Of the server. */
   readonly version: string
+  /** Where the browser finds the server: for commands that are shown. */
+  readonly origin: string
 }
 
 /** Who has no token may do everything that isn't secured, unless all calls need one. */

@@ -141,11 +141,11 @@ async function start(parts: Start): Promise<Server> {
   opened.engine = engine
   const health = healthOf(engine, storage)
   opened.health = health
-  const { origins, allowedHosts, requireAuth, publicUrl, maxReaders } = settings
+  const { origins, allowedHosts, requireAuth, publicUrl } = settings
   const pages = { requireAuth, now: systemClock.now, log, version: about.version, health: health.health }
   const app = createApp({
     ...limitsOf(settings, memory),
-    live: { feed: moves, isSecured: (service) => isSecured(catalog, service), maxReaders },
+    live: { ...readersOf(settings), feed: moves, isSecured: (service) => isSecured(catalog, service) },
     clock: systemClock,
     stopping: parts.stopping.signal,
     origins,
@@ -221,6 +221,11 @@ function limitsOf(settings: Settings, memory: ServerMemory) {
   const budgets = { waiting: memory.waiting, unverified: memory.unverified }
   return { ...bodies, maxAnswers, webhookTimeout, requestTimeout, maxStreams, ...budgets }
 }
+
+const readersOf = ({ maxReaders, maxTags: count, maxTagBytes: bytes }: Settings) => ({
+  maxReaders,
+  tagLimits: { count, bytes },
+})
 
 const metricsOf = ({ settings, opened }: Start, version: string) =>
   new ServerMetrics({

@@ -76,7 +76,11 @@ export async function loadServices(
     const isBroken = report.some(({ severity }) => severity === 'fault')
     if (isBroken && !(settings.skipFaulty && complete)) throw new LoadError(report)
     const skipped = catalog.skipped()
-    if (skipped.length > 0) log.warn('services with faults are skipped', { skipped })
+    if (skipped.length > 0)
+      log.warn('services with faults are skipped', {
+        faults: report.filter(({ severity }) => severity === 'fault'),
+        skipped,
+      })
     return { catalog, runner, report }
   } catch (error) {
     runner.close()

@@ -1,8 +1,15 @@
 // model: callers and their roles.
 import type { Failure } from './failure.ts'
 
-/** `read` allows views. `invoke` allows all calls. `admin` allows these and the operation of the server. */
+/** Each includes those before it. */
 export type Role = 'read' | 'invoke' | 'admin'
+
+/** What each role allows, as help and documents say it. */
+export const ROLE_MEANINGS: { readonly [role in Role]: string } = {
+  read: 'all that only reads',
+  invoke: 'also starts, events, tags, terminating and replays of deliveries',
+  admin: 'also retry, pause and resume, of contexts and of a server',
+}
 
 /** How many calls a token may still make; over HTTP alone. */
 export interface Quota {

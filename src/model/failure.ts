@@ -25,13 +25,8 @@ export type Failure =
     }
   /** The idempotency key was used before, for a request with another content. */
   | { readonly kind: 'idempotencyMismatch'; readonly detail: string }
-  /** The first request under the idempotency key is still under way. `contextId`: that it started. `retryAfter`: seconds. */
-  | {
-      readonly kind: 'idempotencyInProgress'
-      readonly detail: string
-      readonly retryAfter: number
-      readonly contextId?: ContextId
-    }
+  /** The first request under the idempotency key is still under way. `retryAfter`: seconds. */
+  | { readonly kind: 'idempotencyInProgress'; readonly detail: string; readonly retryAfter: number }
   /** The time is up; `context` is the one that was waited for, as it is. */
   | { readonly kind: 'waitTimeout'; readonly detail: string; readonly context: object }
   /** The token's calls come faster than it allows. */

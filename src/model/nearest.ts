@@ -30,21 +30,47 @@ export function suggestion(name: string, known: Iterable<string>): string {
   return nearest === null ? '' : `; did you mean '${nearest}'?`
 }
 
-/**
- * Number of edits that turn one text into the other; `most` + 1 if there are more. The work is bounded by length ×
- * `most`.
- */
+/** Names by their length: only those of about the same length are compared with a misspelt one. */
+export class NamesByLength {
+  readonly #names = new Map<number, string[]>()
+  readonly size: number
+
+  constructor(names: ReadonlySet<string>) {
+    this.size = names.size
+    for (const name of names) {
+      const alike = this.#names.get(name.length)
+      if (alike) alike.push(name)
+      else this.#names.set(name.length, [name])
+    }
+  }
+
+  /** Those that `nearestName` may find for `name`; the most similar lengths come first. */
+  *near({ length }: string): Generator<string, void> {
+    for (let edits = 0; edits <= MAX_EDITS; edits += 1)
+      for (const each of edits === 0 ? [length] : [length - edits, length + edits]) yield* this.#names.get(each) ?? []
+  }
+}
+
+/** Number of edits that turn one text into the other; `most` + 1 if there are more. The work is length × `most`. */
 function editsBetween(from: string, to: string, most: number): number {
   if (Math.abs(from.length - to.length) > most) return most + 1
-  let above = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= from.length; row++) {
-    const line = [row, ...Array<number>(to.length).fill(most + 1)]
-    const last = Math.min(to.length, row + most)
-    for (let column = Math.max(1, row - most); column <= last; column++) {
+  let above: number[] = []
+  let line: number[] = []
+  for (let column = 0; column <= to.length; column += 1) above.push(column)
+  for (let row = 1; row <= from.length; row += 1) {
+    const [first, last] = [Math.max(1, row - most), Math.min(to.length, row + most)]
+    line[first - 1] = first === 1 ? row : most + 1
+    let fewest = line[first - 1] ?? 0
+    for (let column = first; column <= last; column += 1) {
       const replaced = (above[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1)
-      line[column] = Math.min(replaced, (above[column] ?? 0) + 1, (line[column - 1] ?? 0) + 1)
+      const moved = Math.min(above[column] ?? most + 1, line[column - 1] ?? most + 1) + 1
+      const edits = Math.min(replaced, moved)
+      line[column] = edits
+      fewest = Math.min(fewest, edits)
     }
-    above = line
+    if (fewest > most) return most + 1
+    line[last + 1] = most + 1
+    ;[above, line] = [line, above]
   }
   return Math.min(above[to.length] ?? 0, most + 1)
 }

@@ -20,8 +20,6 @@ export interface PendingEvent {
   readonly receipt: string | null
   /** It came while the context was paused: a state that takes any event takes it, too. */
   readonly takesAny?: true
-  /** Whether the keys of its rows tell its sender. Events that were kept by earlier versions lack it. */
-  readonly isScoped?: true
 }
 
 /** Of a context that keeps none: shared, so that it costs nothing. */
@@ -62,14 +60,13 @@ export const copyRowKey = (eventId: string, contextId: ContextId, scope: string 
 export const heldCopyKey = (eventId: string, heldKey: string): string => `${copiesPrefix(eventId)}-:${heldKey}`
 
 /** What a key in the space `copies` tells. */
-export type Copy =
-  | { readonly heldKey: string; readonly scope: string | null }
-  /** `scope` undefined: an earlier version wrote it, of whichever senders. */
-  | { readonly contextId: ContextId; readonly scope: string | undefined }
+export type Copy = ({ readonly heldKey: string } | { readonly contextId: ContextId }) & {
+  readonly scope: string | null
+}
 
 export function copyIn(key: string): Copy {
   const [, place = '', ...rest] = key.split(':')
-  if (place !== '-') return { contextId: Number(place), scope: rest[0] }
+  if (place !== '-') return { contextId: Number(place), scope: rest[0] ?? null }
   // The id of the event may have colons.
   const [end = '', last] = [rest.at(-1), rest.at(-2)]
   return { heldKey: rest.join(':'), scope: last === '-' && end.length === SCOPE_CHARACTERS ? end : null }

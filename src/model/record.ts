@@ -181,7 +181,7 @@ export interface ContextRecord {
   /**
    * When the current step or child began, in epoch milliseconds. Absent while there is none, while the step is ready,
    * and for scripts and isolated functions: the server that runs these knows when they got a process, which is not
-   * worth a commit. Records of version 0.1 do not have it.
+   * worth a commit.
    */
   readonly stepStartedAt?: number | undefined
   /** Why the previous attempt failed, while the step is retried or waits for its next attempt. */
@@ -207,8 +207,8 @@ export interface ContextRecord {
   readonly output: JsonObject
   /** `$request`; null if no webhook started the context. */
   readonly request: JsonObject | null
-  /** Headers and cookies of an ancestor's `$request` that must be hidden; null if there are none. */
-  readonly inherited: JsonObject | null
+  /** Secrets of an ancestor's `$request`, which views and logs hide; null if there are none. */
+  readonly inheritedSecrets: readonly string[] | null
   /** The raw body of the request, in base64 under `body`; null if there is none. */
   readonly raw: JsonObject | null
   /** null if no webhook started the context, or no line has written an output. */
@@ -219,7 +219,7 @@ export interface ContextRecord {
   readonly retries?: number | undefined
   /** State entry whose step key the current step has, where that is an earlier one: a retry goes on under its key. */
   readonly keyEpoch?: number | undefined
-  /** Absent while it has not ended, and of contexts that ended under an earlier version. */
+  /** Absent while it has not failed or been terminated. */
   readonly beforeEnd?: BeforeEnd | undefined
   /** Absent: its log has the indices of its definition. */
   readonly numbering?: Numbering | undefined

@@ -37,6 +37,7 @@ const WORDS: ReadonlySet<string> = new Set([
   'otp',
   'totp',
   'dpop',
+  'samlresponse',
   'assertion',
   'passcode',
   'cookie2',
@@ -44,7 +45,9 @@ const WORDS: ReadonlySet<string> = new Set([
   'creds',
 ])
 /** Words that indicate a secret only at the end of a name: `x-auth`, but not `x-auth-request-email`. */
-const LAST_WORDS: ReadonlySet<string> = new Set(['auth'])
+const LAST_WORDS: ReadonlySet<string> = new Set(['auth', 'pass', 'pin', 'sas', 'session'])
+/** Whole names: `sid`, but not `MessageSid`. */
+const NAMES: ReadonlySet<string> = new Set(['sid', 'connect.sid'])
 /** Words that indicate a secret only after certain other words: `x-api-key`, `session_id`. */
 const PAIRS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   [
@@ -77,6 +80,7 @@ const PAIRS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ],
   ['keys', new Set(['api', 'access', 'private', 'secret', 'signing'])],
   ['id', new Set(['session'])],
+  ['cert', new Set(['client'])],
   ['code', new Set(['auth'])],
 ])
 /**
@@ -145,7 +149,8 @@ function classify(name: string): boolean {
   const words = wordsOf(name.slice(0, MAX_NAME_CHARACTERS))
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (words.length > 1 && (LAST_ABOUT.has(last) || FIRST_ABOUT.has(first))) return false
-  if (LAST_WORDS.has(last)) return true
+  // Capitals may stand within a word: `DPoP`, `SAMLResponse`.
+  if (LAST_WORDS.has(last) || NAMES.has(name.toLowerCase()) || WORDS.has(words.join(''))) return true
   return words.some(
     (word, index) =>
       WORDS.has(word) ||

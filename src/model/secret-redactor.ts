@@ -1,49 +1,87 @@
-// model: hides the values of secrets in what is stored, answered or logged. The work is linear in the size of a text,
-// for each secret.
+// model: hides secrets by value: texts of a request, values of `$secrets`, values of sensitive properties. The work is
+// linear in the size of what is searched: all texts are looked for at once by their first characters, and the comparisons
+// that follow are counted.
 import type { ActionError } from './action-error.ts'
 import { isObject, setOwn, type Json, type JsonObject } from './json/value.ts'
 import { REDACTED } from './secret-names.ts'
 
-/** Shorter values are not hidden: they would be found everywhere. */
+/** Shorter texts are not hidden: they would be found everywhere. It is also how much of each text is searched for. */
 const MIN_CHARACTERS = 8
+/** How many texts are hidden within longer ones, of those that clients choose. */
+const MAX_WITHIN = 64
+/** Characters that may be compared for each character of a text. One that takes more is hidden as a whole. */
+const MAX_WORK = 32
+/** What it costs to find the start of a text, and to pass over one that begins so, in characters. */
+const [FIND_WORK, PASS_WORK] = [64, 4]
+
+const isLong = ({ length }: string): boolean => length >= MIN_CHARACTERS
 
 export class SecretRedactor {
-  /** The values as they may be written: also within JSON, in a URL and in base64. */
-  readonly #forms: readonly string[]
-  /** Characters of the longest form. */
+  readonly #texts: ReadonlySet<string>
+  /** Those that are hidden within longer texts, by their first characters. */
+  readonly #within = new Map<string, string[]>()
+  readonly #isEverywhere: boolean
+  #starts: RegExp | undefined
+  /** Characters of the longest text. */
   readonly longest: number
 
-  /** `null` if none of the values is long enough to be hidden. */
-  static of(values: Iterable<string>): SecretRedactor | null {
-    const forms = new Set([...values].filter(({ length }) => length >= MIN_CHARACTERS).flatMap(formsOf))
-    return forms.size === 0 ? null : new SecretRedactor([...forms])
+  /** Hides texts as they are: any number where they stand alone, the first 64 also within longer texts. */
+  static of(texts: Iterable<string>): SecretRedactor {
+    return new SecretRedactor(texts, MAX_WITHIN, false)
   }
 
-  private constructor(forms: readonly string[]) {
-    this.#forms = forms
-    this.longest = Math.max(...forms.map(({ length }) => length))
+  /** Hides values of `$secrets` however they may be written (within JSON, in a URL, in base64), in keys and numbers, too. */
+  static ofSecrets(values: Iterable<string>): SecretRedactor {
+    return new SecretRedactor([...values].filter(isLong).flatMap(formsOf), Infinity, true)
+  }
+
+  private constructor(texts: Iterable<string>, within: number, isEverywhere: boolean) {
+    this.#texts = new Set([...texts].filter(isLong))
+    this.#isEverywhere = isEverywhere
+    this.longest = Math.max(0, ...[...this.#texts].map(({ length }) => length))
+    for (const text of [...this.#texts].slice(0, within)) {
+      const start = text.slice(0, MIN_CHARACTERS)
+      const same = this.#within.get(start)
+      if (same) same.push(text)
+      else this.#within.set(start, [text])
+    }
+  }
+
+  /** Whether nothing is hidden. */
+  get isEmpty(): boolean {
+    return this.#texts.size === 0
   }
 
   text(text: string): string {
-    const found: { readonly from: number; readonly to: number }[] = []
-    for (const form of this.#forms)
-      for (let from = text.indexOf(form); from >= 0; from = text.indexOf(form, from + 1))
-        found.push({ from, to: from + form.length })
-    if (found.length === 0) return text
-    found.sort((one, other) => one.from - other.from)
-    let [result, after] = ['', 0]
-    for (const { from, to } of found) {
-      // Those that overlap are hidden as one.
-      if (from >= after) result += text.slice(after, from) + REDACTED
-      after = Math.max(after, to)
+    if (this.isEmpty || text.length < MIN_CHARACTERS) return text
+    if (this.#texts.has(text)) return REDACTED
+    const starts = (this.#starts ??= new RegExp([...this.#within.keys()].map(escaped).join('|'), 'g'))
+    let [result, end, work] = ['', 0, 0]
+    starts.lastIndex = 0
+    for (let found = starts.exec(text); found !== null; found = starts.exec(text)) {
+      const { index } = found
+      starts.lastIndex = index + 1
+      work += FIND_WORK
+      if (work > MAX_WORK * (text.length + FIND_WORK)) return REDACTED
+      for (const secret of this.#within.get(found[0]) ?? []) {
+        const after = index + secret.length
+        work += PASS_WORK
+        if (after <= end || text[after - 1] !== secret.at(-1)) continue
+        work += secret.length
+        if (!text.startsWith(secret, index)) continue
+        // Those that overlap are hidden as one.
+        if (index >= end) result += text.slice(end, index) + REDACTED
+        end = after
+      }
     }
-    return result + text.slice(after)
+    return end === 0 ? text : result + text.slice(end)
   }
 
-  /** Hides them in texts, keys and numbers, at all depths. What has none is returned as it is. */
+  /** Hides them in texts at all depths. What has none is returned as it is. */
   json(value: Json): Json {
+    if (this.isEmpty) return value
     if (typeof value === 'string') return this.text(value)
-    if (typeof value === 'number') return this.#forms.includes(String(value)) ? REDACTED : value
+    if (typeof value === 'number') return this.#isEverywhere && this.#texts.has(String(value)) ? REDACTED : value
     if (Array.isArray(value)) {
       const items = value.map((item: Json) => this.json(item))
       return items.some((item, index) => item !== value[index]) ? items : value
@@ -51,24 +89,31 @@ export class SecretRedactor {
     if (!isObject(value)) return value
     const copy: JsonObject = {}
     let changed = false
-    for (const [key, item] of Object.entries(value)) {
-      const [name, shown] = [this.text(key), this.json(item)]
+    for (const key of Object.keys(value)) {
+      const item = value[key] ?? null
+      const [name, shown] = [this.#isEverywhere ? this.text(key) : key, this.json(item)]
       changed ||= name !== key || shown !== item
       setOwn(copy, name, shown)
     }
     return changed ? copy : value
   }
 
-  error({ message, type, className, realException, stack }: ActionError): ActionError {
+  error<E extends ActionError>(error: E): E {
     return {
-      message: this.text(message),
-      type: this.text(type),
-      className: this.text(className),
-      realException: this.json(realException),
-      ...(stack !== undefined && { stack: this.text(stack) }),
+      ...error,
+      message: this.text(error.message),
+      type: this.text(error.type),
+      className: this.text(error.className),
+      realException: this.json(error.realException),
+      ...(error.stack !== undefined && { stack: this.text(error.stack) }),
     }
   }
 }
+
+/** Hides nothing. */
+export const HIDES_NOTHING = SecretRedactor.of([])
+
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
 function formsOf(value: string): string[] {
   const encoded = [0, 1, 2].map((before) => base64Within(value, before))

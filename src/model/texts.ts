@@ -1,28 +1,62 @@
 // model: the texts of the parts of a stored context, and how their size affects scheduling.
 
-/** Number of characters of all texts together. */
-export function charactersOf(texts: { readonly [name: string]: string }): number {
+/** Number of characters of all texts together, or of those with these names. */
+export function charactersOf(
+  texts: { readonly [name: string]: string },
+  names: readonly string[] = Object.keys(texts),
+): number {
   let count = 0
-  for (const text of Object.values(texts)) count += text.length
+  for (const name of names) count += texts[name]?.length ?? 0
   return count
 }
 
-/** From this size on, parsing a stored context takes milliseconds, and so does making a view of it. */
-const LARGE_CHARACTERS = 128 * 1024
+/** Characters of small texts that are parsed in one turn of the event loop: a few milliseconds of work. */
+const CHARACTERS_A_TURN = 64 * 1024
 
-let turn: Promise<void> = Promise.resolve()
+const small: { readonly characters: number; readonly resume: () => void }[] = []
+/** What work on a large text is for. */
+export type Work = 'acting' | 'reading'
+const large: { readonly [work in Work]: (() => void)[] } = { acting: [], reading: [] }
+let lastLarge: Work = 'reading'
+let left = CHARACTERS_A_TURN
+let isCounting = false
 
 /**
- * Yields to the event loop before work on a text of that many characters, if it is large. Concurrent callers continue
- * in separate turns of the event loop.
+ * To be awaited before work on a text of that many characters. All callers share a turn of the event loop: small texts
+ * go on as long as their sum fits, and one large text a turn, which is one of those that act and one of those that read
+ * alternately, so that many readers do not keep calls and turns of contexts waiting. Each kind keeps its order.
  */
-export async function breathe(characters: number): Promise<void> {
-  if (characters < LARGE_CHARACTERS) return
-  turn = turn.then(
-    () =>
-      new Promise((resolve) => {
-        setImmediate(resolve)
-      }),
-  )
-  await turn
+export function breathe(characters: number, work: Work = 'reading'): Promise<void> | undefined {
+  countTurns()
+  if (characters > CHARACTERS_A_TURN)
+    return new Promise((resume) => {
+      large[work].push(resume)
+    })
+  if (small.length > 0 || characters > left)
+    return new Promise((resume) => {
+      small.push({ characters, resume })
+    })
+  left -= characters
+  return undefined
+}
+
+function countTurns(): void {
+  if (isCounting) return
+  isCounting = true
+  setImmediate(beginTurn)
+}
+
+function beginTurn(): void {
+  isCounting = false
+  left = CHARACTERS_A_TURN
+  const other = lastLarge === 'acting' ? 'reading' : 'acting'
+  if (large[other].length > 0) lastLarge = other
+  const next = large[lastLarge].shift()
+  next?.()
+  for (let first = small[0]; first && first.characters <= left; first = small[0]) {
+    small.shift()
+    left -= first.characters
+    first.resume()
+  }
+  if (next || left < CHARACTERS_A_TURN) countTurns()
 }

@@ -56,7 +56,7 @@ function readable(lines: DestinationStream): DestinationStream {
 export function hidingLog(log: Log, secrets: Pick<ServiceSecrets, 'redactor'>): Log {
   const at = (own: LogLevel) => (message: string, fields?: object) => {
     const redactor = secrets.redactor()
-    if (redactor === null) return log[own](message, fields)
+    if (redactor.isEmpty) return log[own](message, fields)
     const line = redactLine(message, fields ?? {}, redactor)
     log[own](line.message, fields && line.fields)
   }

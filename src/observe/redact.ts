@@ -1,7 +1,7 @@
 // observe: removes secrets from log lines and limits their size. The work is bounded by what a line shows, not by what
 // is passed in.
 import { setOwn } from '../model/json/value.ts'
-import type { SecretRedactor } from '../model/secret-redactor.ts'
+import { HIDES_NOTHING, type SecretRedactor } from '../model/secret-redactor.ts'
 import { isSecretName, redactQuery, REDACTED } from '../model/secret-names.ts'
 
 /** Nesting beyond which values are left out. */
@@ -26,14 +26,14 @@ const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 interface Room {
   characters: number
   items: number
-  readonly redactor: SecretRedactor | null
+  readonly redactor: SecretRedactor
 }
 
 /**
  * Returns a copy for the log. An error becomes its name, message, stack and cause. In an object `{ name, value }`, the
  * value is redacted if the name is that of a secret. It never throws.
  */
-export function redact(value: unknown, redactor: SecretRedactor | null = null): unknown {
+export function redact(value: unknown, redactor: SecretRedactor = HIDES_NOTHING): unknown {
   return shown(value, 0, roomOf(redactor))
 }
 
@@ -50,7 +50,7 @@ export function redactLine(
   }
 }
 
-const roomOf = (redactor: SecretRedactor | null): Room => ({
+const roomOf = (redactor: SecretRedactor): Room => ({
   characters: MAX_LINE_CHARACTERS,
   items: MAX_LINE_ITEMS,
   redactor,
@@ -73,14 +73,14 @@ function shown(value: unknown, depth: number, room: Room): unknown {
 function textShown(text: string, room: Room): string {
   const length = Math.min(text.length, MAX_TEXT_CHARACTERS, room.characters)
   room.characters -= length
-  if (length === text.length) return redactText(room.redactor?.text(text) ?? text)
+  if (length === text.length) return redactText(room.redactor.text(text))
   const start = redactText(startOf(text, length, room.redactor)).replace(CUT_CREDENTIALS, `://${REDACTED}`)
   return `${start}[… ${text.length - length} characters more]`
 }
 
 /** The start of a text. A secret at which it is cut is hidden as well. */
-const startOf = (text: string, length: number, redactor: SecretRedactor | null): string =>
-  redactor === null ? text.slice(0, length) : redactor.text(text.slice(0, length + redactor.longest)).slice(0, length)
+const startOf = (text: string, length: number, redactor: SecretRedactor): string =>
+  redactor.text(text.slice(0, length + redactor.longest)).slice(0, length)
 
 const redactText = (text: string): string =>
   text

@@ -37,8 +37,8 @@ function requestSpan(tracer: Tracer, method: string, traceparent: string | undef
     run: (call) => context.with(trace.setSpan(parent, span), call),
     end(route, status) {
       if (route !== null) span.updateName(`request ${method} ${route}`).setAttribute('http.route', route)
-      span.setAttribute('http.response.status_code', status)
-      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      if (status !== null) span.setAttribute('http.response.status_code', status)
+      if (status !== null && status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end()
     },
   }

@@ -7,7 +7,7 @@ export interface ServiceSecrets {
   /** Why there is no value: what is set wrongly, or what may be set; without any value. */
   fault(name: string): SecretFault
   /** Hides the values; null: there is nothing to hide. The same one until a value changes. */
-  redactor(): SecretRedactor | null
+  redactor(): SecretRedactor
 }
 
 export interface SecretFault {

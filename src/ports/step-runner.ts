@@ -1,5 +1,5 @@
 // ports: runs steps outside the turn: functions of users, built-in functions, and scripts.
-import type { FluxApi } from '../api/flux-api.ts'
+import type { FluxApi } from '../api/calls.ts'
 import type { ContextId } from '../model/context.ts'
 import type { Json, JsonObject } from '../model/json/value.ts'
 import type { Log } from './log.ts'

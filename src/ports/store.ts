@@ -32,7 +32,7 @@ export interface StoredContext {
 }
 
 export interface Write {
-  /** The complete next context. Its version is `previous` + 1. */
+  /** The complete next context. Its version is `previous` + 1; that of a context from another store may be higher. */
   readonly context: StoredContext
   /** The version on which the write was decided; 0: the context must not exist. */
   readonly previous: number

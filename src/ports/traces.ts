@@ -25,8 +25,8 @@ export interface RequestSpan {
   readonly traceparent: string
   /** Calls the function as a part of the span. */
   run<T>(call: () => T): T
-  /** `route`: its template; null: there is none. */
-  end(route: string | null, status: number): void
+  /** `route`: its template; null: there is none. `status`: null if the client disconnected before an answer was sent. */
+  end(route: string | null, status: number | null): void
 }
 
 export interface TurnSpan {

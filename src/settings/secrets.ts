@@ -71,7 +71,7 @@ function entryOf(name: string, environment: Environment): Entry {
 class EnvironmentSecrets implements WatchedSecrets {
   readonly #entries: ReadonlyMap<string, Entry>
   readonly #earlier = new Map<string, string[]>()
-  #redactor: SecretRedactor | null
+  #redactor: SecretRedactor
   #stop: () => void = () => {}
   #closed = false
 
@@ -84,7 +84,7 @@ class EnvironmentSecrets implements WatchedSecrets {
     return this.#entries.get(name)?.value ?? null
   }
 
-  redactor(): SecretRedactor | null {
+  redactor(): SecretRedactor {
     return this.#redactor
   }
 
@@ -131,9 +131,9 @@ class EnvironmentSecrets implements WatchedSecrets {
     this.#redactor = this.#makeRedactor()
   }
 
-  #makeRedactor(): SecretRedactor | null {
+  #makeRedactor(): SecretRedactor {
     const values = [...this.#entries.values()].flatMap(({ value }) => value ?? [])
-    return SecretRedactor.of([...values, ...[...this.#earlier.values()].flat()])
+    return SecretRedactor.ofSecrets([...values, ...[...this.#earlier.values()].flat()])
   }
 }
 

@@ -128,13 +128,13 @@ export const schema = z.object({
   maxStreams: setting(
     'ACTORFLUX_MAX_STREAMS',
     '64',
-    'requests at once that send many events or starts, a line each',
+    'requests at once that send many events or starts, a line each; one token, or all callers without one, have half',
     integer(1, 100_000),
   ),
   maxReaders: setting(
     'ACTORFLUX_MAX_READERS',
     '1000',
-    'streams of moves open at once; beyond it they are refused with 503',
+    'streams of moves open at once; one token, or all callers without one, have half',
     integer(1, 100_000),
   ),
   maxCommits: setting(
@@ -229,7 +229,7 @@ export const schema = z.object({
   metrics: setting(
     'ACTORFLUX_METRICS',
     'guarded',
-    'who may read /metrics: guarded: programs on this machine, and tokens with the role read; open: anybody',
+    'who may read /metrics: guarded: tokens with the role read and, unless ACTORFLUX_REQUIRE_AUTH is set, programs on this machine; open: anybody',
     z.enum(METRICS, { error: `must be one of ${METRICS.join(', ')}` }),
   ),
   drainDelay: setting(

@@ -85,7 +85,7 @@ async function watch(): Promise<void> {
   const verdict = await examine(beats, options.named - options.noted + EXAMINE_MS)
   if (verdict === null) return
   // The note is written first: the server that takes over must find it, however this process ends.
-  const noteWritten = writeNote(verdict)
+  const noteWritten = writeNote(beats, verdict)
   const blockedMs = options.noted + performance.now() - began
   if (await staysBlocked(beats, blockedMs, options.named)) {
     report(verdict)
@@ -99,7 +99,7 @@ async function watch(): Promise<void> {
 
 /**
  * Waits until the event loop turns again, or ends the process. Meanwhile it examines the thread again if that failed
- * before.
+ * before. Resolves when nothing more is written: a note that came after the erasure would blame the wrong attempt.
  */
 async function waitForRecovery(
   beats: number,
@@ -108,16 +108,17 @@ async function waitForRecovery(
 ): Promise<void> {
   for (let blockedMs = from; blockedMs < end;) {
     const next = Math.min(end, verdict.stack === null ? blockedMs + EXAMINE_AGAIN_MS : Infinity)
-    if (!(await staysBlocked(beats, blockedMs, next))) return
+    if (!(await staysBlocked(beats, blockedMs, next))) return noteWritten
     blockedMs = next
     // A thread that could not be stopped before may be stoppable now.
     const better: Verdict | null = verdict.stack === null ? await examine(beats, EXAMINE_MS) : null
     if (better === null || better.stack === null) continue
     verdict = better
-    noteWritten = noteWritten.then(() => writeNote(better))
+    noteWritten = noteWritten.then(() => writeNote(beats, better))
     report(verdict)
   }
   await endProcess(verdict, noteWritten)
+  return noteWritten
 }
 
 /** Finds the cause; null if the event loop turns again, or if a debugger has stopped it. */
@@ -127,8 +128,7 @@ async function examine(beats: number, timeoutMs: number): Promise<Verdict | null
 }
 
 /** Writes the note, with retries while the event loop is blocked. Never fails. */
-async function writeNote({ standstill }: Verdict): Promise<void> {
-  const { beats } = shared
+async function writeNote(beats: number, { standstill }: Verdict): Promise<void> {
   while (shared.beats === beats) {
     try {
       await notes.write(owner, JSON.stringify(standstill))

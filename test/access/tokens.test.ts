@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { createToken, readTokens, revokeToken, type Token } from '../../src/access/tokens.ts'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createToken, isRevoked, readTokens, revokeToken, type Token } from '../../src/access/tokens.ts'
 import { tokenFile } from './folder.ts'
 
 const details = (name: string): Omit<Token, 'sha256'> => ({ name, roles: ['invoke'], created: 1000, expires: null })
@@ -53,8 +53,24 @@ describe('a token', () => {
   test('can be revoked, once', async () => {
     for (const name of ['a', 'b', 'c']) await createToken(file, details(name))
     await revokeToken(file, 'b')
-    expect((await readTokens(file)).map(({ name }) => name)).toEqual(['a', 'c'])
+    expect((await readTokens(file)).filter((token) => !isRevoked(token)).map(({ name }) => name)).toEqual(['a', 'c'])
     await expect(revokeToken(file, 'b')).rejects.toThrow('there is no token of that name')
+  })
+
+  test('is not made under the name of a revoked one before thirty days, for which keys may be kept', async () => {
+    const before = await createToken(file, details('a'))
+    vi.setSystemTime('2026-01-01')
+    onTestFinished(() => void vi.useRealTimers())
+    await revokeToken(file, 'a')
+    vi.setSystemTime('2026-01-30')
+    await expect(createToken(file, details('a'))).rejects.toThrow('choose another name, or wait until 2026-01-31')
+    await createToken(file, details('b'))
+    expect((await readTokens(file)).map(isRevoked)).toEqual([true, false])
+    vi.setSystemTime('2026-01-31')
+    const [a, b] = [await createToken(file, details('a')), await readTokens(file)]
+    expect(a).not.toBe(before)
+    expect(b.map(({ name }) => name)).toEqual(['b', 'a'])
+    expect(b.some(isRevoked)).toBe(false)
   })
 
   test('none is lost when many are made at once', async () => {

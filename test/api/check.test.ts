@@ -1,9 +1,8 @@
 // HTTP and callers in process are refused by the same check: of the same kind, with the same pointers and hints.
+import { CALLS } from '../../src/api/calls.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FluxError, type Failure } from '../../src/model/failure.ts'
-import { check } from '../../src/api/check.ts'
-import { GET_DEFINITION } from '../../src/api/get-definition.ts'
-import { SEND_EVENT } from '../../src/api/send-event.ts'
+import { check } from '../../src/api/call.ts'
 import { openLive, type Live } from '../http/live.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 
@@ -36,7 +35,7 @@ async function refusalOf(method: Method, request: object): Promise<Problem & { k
 const MUST_BE_ID = 'must be a positive integer below 2^53'
 
 test.each<[Method, object, string, string, string, string]>([
-  ['sendEvent', {}, 'POST event', 'malformed', '/event', 'must be a text that is not empty'],
+  ['sendEvent', {}, 'POST event', 'malformed', '/event', 'is required'],
   ['sendEvent', { event: '' }, 'POST event', 'malformed', '/event', 'must be a text that is not empty'],
   ['sendEvent', { event: ['go'] }, 'POST event', 'malformed', '/event', 'must be a text that is not empty'],
   ['sendEvent', { event: '$else' }, 'POST event', 'malformed', '/event', 'must not begin with $'],
@@ -93,15 +92,10 @@ test.each<[Method, object, string, string, string, string]>([
     '/snapshot',
     'must be true or false',
   ],
-  [
-    'getStateContext',
-    { contextId: 1 },
-    'GET context/state?contextId=1',
-    'malformed',
-    '/stateName',
-    'must be a text that is not empty',
-  ],
-  ['addTags', { contextId: 1 }, 'POST context/tag?contextId=1', 'malformed', '/tag', 'must be given'],
+  ['getStateContext', { contextId: 1 }, 'GET context/state?contextId=1', 'malformed', '/stateName', 'is required'],
+  ['getContext', {}, 'GET context', 'malformed', '/contextId', 'is required (or key with fluxName)'],
+  ['getContext', { contextId: 0 }, 'GET context?contextId=0', 'malformed', '/contextId', MUST_BE_ID],
+  ['addTags', { contextId: 1 }, 'POST context/tag?contextId=1', 'malformed', '/tag', 'is required'],
   [
     'addTags',
     { contextId: 1, tag: ['x'.repeat(257)] },
@@ -133,17 +127,17 @@ test('a request that was changed since is looked at anew', async () => {
 })
 
 test('what one call has taken is looked at again by another, and by the same once it was handed on', () => {
-  const request = check(SEND_EVENT, { event: 'go' })
-  expect(() => check(GET_DEFINITION, request)).toThrow(FluxError)
-  expect(check(SEND_EVENT, request)).toBe(request)
-  expect(check(SEND_EVENT, request)).not.toBe(request)
+  const request = check(CALLS.sendEvent, { event: 'go' })
+  expect(() => check(CALLS.getDefinition, request)).toThrow(FluxError)
+  expect(check(CALLS.sendEvent, request)).toBe(request)
+  expect(check(CALLS.sendEvent, request)).not.toBe(request)
 })
 
 test('of many unknown fields of orStart only some are told', () => {
   const orStart = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`inputs${n}`, 0]))
   let problem: Failure | null = null
   try {
-    check(SEND_EVENT, { event: 'go', key: 'k', fluxName: 'Waiter', orStart })
+    check(CALLS.sendEvent, { event: 'go', key: 'k', fluxName: 'Waiter', orStart })
   } catch (error) {
     problem = error instanceof FluxError ? error.failure : null
   }

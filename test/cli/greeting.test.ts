@@ -13,7 +13,7 @@ const service = (name: string, input: JsonObject[] = [], triggers: string[] = []
 })
 const secured = (name: string, input: JsonObject[] = []) => ({ ...service(name), source: { secured: true, input } })
 const say = (...services: (ReturnType<typeof service> | ReturnType<typeof secured>)[]) =>
-  greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services, requireAuth: false }).join('\n')
+  greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services, requireAuth: false, pid: 7 }).join('\n')
 
 describe('the greeting', () => {
   test('tells packages, triggers, webhooks, data and address', () => {
@@ -22,6 +22,7 @@ describe('the greeting', () => {
     expect(text).toMatch(/^triggers\s+paid, sent$/m)
     expect(text).toMatch(/^webhooks\s+GET\/PUT \/api\/orders\/\{id\}$/m)
     expect(text).toMatch(/^data\s+\/data$/m)
+    expect(text).toMatch(/^pid\s+7$/m)
     expect(text).toMatch(/^listening\s+http:\/\/127.0.0.1:8080$/m)
     expect(text).toMatch(/^inspector\s+http:\/\/127.0.0.1:8080\/inspector .*http:\/\/127.0.0.1:8080\/docs /m)
   })
@@ -45,7 +46,7 @@ describe('the greeting', () => {
       "/flux-api/shop/execute -H 'Authorization: Bearer <token>' -H 'content-type: application/json' -d '{\"fluxName\":"
     expect(say(secured('S'), secured('T', [{ name: 'n', required: true }]))).toContain(`${withToken}"S"`)
     expect(
-      greeting({ url: 'http://a', storage: 'd', services: [service('A')], requireAuth: true }).join('\n'),
+      greeting({ url: 'http://a', storage: 'd', services: [service('A')], requireAuth: true, pid: 7 }).join('\n'),
     ).toContain(`${withToken}"A"`)
   })
 
@@ -62,11 +63,13 @@ describe('the greeting', () => {
 
   test('offers an address that can be reached', () => {
     expect(
-      greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')], requireAuth: false }).join('\n'),
+      greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')], requireAuth: false, pid: 7 }).join(
+        '\n',
+      ),
     ).toContain('curl -X POST http://127.0.0.1:80/')
-    expect(greeting({ url: 'http://[::]:80', storage: 'd', services: [], requireAuth: false }).join('\n')).toContain(
-      'http://127.0.0.1:80/docs',
-    )
+    expect(
+      greeting({ url: 'http://[::]:80', storage: 'd', services: [], requireAuth: false, pid: 7 }).join('\n'),
+    ).toContain('http://127.0.0.1:80/docs')
   })
 
   test('says what there is when there is nothing', () => {

@@ -41,6 +41,12 @@ const CONTEXT = {
   stateContexts: [{ name: EVIL, input: DESCRIPTOR, output: DESCRIPTOR, transitionContexts: [] }],
   executionHistory: [{ fluxName: EVIL, stateName: EVIL, stateIndex: 0, enteredAt: 1, event: EVIL }],
 }
+const EVENTS = {
+  events: [{ event: EVIL, to: EVIL, input: { properties: { [EVIL]: {} } } }],
+  else: null,
+  timed: { at: 1, to: EVIL, event: null },
+  others: [],
+}
 const SERVICE = {
   package: EVIL,
   fluxName: EVIL,
@@ -65,6 +71,7 @@ const MOVE = { contextId: 1, package: EVIL, fluxName: EVIL, at: 1, kind: EVIL, e
 const ANSWERS: readonly (readonly [path: string, answer: unknown])[] = [
   ['/flux-api/contexts', [CONTEXT]],
   ['/flux-api/context/wait', CONTEXT],
+  ['/flux-api/context/events', EVENTS],
   ['/flux-api/context/', { message: EVIL }],
   ['/flux-api/context', CONTEXT],
   ['/flux-api/services', { services: [SERVICE], faults: [], loadedAt: 1 }],

@@ -41,6 +41,25 @@ const SERVICES = {
     webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }],
     states: [{ name: 'done' }],
   },
+  'shop/Charge.flux': {
+    input: [{ name: 'card', type: 'string', defaultValue: 'stolen' }],
+    states: [
+      {
+        name: 'charge',
+        input: [{ name: 'card', type: 'string' }],
+        action: {
+          type: 'invokeCode',
+          className: 'cards',
+          methodName: 'charge',
+          inputs: [{ from: ['card'], to: ['card'] }],
+        },
+        transitions: [{ to: 'charged' }],
+      },
+      { name: 'charged', waiting: true, transitions: [{ event: 'shipped', to: 'charged' }] },
+    ],
+  },
+  'shop/cards.mjs': `export function charge({ card }) { if (card === 'stolen') throw new Error('card declined') }`,
+  'evil/Order.flux': { states: [{ name: EVIL }] },
   'other/Order.flux': { states: [{ name: 'only', waiting: true, transitions: [{ event: 'go', to: 'only' }] }] },
 }
 
@@ -171,19 +190,23 @@ describe('lists', () => {
 test('services: all, one, drawn, as a machine, as schemas', async () => {
   const all = await call(['services'])
   expect(all.out).toMatch(/^shop\/Order +2 +ordered/m)
-  expect(json((await call(['services', '--json'])).out).services).toHaveLength(3)
+  expect(json((await call(['services', '--json'])).out).services).toHaveLength(5)
   const one = await call(['service', 'show', 'shop/Order'])
   expect(one.out).toContain('Takes an order.')
   expect(one.out).toMatch(/^customer +string +yes/m)
   expect(await call(['service', 'show', 'Order'])).toMatchObject({
     code: 1,
-    err: expect.stringContaining('other, shop'),
+    err: expect.stringContaining('evil, other, shop'),
   })
   const svg = await call(['service', 'diagram', 'shop/Order'])
   expect(svg.err).toBe('')
   expect(svg.out).toMatch(/^<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/)
   expect(svg.out).toMatch(/<style>.*--page.*<\/style>/s)
   expect(svg.out.trimEnd().endsWith('</svg>')).toBe(true)
+  const evil = await call(['service', 'diagram', 'evil/Order'])
+  expect(evil.out).toContain('a\\u001b[31mred\\u0007\\u202e')
+  // oxlint-disable-next-line no-control-regex
+  expect(evil.out).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u0080-\u009f\u202e]/)
   const mermaid = await call(['service', 'diagram', 'shop/Order', '--format', 'mermaid'])
   expect(mermaid.out.split('\n')).toEqual([
     'stateDiagram-v2',
@@ -235,7 +258,73 @@ test('tail prints moves until it is interrupted, and ends with 0', async () => {
   expect(ids).toContain(json(lines[0]).contextId)
 })
 
+async function failed(): Promise<string> {
+  const { out } = await call(['execute', 'shop/Charge'])
+  await call(['context', 'wait', out, '--status', 'FAILED'])
+  return out
+}
+
+describe('retry of one context', () => {
+  test('tells that it failed again', async () => {
+    const id = await failed()
+    const again = `actorflux: context ${id}: failed again: Error: card declined`
+    expect(await call(['context', 'retry', id])).toMatchObject({ code: 1, out: '', err: again })
+    const { code, lines, err } = await call(['context', 'retry', id, '--new-key', '--json'])
+    expect({ code, err }).toEqual({ code: 1, err: again })
+    expect(lines.map(json)).toMatchObject([{ contextId: Number(id), status: 'FAILED', error: { type: 'Error' } }])
+  })
+
+  test('takes another state, input, definition and key, and tells the status after it', async () => {
+    const id = await failed()
+    const to = ['--state', 'charge', '--input', '{"card":"good"}', '--definition', 'current', '--new-key']
+    const done = { code: 0, out: `retried context ${id}: WAITING in charged`, err: '' }
+    expect(await call(['context', 'retry', id, ...to])).toMatchObject(done)
+  })
+
+  test('of all that match, too', async () => {
+    const id = await failed()
+    const filters = ['--flux-name', 'shop/Charge', '--status', 'FAILED', '--yes']
+    expect(await call(['context', 'retry', ...filters, '--state', 'charged'])).toMatchObject({ code: 0, err: '' })
+    expect((await call(['context', 'show', id])).out).toMatch(/^state +charged$/m)
+  })
+})
+
+test('context show says first why a context is where it is, what it can take, and what led there', async () => {
+  const { out } = await call(['context', 'show', await started()])
+  expect(out).toMatch(/^Waits for .+ in Wait for payment, since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ/)
+  expect(out).toMatch(/^CAN TAKE +GOES TO +INPUTS\n\S+ +\S.* {2}sum \(required\)$/m)
+  expect(out).toMatch(/^ENTERED +STATE +BY\n.+ Wait for payment +start$/m)
+})
+
+test('context show prints the snapshot that is asked for', async () => {
+  const { out } = await call(['context', 'show', await started(), '--snapshot'])
+  expect(out).toMatch(/^snapshot\n\{\n(?:.*\n)* {2}"status": "active"/m)
+})
+
 describe('exit codes', () => {
+  test('1: an event without effect, with the name that was probably meant', async () => {
+    // A service that takes any event knows all names.
+    const { url } = await startServer({
+      program: inject('program'),
+      ...(await placeFor({ 'other/Order.flux': SERVICES['other/Order.flux'] })),
+    })
+    const send = (...args: string[]) => call(['event', 'send', 'goo', ...args], { env: { ACTORFLUX_URL: url } })
+    const hint = "no service knows the event 'goo'; did you mean 'go'?"
+    const err = `actorflux: 'goo': moved 0, started 0, ignored by 0; ${hint}`
+    expect(await send()).toMatchObject({ code: 1, out: '', err })
+    const { out, ...asJson } = await send('--json')
+    expect({ ...asJson, answer: json(out) }).toMatchObject({ code: 1, err, answer: { transitions: [], hint } })
+    await call(['execute', 'other/Order'], { env: { ACTORFLUX_URL: url } })
+    const refused = { code: 1, out: '', err: `actorflux: context 1 doesn't wait for 'goo' in state 'only'; ${hint}` }
+    expect(await send('--context-id', '1')).toMatchObject(refused)
+  })
+
+  test('1: a token that is not valid', async () => {
+    const { code, out, err } = await call(['contexts'], { env: { ACTORFLUX_URL: server.url, ACTORFLUX_TOKEN: 'af_x' } })
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/^actorflux: [^\n]*; set ACTORFLUX_TOKEN [^\n]*$/)
+  })
+
   test.each([
     ['an unknown context', ['context', 'show', '999999']],
     ['an event that it can not take now', ['event', 'send', 'paid', '--context-id', '999999']],
@@ -293,7 +382,7 @@ describe('exit codes', () => {
     await new Promise((resolve) => taken.close(resolve))
     const { code, out, err } = await call(['services', '--url', `http://127.0.0.1:${port}`])
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toMatch(new RegExp(`^actorflux: [^\\n]*${port}[^\\n]*ECONNREFUSED[^\\n]*$`))
+    expect(err).toMatch(new RegExp(`^actorflux: [^\\n]*${port}[^\\n]*ECONNREFUSED[^\\n]*; is it running\\? [^\\n]*$`))
   })
 
   test.each([
@@ -305,7 +394,23 @@ describe('exit codes', () => {
     [['contexts', '--limit', '0'], '--limit must be a positive integer, or all'],
     [['contexts', '--started-after', 'soon'], '--started-after must be a time'],
     [['contexts', 'word'], 'there is no place for "word"'],
-    [['contexts', '--none'], "Unknown option '--none'"],
+    [['contexts', '--none'], 'there is no option --none (see'],
+    [['contexts', '--staus', 'FAILED'], "there is no option --staus; did you mean '--status'?"],
+    [['serve', '--prot', '1'], "there is no option --prot; did you mean '--port'?"],
+    [['context', 'sho', '1'], 'there is no command context sho; did you mean "show"?'],
+    [['context', 'terminate', '1', '--rate', '0'], '--rate goes with filters, not with an id'],
+    [['context', 'terminate', '1', '--with', '{}'], 'there is no option --with'],
+    [['context', 'retry', '1', '--with', '{}'], '--with goes with filters, not with an id'],
+    [['context', 'pause', '1', '--yes'], '--yes goes with filters, not with an id'],
+    [['context', 'tag', '1', 'a', '--with', '{}'], '--with goes with filters, not with an id'],
+    [['context', 'tag', 'a', '--all', '--yes', '--with', '{"tags":["b"]}'], '--with has tags, which is given besides'],
+    [['context', 'retry', '1', '--definition', 'old'], '--definition must be pinned or current'],
+    [['context', 'retry', '1', '--input', '{'], '--input is no JSON'],
+    [['contexts', '--view', 'full'], '--view goes with --json'],
+    [['service', 'diagram', 'shop/Order', '--json'], 'there is no option --json'],
+    [['mcp', '--json'], 'there is no option --json'],
+    [['validate', '--port', '1'], 'there is no option --port'],
+    [['dev', '--paused'], 'there is no option --paused'],
     [['execute', 'Order'], '"Order" is no service'],
     [['execute', 'shop/Order', '--input', '{'], '--input is no JSON'],
     [['execute', 'shop/Order', '--input', '[]'], '--input must be a JSON object'],

@@ -5,7 +5,9 @@ import { promisify } from 'node:util'
 import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { openTokens } from '../../src/access/authenticate.ts'
 import { readTokens } from '../../src/access/tokens.ts'
+import { CALL_LIST } from '../../src/api/calls.ts'
 import { run } from '../../src/cli/run.ts'
+import { ROLE_MEANINGS } from '../../src/model/caller.ts'
 import { tokenFile } from '../access/folder.ts'
 import { NO_TERMINAL } from './world.ts'
 
@@ -36,6 +38,19 @@ async function rolesOf(text: string | undefined) {
   close()
   return authenticate(`Bearer ${text}`).roles
 }
+
+test('help and the documents say of each role what the calls need', async () => {
+  const documented = await readFile(new URL('../../src/http/README.md', import.meta.url), 'utf8')
+  const { out } = await token('create', '--help')
+  for (const [role, meaning] of Object.entries(ROLE_MEANINGS)) {
+    expect(out.join('\n')).toMatch(new RegExp(`^ +${role} +${meaning}$`, 'm'))
+    expect(documented).toMatch(new RegExp(`\\| \`${role}\`.* \\| ${meaning}`))
+  }
+  for (const { name, call } of CALL_LIST) {
+    const least = /^(?:retry|pause|resume)/.test(name) ? 'admin' : 'invoke'
+    expect([name, call.role]).toEqual([name, call.method === 'GET' ? 'read' : least])
+  }
+})
 
 describe('token create', () => {
   test('prints the token alone on the last line, and keeps nothing of it', async () => {
@@ -185,6 +200,11 @@ describe('token revoke', () => {
       code: 1,
       out: [],
       err: 'actorflux: there is no token of that name',
+    })
+    expect((await token('list')).out[1]).toMatch(/^a .*Z \(revoked\)$/)
+    expect(await token('create', '--name', 'a')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('a token named a was revoked'),
     })
   })
 })

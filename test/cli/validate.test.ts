@@ -38,6 +38,34 @@ describe('validate', () => {
     })
   })
 
+  test('names of files and keys never control the terminal', async () => {
+    const states = [{ name: 'a', 'key\u001b[2J': 1 }]
+    const folder = await folderOf({
+      'p/A\u001b]0;x\u0007.flux': { states },
+      'p/B\u202e.flux': '{',
+      'p/C\u001b.gloop': '',
+    })
+    const { out, err } = await validate([folder])
+    expect(out.length).toBeGreaterThan(3)
+    for (const line of [...out, ...err]) expect(line).not.toMatch(/[\p{Cc}\u202e]/u)
+    expect(out.join()).toContain('A\\u001b]0;x\\u0007.flux')
+  })
+
+  test('sums up what it leaves alone', async () => {
+    const states = [{ name: 'a', icon: 1, color: 2, 'x/y': 3 }]
+    const folder = await folderOf({
+      'p/A.flux': { states, color: 4 },
+      'p/Old.gloop': '',
+      'p/Flow.workflow': '',
+    })
+    const { code, out } = await validate([folder])
+    expect([code, ...out.slice(-2)]).toEqual([
+      0,
+      'left alone: 4 unknown keys, kept (color, icon, x/y); 2 files, skipped (Flow.workflow, Old.gloop)',
+      '1 service: 0 faults, 6 warnings',
+    ])
+  })
+
   test('fails where there is no service at all', async () => {
     const folder = await folderOf({ 'p/A.flux': END, 'q/readme.txt': '' })
     for (const [path, warnings] of [

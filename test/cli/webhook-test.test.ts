@@ -1,10 +1,12 @@
 // `actorflux webhook test` plays each provider against a receiver that is not actorflux, which checks what it gets with
 // the scheme's own `verify`.
+import { execFile } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
@@ -99,6 +101,13 @@ const headerOf = ({ headers }: ReceivedWebhook, wanted: string) =>
   headers.filter(([name]) => name.toLowerCase() === wanted.toLowerCase()).map(([, value]) => value)
 
 const base64Of = (base64url = '') => Buffer.from(base64url, 'base64url').toString('base64')
+
+test('what the server answers never controls the terminal', async () => {
+  const { url } = await receiver(200, 'one\u001b]0;title\u0007\r\n\ttwo\u001b[2J\u009b\u202e')
+  const env = { ACTORFLUX_ACTORS: await servicesOf({ urlPath: '/in' }) }
+  const { out } = await webhookTest(['/in', '--url', url], env)
+  expect(out).toEqual(['200 OK', 'one\\u001b]0;title\\u0007\n\ttwo\\u001b[2J\\u009b\\u202e'])
+})
 
 describe('each scheme', () => {
   test.each(WEBHOOK_SCHEME_NAMES)('%s: the receiver accepts the sample, and another one each time', async (scheme) => {
@@ -195,6 +204,59 @@ describe('what is sent', () => {
     expect([code, refusal('github', 'k', request)]).toEqual([0, null])
     expect(Buffer.compare(Buffer.from(request.body), bytes)).toBe(0)
     expect(headerOf(request, 'content-type')).toEqual(['application/xml'])
+  })
+
+  test.each(WEBHOOK_SCHEME_NAMES)('%s: --print sends nothing; what it prints is accepted', async (scheme) => {
+    const secret = SECRETS[scheme] ?? SECRET
+    const { url, received } = await receiver()
+    const ACTORFLUX_ACTORS = await servicesOf({ urlPath: '/in', verify: verifyOf(scheme) })
+    const args = ["/in?it's=[1]", '--header', "X-Note: it's ü", '--url', url, '--print']
+    const { code, out, err } = await webhookTest(args, { ACTORFLUX_ACTORS, ACTORFLUX_SECRET_KEY: secret })
+    expect({ code, err, received }).toEqual({ code: 0, err: '', received: [] })
+    const { stdout } = await promisify(execFile)('sh', ['-c', out.join('\n')])
+    expect(stdout).toMatch(/^HTTP\/1.1 202 /)
+    const [request] = received
+    if (!request) throw new Error('nothing was sent')
+    expect(refusal(scheme, secret, request)).toBeNull()
+    expect(headerOf(request, 'X-Note')).toEqual([Buffer.from("it's ü").toString('latin1')])
+    expect([request.method, request.target]).toEqual(['POST', "/api/in?it's=%5B1%5D"])
+  })
+
+  test('--print names the file of --body', async () => {
+    const { url, received } = await receiver()
+    const ACTORFLUX_ACTORS = await servicesOf({ urlPath: '/in', verify: verifyOf('github') })
+    const file = join(ACTORFLUX_ACTORS, 'body.xml')
+    await writeFile(file, Buffer.from([60, 97, 47, 62, 0xff, 10]))
+    const env = { ACTORFLUX_ACTORS, ACTORFLUX_SECRET_KEY: 'k' }
+    const { out } = await webhookTest(['/in', '--body', file, '--url', url, '--print'], env)
+    await promisify(execFile)('sh', ['-c', out.join('\n')])
+    expect(received.map((request) => refusal('github', 'k', request))).toEqual([null])
+  })
+
+  test('has the values of --set, and is signed with them', async () => {
+    const { url, received } = await receiver()
+    const entries = ['stripe', 'twilio', 'shopify'].map((name) => ({ urlPath: `/${name}`, verify: verifyOf(name) }))
+    const env = { ACTORFLUX_ACTORS: await servicesOf(...entries), ACTORFLUX_SECRET_KEY: 'k', ACTORFLUX_URL: url }
+    const set = (path: string, ...settings: string[]) =>
+      webhookTest([path, ...settings.flatMap((setting) => ['--set', setting])], env)
+    await set(
+      '/stripe',
+      'data.object.amount_total=500',
+      'data.object.metadata.order=A=1',
+      'livemode=null',
+      '__proto__=1',
+    )
+    await set('/twilio', 'Body=500', 'New=a b')
+    await set('/shopify', 'line_items.0.sku="7"', 'line_items.1={"sku":"\u202e"}')
+    const [stripe, twilio, shopify] = received
+    if (!stripe || !twilio || !shopify) throw new Error('not all were sent')
+    expect(refusal('stripe', 'k', stripe)).toBeNull()
+    const { data, ...event } = JSON.parse(stripe.text)
+    expect(data.object).toMatchObject({ amount_total: 500, amount_subtotal: 1000, metadata: { order: 'A=1' } })
+    expect([event.livemode, Object.hasOwn(event, '__proto__')]).toEqual([null, true])
+    expect(refusal('twilio', 'k', twilio)).toBeNull()
+    expect(Object.fromEntries(new URLSearchParams(twilio.text))).toMatchObject({ Body: '500', New: 'a b' })
+    expect(JSON.parse(shopify.text).line_items).toMatchObject([{ sku: '7' }, { sku: '\u202e' }])
   })
 
   test('has the headers of --header, instead of those of the sample, before it is signed', async () => {
@@ -306,7 +368,10 @@ describe('the exit code', () => {
   test.each([
     [[], 'webhook test needs the path of a webhook'],
     [['/stripe', 'now'], 'takes one path'],
-    [['/stripe', '--fast'], "Unknown option '--fast'"],
+    [['/stripe', '--fast'], 'there is no option --fast'],
+    [['/open', '--set', 'x'], '--set must be path=value'],
+    [['/open', '--set', 'type.x=1'], '--set: the body has no place for type.x'],
+    [['/open', '--set', 'a=1', '--body', '/dev/null'], '--set needs a body that is JSON or a form'],
     [['/strpe'], 'no webhook has the path "/strpe"; did you mean "/stripe"? There are /stripe, /open, /rotated'],
     [['/api/stripe'], 'no webhook has the path "/api/stripe", and /api is left out'],
     [['/stripe', '--method', 'GET'], '/stripe takes POST, not GET'],

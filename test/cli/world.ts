@@ -1,8 +1,9 @@
 // What a command in a test has besides what the test gives it: no terminal, and nothing on standard input.
 import type { World } from '../../src/cli/command.ts'
 
-export const NO_TERMINAL: Pick<World, 'input' | 'ask' | 'screen' | 'progress' | 'interrupted'> = {
+export const NO_TERMINAL: Pick<World, 'input' | 'flushed' | 'ask' | 'screen' | 'progress' | 'interrupted'> = {
   input: () => Promise.resolve(''),
+  flushed: () => Promise.resolve(null),
   ask: null,
   screen: null,
   progress: null,

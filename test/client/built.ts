@@ -48,5 +48,6 @@ export async function buildClient(): Promise<BuiltClient> {
   )
   const faults = await compile('-p', config)
   if (faults !== '') throw new Error(faults)
+  await promisify(execFile)('npm', ['run', '--silent', 'routes'], { cwd: owned })
   return { folder, dist, remove: () => rm(folder, { recursive: true, force: true }) }
 }

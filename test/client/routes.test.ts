@@ -1,50 +1,28 @@
-// The table of routes says of every call what its description says.
+// How calls travel over HTTP, as the client has it of their descriptions.
 import { expect, test } from 'vitest'
-import type { Call } from '../../src/api/call.ts'
-import { CALLS } from '../../src/api/calls.ts'
-import { GET_OPERATIONS } from '../../src/api/get-operations.ts'
-import { EXECUTES } from '../../src/api/executes.ts'
-import { SEND_EVENTS } from '../../src/api/send-events.ts'
-import { STREAM_MOVES } from '../../src/api/stream-moves.ts'
-import type { FluxApi } from '../../src/api/flux-api.ts'
+import { CALLS, type FluxApi } from '../../src/api/calls.ts'
+import { OTHER_ROUTES, ROUTES } from '../../src/client/routes.ts'
 import { createClient, type Client } from '../../src/client/client.ts'
-import { ROUTES, SERVER_ROUTES, STREAM_ROUTES, type Route } from '../../src/client/routes.ts'
 
-function routeOf({ method, route, query, body, takesKey, prefersWait, answerHeaders }: Call): Route {
-  const inQuery = Object.keys(query).filter((name) => body !== null && !Object.hasOwn(body, name))
-  return {
-    method,
-    path: route,
-    ...(body !== null && { body: true }),
-    ...(inQuery.length > 0 && { query: inQuery }),
-    ...(takesKey && { key: true }),
-    ...(prefersWait && { wait: true }),
-    ...(answerHeaders?.['Link'] !== undefined && { pages: true }),
-  }
-}
-
-test('every call has a route, which is that of its description', () => {
-  // The other method of addTags; and one call that is two methods.
-  const calls = CALLS.filter(({ id }) => id !== 'putTags' && id !== GET_OPERATIONS.id)
-  const operations = routeOf(GET_OPERATIONS)
-  expect({ ...ROUTES, ...SERVER_ROUTES }).toEqual({
-    ...Object.fromEntries(calls.map((call) => [call.id, routeOf(call)])),
-    getOperation: operations,
-    listOperations: operations,
+test('a route says where the fields go, and whether there is a key', () => {
+  expect(ROUTES).toMatchObject({
+    execute: { method: 'POST', path: '/flux-api/:package/execute', body: true, key: true },
+    retry: { body: true, query: ['contextId', 'key', 'fluxName', 'package'], key: true },
+    listOperations: { method: 'GET', path: '/flux-api/operations' },
+  })
+  expect(ROUTES.addTags).toEqual({ method: 'POST', path: '/flux-api/context/tag', key: true })
+  expect(ROUTES.getContext).toEqual({ method: 'GET', path: '/flux-api/context' })
+  expect(OTHER_ROUTES).toEqual({
+    resumeServer: { method: 'POST', path: '/flux-api/server/resume' },
+    stream: { method: 'GET', path: '/flux-api/stream' },
+    sendEvents: { method: 'POST', path: '/flux-api/events', body: true },
+    executeMany: { method: 'POST', path: '/flux-api/:package/executes', body: true },
   })
 })
 
 test('the fields of a path are the parts of it that begin with a colon', () => {
-  for (const { path, route } of CALLS)
+  for (const { path, route } of Object.values(CALLS))
     expect([...route.matchAll(/:(\w+)/g)].map(([, name]) => name)).toEqual(Object.keys(path))
-})
-
-test('the streams have the routes of their descriptions', () => {
-  expect(STREAM_ROUTES).toEqual({
-    stream: { method: STREAM_MOVES.method, path: STREAM_MOVES.route },
-    sendEvents: { method: 'POST', path: SEND_EVENTS.route, body: true },
-    executeMany: { method: 'POST', path: EXECUTES.route, body: true },
-  })
 })
 
 test('every call in process is a method of the client', () => {

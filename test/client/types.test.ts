@@ -40,6 +40,7 @@ const FILES: { readonly [file: string]: object } = {
         transitions: [
           { event: 'paid', to: 'Paid' },
           { event: 'moved', to: 'Paid' },
+          { event: 'tooLittle', to: 'Open', internal: true },
         ],
       },
       {
@@ -99,7 +100,7 @@ const USE = `
 import { createClient } from 'actorflux/client'
 import type { Services } from './services.js'
 const client = createClient<Services>({ url: 'http://localhost:1' })
-const order = client.service('shop/orders.Order')
+export const order = client.service('shop/orders.Order')
 const item = { name: 'a', parts: [{ name: 'b', parts: null }, { name: 'c', parts: [{ name: 'd' }] }] }
 export const right = () => [
   order.execute({ item }),
@@ -129,6 +130,7 @@ const WRONG = [
   `client.service('shop/Nobody')`,
   `client.service('orders.Order')`,
   `order.send('payed', { contextId: 1, input: { amount: 1 } })`,
+  `order.send('tooLittle', { contextId: 1, input: { amount: 1 } })`,
   `order.send('paid', { contextId: 1 })`,
   `order.send('paid', { contextId: 1, input: {} })`,
   `order.send('paid', { contextId: 1, input: { amount: '1' } })`,
@@ -175,6 +177,8 @@ beforeAll(async () => {
   code = await run(['types', join(built.folder, 'actors'), '--out', join(built.folder, 'services.ts')], world)
   await writeFile(join(built.folder, 'package.json'), JSON.stringify({ type: 'module' }))
   const wrong = WRONG.map((line) => `  // @ts-expect-error\n  ${line}\n`).join('')
+  const misspelt = `import { order } from './use.js'\norder.send('payed', { contextId: 1 })\n`
+  await writeFile(join(built.folder, 'misspelt.ts'), misspelt)
   await writeFile(join(built.folder, 'use.ts'), `${USE}\nexport const wrong = () => {\n${wrong}}\n`)
 })
 afterAll(() => built.remove())
@@ -257,4 +261,11 @@ describe.each([
     await writeFile(config, JSON.stringify({ compilerOptions, files: ['use.ts', 'services.ts'] }))
     expect(await compile('-p', config)).toBe('')
   })
+})
+
+test('the error for a wrong event names the events', async () => {
+  const config = join(built.folder, 'tsconfig.misspelt.json')
+  const compilerOptions = { module: 'nodenext', target: 'es2023', strict: true, noEmit: true, skipLibCheck: true }
+  await writeFile(config, JSON.stringify({ compilerOptions, files: ['misspelt.ts'] }))
+  expect(await compile('-p', config)).toMatch(/'"payed"' is not assignable to .* '"cancel" \| "moved" \| "paid"'/)
 })

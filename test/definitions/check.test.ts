@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { compileFlux } from '../../src/definitions/compile/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import { isObject, type JsonObject } from '../../src/model/json/value.ts'
-import { folderOf, open, type Files } from './catalog-files.ts'
+import { folderOf, open, write, type Files } from './catalog-files.ts'
 
 type Found = readonly [pointer: string, reason: string]
 
@@ -20,6 +20,7 @@ async function check(service: unknown, others: Files = {}): Promise<{ faults: Fo
 
 const EARLY = 'must be 1 second to 7 days, as a number of seconds or a text like "90s", "15m", "1h" or "7d"; or 0'
 const UNNAMED = 'only a transition that names an event can keep one that comes early'
+const NO_EVENT = 'only a transition that names an event can be internal'
 const end = { name: 'end' }
 const toEnd = (transition: object = {}) => ({ to: 'end', ...transition })
 /** A service with one state before its end. */
@@ -153,6 +154,24 @@ describe('what keeps the server from starting', () => {
       ['/states/0/transitions/1/early', UNNAMED],
       ['/states/0/transitions/2/early', UNNAMED],
       ['/states/0/transitions/3/early', UNNAMED],
+    ],
+    [
+      'an internal transition for no event of its own, or for one that comes early',
+      service({
+        waiting: true,
+        transitions: [
+          toEnd({ wait: 'duration:5', internal: true }),
+          toEnd({ event: '$else', internal: true }),
+          toEnd({ event: '$exception', internal: true }),
+          toEnd({ event: 'e', internal: true, early: '1h' }),
+          toEnd({ event: 'f', internal: 'yes' }),
+        ],
+      }),
+      ['/states/0/transitions/0/internal', NO_EVENT],
+      ['/states/0/transitions/1/internal', NO_EVENT],
+      ['/states/0/transitions/2/internal', NO_EVENT],
+      ['/states/0/transitions/4/internal', 'must be true or false'],
+      ['/states/0/transitions/3/early', 'the event is internal, so nobody sends it, and none can come early'],
     ],
     [
       'a wait of an unknown kind',
@@ -383,6 +402,84 @@ describe('webhooks', () => {
   })
 })
 
+const NULLABLE = 'null is accepted all the same: add "allowNull": false, or true if it is meant'
+/** A map with an order as its input. */
+const ordering = (...lines: object[]) => {
+  const gloopProperties = [
+    { name: 'customer', type: 'model', gloopProperties: [{ name: 'name' }] },
+    { name: 'lines', type: 'model', array: true, gloopProperties: [{ name: 'sku' }] },
+    { name: 'any', type: 'model', allowExtraProperties: true, gloopProperties: [] },
+    { name: 'id' },
+  ]
+  const state = { ...end, output: [{ name: 'text', type: 'any' }], action: { lines } }
+  return { input: [{ name: 'order', type: 'model', gloopProperties }], states: [state] }
+}
+/** A state whose action sets `$fluxEvent`; to that `late` may be added. */
+const deciding = (expression: string, { evaluate = true, late = {}, waiting = true } = {}) =>
+  service({
+    waiting,
+    action: { lines: [set(['$fluxEvent'], expression, evaluate)] },
+    transitions: [toEnd({ event: 'paid' }), toEnd({ event: 'late', ...late })],
+  })
+const chosen = (event: string) =>
+  `the action sets $fluxEvent, and may choose "${event}", which anybody may send as well: ` +
+  'add "internal": true to what it alone chooses, and false to what is sent'
+
+const childFile = (root: object = {}) => ({
+  'p/Child.flux': {
+    input: [
+      { name: 'order', type: 'string', required: true, allowNull: false },
+      { name: 'retries', type: 'integer', required: true, allowNull: true, defaultValue: 3 },
+      { name: 'address', type: 'model', gloopProperties: [{ name: 'city' }] },
+    ],
+    states: [end],
+    ...root,
+  },
+})
+const callingChild = (...inputs: object[]) => service({ action: { type: 'invokeFlux', name: 'Child', inputs } })
+const INPUTS_AT = '/states/0/action/inputs'
+
+describe('inputs of a child', () => {
+  test.each<[string, object[], ...Found[]]>([
+    ['all that are required', [set(['order'], 1)]],
+    ['a part of a model', [set(['order'], 1), set(['address', 'city'], 1)]],
+    ['a required one that no line sets', [], [INPUTS_AT, '"Child" requires the input "order", which no line sets']],
+    [
+      'one that is not declared',
+      [set(['order'], 1), set(['adress'], 1)],
+      [`${INPUTS_AT}/1/to`, '"Child" has no input "adress"; did you mean "address"? There are order, retries, address'],
+    ],
+    [
+      'a field that a model does not have',
+      [set(['order'], 1), set(['address', 'town'], 1)],
+      [`${INPUTS_AT}/1/to`, '"Child": "address" has no property "town"'],
+    ],
+  ])('%s', async (_, inputs, ...expected) => {
+    expect(await check(callingChild(...inputs), childFile())).toEqual({ faults: expected, warnings: [] })
+  })
+
+  test('undeclared ones of a child that allows extra properties', async () => {
+    const extra = childFile({ allowExtraProperties: true })
+    expect(await check(callingChild(set(['order'], 1), set(['more'], 1)), extra)).toEqual({ faults: [], warnings: [] })
+  })
+
+  test('a child that changes under its parent: the parent keeps its version, and the fault is reported', async () => {
+    const folder = await folderOf({ 'p/S.flux': callingChild(set(['order'], 1)), ...childFile() })
+    const { catalog, report } = await open(folder)
+    expect(report).toEqual([])
+    await write(folder, childFile({ input: [{ name: 'id', required: true, allowNull: false }] }))
+    const faults = (await catalog.reload()).map(({ file, pointer }) => [file, pointer])
+    const file = join(folder, 'p/S.flux')
+    expect(faults).toEqual([
+      [file, `${INPUTS_AT}/0/to`],
+      [file, INPUTS_AT],
+    ])
+    expect(catalog.find('p', 'S')).toBeDefined()
+    await write(folder, { 'p/S.flux': callingChild(set(['id'], 1)) })
+    expect(await catalog.reload()).toEqual([])
+  })
+})
+
 describe('what is doubtful is told, and the server starts', () => {
   test.each<[string, unknown, ...Found[]]>([
     ['an unreachable state', { states: [end, { name: 'b' }] }, ['/states/1', '"b" can\'t be reached from "end"']],
@@ -394,6 +491,74 @@ describe('what is doubtful is told, and the server starts', () => {
       },
       ['/states/0', '"a" can\'t be reached from "end"'],
       ['/states/1', '"b" can\'t be reached from "end"'],
+    ],
+    [
+      'required properties that accept null',
+      {
+        input: [
+          { name: 'a', required: true },
+          { name: 'b', required: true, allowNull: false },
+          { name: 'm', type: 'model', gloopProperties: [{ name: 'c', required: true, allowNull: null }] },
+        ],
+        output: [{ name: 'o', required: true }],
+        states: [
+          { name: 'w', waiting: true, input: [{ name: 'd', required: true }], transitions: [toEnd({ event: 'e' })] },
+          end,
+        ],
+      },
+      ['/input/0/required', NULLABLE],
+      ['/input/2/gloopProperties/0/required', NULLABLE],
+      ['/states/0/input/0/required', NULLABLE],
+    ],
+    [
+      'paths to no field of a model',
+      {
+        ...ordering(
+          map(['order', 'custmer', 'name'], ['text']),
+          set(['text'], 'order.customer.nam + order?.lines.length', true),
+          set(['text'], "`${order['totl']}`", true),
+          map(['order', 'lines', '0', 'skuu'], ['text']),
+        ),
+        tags: ['t-${order.idd}'],
+      },
+      [
+        '/states/0/action/lines/0/from',
+        '"order" has no field "custmer"; did you mean "customer"? There are customer, lines, any, id',
+      ],
+      ['/states/0/action/lines/1/expression', '"customer" has no field "nam"; did you mean "name"? There is name'],
+      ['/states/0/action/lines/2/expression', '"order" has no field "totl"; there are customer, lines, any, id'],
+      ['/states/0/action/lines/3/from', '"lines" has no field "skuu"; did you mean "sku"? There is sku'],
+      ['/tags/0', '"order" has no field "idd"; did you mean "id"? There are customer, lines, any, id'],
+    ],
+    [
+      'a wait that only internal transitions end',
+      service({ waiting: true, transitions: [toEnd({ event: 'e', internal: true })] }),
+      ['/states/0', 'nothing ever ends this wait: there is neither an event nor a time'],
+    ],
+    [
+      'an event that the action chooses and anybody may send',
+      deciding("$fluxEvent == 'paid' && now() > 5 ? 'late' : $fluxEvent"),
+      ['/states/0/transitions/1/event', chosen('late')],
+    ],
+    [
+      'an event that the action of a state that waits sets',
+      deciding('late', { evaluate: false }),
+      ['/states/0/transitions/1/event', chosen('late')],
+    ],
+    [
+      'events that a function may choose',
+      service({
+        waiting: true,
+        action: {
+          type: 'invokeCode',
+          className: 'Logger',
+          methodName: 'info',
+          outputs: [map(['decision'], ['$fluxEvent'])],
+        },
+        transitions: [toEnd({ event: 'paid' }), toEnd({ event: 'late' })],
+      }),
+      ['/states/0/transitions/0/event', chosen('paid')],
+      ['/states/0/transitions/1/event', chosen('late')],
     ],
     [
       'an event-less transition beside named ones',
@@ -521,6 +686,24 @@ describe('what is doubtful is told, and the server starts', () => {
 
 describe('what is right is silent', () => {
   test.each<[string, unknown]>([
+    [
+      'a path to what a model may have, or a list has',
+      ordering(
+        set(['text'], 'order.any.thing + order.lines.length + order.lines.map(order => order.x)[0]', true),
+        map(['order', 'lines', 'sku'], ['text']),
+        map(['order', 'customer', 'name'], ['text']),
+      ),
+    ],
+    ['an internal event', deciding("now() > 5 ? 'late' : 'paid'", { late: { internal: true } })],
+    ['an event that is said to be sent', deciding("now() > 5 ? 'late' : 'paid'", { late: { internal: false } })],
+    [
+      'an internal event of a state that does not wait',
+      deciding("'late'", { late: { internal: true }, waiting: false }),
+    ],
+    ['a state that does not wait and chooses', deciding("now() > 5 ? 'late' : 'paid'", { waiting: false })],
+    ['an action that chooses by what came', deciding("$fluxEvent == 'late' ? 'late' : 'x'")],
+    ['an action that ends the context', deciding("'$fluxTerminate'")],
+    ['an internal transition with a pause', deciding("'late'", { late: { internal: true, wait: 'duration:5' } })],
     [
       'every known key',
       {

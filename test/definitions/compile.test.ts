@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { compileFlux, recompile } from '../../src/definitions/compile/service.ts'
-import type { FluxUnit } from '../../src/definitions/pinned/text.ts'
+import { pinnedText, type FluxUnit } from '../../src/definitions/pinned/text.ts'
 import type { CompiledAction, CompiledFlux, CompiledState } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
@@ -23,7 +23,15 @@ const actionOf = (action: JsonObject): CompiledAction | undefined =>
 const set = (...to: string[]) => ({ type: 'set', expression: 'v', to })
 
 describe('what follows the action of a state', () => {
-  const none = { events: new Map(), otherwise: null, exception: null, lone: null, timed: [], end: false }
+  const none = {
+    events: new Map(),
+    internal: new Map(),
+    otherwise: null,
+    exception: null,
+    lone: null,
+    timed: [],
+    end: false,
+  }
 
   test.each<[string, JsonObject[], boolean, Partial<CompiledState['choice']>]>([
     ['nothing: an end', [], false, { end: true }],
@@ -51,6 +59,18 @@ describe('what follows the action of a state', () => {
       [to(null), to('x')],
       false,
       { events: new Map([['x', 1]]) },
+    ],
+    [
+      'internal ones are no events',
+      [to('x'), { ...to('y'), internal: true }, { ...to('z'), internal: false }],
+      true,
+      {
+        events: new Map([
+          ['x', 0],
+          ['z', 2],
+        ]),
+        internal: new Map([['y', 1]]),
+      },
     ],
     [
       "timed ones of a waiting state don't count",
@@ -115,7 +135,6 @@ describe('actions', () => {
       secrets: [],
       script: null,
       child: null,
-      fault: null,
       inputs: [],
       outputs: [],
       timeoutMs: 60_000,
@@ -232,7 +251,7 @@ describe('a pinned definition', () => {
   })
 
   test('that no longer compiles says why', () => {
-    const text = JSON.stringify({ package: 'p', fluxName: 'S', source: { states: [] }, models: {} })
+    const text = pinnedText({ package: 'p', fluxName: 'S', source: { states: [] }, models: new Map() })
     expect(() => recompile(text)).toThrow('the definition of p/S no longer compiles: /states: there are no states')
     expect(() => recompile('{}')).toThrow()
   })

@@ -46,6 +46,4 @@ test('a pinned definition with a fault in it keeps what is clear', () => {
   const flux = recompile(pinnedText(unit))
   expect(Object.fromEntries(flux.early)).toEqual({ one: HOUR_MS })
   expect(flux.faults).toHaveLength(1)
-  // To version 0.1 it meant nothing.
-  expect(recompile(pinnedText(unit, 1))).toMatchObject({ early: new Map(), faults: [] })
 })

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { getOwn, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import type { Scope } from '../../src/definitions/expressions/expression.ts'
-import { DefinitionError } from '../../src/definitions/definition-error.ts'
 import type { Line, LineOptions, Target } from '../../src/definitions/compile/line.ts'
 import { compileLines } from '../../src/definitions/compile/lines.ts'
 import { LineError, writePath } from '../../src/definitions/values/paths.ts'
@@ -46,7 +45,7 @@ const scopeOf = (values: JsonObject): Scope => ({
 
 function compile(list: JsonObject[], options: Partial<LineOptions> = {}) {
   const report = new Report('f')
-  const lines = compileLines(list, { resolve, visible: null, pointer: '/lines', report, ...options })
+  const lines = compileLines(list, { resolve, visible: null, pointer: '/lines', of: 'the action', report, ...options })
   return { lines, told: report.faults.map(({ severity, pointer }) => `${severity} ${pointer}`) }
 }
 
@@ -80,7 +79,9 @@ describe('a map line', () => {
   })
   it('fails where null is not allowed', () => {
     expect(() => read(map(['none'], ['strict']))).toThrow(LineError)
-    expect(() => read(map(['none'], ['strict']))).toThrow(/^strict: .*must not be null/)
+    expect(() => read(map(['none'], ['strict']))).toThrow(
+      'line 1 of the action (strict = none): the value must not be null',
+    )
   })
   it('holds the value to its target', () => {
     expect(read(map(['v'], ['count']), { v: '12' })).toBe(12)
@@ -89,8 +90,12 @@ describe('a map line', () => {
     expect(read(map(['v'], ['tags']), { v: 'one' })).toEqual(['one'])
     expect(read(map(['v'], ['order', 'id']), { v: '9007199254740993' })).toBe('9007199254740993')
     expect(read(map(['v'], ['order', 'lines', '0', 'sku']), { v: 5 })).toBe('5')
-    expect(() => read(map(['v'], ['count']), { v: 'twelve' })).toThrow(/^count: .*must be a number/)
-    expect(() => read(map(['v'], ['order']), { v: { id: 'x' } })).toThrow(/^order: .*\/id must be/)
+    expect(() => read(map(['v'], ['count']), { v: 'twelve' })).toThrow(
+      "line 1 of the action (count = v): the value must be a number, and is the text 'twelve'",
+    )
+    expect(() => read(map(['v'], ['order']), { v: { id: 'x' } })).toThrow(
+      /^line 1 of the action \(order = v\): .*\/id must be.*, and is an object$/,
+    )
   })
 })
 
@@ -117,7 +122,7 @@ describe('a set line', () => {
   it('fails with the target and the reason when its expression fails', () => {
     const line = set('"x".repeat(1000000000)', ['text'])
     expect(() => read(line)).toThrow(LineError)
-    expect(() => read(line)).toThrow(/^text: /)
+    expect(() => read(line)).toThrow(/^line 1 of the action \(text = /)
   })
 })
 
@@ -191,13 +196,82 @@ describe('loading reports', () => {
     ])
     expect(compile([set('unseen', ['text'])]).told).toEqual([])
   })
-  it('what is wrong; that line fails when it is reached, and the others are right', () => {
-    const {
-      lines: [wrong, right],
-    } = compile([map(['v'], ['none']), map(['v'], ['text'])])
-    expect(() => wrong?.read(scopeOf({ v: 'x' }))).toThrow(
-      new DefinitionError('/lines/0/to: there is no "none" to write to'),
-    )
-    expect([right?.path, right?.read(scopeOf({ v: 'x' }))]).toEqual([['text'], 'x'])
+  it('what is wrong; that line is left out, and the others are right', () => {
+    const { lines } = compile([map(['v'], ['none']), map(['v'], ['text'])])
+    expect(lines.map(({ path, read }) => [path, read(scopeOf({ v: 'x' }))])).toEqual([[['text'], 'x']])
+  })
+})
+
+describe('a text with ${…} in a line of the Logger', () => {
+  const see = { name: 'Ada', order: { id: 7, lines: [1] }, $fluxStateName: 'Ship' }
+  const visible = (name: string) => Object.hasOwn(see, name)
+  const logged = (line: JsonObject, more: Partial<LineOptions> = {}) => {
+    const report = new Report('f')
+    const options = {
+      resolve: () => ({ place: 'args', property: null }) as const,
+      pointer: '',
+      of: 'the inputs',
+      logs: true,
+      visible,
+    }
+    const [compiled] = compileLines([line], { ...options, report, ...more })
+    return { text: compiled?.read(scopeOf(see)), line: compiled, told: report.faults.map(({ reason }) => reason) }
+  }
+  const to = ['message']
+
+  it.each([
+    ['in ${$fluxStateName}', 'in Ship'],
+    ['${name} `has` ${order.id}$ \\ ${`${1}`}', 'Ada `has` 7$ \\ 1'],
+    ['plain', 'plain'],
+  ])('a literal: %s', (text, expected) => {
+    expect(logged(literal(text, to))).toMatchObject({ text: expected, told: [] })
+  })
+
+  it.each([
+    ['"Starting ${$fluxStateName}"', 'Starting Ship'],
+    ['"`${name}`, \\"total\\": \\$${order.id * 2}" + \'${x}\'', '`Ada`, "total": $14${x}'],
+    ['order.id > 5 ? "many ${name}" : \'few\'', 'many Ada'],
+  ])('in double quotes, as the product has it: %s', (expression, expected) => {
+    expect(logged(set(expression, to)).text).toBe(expected)
+  })
+
+  it('that can not be computed is logged as it stands, and told', () => {
+    for (const [line, text] of [
+      [literal('at ${new Date()}', to), 'at ${new Date()}'],
+      [literal('of ${nobody}', to), 'of ${nobody}'],
+      [set('"at ${new Date()}"', to), 'at ${new Date()}'],
+    ] as const) {
+      const { text: read, told } = logged(line)
+      expect(read).toBe(text)
+      expect(told[0]).toMatch(/^logged as it stands: /)
+    }
+  })
+
+  it.each([
+    [literal('of ${order.buyer.toUpperCase()}', to), 'of ${order.buyer.toUpperCase()}'],
+    [set('name + ": ${order.buyer.toUpperCase()}"', to), 'Ada: ${order.buyer.toUpperCase()}'],
+  ])('whose values do not fit is logged as it stands: %j', (line, text) => {
+    expect(logged(line)).toMatchObject({ text, told: [] })
+  })
+
+  it.each(['${$secrets.apiKey}', "${$secrets.API ? 'yes' : 'no'}", '${$secrets}'])(
+    'that can not have the secret in it is logged as it stands, and is no fault: %s',
+    (text) => {
+      const report = new Report('f')
+      expect(logged(literal(text, to), { seesSecrets: true, report }).text).toBe(text)
+      expect(report.broken).toBe(false)
+      expect(logged(literal(text, to), { report }).text).toBe(text)
+      expect(report.broken).toBe(false)
+    },
+  )
+
+  it('is followed where secrets and requests are hidden', () => {
+    const { line } = logged(literal('with ${$secrets.API} of ${order.id}', to), { seesSecrets: true })
+    expect(line).toMatchObject({ secrets: ['API'], source: { expression: '`with ${$secrets.API} of ${order.id}`' } })
+  })
+
+  it('is plain text in other lines', () => {
+    expect(logged(literal('in ${$fluxStateName}', to), { logs: false }).text).toBe('in ${$fluxStateName}')
+    expect(logged(set('"in ${$fluxStateName}"', to), { logs: false }).text).toBe('in ${$fluxStateName}')
   })
 })

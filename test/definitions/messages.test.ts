@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { reportLines } from '../../src/cli/report.ts'
 import { recompile } from '../../src/definitions/compile/service.ts'
+import { pinnedText } from '../../src/definitions/pinned/text.ts'
 import { folderOf, open, type Files } from './catalog-files.ts'
 
 const end = { name: 'end' }
@@ -73,6 +74,11 @@ describe('an unknown name', () => {
       /no method "warning".*it has trace, debug, info, warn, error$/,
     ],
     [
+      'a model',
+      { input: [{ name: 'a', type: 'model', reference: 'T.Adress' }], states: [end] },
+      /there is no model "T\.Adress"; did you mean 'T\.Address'\?$/,
+    ],
+    [
       'a service',
       { states: [{ ...end, action: { type: 'invokeFlux', name: 'T.Ohter' } }] },
       /warning: there is no service "T\.Ohter" now; did you mean 'T\.Other'\?$/,
@@ -81,6 +87,7 @@ describe('an unknown name', () => {
     const lines = await told(service, {
       'p/sub/greetings.ts': 'export const greet = () => 1, wave = () => 2, number = 3',
       'p/T/Other.flux': { states: [end] },
+      'p/T/Address.model': {},
     })
     expect(lines[0]).toMatch(expected)
     expect(lines.filter((line) => !line.includes('reached'))).toHaveLength(1)
@@ -180,13 +187,9 @@ describe('a key', () => {
   })
 
   test('that was taken once stops no context that was started with it', () => {
-    const text = JSON.stringify({
-      package: 'p',
-      fluxName: 'S',
-      source: { trigger: [], states: [{ name: 'end', waitng: true }] },
-      models: {},
-    })
-    expect(recompile(text).states.map(({ name }) => name)).toEqual(['end'])
+    const source = { trigger: [], states: [{ name: 'end', waitng: true }] }
+    const text = pinnedText({ package: 'p', fluxName: 'S', source, models: new Map() })
+    expect(recompile(text)).toMatchObject({ faults: [], states: [{ name: 'end', fault: null }] })
   })
 })
 
@@ -198,7 +201,6 @@ describe('a place', () => {
       'S.flux:3:20 #/states/0/waitng: unknown key "waitng"; did you mean "waiting"? There are name, displayName, x, y, comment, waiting, action, input, output, transitions',
       'S.flux:4:32 #/states/0/transitions/0/to: there is no state "b"; there are a, c',
       'S.flux:5:9 #/states/0/transitions/1/to: there is no to',
-      'S.flux:6:5 #/states/1: warning: "c" can\'t be reached from "a"',
       'S.flux:8:3 #/secured: warning: this key is there more than once: the last one counts',
     ])
   })
@@ -236,7 +238,6 @@ describe("the product's own expressions", () => {
     ['new Random().nextInt(10)', 'random(n)'],
     ['UUID.randomUUID().toString()', 'uuid()'],
     ['use(TimeCategory) { 5.minutes.from.now }', 'now() + milliseconds'],
-    ['if (text == "a") { 1 } else { 2 }', 'condition ? value : other'],
     ['invokeGloop("x.Y")', 'invokeFlux'],
     ['def x = 1', 'there are no variables'],
     ['text as Integer', 'number(x)'],
@@ -249,18 +250,14 @@ describe("the product's own expressions", () => {
     ['[:]', '{ name: value }'],
     ['list.collect { it.name }', 'list.map(item => …)'],
     ['list.findAll { x -> x > 1 }', 'list.map(item => …)'],
-    ['new Date()', 'now()'],
     ['System.currentTimeMillis()', 'now()'],
     ['new groovy.json.JsonSlurper().parseText(text)', 'parseJson(text)'],
-    ['Math.max(1, 2)', 'min, max'],
     ['Integer.parseInt(text)', 'number(x)'],
     ['text.contains("a")', 'x.includes(y)'],
     ['list*.name', 'list.map(item => item.name)'],
     ['1 <=> 2', 'x - y'],
     ['list << 1', '[...list, x]'],
-    ['return text', 'without return'],
-    ['text += "a"', 'there are no variables'],
-    ['text = "a"', 'there are no variables'],
+    ['def x = new Date()', 'there are no variables'],
     ['(1..5)', 'no ranges'],
     ['list.isEmpty()', 'size(x) == 0'],
   ])('%s is a fault that says what to write', async (expression, hint) => {
@@ -268,6 +265,30 @@ describe("the product's own expressions", () => {
     expect(line).not.toContain('warning')
     expect(line).toContain("expressions here are JavaScript's, not Groovy's: write ")
     expect(line).toContain(hint)
+  })
+
+  test.each([
+    ['if (text == "a") { 1 } else { 2 }', 'condition ? value : other'],
+    ['new Date()', 'now()'],
+    ['Math.max(1, 2)', 'min, max'],
+    ['JSON.parse(text)', 'parseJson(text)'],
+    ['list.push(1)', '[...list, x]'],
+    ['return text', 'without return'],
+    ['const x = 1', 'there are no variables'],
+    ['text += "a"', 'there are no variables'],
+    ['text = "a"', 'there are no variables'],
+    ['console.log(text)', 'Logger'],
+  ])('%s, which is JavaScript, is not called Groovy', async (expression, hint) => {
+    const line = await toldOf(expression)
+    expect(line).toContain('expressions here are a small part of JavaScript: write ')
+    expect(line).toContain(hint)
+  })
+
+  test('a script may have all of JavaScript', async () => {
+    const lines = await told({
+      states: [{ ...end, action: { type: 'script', script: 'const x = new Date(); if (x) return JSON.stringify(x' } }],
+    })
+    expect(lines).toEqual([expect.stringMatching(/can't be parsed: [^;]*$/)])
   })
 
   test.each(['texts + 1', 'text.nothing()', '"new Date()" + nope', 'text +', "'if (a) else' ++ 1".replace('++', ',')])(
@@ -293,7 +314,7 @@ describe("the product's own expressions", () => {
       expect.stringContaining('write now(), or date(text)'),
       'unknown action type "invokeGloop": use "invokeFlux" for a service, or "invokeCode" for a function',
       expect.stringContaining('now() + milliseconds'),
-      expect.stringContaining('there are no variables'),
+      expect.stringMatching(/can't be parsed: .*; scripts are JavaScript, not Groovy$/),
     ])
   })
 

@@ -1,14 +1,21 @@
-// Definitions and records of earlier versions load, are shown, and go on.
-import { describe, expect, test } from 'vitest'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+// What versions of one format wrote (definitions, records, the embedded store's file, a Redis namespace) is read by all
+// that follow.
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { describe, expect, inject, test } from 'vitest'
 import { CONTEXT_STATUSES } from '../../src/model/context.ts'
+import { FORMAT } from '../../src/model/format.ts'
+import { ROW_SPACES } from '../../src/model/rows.ts'
 import { openServer } from '../recorded/server.ts'
-import { readCorpus, readDataFolder, readExpected, readVersions } from './pinned/corpus.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
+import { readCommands, readCorpus, readDataFolder, readExpected, readVersions } from './pinned/corpus.ts'
 import { examine } from './pinned/examine.ts'
-import { copiedFolder, filledFolder } from './pinned/fill.ts'
+import { copiedFolder, filledFolder, openData } from './pinned/fill.ts'
+import { openNamespace, replay } from './pinned/redis.ts'
 
 /** What the language has, of any version. */
 const KEYS = `
+  key keyReuse early unlessMoved onEnd url secret internal
   triggers tags startState input output webhooks secured allowExtraProperties states name displayName comment waiting action
   transitions to event wait lines comments type from expression evaluate array defaultValue required allowNull reference
   gloopProperties min max minLength maxLength choices allowOtherValues urlPath httpMethods enabled timeout className
@@ -28,8 +35,8 @@ const TIMEOUT_MS = 90_000
 
 const versions = await readVersions()
 
-test('version 0.1 is pinned', () => {
-  expect(versions).toContain('0.1')
+test('version 0.3 is pinned, the first of this format', () => {
+  expect(versions).toContain('0.3')
 })
 
 describe.each(versions)('what version %s wrote', async (version) => {
@@ -41,6 +48,7 @@ describe.each(versions)('what version %s wrote', async (version) => {
     expect(KEYS.filter((key) => !texts.includes(`"${key}":`))).toEqual([])
     expect(VALUES.filter((value) => !texts.includes(`"${value}"`))).toEqual([])
     expect(new Set(corpus.records.map(({ phase }) => phase.split(':')[0]))).toEqual(new Set(CONTEXT_STATUSES))
+    for (const { text } of corpus.definitions) expect(text.startsWith(`{"format":${FORMAT},`)).toBe(true)
   })
 
   test('is shown, and goes on, as it did', { timeout: TIMEOUT_MS }, async () => {
@@ -63,16 +71,35 @@ describe.each(versions)('what version %s wrote', async (version) => {
         ),
       )
       expect(ids.flat().toSorted((a, b) => a - b)).toEqual(corpus.records.map(({ context }) => context.id))
-      for (const { context, phase } of corpus.records) {
-        const view = await server.api.getContext({ contextId: context.id })
-        expect(view.definition, phase).toMatch(/^[0-9a-f]{64}$/)
-        expect(
-          corpus.definitions.map(({ hash }) => hash),
-          phase,
-        ).toContain(view.definition)
-      }
+      const hashes = corpus.definitions.map(({ hash }) => hash)
+      for (const { context, phase } of corpus.records)
+        expect(hashes, phase).toContain((await server.api.getContext({ contextId: context.id })).definition)
     } finally {
       await server.close()
+    }
+  })
+
+  test('is found in its Redis namespace, the same as in the data folder', async () => {
+    const folder = await copiedFolder(await readDataFolder(version))
+    const data = await openData(folder, corpus)
+    const [url, namespace] = [inject('redisUrl'), `test-${randomUUID()}`]
+    await replay(url, await readCommands(version), namespace)
+    const store = await openNamespace(url, namespace)
+    try {
+      for (const { context, log } of corpus.records) {
+        const { id } = context
+        expect(await store.load({ id })).toEqual(context)
+        expect(await store.log({ id, limit: 1000 })).toEqual(log)
+      }
+      expect((await store.definitions()).toSorted()).toEqual((await data.definitions()).toSorted())
+      for (const { hash, text } of corpus.definitions) expect(await store.getDefinition({ hash })).toBe(text)
+      const counts = await Promise.all(ROW_SPACES.map((space) => data.countRows({ space })))
+      expect(counts.filter((count) => count > 0).length).toBeGreaterThan(4)
+      expect(await Promise.all(ROW_SPACES.map((space) => store.countRows({ space })))).toEqual(counts)
+      expect(await store.highestId()).toBe(await data.highestId())
+    } finally {
+      await Promise.all([store.close(), data.close()])
+      await rm(folder, { recursive: true })
     }
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { recompile } from '../../src/definitions/compile/service.ts'
 import type { CompiledFlux } from '../../src/definitions/flux.ts'
-import { hashOf, pinnedText } from '../../src/definitions/pinned/text.ts'
+import { pinnedText } from '../../src/definitions/pinned/text.ts'
 import { END, folderOf, open } from './catalog-files.ts'
 
 type Found = readonly [pointer: string, reason: unknown]
@@ -66,7 +66,7 @@ describe('an entry', () => {
         algorithm: 'sha512',
         encoding: 'base64',
         prefix: 'v0=',
-        payload: '${timestamp}.${header.X-Id}.${body}',
+        payload: '${timestamp}.${header.X-Id}\n${body}',
         timestampHeader: 'X-Time',
         tolerance: 5,
       }),
@@ -83,7 +83,7 @@ describe('an entry', () => {
         { kind: 'timestamp' },
         { kind: 'text', text: '.' },
         { kind: 'header', name: 'X-Id' },
-        { kind: 'text', text: '.' },
+        { kind: 'text', text: '\n' },
         { kind: 'body' },
       ],
     })
@@ -353,6 +353,27 @@ describe('a warning', () => {
   })
 })
 
+describe('the boundaries of what the scheme hmac signs', () => {
+  test.each([
+    ['${body}', true],
+    ['v0:${timestamp}:${body}', true],
+    ['${body}.${timestamp}', true],
+    ['${timestamp}.${header.X-Id}\n${body}', true],
+    ['${header.X-A}\n${body}.${timestamp}', true],
+    ['${timestamp}${body}', false],
+    ['${timestamp}0${body}', false],
+    ['${body}${body}', false],
+    ['${header.X-Id}.${body}', false],
+    ['${timestamp}.${header.X-Id}.${body}', false],
+    ['${header.X-Id}.${timestamp}.${body}', false],
+    ['${header.X-A}.${header.X-B}', false],
+  ])('%j: fixed is %j', async (payload, isFixed) => {
+    const { faults, warnings } = await check(hmac({ payload, timestampHeader: 'X-Time' }))
+    expect(faults).toEqual([])
+    expect(warnings.some(([, reason]) => String(reason).startsWith('bytes may move'))).toBe(!isFixed)
+  })
+})
+
 describe('$secrets in the inputs of a function', () => {
   test.each([
     [call(set('$secrets.KEY', 'a'))],
@@ -487,29 +508,5 @@ describe('a pinned definition', () => {
     expect(flux.faults).toEqual([])
     expect(flux.onEnd).toMatchObject({ secret: 'END', url: { source: 'https://x.example/${user}' } })
     expect(flux.states[0]?.action.secrets).toEqual(['KEY'])
-  })
-
-  test('of the first format gives the names no meaning', () => {
-    const source = {
-      input: [{ name: '$secrets', type: 'any' }],
-      onEnd: 5,
-      webhooks: [{ urlPath: '/h', httpMethods: ['POST'], verify: 5, send: 'x' }],
-      states: [
-        {
-          name: 'end',
-          action: { type: 'invokeCode', className: 'X', methodName: 'y', inputs: [set('size($secrets)', '$secrets')] },
-        },
-      ],
-    }
-    const text = pinnedText(unit(source), 1)
-    const flux = recompile(text)
-    expect(flux.hash).toBe(hashOf(text))
-    expect(flux.faults).toEqual([])
-    expect(flux.onEnd).toBeNull()
-    expect(flux.states[0]?.action.secrets).toEqual([])
-  })
-
-  test('has the first format still, if it has nothing new', () => {
-    expect(pinnedText(unit(verify({})))).not.toContain('"format"')
   })
 })

@@ -30,7 +30,7 @@ test('all other JSON is lines, keys of an action, or a service', async () => {
   const functions = { 'others/functions.ts': 'export const run = () => 1' }
   const { services, report } = await load({ ...Object.fromEntries(files), ...functions })
   expect(report.filter(({ reason }) => !reason.startsWith('there is no secret '))).toEqual([])
-  expect(services.length).toBe(7)
+  expect(services.length).toBe(8)
 })
 
 /** Programs that use the server, and not the runtime. */

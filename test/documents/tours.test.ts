@@ -51,7 +51,7 @@ test.concurrent.each(TOURS)(
     const options = { program: inject('program'), ...place, actors: [...place.actors, ...PROVIDERS], env: SECRETS }
     let server = await startServer(options)
     for (const { line, shown } of commands) {
-      if (line.startsWith('pkill -9')) await server.kill('SIGKILL')
+      if (line.startsWith('kill -9 ')) await server.kill('SIGKILL')
       else if (line === 'npm start') server = await startServer(options)
       else if (line.startsWith(WEBHOOK_TEST)) expect(await deliver(server.url, line)).toMatch(patternOf(shown))
       else if (line.startsWith('curl')) await expectAnswer(server.url, readCurl(line), shown)

@@ -1,8 +1,7 @@
 // Broadcasts that are accepted before they are sent to all: they are done once, over crashes and servers, can be stopped,
 // and their receipt tells how far they are.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { endOfAccepted } from '../../src/api/accepted.ts'
-import { isReplayed } from '../../src/api/replayed.ts'
+import { endOfAccepted, isReplayed } from '../../src/api/answers.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
@@ -46,6 +45,7 @@ const countsOf = async (bench: Bench, ids: readonly number[]) =>
   Promise.all(ids.map(async (contextId) => outputs(await bench.getContext({ contextId }))['n']))
 const receiptOf = (bench: Bench, eventId: string) => bench.getEvent({ eventId })
 
+const refuse = () => Promise.reject(unavailable('away'))
 const isDone = (bench: Bench, eventId: string) =>
   expect.poll(async () => (await receiptOf(bench, eventId)).done, { timeout: 40_000, interval: 20 }).toBe(true)
 
@@ -59,6 +59,9 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   let gate: Promise<unknown>
   /** Whether the next commit that ends a broadcast gets no answer. */
   let losesEnd: boolean
+  /** Whether the store is away as soon as a stop is asked for, and whether it is, for who asks who carries it on. */
+  let losesStop: boolean
+  let isAway: boolean
   /** What is done before the commit that holds an event, once. */
   let beforeHolding: (() => Promise<unknown>) | null
 
@@ -69,7 +72,12 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
       {
         clock,
         store: withVerbs(store, {
+          async readRow(row) {
+            if (row.space === 'broadcasts' && isAway) throw unavailable('away')
+            return store.readRow(row)
+          },
           async commit(request: CommitRequest) {
+            isAway = losesStop && request.rows?.some(({ value }) => value?.includes('"stops":true')) === true
             left -= 1
             if (left < 0) throw unavailable('away')
             if (request.writes.length > 0) await gate
@@ -97,6 +105,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     clock = new SimulatedClock(Date.UTC(2026, 0, 1))
     memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
     ;[servers, left, gate, losesEnd, beforeHolding] = [[], Infinity, Promise.resolve(), false, null]
+    ;[losesStop, isAway] = [false, false]
   })
   afterEach(async () => {
     left = Infinity
@@ -152,6 +161,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
             if (isHeldUp && request.writes.length > 0) await hold.promise
             return store.commit(request)
           },
+          heartbeat: (request) => (isSilent ? Promise.reject(unavailable('away')) : store.heartbeat(request)),
         }),
     })
     const ids = await startAll(one, 20)
@@ -317,6 +327,78 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     // A repeat does not begin it again.
     await endOfAccepted(await one.sendEvent({ event: 'tick', eventId }))
     expect(await receiptOf(one, eventId)).toEqual({ ...receipt, repeated: 1 })
+  })
+
+  test('is stopped while the store is away for some of the contexts, and tells so', async () => {
+    const source = new MemoryStore(memory)
+    let firstAway = Infinity
+    const away = (id: number) => id >= firstAway
+    const bench = await open({
+      others: null,
+      store: withVerbs(source, {
+        commit: (request) =>
+          request.writes.some(({ context }) => away(context.id)) ? refuse() : source.commit(request),
+        readRow: (row) =>
+          row.space === 'items' && away(Number(row.key.split(':')[1])) ? refuse() : source.readRow(row),
+      }),
+    })
+    const ids = await startAll(bench, 10)
+    firstAway = ids[7] ?? 0
+    const { eventId } = await bench.sendEvent({ event: 'tick' })
+    for (let tries = 0; tries < 3; tries += 1) await bench.advance(1000)
+    const stopped = bench.stopEvent({ eventId })
+    for (let tries = 0; tries < 7; tries += 1) await bench.advance(1000)
+    const progress = { matched: 10, done: 7, moved: 7, started: 0, ignored: 0 }
+    expect(await stopped).toMatchObject({ done: true, progress })
+    firstAway = Infinity
+    expect(await countsOf(bench, ids)).toEqual(ids.map((_, nr) => (nr < 7 ? 1 : 0)))
+    expect(
+      bench.logged.filter(({ level, message }) => level === 'error' && !message.includes('did not reach')),
+    ).toEqual([])
+  })
+
+  test.skipIf(partitions === 1)('tells whom it moved so far in all partitions that are there', async () => {
+    const source = new MemoryStore(memory)
+    const hold = held<void>()
+    let [away, last]: [number | null, number] = [null, Infinity]
+    const bench = await open({
+      store: withVerbs(source, {
+        async commit(request) {
+          if (request.writes.some(({ context }) => context.id === last)) await hold.promise
+          return source.commit(request)
+        },
+        listRows: (query) => (away !== null && (query.partition ?? away) === away ? refuse() : source.listRows(query)),
+      }),
+    })
+    const ids = await startAll(bench, 9)
+    last = Math.max(...ids)
+    const { eventId } = await bench.sendEvent({ event: 'tick' })
+    await expect.poll(async () => (await receiptOf(bench, eventId)).counts.moved).toBe(8)
+    for (away of Array.from({ length: partitions }, (_, at) => at)) {
+      const inReach = ids.filter((id) => id !== last && id % partitions !== away)
+      const { done, moved } = await receiptOf(bench, eventId)
+      expect([done, moved.map(({ contextId }) => contextId).sort()]).toEqual([false, inReach.sort()])
+    }
+    away = null
+    hold.release()
+    await isDone(bench, eventId)
+  })
+
+  test('whose stop is stored is told to be under way still, or in doubt, where its end is not seen', async () => {
+    const bench = await open()
+    const ids = await startAll(bench, 6)
+    const hold = held<void>()
+    gate = hold.promise
+    const { eventId } = await bench.sendEvent({ event: 'tick' })
+    const stopped = bench.stopEvent({ eventId })
+    for (let tries = 0; tries < 60; tries += 1) await bench.advance(100)
+    expect(await stopped).toMatchObject({ done: false, progress: { matched: 6, done: 0 } })
+    losesStop = true
+    const failed = { failure: { kind: 'unavailable', inDoubt: true } }
+    await expect(bench.stopEvent({ eventId })).rejects.toMatchObject(failed)
+    hold.release()
+    await isDone(bench, eventId)
+    expect(await countsOf(bench, ids)).toEqual(ids.map(() => 1))
   })
 
   test('is left by a server that stops, and goes on at the next start at once', async () => {

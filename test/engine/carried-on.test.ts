@@ -1,6 +1,9 @@
 // Broadcasts that were cut off, at the next start: all of them are carried on, no more at once than may be, and what an
 // earlier server counted is not counted again.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Identity, Servers } from '../../src/engine/servers.ts'
+import { TaskQueue } from '../../src/engine/tasks/queue.ts'
+import { Task, TaskLost } from '../../src/engine/tasks/task.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
@@ -26,6 +29,12 @@ const FILES: Files = {
     ],
   },
 }
+const KEYED: Files = {
+  'p/Keyed.flux': {
+    triggers: [{ event: 'tick', key: 'k' }],
+    states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }],
+  },
+}
 const BEAT_MS = 1000
 /** Rows of broadcasts that are read at once, and some more. */
 const MANY_BROADCASTS = 130
@@ -48,16 +57,19 @@ async function openServer(
   options: BenchOptions = {},
 ): Promise<Bench> {
   const store = new MemoryStore(memory)
-  const bench = await openBench(FILES, {
-    clock,
-    store: withVerbs(store, {
-      async commit(request) {
-        if (!(await mayCommit(request))) throw unavailable('away')
-        return store.commit(request)
-      },
-    }),
-    ...options,
-  })
+  const bench = await openBench(
+    { ...FILES, ...KEYED },
+    {
+      clock,
+      store: withVerbs(store, {
+        async commit(request) {
+          if (!(await mayCommit(request))) throw unavailable('away')
+          return store.commit(request)
+        },
+      }),
+      ...options,
+    },
+  )
   servers.push(bench)
   return bench
 }
@@ -164,4 +176,128 @@ test('nobody gets it who came after it', async () => {
   hold.release(true)
   await expect.poll(async () => (await two.getEvent({ eventId })).done).toBe(true)
   expect([await countOf(two, contextId), await countOf(two, later)]).toEqual([1, 0])
+})
+
+test('what only calls wait for leaves no room, and then a cut off one is carried on, or the server stops', async () => {
+  const others = { beat: BEAT_MS, feed: SILENT_FEED }
+  const one = await openServer(accepts, { others })
+  const hold = held<boolean>()
+  const bounds = { broadcasts: 1 }
+  const options = { others, bounds }
+  const two = await openServer(({ writes: [write] }) => (write && write.previous > 0 ? hold.promise : true), options)
+  const three = await openServer(({ writes: [write] }) => (write && write.previous > 0 ? hold.promise : true), options)
+  // More than are counted as few.
+  const ids = await Promise.all(Array.from({ length: 65 }, () => two.run('Count')))
+  const { eventId } = await one.sendEvent({ event: 'nobody', respondAsync: true })
+  await die(one)
+  const sent = [two.sendEvent({ event: 'go' }), three.sendEvent({ event: 'go' })]
+  for (let beats = 0; beats < 10; beats += 1) await two.advance(BEAT_MS)
+  expect(await underWay()).toBe(1)
+  const stopped = die(three)
+  hold.release(true)
+  expect((await Promise.all(sent)).map(({ transitions }) => transitions.length)).toContain(ids.length)
+  await stopped
+  for (let beats = 0; beats < 3; beats += 1) await two.advance(BEAT_MS)
+  await expect.poll(async () => (await two.getEvent({ eventId })).done).toBe(true)
+})
+
+test.each(['garbage{', 'null'])('a row with %s holds up no other broadcast, and is logged once', async (value) => {
+  const one = await openServer(accepts)
+  const { eventId } = await one.sendEvent({ event: 'nobody', respondAsync: true })
+  await die(one)
+  const store = new MemoryStore(memory)
+  const damaged = { partition: 0, key: '0', value, expiresAt: null } as const
+  const rows = (['broadcasts', 'idempotency'] as const).map((space) => ({ ...damaged, space }))
+  expect(await store.commit({ writes: [], rows })).toMatchObject({ ok: true })
+  const two = await openServer(undefined, { others: { beat: BEAT_MS, feed: SILENT_FEED } })
+  for (let beats = 0; beats < 12; beats += 1) await two.advance(BEAT_MS)
+  await expect.poll(async () => (await two.getEvent({ eventId })).done).toBe(true)
+  expect(two.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
+    "the stored row '0' in 'broadcasts' can't be read: it is left out",
+  ])
+})
+
+test('one that has ended is not begun anew by a server that stops meanwhile', async () => {
+  const hold = held<boolean>()
+  const one = await openServer(({ rows = [] }) => {
+    const isDropped = rows.some(({ space, value }) => space === 'items' && value === null)
+    return isDropped && !rows.some(({ space }) => space === 'broadcasts') ? hold.promise : true
+  })
+  await waiting(one)
+  const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
+  await expect.poll(async () => (await one.getEvent({ eventId })).done).toBe(true)
+  const stopped = die(one)
+  hold.release(true)
+  await stopped
+  expect(await underWay()).toBe(0)
+})
+
+test('one that an earlier server moved is counted once, though it has the key of what the event would start', async () => {
+  const others = { beat: BEAT_MS, feed: SILENT_FEED }
+  let isAway = false
+  let stages = 0
+  const one = await openServer(
+    ({ rows = [], writes }) => {
+      const isStage = rows.some(({ space, key, value }) => space === 'items' && key.endsWith('$') && value !== null)
+      if (isAway && writes.length === 0 && isStage) stages += 1
+      return stages < 3
+    },
+    { others },
+  )
+  const { contextId } = await one
+    .sendEvent({ event: 'tick' })
+    .then(({ executions: [first] }) => first ?? { contextId: 0 })
+  await Promise.all(Array.from({ length: STAGE + 5 }, () => waiting(one)))
+  isAway = true
+  const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
+  await expect.poll(() => stages, { timeout: 20_000 }).toBe(3)
+  servers.splice(servers.indexOf(one), 1)
+  await one.engine.close({ grace: 0 })
+  const two = await openServer(undefined, { others })
+  await clock.advance(9 * BEAT_MS)
+  await expect.poll(async () => (await two.getEvent({ eventId })).done, { timeout: 20_000 }).toBe(true)
+  const { counts, started } = await two.getEvent({ eventId })
+  expect([counts, started]).toMatchObject([{ moved: STAGE + 6, started: 0, ignored: 0 }, []])
+  expect((await two.getContext({ contextId })).key).toBe('k')
+})
+
+/** What tasks of a lone server run with. */
+function taskParts() {
+  const store = new MemoryStore(memory)
+  return { store, clock, servers: new Servers({ store, clock, identity: new Identity(undefined), beat: null }) }
+}
+const TASK = { partition: 0, space: 'broadcasts', expiresAt: null } as const
+
+test('a commit of rows that are there already was made before; of rows that another one has written, the task is lost', async () => {
+  const task = new Task(taskParts(), { ...TASK, key: 'a' })
+  const row = { partition: 0, space: 'idempotency', key: 'a', expects: null, value: 'ours', expiresAt: null } as const
+  await task.commit([row])
+  await task.commit([row])
+  await expect(task.commit([{ ...row, value: 'theirs' }])).rejects.toMatchObject({ name: 'TaskLost', row: 'ours' })
+})
+
+test('a task that another server takes over meanwhile is no error, and those behind it are found', async () => {
+  const { parts, logged } = await openServer()
+  const given = taskParts()
+  const row = { ...TASK, expects: null, value: '{}' }
+  for (const key of ['a', 'b']) await given.store.commit({ writes: [], rows: [{ ...row, key }] })
+  const found: string[] = []
+  const queue = new TaskQueue(
+    { ...given, log: parts.log },
+    {
+      space: 'broadcasts',
+      prefix: '',
+      names: { one: 'a broadcast', many: 'broadcasts' },
+      load: () => Promise.resolve(null),
+      run: () => ({ ended: Promise.resolve() }),
+      found: ({ key }) => {
+        found.push(key)
+        return key === 'a' ? Promise.reject(new TaskLost(null)) : Promise.resolve()
+      },
+    },
+  )
+  queue.look()
+  await expect.poll(() => found).toEqual(['a', 'b'])
+  expect(logged.filter(({ level }) => level === 'error')).toEqual([])
+  await queue.close()
 })

@@ -79,7 +79,7 @@ beforeAll(async () => {
     'p/CallsWaitsShortly.flux': parent(invoke('Waits', { timeout: 3 })),
     'p/CallsFails.flux': parent(invoke('Fails')),
     'p/CallsNobody.flux': parent(invoke('Nobody')),
-    'p/CallsWrongly.flux': parent({ ...invoke('Double'), inputs: [] }),
+    'p/CallsWrongly.flux': parent({ ...invoke('Double'), inputs: [set('n', '"one"')] }),
     'p/CallsCaller.flux': parent({ ...invoke('CallsWaits'), outputs: [{ from: ['got'], to: ['got'] }] }),
     'p/Endless.flux': {
       input: [{ name: 'n', type: 'integer' }],

@@ -194,7 +194,10 @@ describe('after an action', () => {
   test('a wait that is none fails the context', async () => {
     expect(await bench.getContext({ contextId: await bench.run('Delayed') })).toMatchObject({
       status: 'FAILED',
-      error: { type: 'WaitError' },
+      error: {
+        type: 'WaitError',
+        message: "the wait of the transition to 'b' (duration:${seconds}): null is no number of seconds to wait",
+      },
     })
   })
 })

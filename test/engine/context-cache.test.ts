@@ -1,4 +1,4 @@
-// The cache of contexts: bounded, the least used go first, and large ones don't drive out all others.
+// The cache of contexts: bounded by their sizes, the least used go first, and no single one drives out all others.
 import { expect, test } from 'vitest'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { compiled, Hand, TERMINATE } from '../support/turns.ts'
@@ -30,10 +30,11 @@ test('one that has ended is not kept, nor what was kept of it', () => {
   expect(cache.get(id, 0)).toBeUndefined()
 })
 
-test('its texts may have 64 K characters, what a record costs besides included', () => {
-  const cache = new ContextCache(1024 * 1024 * 1024)
+test('its texts may have a quarter of the memory, what a record costs besides included, however large that is', () => {
+  const SUM = 8 * 1024 * 1024
+  const cache = new ContextCache(SUM * WORST)
   const [fits, large] = [started(), started()]
-  const most = 64 * 1024 - OVERHEAD
+  const most = SUM / 4 - OVERHEAD
   cache.put(fits, { a: 'x'.repeat(most - 10), b: 'x'.repeat(10) }, 0)
   cache.put(large, { a: 'x'.repeat(most - 9), b: 'x'.repeat(10) }, 0)
   expect(cache.get(fits.record.id, 0)).toBeDefined()

@@ -1,7 +1,7 @@
 // What a context can take: as the call in process tells it, where names can't be sent, or a later version wrote the definition.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hashOf } from '../../src/definitions/pinned/text.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
@@ -53,7 +53,7 @@ test('who may only read sees the events and the schema of what is secured', asyn
   await bench.close()
 })
 
-test('a definition that a later version wrote takes nothing at this server, and says where it is taken', async () => {
+test('a definition of another format takes nothing at this server, and says where it is taken', async () => {
   const first = await openBench({ 'p/Waiter.flux': waiter() })
   const contextId = await first.run('Waiter')
   const { definition } = await first.getContext({ contextId })
@@ -79,7 +79,7 @@ test('a definition that a later version wrote takes nothing at this server, and 
   expect(others.find(({ event }) => event === 'go')).toEqual({
     event: 'go',
     states: ['rest'],
-    reason: 'is taken in rest, by a server of the later version that wrote the definition',
+    reason: 'is taken in rest, by a server of the version that wrote the definition',
   })
   await bench.close()
 })
@@ -134,4 +134,73 @@ test('the reasons why other events are not taken', async () => {
     reason: 'is taken in leaves, but not while it waits to be left',
   })
   await bench.close()
+})
+
+/** Two have to approve. */
+const approve = (more: object[] = []) => ({
+  early: '1h',
+  output: [{ name: 'count', type: 'integer', defaultValue: 0 }],
+  states: [
+    {
+      name: 'wait',
+      waiting: true,
+      action: {
+        lines: [
+          { type: 'set', expression: 'count + 1', evaluate: true, to: ['count'] },
+          { type: 'set', expression: "count >= 2 ? 'complete' : $fluxEvent", evaluate: true, to: ['$fluxEvent'] },
+        ],
+      },
+      transitions: [{ event: 'approve', to: 'wait' }, { event: 'complete', to: 'end', internal: true }, ...more],
+    },
+    { name: 'end' },
+  ],
+})
+
+describe('an internal event', () => {
+  const ELSE = { event: '$else', to: 'wait' }
+
+  test('is chosen by the action alone, and unknown to who sends it', async () => {
+    const bench = await openBench({ 'p/Approval.flux': { ...approve(), key: 'k' } })
+    const contextId = await bench.run('Approval', {}, { tags: ['t'] })
+    const { events, others } = await bench.getContextEvents({ contextId })
+    expect([events.map(({ event }) => event), others]).toEqual([['approve'], []])
+    const refused = { failure: { kind: 'conflict', detail: expect.stringMatching(/doesn't wait for 'complete'/) } }
+    await expect(bench.sendEvent({ event: 'complete', contextId })).rejects.toMatchObject(refused)
+    await expect(bench.sendEvent({ event: 'complete', key: 'k', fluxName: 'Approval' })).rejects.toMatchObject(refused)
+    for (const request of [{ tags: ['t'] }, {}])
+      expect(await bench.sendEvent({ event: 'complete', ...request })).toMatchObject({
+        transitions: [],
+        pending: [],
+        hint: "no service knows the event 'complete'",
+      })
+    const start = { event: 'complete', key: 'other', fluxName: 'Approval', orStart: {} }
+    await expect(bench.sendEvent(start)).rejects.toMatchObject({ failure: { kind: 'invalid' } })
+    await bench.pause({ contextId })
+    await expect(bench.sendEvent({ event: 'complete', contextId })).rejects.toMatchObject({
+      failure: { detail: "no state of 'Approval' waits for 'complete'" },
+    })
+    await bench.resume({ contextId })
+    await bench.sendEvent({ event: 'approve', contextId })
+    expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING', lastEvent: { event: 'approve' } })
+    await bench.sendEvent({ event: 'approve', contextId })
+    expect(await bench.getContext({ contextId })).toMatchObject({ status: 'COMPLETED' })
+    await bench.close()
+  })
+
+  test('is not taken by $else either, which would let its sender choose', async () => {
+    const bench = await openBench({ 'p/Approval.flux': approve([ELSE]) })
+    const contextId = await bench.run('Approval', {}, { tags: ['t'] })
+    await expect(bench.sendEvent({ event: 'complete', contextId })).rejects.toMatchObject({
+      failure: { kind: 'conflict' },
+    })
+    expect(await bench.sendEvent({ event: 'complete', tags: ['t'] })).toMatchObject({ transitions: [] })
+    await bench.pause({ contextId })
+    await expect(bench.sendEvent({ event: 'complete', contextId })).rejects.toMatchObject({
+      failure: { kind: 'conflict' },
+    })
+    await bench.resume({ contextId })
+    await bench.sendEvent({ event: 'another', contextId })
+    expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING', lastEvent: { event: 'another' } })
+    await bench.close()
+  })
 })

@@ -92,7 +92,7 @@ function due(record: ContextRecord): { readonly input: Input; readonly now: numb
 }
 
 test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
-  const corpus = await readCorpus('0.1')
+  const corpus = await readCorpus('0.3')
   const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
   const texts = new Map(corpus.definitions.map(({ hash, text }) => [hash, text]))
   let [looked, broken] = [0, 0]
@@ -115,7 +115,7 @@ test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
 })
 
 test('a record that names a state that no definition has harms itself alone', async () => {
-  const { records } = await readCorpus('0.1')
+  const { records } = await readCorpus('0.3')
   const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
   const [first] = records
   if (first === undefined) throw new Error('the corpus has records')

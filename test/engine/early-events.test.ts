@@ -1,8 +1,8 @@
 // Events that come early: a context keeps them until it waits for them, on every store and over a new start.
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { isReplayed } from '../../src/api/replayed.ts'
-import type { EventRequest } from '../../src/api/send-event.ts'
+import { isReplayed } from '../../src/api/answers.ts'
+import type { EventRequest } from '../../src/api/events.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'
@@ -517,28 +517,6 @@ test.each([
     await sender.sendEvent({ contextId, event: 'tick', input: { n: 1 }, eventId: 'same', ttl: ttls[place] })
   await bench.advance(HOUR_MS)
   expect(await bench.listPending({ contextId })).toMatchObject([{ eventId: 'same' }])
-  await bench.withdraw({ eventId: 'same' })
-  expect(await bench.listPending({ contextId })).toEqual([])
-})
-
-test('rows of earlier versions do not have the sender: the context knows what is whose', async () => {
-  const bench = await openBench(FILES, {
-    wrap: (store) =>
-      withVerbs(store, {
-        async listRows(query) {
-          const rows = await store.listRows(query)
-          const old = rows.map((row) => ({ ...row, key: row.key.split(':').slice(0, 2).join(':') }))
-          return query.space === 'copies' ? old : rows
-        },
-      }),
-  })
-  closing.push(() => bench.close())
-  const contextId = await bench.run('Plain')
-  const [ann, bob] = ['ann', 'bob'].map((name) => bench.engine.api({ name, roles: ['invoke'] }))
-  for (const sender of [ann, bob])
-    await sender?.sendEvent({ contextId, event: 'tick', input: { n: 1 }, eventId: 'same', ttl: 60 })
-  await bob?.withdraw({ eventId: 'same' })
-  expect(await ann?.getEvent({ eventId: 'same' })).toMatchObject({ pending: [{ contextId }], withdrawn: [] })
   await bench.withdraw({ eventId: 'same' })
   expect(await bench.listPending({ contextId })).toEqual([])
 })

@@ -3,9 +3,7 @@ import { expect, test } from 'vitest'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import { pendingRowsOf } from '../../src/engine/pending-rows.ts'
-import { NONE_SETTLED } from '../../src/engine/tracked-context.ts'
-import { copyRowKey, NO_PENDING, outcomeRowKey, pendingRowKey } from '../../src/model/pending.ts'
+import { copyRowKey, outcomeRowKey, pendingRowKey } from '../../src/model/pending.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
 import { endWithoutTurn } from '../../src/engine/pending-events.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
@@ -124,19 +122,6 @@ test('withdrawing what one sender sent leaves what another sent under the same i
   expect(rows.filter(({ value }) => value === null).map(({ space, key }) => [space, key])).toEqual([
     ['pending', pendingRowKey({ receivedAt: NOW_MS, eventId: 'e1', contextId: id }, 'other')],
     ['copies', copyRowKey('e1', id, 'other')],
-  ])
-})
-
-test('rows of earlier versions, whose keys do not have the sender, go when the event goes', () => {
-  const hand = new Hand()
-  const { id } = hand.start(plain).context.record
-  const { record } = hand.turn(id, [tick(1)]).context
-  const before = { ...record, pending: record.pending.map(({ isScoped: _isScoped, ...event }) => event) }
-  const changed = { before, record: { ...record, pending: NO_PENDING }, settled: NONE_SETTLED }
-  const rows = pendingRowsOf(new Map([[id, changed]]), { partitions: 1, receiptsMs: 1 })
-  expect(rows.map(({ key, value }) => [key, value])).toEqual([
-    [pendingRowKey({ receivedAt: NOW_MS, eventId: 'e1', contextId: id }, null), null],
-    [copyRowKey('e1', id, null), null],
   ])
 })
 

@@ -76,6 +76,18 @@ export interface EndsWorld {
 /** The store, which servers leave open when they close. */
 const shared = (store: Store): Store => withVerbs(store, { close: () => Promise.resolve() })
 
+/** The store, in which heartbeats have the time of that clock. */
+function beatingBy(clock: SimulatedClock, store: Store): Store {
+  const beats = new Map<string, number>()
+  return withVerbs(store, {
+    heartbeat(request) {
+      beats.set(request.owner, clock.now())
+      return store.heartbeat(request)
+    },
+    servers: () => Promise.resolve([...beats].map(([runId, beat]) => ({ runId, silentMs: clock.now() - beat }))),
+  })
+}
+
 /** A store that several servers share, and that is closed at the end of the test. */
 export async function openWorld(kind: StoreKind, files: Files): Promise<EndsWorld> {
   const clock = new SimulatedClock()
@@ -84,7 +96,10 @@ export async function openWorld(kind: StoreKind, files: Files): Promise<EndsWorl
   if (kind === 'Redis') {
     const address = await explore(inject('redisUrl'))
     const namespace = `ends-${randomUUID()}`
-    first.store = await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log })
+    first.store = beatingBy(
+      clock,
+      await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log }),
+    )
   } else {
     const wrap = (store: Store): Store => {
       first.store = store

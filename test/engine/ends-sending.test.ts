@@ -1,6 +1,6 @@
 // The webhooks that contexts owe when they have ended: when they are sent, how often, by whom, and what holds up whom.
 import { describe, expect, test } from 'vitest'
-import { unavailable } from '../../src/model/failure.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { OutgoingWebhook, SendOutcome } from '../../src/ports/webhook-sender.ts'
 import type { Bench, Files } from '../support/engine.ts'
 import { held } from '../support/held.ts'
@@ -20,6 +20,7 @@ import {
   type EndsWorld,
 } from './ends-bench.ts'
 
+const LOST = 'a webhook at the end of a context is lost: what was to be sent is missing'
 const END = { onEnd: ON_END, states: [{ name: 'end' }] }
 const FILES: Files = {
   'p/Done.flux': END,
@@ -268,8 +269,32 @@ describe.each(STORES)('on the %s store', (kind) => {
     await eventually(async () => expect(await world.store.countRows({ space: 'ends' })).toBe(0))
     await bench.advance(10 * SECOND_MS)
     expect(receiver.came).toHaveLength(1)
-    const lost = 'a webhook at the end of a context is lost: what was to be sent is missing'
-    expect(reasons(bench, lost)).toEqual([{ contextId }])
+    expect(reasons(bench, LOST)).toEqual([{ contextId }])
+  })
+
+  test('one that another server ends while it is read is not told to be lost', async () => {
+    const world = await openWorld(kind, FILES)
+    let ended = 0
+    const store = withVerbs(world.store, {
+      close: () => Promise.resolve(),
+      async readRow(read) {
+        if (read.key.startsWith('webhook:')) {
+          const rows = await world.store.listRows({ space: 'ends', prefix: '', limit: 10 })
+          await world.store.commit({
+            writes: [],
+            rows: rows.map((row) => ({ ...row, space: 'ends', value: null }) as const),
+          })
+          ended += rows.length
+        }
+        return world.store.readRow(read)
+      },
+    })
+    const receiver = new Receiver()
+    const bench = await world.open(receiver, { store })
+    await bench.run('Done')
+    await eventually(() => expect(ended).toBe(2))
+    await bench.engine.close({ grace: 0 })
+    expect([receiver.came, reasons(bench, LOST)]).toEqual([[], []])
   })
 
   test('large ones are sent few at a time, and come whole', async () => {
@@ -307,28 +332,67 @@ describe('two servers on one Redis', () => {
     expect(ids).toHaveLength(200)
   })
 
-  test('one takes what the other was sending when it died, once its claim is over, and not before', async () => {
+  test.each(['run:', 'webhook:'])(
+    'one whose commit with a row %s is reported as unknown sends it once, and heeds the answer',
+    async (prefix) => {
+      const world = await openWorld('Redis', FILES)
+      const receivers = [new Receiver(), new Receiver()] as const
+      for (const receiver of receivers) receiver.answer = () => ({ ok: false, reason: 'gone', hint: { afterMs: null } })
+      let isLost = false
+      const store = withVerbs(world.store, {
+        close: () => Promise.resolve(),
+        async commit(request) {
+          const outcome = await world.store.commit(request)
+          const [first] = request.rows ?? []
+          const isOfTask =
+            request.writes.length === 0 && request.rows?.some(({ key }) => key.startsWith('run:')) === true
+          if (isLost || !isOfTask || (prefix === 'webhook:') !== (first?.key.startsWith(prefix) === true))
+            return outcome
+          isLost = true
+          throw inDoubt('the answer was lost')
+        },
+      })
+      const bench = await world.open(receivers[0], { store })
+      await world.open(receivers[1])
+      await bench.run('Done')
+      await eventually(() => expect(isLost).toBe(true))
+      await eventually(async () => {
+        await world.clock.advance(BEAT_MS / 2)
+        expect(await world.owed()).toBe(0)
+      })
+      for (let ms = 0; ms < 2 * TAKEN_OVER_MS; ms += BEAT_MS / 2) await bench.advance(BEAT_MS / 2)
+      expect(receivers.map(({ came }) => came.length)).toEqual([1, 0])
+      expect(reasons(bench, GIVEN_UP)).toMatchObject([{ attempt: 1 }])
+    },
+  )
+
+  test('one takes what the other was sending when it died, once it is known to be dead, and not before', async () => {
     const world = await openWorld('Redis', FILES)
     const [dying, other] = [new Receiver(), new Receiver()]
     const answered = held<SendOutcome>()
     dying.answer = () => answered.promise
-    let isDead = false
+    let [isDead, commits] = [false, 0]
     const mortal = withVerbs(world.store, {
       close: () => Promise.resolve(),
-      commit: (request) => (isDead ? Promise.reject(unavailable('dead')) : world.store.commit(request)),
+      commit(request) {
+        commits += 1
+        return isDead ? Promise.reject(unavailable('dead')) : world.store.commit(request)
+      },
+      heartbeat: (request) => (isDead ? Promise.reject(unavailable('dead')) : world.store.heartbeat(request)),
     })
     const bench = await world.open(dying, { store: mortal })
     await world.open(other)
     await bench.run('Done')
     await dying.has(1)
-    // As long as it lives, it renews its claim.
+    // As long as it lives, the attempt is its own, and nothing is renewed.
+    commits = 0
     for (let ms = 0; ms < 3 * TAKEN_OVER_MS; ms += BEAT_MS / 2) {
       await world.clock.advance(BEAT_MS / 2)
       await new Promise((resolve) => {
         setTimeout(resolve, 2)
       })
     }
-    expect(other.came).toEqual([])
+    expect([other.came, commits]).toEqual([[], 0])
     isDead = true
     for (let ms = 0; ms < TAKEN_OVER_MS; ms += BEAT_MS / 2) await bench.advance(BEAT_MS / 2)
     await other.has(1)

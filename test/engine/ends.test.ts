@@ -64,13 +64,17 @@ const FILES: Files = {
     onEnd: ON_END,
     key: 'of ${$request.headers.authorization}',
     tags: ['${$request.headers.authorization}'],
-    output: [{ name: 'proof' }, { name: 'word' }],
+    output: [{ name: 'proof' }, { name: 'word' }, { name: 'pin', sensitive: true }],
     states: [
       {
         name: 'end',
         action: {
           type: 'map',
-          lines: [set('`got ${$request.headers.authorization}`', 'proof'), set('"plain"', 'word')],
+          lines: [
+            set('`got ${$request.headers.authorization}`', 'proof'),
+            set('"plain"', 'word'),
+            set('"4242"', 'pin'),
+          ],
         },
       },
     ],
@@ -198,17 +202,16 @@ describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
     expect(receiver.came).toHaveLength(1)
   })
 
-  test('and told without the secrets of the request that started it', async () => {
+  test('and told without the secrets of the request that started it, and without sensitive values', async () => {
     const { world, receiver, bench } = await open()
     login(bench, 'login')
     await receiver.has(1)
-    expect(receiver.events).toMatchObject([
-      { data: { key: 'of [redacted]', tags: ['[redacted]'], output: { proof: 'got [redacted]', word: 'plain' } } },
-    ])
+    const output = { proof: 'got [redacted]', word: 'plain', pin: '[redacted]' }
+    expect(receiver.events).toMatchObject([{ data: { key: 'of [redacted]', tags: ['[redacted]'], output } }])
     login(bench, 'leak')
     await receiver.has(2)
     expect(receiver.events[1]).toMatchObject({ type: 'context.failed', data: { error: { message: '[redacted]' } } })
-    for (const { body } of receiver.came) expect(body).not.toContain('qzv')
+    for (const { body } of receiver.came) expect(body).not.toMatch(/qzv|4242/)
     await haveLeft(world, 0)
   })
 

@@ -2,7 +2,8 @@
 import { expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { Heartbeat, Identity } from '../../src/engine/heartbeat.ts'
+import { Heartbeat } from '../../src/engine/heartbeat.ts'
+import { Identity, LEASE_BEATS, Servers } from '../../src/engine/servers.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
@@ -187,4 +188,31 @@ test('stopping waits for the beat under way', async () => {
   await stopped
   await clock.advance(BEAT_MS * 3)
   expect(seen.beats).toHaveLength(2)
+})
+
+test('another server lives until its last heartbeat is too long ago; who is not known is asked for', async () => {
+  const clock = new SimulatedClock()
+  const beats = new Map<string, number>([['other', clock.now() - BEAT_MS]])
+  let reads = 0
+  const store = emptyStore({
+    servers() {
+      reads += 1
+      return Promise.resolve([...beats].map(([runId, beat]) => ({ runId, silentMs: clock.now() - beat })))
+    },
+  })
+  const identity = new Identity(undefined)
+  const servers = new Servers({ store, clock, identity, beat: BEAT_MS })
+  const areOthers = () => Promise.all(['other', identity.owner, ''].map((owner) => servers.isOther(owner)))
+  expect(await areOthers()).toEqual([true, false, false])
+  expect(await servers.isOther('late')).toBe(false)
+  beats.set('late', clock.now())
+  expect(await servers.isOther('late')).toBe(true)
+  reads = 0
+  await clock.advance((LEASE_BEATS - 1) * BEAT_MS - 1)
+  expect([await servers.isOther('other'), reads]).toEqual([true, 0])
+  await clock.advance(1)
+  expect([await servers.isOther('other'), await servers.isOther('late')]).toEqual([false, true])
+  beats.set('other', clock.now())
+  expect(await servers.isOther('other')).toBe(true)
+  expect(await new Servers({ store, clock, identity, beat: null }).isOther('other')).toBe(false)
 })

@@ -1,6 +1,6 @@
 // Calls under an idempotency key: their effect is there once, whatever is sent again, and the first answer with it.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isReplayed } from '../../src/api/replayed.ts'
+import { isReplayed } from '../../src/api/answers.ts'
 import type { Role } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -236,6 +236,20 @@ test('who may not make the call any more is not told what it led to', async () =
   const first = await send(['invoke'])
   await expect(send(['read'])).rejects.toMatchObject({ failure: { kind: 'forbidden' } })
   expect(await send(['invoke'])).toEqual(first)
+})
+
+test('events for one context keep their order, also where it must be counted first whether there is room for a key', async () => {
+  await bench.close()
+  bench = await openBench(FILES, { idempotency: { max: 3, kept: DAY_MS } })
+  const [contextId, other] = [await bench.run('Count'), await bench.run('Count')]
+  // Repeats need no room, and are told apart by counting.
+  for (let times = 0; times < 5; times += 1) await tick(other)
+  await bench.advance(1000)
+  const sent = [tick(contextId, { eventId: 'f' }), bench.sendEvent({ contextId, event: 'finish' })]
+  expect(await Promise.all(sent)).toMatchObject([
+    { transitions: [{ state: 'w' }] },
+    { transitions: [{ state: 'end' }] },
+  ])
 })
 
 test('beyond the bound calls with a key are refused, and repeats are still answered', async () => {

@@ -91,7 +91,7 @@ function counting(reads: Map<number, number>) {
 describe('a step', () => {
   test('that waits for a slot reads its data when it gets one, and one that begins at once reads nothing', async () => {
     const reads = new Map<number, number>()
-    bench = await openBench(FILES, { stepConcurrency: 2, wrap: counting(reads) })
+    bench = await openBench(FILES, { stepConcurrency: 2, wrap: counting(reads), memory: { cache: 0 } })
     const first = await bench.run('Hold', { text: TEXT })
     const second = await bench.run('Hold', { text: TEXT })
     const third = await bench.run('Hold', { text: TEXT })

@@ -1,8 +1,8 @@
 // Broadcasts under a key: whom they moved and started is there once, over repeats, crashes and two servers.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isReplayed } from '../../src/api/replayed.ts'
+import { endOfAccepted, isReplayed } from '../../src/api/answers.ts'
 import { unavailable } from '../../src/model/failure.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files, SILENT_FEED } from '../support/engine.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
@@ -39,6 +39,8 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
   let ids: number[]
   /** Commits that the servers may still make; then they are dead. */
   let left: number
+  /** Commits that are sent twice: the answer to the second one comes. */
+  let twice: (request: CommitRequest) => boolean
 
   const open = async () => {
     const store: Store = new MemoryStore(memory)
@@ -47,7 +49,8 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
       store: withVerbs(store, {
         commit(request) {
           left -= 1
-          return left < 0 ? Promise.reject(unavailable('dead')) : store.commit(request)
+          if (left < 0) return Promise.reject(unavailable('dead'))
+          return twice(request) ? store.commit(request).then(() => store.commit(request)) : store.commit(request)
         },
       }),
       others: {
@@ -62,7 +65,7 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
   beforeEach(async () => {
     clock = new SimulatedClock(Date.UTC(2026, 0, 1))
     memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-    ;[servers, left] = [[], Infinity]
+    ;[servers, left, twice] = [[], Infinity, () => false]
     const bench = await open()
     ids = []
     for (let at = 0; at < CONTEXTS; at += 1) ids.push(await bench.run('Count'))
@@ -97,6 +100,20 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
     expect(isReplayed(await nobody())).toBe(true)
   })
 
+  test.each([{}, { respondAsync: true }])('whose beginning is written twice is no repeat: %j', async (more) => {
+    const bench = first()
+    twice = ({ rows = [] }) => rows.some(({ space, value }) => space === 'idempotency' && value !== null)
+    const answer = await tick(bench, more)
+    await endOfAccepted(answer)
+    expect(isReplayed(answer)).toBe(false)
+    expect(await bench.getEvent({ eventId: 'e' })).toMatchObject({
+      repeated: 0,
+      done: true,
+      counts: { moved: CONTEXTS },
+    })
+    expect([await countsOf(bench), await startedOf(bench)]).toEqual([once, 1])
+  })
+
   test('is refused while the first is under way, on whichever server', async () => {
     const [one, two] = [first(), await open()]
     const settled = await Promise.allSettled([tick(one), tick(one), tick(two)])
@@ -112,7 +129,11 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
     'cut off after %i commits goes on under its key, and moves nobody twice',
     async (commits) => {
       left = commits
-      await expect(tick(first())).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+      // Once it has begun, it goes to all, and its sender is not told otherwise.
+      const doubt = commits > 0 ? { inDoubt: true } : {}
+      const detail = expect.stringMatching(commits > 0 ? /dead: this may have been done, or not/ : /^dead$/)
+      const failure = { kind: 'unavailable', detail, retryAfter: 1, ...doubt }
+      await expect(tick(first())).rejects.toHaveProperty('failure', failure)
       left = Infinity
       const bench = await open()
       await clock.advance(8 * BEAT_MS)

@@ -1,11 +1,14 @@
 // Broadcasts whose commits come true late, or unheard of: whoever carries them on moves and starts nobody a second time,
 // and tells of those who were.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Receipt } from '../../src/api/get-event.ts'
-import type { EventAnswer } from '../../src/api/send-event.ts'
-import { withEarlierMoves } from '../../src/engine/idempotency/earlier-tries.ts'
+import type { EventAnswer, Receipt } from '../../src/api/events.ts'
+import { BroadcastItems } from '../../src/engine/idempotency/broadcast-items.ts'
+import { moveAgain } from '../../src/engine/idempotency/earlier-tries.ts'
+import { RowTaken } from '../../src/engine/message.ts'
 import { partitionOfKey } from '../../src/engine/record/context-key.ts'
-import { inDoubt, unavailable } from '../../src/model/failure.ts'
+import { ANONYMOUS } from '../../src/model/caller.ts'
+import { conflict, inDoubt, notFound, unavailable } from '../../src/model/failure.ts'
+import type { Log } from '../../src/ports/log.ts'
 import type { CommitOutcome, CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files, SILENT_FEED } from '../support/engine.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
@@ -115,6 +118,7 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
         if (fate === 'unanswered') throw inDoubt('unanswered')
         return outcome
       },
+      heartbeat: (request) => (isDead ? Promise.reject(unavailable('dead')) : store.heartbeat(request)),
     })
 
   const openServer = async (wrap: (store: Store) => Store = (store) => store) => {
@@ -255,6 +259,23 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     expect(ignored).toEqual([])
   })
 
+  test('an event that has reached nobody goes to who has the key by then, when it is carried on again', async () => {
+    const bench = await openServer(unreliable)
+    const send = () => bench.sendEvent({ event: 'keyed', eventId: 'e' })
+    fateOf = () => 'lost'
+    await expect(send()).rejects.toMatchObject(failed)
+    fateOf = () => null
+    const contextId = await bench.run('Counts', {}, { key: 'k' })
+    // The start is refused, since that one has the key.
+    fateOf = ({ writes }) => (writes.some(({ previous }) => previous > 0) ? 'late' : null)
+    await expect(send()).rejects.toMatchObject(failed)
+    fateOf = () => null
+    expect((await send()).transitions).toEqual([{ contextId, state: 's' }])
+    expect(late.length).toBeGreaterThan(0)
+    for (const commit of late) expect(await commit()).toMatchObject({ ok: false })
+    expect(outputs(await bench.getContext({ contextId }))['n']).toBe(1)
+  })
+
   test('a start that came true before it could be ruled out is told', async () => {
     const one = await openServer(unreliable)
     const contextId = await one.run('Once')
@@ -359,21 +380,33 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
 })
 
 const item = (contextId: number) => ({ answer: 'transitions', stand: { contextId, state: 's' }, at: 1 }) as const
+const sent = { event: 'go', input: {}, untyped: false, tags: [], caller: ANONYMOUS, eventId: 'e', receipt: 'row' }
+
+const post = (id: number) => {
+  const value = JSON.stringify(item(id))
+  return Promise.reject(
+    id === 4 ? new RowTaken({ space: 'items', key: 'row', value }) : id === 2 ? conflict('no') : notFound('gone'),
+  )
+}
+
+/** Sends it to contexts 1 to 4, of which rows tell as `readRow` says. */
+function sentAgain(readRow: Store['readRow']) {
+  const store = emptyStore({ readRow })
+  const items = new BroadcastItems({ store, rows: { key: 'row', expiresAt: 0 }, drawn: { seed: 's', now: 0 } })
+  const mailboxes = { post, start: () => post(0) }
+  const log: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+  return moveAgain({ store, items, mailboxes, log, refusals: { log: () => Promise.resolve() } }, [1, 2, 3, 4], sent)
+}
 
 test('of those for whom nothing is to be told, or who ignored it, the rows tell who was moved before', async () => {
-  const ignored = {
-    answer: 'ignored',
-    entry: { contextId: 2, fluxName: 'F', state: null, reason: 'no' },
-    failure: null,
-    hasEnded: false,
-  } as const
-  const store = emptyStore({
-    readRow: async ({ key, partition, space }) => {
-      const id = Number(key.split(':')[1])
-      expect([partition, space]).toEqual([0, 'items'])
-      return id < 3 ? { key, partition, value: JSON.stringify(item(id)), expiresAt: null } : null
-    },
-  })
-  const found = [null, ignored, null, item(4)]
-  expect(await withEarlierMoves(store, 'row', { ids: [1, 2, 3, 4], found })).toEqual([item(1), item(2), null, item(4)])
+  const readRow: Store['readRow'] = async ({ key, partition, space }) => {
+    const id = Number(key.split(':')[1])
+    expect([partition, space]).toEqual([0, 'items'])
+    return id < 3 ? { key, partition, value: JSON.stringify(item(id)), expiresAt: null } : null
+  }
+  expect(await sentAgain(readRow)).toEqual([item(1), item(2), null, item(4)])
+})
+
+test('nothing is told of them while these rows are out of reach', async () => {
+  expect(await sentAgain(() => Promise.reject(unavailable('away')))).toBeNull()
 })

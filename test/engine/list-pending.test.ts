@@ -1,6 +1,7 @@
 // Pages of the pending events: what a request looks at is bounded, and others are served meanwhile.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { pendingRowKey } from '../../src/model/pending.ts'
+import type { StoredRow } from '../../src/model/rows.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 
@@ -13,10 +14,12 @@ const rows = Array.from({ length: 3000 }, (_, n) => {
 })
 
 let bench: Bench
+let damaged: StoredRow[]
 let reads: { rows: number; turns: number }[]
 let turns: number
 beforeEach(async () => {
   reads = []
+  damaged = []
   turns = 0
   bench = await openBench(
     { 'p/Any.flux': { states: [{ name: 'end' }] } },
@@ -26,7 +29,9 @@ beforeEach(async () => {
           listRows: (query) => {
             if (query.space !== 'pending') return store.listRows(query)
             const { after, limit } = query
-            const found = rows.filter(({ key }) => after === undefined || key > after.key).slice(0, limit)
+            const found = [...damaged, ...rows]
+              .filter(({ key }) => after === undefined || key > after.key)
+              .slice(0, limit)
             reads.push({ rows: found.length, turns })
             return Promise.resolve(found)
           },
@@ -60,4 +65,16 @@ test('others have their turn between two reads', async () => {
   isOver = true
   expect(reads.length).toBeGreaterThan(4)
   expect(new Set(reads.map((read) => read.turns)).size).toBe(reads.length)
+})
+
+test('rows that are damaged are left out, and logged once', async () => {
+  damaged = ['garbage{', '{}', 'null'].map((value, nr) => ({ partition: 0, key: `00000${nr}`, value, expiresAt: null }))
+  const first = async () => (await bench.listPending({ limit: 2 })).map(({ contextId }) => contextId)
+  expect([await first(), await first()]).toEqual([
+    [1, 2],
+    [1, 2],
+  ])
+  expect(bench.logged.flatMap(({ level, message }) => (level === 'error' ? message : []))).toEqual(
+    damaged.map(({ key }) => `the stored row '${key}' in 'pending' can't be read: it is left out`),
+  )
 })

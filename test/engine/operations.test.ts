@@ -1,12 +1,11 @@
 // Operations: something is done with all contexts that match, once with each, over crashes, servers and stops; with the
 // rights of who asked, no faster than asked for; and everybody can see how far it is.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { OperationView } from '../../src/api/get-operations.ts'
-import type { OperationRequest } from '../../src/api/start-operation.ts'
+import type { OperationRequest, OperationView } from '../../src/api/operations.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
-import { unavailable } from '../../src/model/failure.ts'
+import { inDoubt, unavailable } from '../../src/model/failure.ts'
 
-import type { CommitRequest, RowQuery } from '../../src/ports/store.ts'
+import type { CommitRequest, RowQuery, Store } from '../../src/ports/store.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { held } from '../support/held.ts'
@@ -326,7 +325,10 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
   test('is taken over from a server that was only held up, which then changes nobody a second time', async () => {
     const hold = held<undefined>()
     let isHeldUp = false
-    const one = await open({ before: () => (isHeldUp ? hold.promise : undefined) })
+    const before = () => (isHeldUp ? hold.promise : undefined)
+    const wrap = (store: Store): Store =>
+      withVerbs(store, { heartbeat: async (request) => store.heartbeat((await before()) ?? request) })
+    const one = await open({ before, wrap })
     const two = await open()
     const ids = await startAll(one, 300)
     const { operationId } = await begin(one, { ...ticks, rate: 500 })
@@ -351,6 +353,47 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     const two = await open({ others: null })
     expect(await ended(two, operationId)).toMatchObject({ status: 'done', done: 50, changed: 50 })
     expect(await countsOf(two, ids)).toEqual(ids.map(() => 1))
+  })
+
+  test('counts what it changed without hearing of it as changed, also where it can not be done again', async () => {
+    const source = new MemoryStore(memory)
+    let unanswered = 5
+    const store = withVerbs(source, {
+      async commit(request: CommitRequest) {
+        const outcome = await source.commit(request)
+        if (request.rows?.some(({ space }) => space === 'marks') !== true || request.writes.length === 0) return outcome
+        unanswered -= 1
+        if (unanswered >= 0) throw inDoubt('the answer was lost')
+        return outcome
+      },
+    })
+    const bench = await openBench(FILES, { clock, store, others: null })
+    servers.push(bench)
+    await startAll(bench, 30)
+    const { operationId } = await begin(bench, { filter: {}, do: 'terminate', rate: FAST })
+    expect(await ended(bench, operationId)).toMatchObject({ done: 30, changed: 30, failed: 0, errors: [] })
+    expect(unanswered).toBeLessThan(0)
+  })
+
+  test('whose stop is stored, and no more is known, may have been stopped', async () => {
+    const source = new MemoryStore(memory)
+    let [isAsked, isAway] = [false, false]
+    const store = withVerbs(source, {
+      async commit(request: CommitRequest) {
+        const outcome = await source.commit(request)
+        isAway = !isAsked && request.rows?.some(({ value }) => value?.includes('"stops":true')) === true
+        isAsked ||= isAway
+        return outcome
+      },
+      readRow: (row) => (isAway ? Promise.reject(unavailable('away')) : source.readRow(row)),
+    })
+    const bench = await openBench(FILES, { clock, store, others: null })
+    servers.push(bench)
+    await startAll(bench, 5)
+    const { operationId } = await begin(bench, { ...ticks, rate: 1 })
+    await expect(bench.stopOperation({ operationId })).rejects.toMatchObject({ failure: { inDoubt: true } })
+    isAway = false
+    expect((await ended(bench, operationId)).status).toBe('stopped')
   })
 
   test('waits while the store is away, and then goes on', async () => {
@@ -478,11 +521,22 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     expect(errors.map(({ detail }) => detail.length)).toEqual([200])
   })
 
-  test('is refused while a hundred are under way, and where as many are kept as may be', async () => {
+  test('is refused while a hundred are under way, half of them of one scope, and where as many are kept as may be', async () => {
     const bench = await open()
     await startAll(bench, 5)
-    for (let count = 0; count < 100; count += 1) await begin(bench, { ...ticks, rate: 0.01 })
-    await expect(begin(bench, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
+    const overloaded = { failure: { kind: 'overloaded' } }
+    const slow = { ...ticks, rate: 1 }
+    const [one, other] = ['one', 'other'].map((name) => bench.engine.api({ name, roles: ['invoke'] }))
+    const { operationId = '' } = (await one?.startOperation(slow)) ?? {}
+    for (let count = 1; count < 50; count += 1) await one?.startOperation(slow)
+    await expect(one?.startOperation(slow)).rejects.toMatchObject(overloaded)
+    const stopping = bench.stopOperation({ operationId })
+    await ended(bench, operationId)
+    await stopping
+    await one?.startOperation(slow)
+    await expect(one?.startOperation(slow)).rejects.toMatchObject(overloaded)
+    for (let count = 0; count < 50; count += 1) await other?.startOperation(slow)
+    await expect(begin(bench, ticks)).rejects.toMatchObject(overloaded)
     const store = withVerbs(new MemoryStore(memory), { countRows: () => Promise.resolve(20_000) })
     const full = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed: SILENT_FEED } })
     servers.push(full)
@@ -495,12 +549,12 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     const large = { event: 'tick', input: { all: Array.from({ length: 200_000 }, () => 0) } }
     const ids: string[] = []
     for (let count = 0; count < 5; count += 1)
-      ids.push((await begin(bench, { ...ticks, with: large, rate: 0.01 })).operationId)
+      ids.push((await begin(bench, { ...ticks, with: large, rate: 1 })).operationId)
     await expect(begin(bench, { ...ticks, with: large })).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
     const stopping = bench.stopOperation({ operationId: ids[0] ?? '' })
     await ended(bench, ids[0] ?? '')
     await stopping
-    await begin(bench, { ...ticks, with: large, rate: 0.01 })
+    await begin(bench, { ...ticks, with: large, rate: 1 })
   })
 
   test('is listed with all others, the newest first', async () => {
@@ -512,6 +566,22 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
       ids.unshift(operationId)
     }
     expect((await bench.listOperations()).map(({ operationId }) => operationId)).toEqual(ids)
+  })
+
+  test('is listed beside rows that are damaged, which are left out and logged once', async () => {
+    const bench = await open()
+    const { operationId } = await begin(bench, ticks)
+    await ended(bench, operationId)
+    const keys = ['o000000000-a', 'ozzzzzzzzz-a', 'ozzzzzzzzz-b']
+    const rows = ['garbage{', 'null', '{}'].map(
+      (value, nr) => ({ partition: 0, space: 'operations', key: keys[nr] ?? '', value, expiresAt: null }) as const,
+    )
+    await new MemoryStore(memory).commit({ writes: [], rows })
+    const listed = async () => (await bench.listOperations()).map((one) => one.operationId)
+    expect([await listed(), await listed()]).toEqual([[operationId], [operationId]])
+    expect(bench.logged.flatMap(({ level, message }) => (level === 'error' ? message : []))).toEqual(
+      keys.map((key) => `the stored row '${key}' in 'operations' can't be read: it is left out`),
+    )
   })
 
   test('is in lists that are read one after the other', async () => {
@@ -558,8 +628,9 @@ const REFUSED: readonly (readonly [object, string])[] = [
   [{ ...ticks, filter: { fluxName: 'x'.repeat(33_000) } }, 'invalid'],
   [{ ...ticks, filter: { status: Array.from({ length: 600 }, () => 'FAILED') } }, 'invalid'],
   [{ do: 'terminate' }, 'malformed'],
-  [{ ...ticks, rate: 0 }, 'malformed'],
-  [{ ...ticks, rate: -1 }, 'malformed'],
+  [{ ...ticks, rate: 0 }, 'invalid'],
+  [{ ...ticks, rate: -1 }, 'invalid'],
+  [{ ...ticks, rate: 0.99 }, 'invalid'],
   [{ ...ticks, rate: 'Infinity' }, 'malformed'],
   [{ ...ticks, with: undefined }, 'invalid'],
   [{ ...ticks, with: { input: {} } }, 'invalid'],

@@ -1,8 +1,8 @@
 // orStart: an event by key moves the context that has the key, or starts one that takes the event.
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { isReplayed } from '../../src/api/replayed.ts'
-import type { EventRequest } from '../../src/api/send-event.ts'
+import { isReplayed } from '../../src/api/answers.ts'
+import type { EventRequest } from '../../src/api/events.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import { endRowsOf } from '../../src/engine/ends/end-event.ts'
-import { readDue } from '../../src/engine/ends/end-rows.ts'
+import { endRowsOf } from '../../src/engine/on-end/end-event.ts'
+import { readDue } from '../../src/engine/on-end/end-rows.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
 
 const retry = (more: object = {}): Input => ({
@@ -74,17 +74,6 @@ test('a context that is neither paused nor ended has nothing of it in its parts'
   expect(paused?.context.indexKeys).toContain('paused')
   const resumed = hand.turn(id, [RESUME]).writes[0]?.context
   expect(resumed?.indexKeys).toEqual(plain?.indexKeys)
-})
-
-test('a context that an earlier version terminated enters its state anew', () => {
-  const hand = new Hand()
-  const { id } = hand.start(waits()).context.record
-  hand.turn(id, [TERMINATE])
-  const known = hand.contexts.get(id)
-  if (!known) throw new Error('it is there')
-  hand.contexts.set(id, { ...known, record: { ...known.record, beforeEnd: undefined } })
-  hand.turn(id, [retry()])
-  expect(hand.context(id)?.record).toMatchObject({ status: 'WAITING', position: { phase: 'waiting' } })
 })
 
 const keysOf = ({ work }: ReturnType<Hand['turn']>) =>

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { ContextView } from '../../src/api/get-context.ts'
+import type { ContextView } from '../../src/api/contexts.ts'
 import { outputs } from '../support/engine.ts'
 import { call, eventuallyTrue, gate, has, isIn, openSteered, refusalOf, set, STEERED_STORES } from './steered.ts'
 
@@ -346,6 +346,19 @@ describe.each(STEERED_STORES)('on the %s store, a retry', (kind) => {
     expect(await refusalOf(other)).toMatchObject({ kind: 'idempotencyMismatch' })
     await bench.advance(100)
     expect(calls.came).toHaveLength(2)
+  })
+
+  test('under an idempotency key has its first answer, also when the context is gone', async () => {
+    const { bench, store, calls, clock } = await openSteered(kind, FILES)
+    calls.fails = true
+    const contextId = await bench.run('Child')
+    await bench.until(contextId, has('FAILED'))
+    const answer = await bench.retry({ contextId, idempotencyKey: 'k' })
+    await eventuallyTrue(bench, () => calls.came.length === 2)
+    await bench.until(contextId, has('FAILED'))
+    expect(await store.purge({ endedBefore: clock.now() + 1, limit: 10 })).toBeGreaterThan(0)
+    expect(await bench.retry({ contextId, idempotencyKey: 'k' })).toEqual(answer)
+    expect(await refusalOf(bench.retry({ contextId, idempotencyKey: 'another' }))).toMatchObject({ kind: 'notFound' })
   })
 
   test('is refused while another context has the key', async () => {

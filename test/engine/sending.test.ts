@@ -35,6 +35,7 @@ afterEach(() => bench.close())
 const open = async (options?: BenchOptions) => {
   bench = await openBench(FILES, options)
 }
+const KEYED = { key: 'k', fluxName: 'Thing' }
 const mismatch = { failure: { kind: 'idempotencyMismatch' } }
 
 describe('under one key', () => {
@@ -42,10 +43,8 @@ describe('under one key', () => {
     ['input', { input: { n: 2 } }],
     ['tags', { tags: ['t'] }],
     ['start state', { startState: 'b' }],
-    ['key', { key: 'other' }],
     ['manner', { existing: 'use' as const }],
     ['package', { package: undefined }],
-    ['service', { fluxName: 'All' }],
   ])('a start with another %s is another content', async (_, more) => {
     await open()
     const request = { package: 'p', fluxName: 'Thing', key: 'k', idempotencyKey: 'i', input: { n: 1 } }
@@ -60,8 +59,6 @@ describe('under one key', () => {
     ['tags', { tags: ['t'] }],
     ['time to live', { ttl: 60 }],
     ['name', { event: 'back' }],
-    ['context', { contextId: 999 }],
-    ['address', { contextId: undefined, key: 'k', fluxName: 'Thing' }],
   ])('an event with another %s is another content', async (_, more) => {
     await open()
     const contextId = await bench.run('Thing', {}, { key: 'k' })
@@ -70,6 +67,33 @@ describe('under one key', () => {
     await expect(bench.sendEvent({ ...request, ...more })).rejects.toMatchObject(mismatch)
     expect((await bench.getContext({ contextId })).currentState).toBe('b')
     expect((await bench.getEvent({ eventId: 'e' })).repeated).toBe(0)
+  })
+})
+
+describe('under one key, for another addressee', () => {
+  test.each([
+    ['key', { key: 'other' }],
+    ['service', { fluxName: 'All', input: {} }],
+  ])('a start with another %s is another request', async (_, more) => {
+    await open()
+    const request = { package: 'p', fluxName: 'Thing', key: 'k', idempotencyKey: 'i', input: { n: 1 } }
+    const first = await bench.execute(request)
+    const other = await bench.execute({ ...request, ...more })
+    expect(await bench.execute({ ...request, ...more })).toEqual(other)
+    expect(await bench.execute(request)).toEqual(first)
+    expect(await bench.listContexts({})).toHaveLength(2)
+  })
+
+  test('an event by another address is another request, also if it means the same context', async () => {
+    await open()
+    const contextId = await bench.run('Thing', {}, { key: 'k' })
+    const request = { contextId, event: 'go', eventId: 'e', input: { n: 1 } }
+    await bench.sendEvent(request)
+    const conflict = { failure: { kind: 'conflict' } }
+    await expect(bench.sendEvent({ ...request, contextId: undefined, ...KEYED })).rejects.toMatchObject(conflict)
+    const notFound = { failure: { kind: 'notFound' } }
+    await expect(bench.sendEvent({ ...request, contextId: 999 })).rejects.toMatchObject(notFound)
+    expect(await bench.getEvent({ eventId: 'e' })).toMatchObject({ repeated: 0, counts: { moved: 1 } })
   })
 })
 

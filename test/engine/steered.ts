@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { inject, onTestFinished } from 'vitest'
-import type { ContextView } from '../../src/api/get-context.ts'
+import type { ContextView } from '../../src/api/contexts.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'

@@ -19,6 +19,9 @@ export async function slow(args, flux) {
   flux.signal.addEventListener('abort', () => flux.log.info('slow is aborted', { key: flux.stepKey, why: flux.signal.reason.message }))
   await new Promise((resolve, reject) => flux.signal.addEventListener('abort', () => reject(flux.signal.reason)))
 }
+export function logsFields(args, flux) {
+  flux.log.info('mine', { level: 'high', time: 'noon', msg: 'x', pid: 0, contextId: 'theirs', fluxName: 1, stateName: 2, n: 3 })
+}
 export function deaf() { return new Promise(() => {}) }
 export function odd() { return { date: new Date(5), map: new Map([['a', 1n]]), none: undefined, nan: NaN, list: new Set([1]) } }
 export function text() { return 'plain' }
@@ -55,6 +58,7 @@ beforeAll(async () => {
         },
       ],
     },
+    'p/LogsFields.flux': { states: [{ name: 's', action: code('logsFields') }] },
     'p/Flaky.flux': {
       input: [
         { name: 'works', type: 'integer' },
@@ -188,6 +192,24 @@ describe('a step', () => {
     const view = await bench.until(contextId, done)
     expect(outputs(view)).toEqual({ word: 'hi', all: { word: 'hi', n: 2, name: 'Echo', state: 's', id: contextId } })
     expect(view.status).toBe('COMPLETED')
+  })
+
+  test('logs fields that are named like those of the line beside them', async () => {
+    const contextId = await bench.run('LogsFields')
+    await bench.until(contextId, done)
+    expect(bench.logged.find(({ message }) => message === 'mine')?.fields).toEqual({
+      level_: 'high',
+      time_: 'noon',
+      msg_: 'x',
+      pid_: 0,
+      contextId_: 'theirs',
+      fluxName_: 1,
+      stateName_: 2,
+      n: 3,
+      contextId,
+      fluxName: 'LogsFields',
+      stateName: 's',
+    })
   })
 
   test('is tried again after growing pauses, with one key and the same arguments', async () => {

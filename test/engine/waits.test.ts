@@ -1,7 +1,8 @@
 // Requests that are held until a context gets somewhere: what ends them, and what they cost.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
-import type { FluxApi } from '../../src/api/flux-api.ts'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { ByTag } from '../../src/engine/waits/condition.ts'
+import type { FluxApi } from '../../src/api/calls.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { openBench, type Bench, type BenchOptions } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
@@ -362,5 +363,37 @@ describe('bounds', () => {
     expect((await first).transitions).toHaveLength(65)
     expect((await small).transitions).toHaveLength(1)
     expect((await bench.sendEvent({ event: 'stay', tags: ['large'] })).transitions).toHaveLength(65)
+  })
+})
+
+describe('those that wait for tags', () => {
+  test('are found by the tags of the context, and forgotten one by one', () => {
+    const waiting = new ByTag<number>()
+    waiting.add(1, ['a', 'b'])
+    waiting.add(2, ['b', 'c'])
+    expect([...waiting.having(['b', 'x'])]).toEqual([1, 2])
+    expect([...waiting.having(['a', 'b'])]).toEqual([1, 2])
+    waiting.delete(1, ['a', 'b'])
+    expect([...waiting.having(['a', 'b', 'c'])]).toEqual([2])
+    waiting.delete(2, ['b', 'c'])
+    waiting.delete(2, ['b', 'c'])
+    expect([...waiting.having(['a', 'b', 'c'])]).toEqual([])
+  })
+
+  test('are not compared with the tags at a commit, however many they are', async () => {
+    const bench = await openBench(FILES)
+    const contextId = await bench.run('Order')
+    const wanted = Array.from({ length: 40 }, (_, n) => `wanted-${n}`)
+    const held = Array.from({ length: 50 }, () => bench.waitFor({ contextId, tag: wanted, timeout: 60 }))
+    await bench.addTags({ contextId, tag: Array.from({ length: 20 }, (_, n) => `other-${n}`) })
+    for (let turn = 0; turn < 20; turn += 1) await nextTurn()
+    const compared = vi.spyOn(Array.prototype, 'includes')
+    await bench.addTags({ contextId, tag: ['more'] })
+    const some = compared.mock.calls.filter(([tag]) => typeof tag === 'string' && tag.startsWith('wanted-')).length
+    compared.mockRestore()
+    expect(some).toBe(0)
+    await bench.addTags({ contextId, tag: ['wanted-39'] })
+    for (const view of await Promise.all(held)) expect(view.tags).toContain('wanted-39')
+    await bench.close()
   })
 })

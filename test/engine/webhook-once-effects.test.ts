@@ -1,14 +1,14 @@
-// What else a request to a webhook may come to under its keys: events that are sent, to one or to all; an answer that is
+// What else a request to a webhook may come to under its key: events that are sent, to one or to all; an answer that is
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { isReplayed } from '../../src/api/replayed.ts'
+import { isReplayed } from '../../src/api/answers.ts'
 import { BroadcastPlace } from '../../src/engine/calls/broadcast-place.ts'
 import { EngineCore } from '../../src/engine/core.ts'
 import { sendUnder, startUnder, type Committed, type WebhookKeeping } from '../../src/engine/webhooks/keeping.ts'
 import { readKeptWebhook, sentTo } from '../../src/engine/webhooks/kept-webhooks.ts'
 import { Once, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
+import { placeOf, type Addressee } from '../../src/engine/idempotency/kept-answer.ts'
 import type { WebhookKeys } from '../../src/engine/webhooks/webhook-keys.ts'
-import { WebhookWaits } from '../../src/engine/webhooks/webhook-waits.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { FluxError, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -34,12 +34,14 @@ const FILES: Files = {
 }
 const LEASE_MS = 7 * BEAT_MS
 const HEX = (letter: string) => letter.repeat(64)
-const DEDUPE = { key: HEX('d'), hash: '', keepMs: 60_000 }
-const HEADER = { key: HEX('a'), hash: 'content', keepMs: 90_000 }
-const both: WebhookKeys = { dedupe: DEDUPE, idempotency: HEADER, remark: null }
-const deduped: WebhookKeys = { ...both, idempotency: null }
-const headed: WebhookKeys = { ...both, dedupe: null }
+const DEDUPE = { name: HEX('d'), isDedupe: true, hash: '', keepMs: 60_000 }
+const HEADER = { name: HEX('a'), isDedupe: false, hash: 'content', keepMs: 90_000 }
+const KINDS = [
+  ['a dedupe key', DEDUPE],
+  ['a header', HEADER],
+] as const
 const TIMEOUT_MS = 30_000
+const ACCESS = { caller: SYSTEM, scope: 's', home: null, admission: null, isStep: false, accepts: false }
 const FILTERED: Committed = { contextId: null, answer: { kind: 'filtered' } }
 
 const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
@@ -54,9 +56,8 @@ async function open(store: Store): Promise<Server> {
   const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
   closing.push(() => bench.close())
   const core = new EngineCore(bench.parts)
-  const waits = new WebhookWaits({ store, clock, feed: null })
-  const { commits, idempotency } = core
-  return { bench, core, once: new Once({ store, clock, commits, idempotency, waits, beat: BEAT_MS }) }
+  const { waits, idempotency } = core
+  return { bench, core, once: new Once({ store, clock, idempotency, waits }) }
 }
 /** Starts a context, and that is the answer. */
 const start =
@@ -64,10 +65,10 @@ const start =
   async (keeping: WebhookKeeping | null) => {
     const flux = bench.parts.catalog.find('p', 'Count')
     if (!flux) throw new Error('it is there')
-    const { answerRows, options } = startUnder(keeping, true)
-    expect(answerRows).toBeUndefined()
-    const request = { flux, input: {}, untyped: true, unknown: 'ignore', tags: [], trigger: null } as const
-    const { record } = await core.mailboxes.start(request, options)
+    const { request, options } = startUnder(keeping, true)
+    expect(request.answerRows).toBeUndefined()
+    const root = { flux, input: {}, untyped: true, unknown: 'ignore', tags: [], trigger: null } as const
+    const { record } = await core.mailboxes.start({ ...root, ...request }, options)
     const { id: contextId, status } = record
     return { contextId, answer: { kind: 'accepted', contextId, status } }
   }
@@ -107,6 +108,10 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   })
   const counts = () =>
     Promise.all(ids.map(async (contextId) => outputs(await two.bench.getContext({ contextId }))['n']))
+  const keyed = ({ name, ...key }: typeof DEDUPE, addressee: Addressee = null): WebhookKeys => ({
+    key: { ...key, place: placeOf(name, addressee, partitions) },
+    remark: null,
+  })
   const run = ({ once }: Server, keys: WebhookKeys, effect: WebhookEffect) => once.run(keys, TIMEOUT_MS, effect)
 
   /** Sends an event to one context. */
@@ -127,84 +132,51 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
       return { contextId: null, answer: { kind: 'sent', eventId, contextIds: [id] } }
     }
   /** Sends one to all that have the tag. */
-  const toAll = ({ core, bench }: Server, eventId = 'e'): WebhookEffect => {
+  const toAll = ({ core }: Server, eventId = 'e'): WebhookEffect => {
     const event = { event: 'tick', eventId, input: {}, untyped: false, tags: ['all'], caller: SYSTEM, receipt: null }
     return async (keeping) => {
       if (keeping === null) throw new Error('there is a key')
       const manner = { above: null, within: 0, place: new BroadcastPlace(null) }
-      const { store } = bench.parts
-      const { keptBroadcasts } = core
-      const sent = await keeping.broadcast({ store, keptBroadcasts }, { ...event, ttl: null }, manner)
+      const sent = await sendUnder(keeping).toAll?.(core.callEnv(ACCESS), { ...event, ttl: null }, manner)
+      if (!sent) throw new Error('it was sent')
       return { contextId: null, answer: sentTo(sent), replayed: isReplayed(sent) }
     }
   }
 
-  test.each([
-    ['a dedupe key', deduped],
-    ['a header', headed],
-    ['both', both],
-  ])('an event for one context moves it once, under %s', async (_, keys) => {
-    for (const [at, id] of ids.entries()) {
-      const own = (row: WebhookKeys['dedupe']) => row && { ...row, key: HEX(String(at)) + row.key.slice(0, 1) }
-      const unique: WebhookKeys = { ...keys, dedupe: own(keys.dedupe), idempotency: own(keys.idempotency) }
-      const first = await run(one, unique, post(one, id))
-      expect(first).toMatchObject({ replayed: false, answer: { kind: 'sent', eventId: 'e', contextIds: [id] } })
+  test.each(KINDS)('an event for one context moves it once, under %s', async (_, kind) => {
+    for (const [at, contextId] of ids.entries()) {
+      const keys = keyed(kind, { contextId })
+      const first = await run(one, keys, post(one, contextId))
+      const answer = { kind: 'sent', eventId: 'e', contextIds: [contextId] }
+      expect(first).toMatchObject({ replayed: false, answer })
       for (const server of [one, two])
-        expect(await run(server, unique, post(server, id, 'f'))).toMatchObject({ answer: first.answer, replayed: true })
-      for (const only of [
-        { ...unique, dedupe: null },
-        { ...unique, idempotency: null },
-      ])
-        if (only.dedupe ?? only.idempotency)
-          expect(await run(two, only, post(two, id, 'g'))).toMatchObject({ answer: first.answer, replayed: true })
+        expect(await run(server, keys, post(server, contextId, 'f'))).toMatchObject({ answer, replayed: true })
       expect((await counts())[at]).toBe(1)
     }
   })
 
-  test('an event for another context under the same dedupe key is a repeat', async () => {
-    const [id = 0, ...others] = ids
-    const { answer } = await run(one, deduped, post(one, id))
-    for (const other of others)
-      for (const server of [one, two])
-        expect(await run(server, deduped, post(server, other))).toMatchObject({ answer, replayed: true })
-    expect(await counts()).toEqual([1, 0, 0, 0, 0])
-  })
-
-  test.each([
-    ['a dedupe key', deduped],
-    ['a header', headed],
-    ['both', both],
-  ])('an event for all moves each once, under %s', async (_, keys) => {
+  test.each(KINDS)('an event for all moves each once, under %s', async (_, kind) => {
+    const keys = keyed(kind)
     const first = await run(one, keys, toAll(one))
     expect(first).toMatchObject({ replayed: false, answer: { kind: 'sent', eventId: 'e', contextIds: ids } })
     for (const server of [one, two]) {
       expect(await run(server, keys, toAll(server, 'f'))).toMatchObject({ answer: first.answer, replayed: true })
       expect(await run(server, keys, refuse)).toMatchObject({ answer: first.answer, replayed: true })
     }
-    if (keys === both)
-      expect(await run(two, headed, toAll(two, 'g'))).toMatchObject({ answer: first.answer, replayed: true })
     expect(await counts()).toEqual(ids.map(() => 1))
   })
 
-  test('an event for all is not sent, if its other key has an answer', async () => {
-    const { answer } = await run(one, both, toAll(one))
-    const again: WebhookKeys = { ...both, dedupe: { ...DEDUPE, key: HEX('e') } }
-    const changed: WebhookKeys = { ...again, idempotency: { ...HEADER, hash: 'other' } }
-    for (const server of [one, two]) {
-      await expect(run(server, changed, toAll(server, 'f'))).rejects.toMatchObject({
+  test('an event for all of another content under the same header is refused', async () => {
+    await run(one, keyed(HEADER), toAll(one))
+    for (const server of [one, two])
+      await expect(run(server, keyed({ ...HEADER, hash: 'other' }), toAll(server, 'f'))).rejects.toMatchObject({
         failure: { kind: 'idempotencyMismatch' },
       })
-      expect(await run(server, again, toAll(server, 'f'))).toMatchObject({ answer, replayed: true })
-    }
     expect(await counts()).toEqual(ids.map(() => 1))
-    // What was refused is not remembered.
-    const unheaded: WebhookKeys = { ...again, idempotency: null }
-    expect(await run(two, unheaded, toAll(two, 'g'))).toMatchObject({ replayed: false })
-    expect(await counts()).toEqual(ids.map(() => 2))
   })
 
-  test('an event for all is sent once, though ten deliveries come at once', async () => {
-    const settled = await Promise.all(Array.from({ length: 10 }, () => run(one, both, toAll(one))))
+  test.each(KINDS)('an event for all is sent once, though ten come at once under %s', async (_, kind) => {
+    const settled = await Promise.all(Array.from({ length: 10 }, () => run(one, keyed(kind), toAll(one))))
     expect(settled.filter(({ replayed }) => !replayed)).toHaveLength(1)
     expect(await counts()).toEqual(ids.map(() => 1))
   })
@@ -214,14 +186,13 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     async (commits) => {
       left = commits
       // Of a server that is dead, nobody gets an answer.
-      void run(one, both, toAll(one)).catch(() => undefined)
+      void run(one, keyed(DEDUPE), toAll(one)).catch(() => undefined)
       await clock.advance(2 * LEASE_MS)
-      const repeated = run(two, both, toAll(two))
+      const repeated = run(two, keyed(DEDUPE), toAll(two))
       await clock.advance(2 * LEASE_MS)
       expect((await repeated).answer).toMatchObject({ kind: 'sent', contextIds: ids })
       expect(await counts()).toEqual(ids.map(() => 1))
-      // Its rows are there, whoever wrote them.
-      for (const keys of [deduped, headed]) expect(await run(two, keys, toAll(two))).toMatchObject({ replayed: true })
+      expect(await run(two, keyed(DEDUPE), toAll(two))).toMatchObject({ replayed: true })
       expect(await counts()).toEqual(ids.map(() => 1))
     },
   )
@@ -231,10 +202,10 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     beforeEach(() => {
       effects = 0
     })
-    const twenty = (effect: WebhookEffect) =>
+    const twenty = (effect: WebhookEffect, addressee: Addressee = null) =>
       Promise.allSettled(
         Array.from({ length: 20 }, () =>
-          run(one, deduped, (keeping) => {
+          run(one, keyed(DEDUPE, addressee), (keeping) => {
             effects += 1
             return effect(keeping)
           }),
@@ -243,7 +214,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
 
     test('are one try: the others have its answer', async () => {
       const [id = 0] = ids
-      const settled = await twenty(post(one, id))
+      const settled = await twenty(post(one, id), { contextId: id })
       expect(settled.filter(({ status }) => status === 'rejected')).toEqual([])
       expect(effects).toBe(1)
       expect(await counts()).toEqual([1, 0, 0, 0, 0])
@@ -254,7 +225,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
       const settled = await twenty(refuse)
       expect(settled.filter(({ status }) => status === 'rejected')).toEqual([])
       expect(effects).toBe(20)
-      expect(reads).toBeLessThanOrEqual(20 * 2 * partitions)
+      expect(reads).toBeLessThanOrEqual(20 * 2)
     })
 
     test('are refused together when the store is away', async () => {
@@ -265,59 +236,41 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     })
   })
 
-  test('a repeat by one key leaves the other key free', { timeout: 5000 }, async () => {
-    const [id = 0, ...others] = ids
-    const { answer } = await run(one, both, post(one, id))
-    // By the header alone: the dedupe key of another delivery is not taken.
-    const elsewhere = (at: number) => others[(at + 1) % others.length] ?? 0
-    for (const [at, next] of others.entries()) {
-      const dedupe = { ...DEDUPE, key: HEX(String(at)) }
-      expect(await run(one, { ...both, dedupe }, post(one, next))).toMatchObject({ answer, replayed: true })
-      const effect = post(two, elsewhere(at), 'f')
-      expect(await run(two, { ...deduped, dedupe }, effect)).toMatchObject({ replayed: false })
-    }
-    // By the dedupe key alone: nor is the header.
-    for (const [at, next] of others.entries()) {
-      const idempotency = { ...HEADER, key: `${at}${HEX('b').slice(1)}` }
-      expect(await run(one, { ...both, idempotency }, post(one, next))).toMatchObject({ answer, replayed: true })
-      const effect = post(two, elsewhere(at), 'g')
-      expect(await run(two, { ...headed, idempotency }, effect)).toMatchObject({ replayed: false })
-    }
-    expect(await counts()).toEqual([1, 2, 2, 2, 2])
-  })
-
   describe('what is of no interest', () => {
     test('is not remembered, and leaves its turn to the next', async () => {
-      const [id = 0] = ids
+      const [contextId = 0] = ids
+      const keys = keyed(DEDUPE, { contextId })
       const all = await Promise.all([
-        run(one, both, refuse),
-        run(one, deduped, refuse),
-        run(one, deduped, post(one, id)),
-        run(one, deduped, refuse),
+        run(one, keys, refuse),
+        run(one, keys, refuse),
+        run(one, keys, post(one, contextId)),
+        run(one, keys, refuse),
       ])
       expect(all.map(({ answer }) => 'kind' in answer && answer.kind)).toEqual(['filtered', 'filtered', 'sent', 'sent'])
       expect(await counts()).toEqual([1, 0, 0, 0, 0])
     })
 
-    test('is a repeat all the same, if its key is kept', async () => {
-      const [id = 0] = ids
-      const { answer } = await run(one, both, post(one, id))
-      for (const keys of [both, deduped, headed])
-        expect(await run(two, keys, refuse)).toMatchObject({ answer, replayed: true })
-      const other: WebhookKeys = { ...headed, idempotency: { ...HEADER, hash: 'other' } }
-      await expect(run(two, other, refuse)).rejects.toMatchObject({ failure: { kind: 'idempotencyMismatch' } })
+    test.each(KINDS)('is a repeat all the same, if its key is kept, under %s', async (_, kind) => {
+      const [contextId = 0] = ids
+      const keys = keyed(kind, { contextId })
+      const { answer } = await run(one, keys, post(one, contextId))
+      expect(await run(two, keys, refuse)).toMatchObject({ answer, replayed: true })
+      if (kind === HEADER)
+        await expect(run(two, keyed({ ...kind, hash: 'other' }, { contextId }), refuse)).rejects.toMatchObject({
+          failure: { kind: 'idempotencyMismatch' },
+        })
     })
   })
 
-  test('a context whose start is the answer is told of in the same way', async () => {
-    const first = await run(one, both, start(one))
+  test.each(KINDS)('a context whose start is the answer is told of in the same way, under %s', async (_, kind) => {
+    const keys = keyed(kind)
+    const first = await run(one, keys, start(one))
     expect(first).toMatchObject({ replayed: false, answer: { kind: 'accepted', status: 'WAITING' } })
     const contextId = first.contextId ?? 0
     await one.bench.sendEvent({ contextId, event: 'tick' })
-    for (const keys of [both, deduped, headed])
-      expect(await run(two, keys, start(two))).toMatchObject({ answer: first.answer, replayed: true })
+    expect(await run(two, keys, start(two))).toMatchObject({ answer: first.answer, replayed: true })
     await two.bench.terminate({ contextId })
-    expect(await run(two, deduped, start(two))).toMatchObject({ answer: first.answer, replayed: true })
+    expect(await run(two, keys, start(two))).toMatchObject({ answer: first.answer, replayed: true })
   })
 })
 
@@ -333,7 +286,7 @@ test('the answer of an event names each context once', () => {
   expect(sentTo({ ...answer, pending })).toEqual(sent)
   expect(readKeptWebhook(JSON.stringify({ hash: '', at: 1, answer: { ...answer, pending } }))).toEqual({
     hash: '',
-    held: null,
+    until: 0,
     answer: sent,
   })
 })

@@ -12,6 +12,8 @@ import { Pins } from '../../src/engine/pins.ts'
 import { ContextCache } from '../../src/engine/context-cache.ts'
 import { RefusalLog } from '../../src/engine/refusal-log.ts'
 import { Idempotency } from '../../src/engine/idempotency/idempotency.ts'
+import { Waits } from '../../src/engine/waits/waits.ts'
+import { CountBound } from '../../src/model/count-bound.ts'
 import { deferred } from '../../src/engine/webhooks/deferred.ts'
 import { WebhookWaits } from '../../src/engine/webhooks/webhook-waits.ts'
 import type { WorkflowAnswer } from '../../src/model/webhook.ts'
@@ -127,8 +129,8 @@ test('the last look at a silent store takes no longer than a moment', async () =
     envOf: () => {
       throw new Error('no event is sent')
     },
-    idempotency: new Idempotency({ store, clock, kept: 1000, max: 1000, lease: 0 }),
-    beat: null,
+    waits: new Waits({ store, clock, log: quiet, feed: null, bound: new CountBound({ limit: 1, what: 'waits' }) }),
+    idempotency: new Idempotency({ store, clock, kept: 1000, max: 1000 }),
     keptMs: 1000,
     deliveries: new Deliveries({ store, catalog, clock, log: quiet, max: 1000, settlementOf }),
   })

@@ -3,8 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Hono } from 'hono'
-import type { DeliveryView } from '../../src/api/list-deliveries.ts'
-import type { WebhookView } from '../../src/api/list-webhooks.ts'
+import type { DeliveryView, WebhookView } from '../../src/api/webhooks.ts'
 import { deferred } from '../../src/engine/webhooks/deferred.ts'
 import type { Env } from '../../src/http/request/incoming.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
@@ -231,10 +230,10 @@ describe.each([
     return { status: response.status, answer: JSON.parse(await response.text()) }
   }
 
-  test('a bounded number of lists is gathered at once', async () => {
+  test('a bounded number of lists is gathered at once, and waits for that', async () => {
     const { promise, resolve: letRead } = deferred<void>()
     gate = promise
-    const held = Array.from({ length: 32 }, () => served.app.request(LIST))
+    const held = Array.from({ length: 208 }, () => served.app.request(LIST))
     const refused = await served.app.request(LIST)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
     expect((await served.app.request('/flux-api/webhooks')).status).toBe(503)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { FluxApi } from '../../src/api/flux-api.ts'
+import type { FluxApi } from '../../src/api/calls.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid, notFound } from '../../src/model/failure.ts'
 import { contextView, fakeApi, post, testApp } from './support.ts'
@@ -184,7 +184,7 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [400, EVENT, '[]', 'the body must be an object'],
     [400, EVENT, 'null', 'the body must be an object'],
     [400, EVENT, '"e"', 'the body must be an object'],
-    [400, EVENT, {}, 'event must be a text'],
+    [400, EVENT, {}, 'event is required'],
     [400, EVENT, '{"__proto__":{"event":"e"}}', "the field '__proto__' is not known"],
     ...[
       'null',
@@ -218,7 +218,7 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
     [400, `${EVENT}?contextId=`, { event: 'e' }, 'contextId'],
     [400, `${EVENT}?contextId`, { event: 'e' }, 'contextId'],
     [400, `${EVENT}?contextId=1&contextId=1`, { event: 'e' }, 'given once'],
-    [400, EXECUTE, {}, 'fluxName must be a text'],
+    [400, EXECUTE, {}, 'fluxName is required'],
     [400, EXECUTE, { fluxName: '' }, 'fluxName'],
     [400, EXECUTE, { fluxName: ['F'] }, 'fluxName'],
   ]

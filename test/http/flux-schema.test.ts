@@ -10,9 +10,7 @@ describe('/flux-schema.json', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/schema+json')
     expect(response.headers.get('access-control-allow-origin')).toBe('*')
-    const text = await response.text()
-    expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(definitionSchema())))
-    expect(Number(response.headers.get('content-length'))).toBe(Buffer.byteLength(text))
+    expect(await response.json()).toEqual(JSON.parse(JSON.stringify(definitionSchema())))
   })
 
   test('needs no token, and is there for an origin that may read all else, too', async () => {

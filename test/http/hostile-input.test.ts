@@ -1,4 +1,5 @@
 // Requests that cost more than their size: each is refused cheaply, or done in pieces, with others served in between.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { readPairs } from '../../src/http/request/form-fields.ts'
 import { readMultipart } from '../../src/http/request/multipart.ts'
@@ -6,7 +7,7 @@ import { negotiate } from '../../src/http/formats/negotiate.ts'
 import { readQuery } from '../../src/http/request/query.ts'
 import { readHeaderValue } from '../../src/http/request/text.ts'
 import { decodeLargeXml } from '../../src/http/formats/xml/threads.ts'
-import type { FluxApi } from '../../src/api/flux-api.ts'
+import type { FluxApi } from '../../src/api/calls.ts'
 import type { WebhookApi } from '../../src/model/webhook.ts'
 import { post, testApp } from './support.ts'
 
@@ -195,6 +196,8 @@ async function turnsDuring(work: () => unknown): Promise<number> {
     turns += 1
     if (!isDone) setImmediate(count)
   }
+  // What was done before leaves a turn behind.
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn()
   setImmediate(count)
   await work()
   isDone = true
@@ -266,7 +269,7 @@ test('a query that repeats a name is read in time that grows with its length', (
       query = readQuery(url, known)
     }),
   ).toBeLessThan(MILLISECONDS)
-  expect(query).toMatchObject({ tag: { length: 30_000 }, limit: 1 })
+  expect(query).toMatchObject({ tag: ['a'], limit: 1 })
   expect(
     took(() => expect(() => readQuery(url + '&limit=1'.repeat(30_000), known)).toThrow('limit must be given once')),
   ).toBeLessThan(MILLISECONDS)

@@ -5,7 +5,9 @@ import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { AppOptions } from '../../src/http/app.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
-import type { FluxApi } from '../../src/api/flux-api.ts'
+import type { FluxApi } from '../../src/api/calls.ts'
+import type { EventAnswer } from '../../src/api/events.ts'
+import { held } from '../support/held.ts'
 import { contextView, memoryLog, testApp, type Logged } from './support.ts'
 
 const DEADLINES = { headers: 60_000, request: 60_000, answer: 60_000 }
@@ -295,4 +297,21 @@ describe('connections', () => {
     held[0]?.destroy()
     await expect.poll(async () => (await get(`${url}/healthz`)).statusCode).toBe(200)
   })
+})
+
+test('that a client leaves, which sends lines and reads answers, is nothing to log', async () => {
+  const answer = held<EventAnswer>()
+  const { port, lines } = await start({ sendEvent: () => answer.promise })
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  open.sockets.push(socket)
+  await once(socket, 'connect')
+  const head = 'POST /flux-api/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n'
+  const line = '{"event":"go","contextId":1}\n'
+  socket.write(`${head}Content-Length: 999\r\n\r\n${line}`)
+  await once(socket, 'readable')
+  socket.destroy()
+  await sleep(100)
+  answer.release({ message: '', transitions: [], executions: [], ignored: [], eventId: 'e', pending: [] })
+  await sleep(100)
+  expect(lines).toEqual([])
 })

@@ -330,7 +330,7 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
   await live.call('POST', '/flux-api/event', { body: { event: 'alarm', eventId: 'known' } })
   await live.call('POST', '/flux-api/event', { body: { event: 'late', eventId: `late-${id}`, ttl: 60 } })
   const deliveryId = await delivered()
-  const slow = { filter: {}, do: 'tag', with: { tags: ['y'] }, rate: 0.1 }
+  const slow = { filter: {}, do: 'tag', with: { tags: ['y'] }, rate: 1 }
   const begun = await live.call('POST', '/flux-api/operations', { body: slow })
   const { operationId } = z.object({ operationId: z.string() }).parse(begun.json)
   return {

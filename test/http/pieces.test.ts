@@ -44,6 +44,20 @@ const LARGE: [string, unknown][] = [
 ]
 
 describe('JSON', () => {
+  test('asks once for the names of an object with many, however deep it lies', () => {
+    let asked = 0
+    const many = new Proxy(Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`name${at}`, at])), {
+      ownKeys(target) {
+        asked += 1
+        return Reflect.ownKeys(target)
+      },
+    })
+    const value = { input: { properties: [{ name: 'v', value: many }] } }
+    expect(JSON.parse([...jsonPieces(value)].join(''))).toEqual(JSON.parse(JSON.stringify({ ...value })))
+    // Once by `JSON.stringify` of the test.
+    expect(asked).toBe(2)
+  })
+
   test.each(LARGE)('of %s is what JSON.stringify makes, in pieces that are small', (_, value) => {
     const pieces = all(jsonPieces(value))
     expect(pieces.join('') === JSON.stringify(value)).toBe(true)

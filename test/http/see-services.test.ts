@@ -75,6 +75,12 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
     const { json } = await live.call('POST', '/flux-api/p/execute', { body, ...(by !== undefined && { token: by }) })
     return (json as { contextId: number }).contextId
   }
+  const told = async (body: object, by?: string) => {
+    const options = { body, ...(by !== undefined && { token: by }) }
+    const { status, json } = await live.call('POST', '/flux-api/p/execute', options)
+    const { detail, message } = json as { detail?: string; message?: string }
+    return `${status} ${detail ?? message?.replace(/context \d+/, 'context N')}`
+  }
   const events = async (contextId: number) => (await get(`context/events?contextId=${contextId}`)).answer
 
   test('a waiting context shows what it takes, what happens if nothing comes, and why it takes no others', async () => {
@@ -134,6 +140,15 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
       timed: null,
       others: [],
     })
+  })
+
+  test('a state that is misspelt is named, with the one that was probably meant', async () => {
+    const contextId = await start('doors.Gate')
+    const near = "'doors.Gate' has no state 'Rustyy'; did you mean 'Rusty'?"
+    expect((await get(`context/state?contextId=${contextId}&stateName=Rustyy`)).answer['detail']).toBe(near)
+    expect((await get(`context/wait?contextId=${contextId}&state=Rustyy`)).answer['detail']).toContain(
+      "is no state of 'doors.Gate'; did you mean 'Rusty'?",
+    )
   })
 
   test('what cannot be found, or may not be seen, is refused', async () => {
@@ -222,6 +237,8 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
     expect(services).toEqual(first['services'])
     const fault = {
       pointer: '/states/0/transitions/0/to',
+      line: 1,
+      column: expect.any(Number),
       reason: expect.stringMatching(/^there is no state "nowhere"/),
       severity: 'fault',
     }
@@ -234,6 +251,21 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
     const all = (await get('services', token)).answer['faults']
     expect(all).toContainEqual({ file: 'p/Secret.flux', ...fault })
     expect(all).toContainEqual({ file: 'p/Hidden.flux', ...fault })
+  })
+
+  test('the call of a service whose file has a fault says so, to who may see it', async () => {
+    const place = '#/states/0/transitions/0/to: there is no state "nowhere"; there is'
+    expect(await told({ fluxName: 'New' })).toBe(
+      `404 package 'p' has no service 'New': its file has a fault: p/New.flux:1:47 ${place} end`,
+    )
+    expect(await told({ fluxName: 'Waiter' })).toBe(
+      `200 started 'Waiter' as context N, as it was loaded before: its file has a fault: p/Waiter.flux:1:76 ${place} wait`,
+    )
+    expect(await told({ fluxName: 'Hidden' })).toBe("404 package 'p' has no service 'Hidden'")
+    expect(await told({ fluxName: 'Hidden' }, token)).toContain('p/Hidden.flux:1:62')
+    expect(await told({ fluxName: 'Waitr' })).toBe("404 package 'p' has no service 'Waitr'; did you mean 'Waiter'?")
+    expect(await told({ fluxName: 'Sekret' })).toBe("404 package 'p' has no service 'Sekret'")
+    expect(await told({ fluxName: 'Sekret' }, token)).toContain("did you mean 'Secret'?")
   })
 
   const contextsOfSecret = async (by?: string) => {

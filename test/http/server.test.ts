@@ -5,8 +5,8 @@ import { connect, Socket } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { connectionFaults } from '../../src/http/socket/faults.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
-import type { EventAnswer } from '../../src/api/send-event.ts'
-import type { FluxApi } from '../../src/api/flux-api.ts'
+import type { EventAnswer } from '../../src/api/events.ts'
+import type { FluxApi } from '../../src/api/calls.ts'
 import { memoryLog, testApp } from './support.ts'
 
 /** Longer than the tests. */

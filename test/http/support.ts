@@ -7,17 +7,17 @@ import { systemClock } from '../../src/alarms/clock.ts'
 import { definitionSchema } from '../../src/definitions/editor/document.ts'
 import { createApp, type AppOptions } from '../../src/http/app.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
-import { RECEIPT_EXAMPLE } from '../../src/api/get-event.ts'
-import { OPERATION_EXAMPLE } from '../../src/api/get-operations.ts'
-import type { FluxApi } from '../../src/api/flux-api.ts'
-import type { ContextView } from '../../src/api/get-context.ts'
+import { RECEIPT_EXAMPLE } from '../../src/api/events.ts'
+import { OPERATION_EXAMPLE } from '../../src/api/operations.ts'
+import { METHODS, type FluxApi } from '../../src/api/calls.ts'
+import type { ContextView } from '../../src/api/contexts.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
 import { MoveRing } from '../../src/store/lmdb/move-ring.ts'
 import { openSecrets } from '../../src/settings/secrets.ts'
 
 export interface Call {
-  readonly name: keyof FluxApi
+  readonly name: string
   readonly request: unknown
 }
 export interface Logged {
@@ -63,12 +63,18 @@ export const contextView = (id: number): ContextView => ({
 export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls: Call[] } {
   const calls: Call[] = []
   const note =
-    <T>(name: keyof FluxApi, answer: T) =>
+    <T>(name: string, answer: T) =>
     (request: unknown): Promise<T> => {
       calls.push({ name, request })
       return Promise.resolve(answer)
     }
+  const entries: unknown[][] = Object.entries(METHODS).map(([name, { answerExample }]) => [
+    name,
+    note(name, answerExample),
+  ])
+  const examples: FluxApi = Object.fromEntries(entries)
   const api: FluxApi = {
+    ...examples,
     execute: note('execute', { message: 'started', contextId: 7, started: true }),
     terminate: note('terminate', { message: 'terminated' }),
     retry: note('retry', { message: 'retried', contextId: 7 }),
@@ -176,7 +182,12 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     inspector: () => new Hono(),
     ready: () => null,
     log,
-    live: { feed: new MoveRing(systemClock), isSecured: () => false, maxReaders: 10 },
+    live: {
+      feed: new MoveRing(systemClock),
+      isSecured: () => false,
+      maxReaders: 10,
+      tagLimits: { count: 64, bytes: 256 },
+    },
     clock: systemClock,
     requestTimeout: 30_000,
     maxStreams: 64,

@@ -220,13 +220,19 @@ describe('a delivery', () => {
     expect(calls).toEqual([])
   })
 
-  test('of a sender that proves nothing tells nothing', async () => {
+  test('of a sender that proves nothing tells why, and nothing of what was sent', async () => {
     const { post, settled, calls } = await open({ at: TOKEN })
     expect((await post({ authorization: 'Bearer wrong' })).status).toBe(401)
     expect(settled).toMatchObject([
-      { status: 401, outcome: 'signature-invalid', reason: null, contextId: null, request: null },
+      { status: 401, outcome: 'signature-invalid', reason: 'the token is wrong', contextId: null, request: null },
     ])
     expect(calls).toEqual([])
+  })
+
+  test('names a secret that is missing, and not what else is set on the server', async () => {
+    const { post, settled } = await open({ at: TOKEN, secrets: await openSecrets({ ACTORFLUX_SECRET_NEXTS: 'x' }) })
+    await post(proof)
+    expect(settled).toMatchObject([{ reason: 'there is no secret KEY; there is no secret NEXT' }])
   })
 
   test('tells how long it took, and what is noteworthy', async () => {

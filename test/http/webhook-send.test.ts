@@ -1,6 +1,7 @@
 // What an endpoint does with a request that passed: `when`, `answer` and `send`, over real sockets.
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { openLive, type Live } from './live.ts'
+import { sendTo } from './webhook-client.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const from = (path: string[], ...to: string[]) => ({ from: path, to })
@@ -103,6 +104,26 @@ export const raw = (_: object, flux: { rawBody: Uint8Array }) => Buffer.from(flu
       ...VERIFY,
       send: { event: "'paid'", key: "'s'", fluxName: 'Secured', orStart: { input: "{ id: 's' }" } },
     }),
+  },
+  'w/Proven.flux': {
+    states: [{ name: 'never' }],
+    ...hook('/proven', {
+      ...VERIFY,
+      send: { event: "'paid'", key: '$request.body.key', fluxName: 'Secured' },
+    }),
+  },
+  'w/KeyOfHeader.flux': sends('/key-of-header', {
+    event: "'paid'",
+    key: "$request.headers['x-session-token']",
+    fluxName: 'Order',
+  }),
+  'w/EventOfHeader.flux': sends('/event-of-header/{id}', {
+    event: "$request.headers['x-session-token']",
+    contextId: '$request.parameters.id',
+  }),
+  'w/PartOfHeader.flux': {
+    states: [{ name: 'never' }],
+    ...hook('/part-of-header', { when: "parseJson($request.headers['x-session-token'])" }),
   },
   'w/Self.flux': {
     input: [
@@ -374,5 +395,58 @@ describe.each([
       expect([status, json]).toMatchObject([200, { contextIds: [contextId] }])
       expect((await stand(contextId)).currentState).toBe('done')
     })
+  })
+
+  /** Of the newest delivery to that path, as that caller sees it in both lists. */
+  const newest = async (urlPath: string, as: { token?: string } = {}) => {
+    const { json } = await live.call('GET', `/flux-api/webhooks/deliveries?urlPath=${urlPath}&limit=1`, as)
+    const [delivery] = Array.isArray(json) ? json : expect.fail()
+    const { json: webhooks } = await live.call('GET', '/flux-api/webhooks', as)
+    const webhook: unknown = Array.isArray(webhooks) ? webhooks.find((one) => one.urlPath === urlPath) : expect.fail()
+    expect(webhook).toMatchObject({ last: { deliveryId: delivery.deliveryId, reason: delivery.reason } })
+    return delivery
+  }
+
+  test('what passed `verify` is shown, and sent again, only to and by who has a token', async () => {
+    expect((await post('/proven', { key: 'later' }, { token: TOKEN })).status).toBe(404)
+    const { deliveryId, ...shown } = await newest('/proven', { token })
+    expect(shown).toMatchObject({ outcome: 'refused', reason: expect.stringContaining("the key 'later'") })
+    expect(shown.request).toMatchObject({ body: { key: 'later' } })
+    const hidden = { outcome: 'refused', status: 404, reason: "a token with the role 'read' shows why", request: null }
+    expect(await newest('/proven')).toMatchObject({ deliveryId, ...hidden })
+    // The secured service waits for it now.
+    const contextId = await started('Secured', { id: 'later' })
+    const replay = `/flux-api/webhooks/deliveries/replay?deliveryId=${deliveryId}`
+    const { status, headers } = await live.call('POST', replay)
+    expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect((await stand(contextId)).currentState).toBe('open')
+    expect((await live.call('POST', replay, { token })).json).toMatchObject({ status: 200, contextId })
+    expect((await stand(contextId)).currentState).toBe('done')
+  })
+
+  test('why a proof was not accepted is told to all who may list deliveries, and not to the sender', async () => {
+    const { status, text } = await post('/proven', { key: 'k' }, { token: 'another' })
+    expect([status, text]).toEqual([401, expect.not.stringContaining('token is wrong')])
+    expect(await newest('/proven')).toMatchObject({ outcome: 'signature-invalid', reason: 'the token is wrong' })
+  })
+
+  test('reasons and the log quote no secret of a request, not in part either', async () => {
+    const contextId = await started('Order', { id: 'quotes' })
+    const secret = `SESSIONsecret77-${'x'.repeat(40)}`
+    const sent = { headers: [['X-Session-Token', secret] as const], body: '' }
+    const paths = [
+      ['/key-of-header', '/key-of-header', 404],
+      ['/event-of-header/{id}', `/event-of-header/${contextId}`, 409],
+      ['/part-of-header', '/part-of-header', 400],
+    ] as const
+    for (const [urlPath, path, status] of paths) {
+      expect((await sendTo(live.url, { ...sent, path: `/api${path}` })).status).toBe(status)
+      const delivery = JSON.stringify(await newest(urlPath))
+      expect(delivery).toContain('[redacted]')
+      expect(delivery).not.toContain(secret.slice(0, 8))
+    }
+    const lines = live.lines.filter(({ message }) => /^an? (event|webhook) was refused$/.test(message))
+    expect(JSON.stringify(lines)).toContain(`doesn't wait for '[redacted]'`)
+    expect(JSON.stringify(lines)).not.toContain(secret.slice(0, 8))
   })
 })

@@ -464,7 +464,7 @@ describe.each([
       await call('/request/1', 'GET', {
         headers: {
           authorization: 'Basic c2VjcmV0',
-          cookie: 'sid=geheim',
+          cookie: 'sid=geheimnis',
           'proxy-authorization': 'x',
           'x-plain': 'seen',
         },
@@ -478,7 +478,7 @@ describe.each([
 
     test('hides that wherever lines have carried it to, and the workflow sees it', async () => {
       const response = await call('/carried', 'GET', {
-        headers: { Authorization: 'Basic c2VjcmV0', cookie: 'sid=geheim; theme=dark; long=0123456789abcdef' },
+        headers: { Authorization: 'Basic c2VjcmV0', cookie: 'sid=geheimnis; theme=dark; long=0123456789abcdef' },
       })
       const { token, theme } = (await response.json()) as { token: string; theme: string }
       expect([token, theme]).toEqual(['Basic c2VjcmV0', 'dark'])
@@ -497,7 +497,7 @@ describe.each([
     })
 
     test('hides it from those who look at children, at errors and at the log', async () => {
-      const headers = { Authorization: 'Basic c2VjcmV0IG9mIEFkYQ==', cookie: 'sid=geheim' }
+      const headers = { Authorization: 'Basic c2VjcmV0IG9mIEFkYQ==', cookie: 'sid=geheimnis' }
       await call('/parent', 'GET', { headers })
       expect((await call('/telling', 'GET', { headers })).status).toBe(500)
       const seen = [

@@ -322,6 +322,21 @@ describe('XML', () => {
     expect(thrown).toMatchObject({ failure: { kind: 'malformed' } })
   })
 
+  test.each([
+    ['a tag that another one closes', '<a>\n  <b></c>\n</a>', 'not well-formed XML, at line 2, column 6'],
+    ['a root that is not closed', '<a>\n<b/>', 'not well-formed XML, at line 2, column 5'],
+    ['text after the root', '<a/>\n x', 'not well-formed XML, at line 2, column 2'],
+    ['an attribute without a value', '<a>\n<b c/></a>', 'not well-formed XML, at line 2, column 3'],
+    ['an attribute that is there twice', '<a b="1"\n b="2"/>', 'not well-formed XML, at line 1, column 9'],
+    ['an unknown reference', '<a>\n<b>x &nbsp;</b></a>', 'reference that XML does not know, at line 2, column 6'],
+    ['one in an attribute', '<a>\n<b c="x&d;"/></a>', 'reference that XML does not know, at line 2, column 8'],
+    ['a comment without end', '<a>\n<!-- </a>', 'not well-formed XML, at line 2, column 5'],
+    ['a control character', '<a>\n\u0001</a>', 'character that XML does not allow, at line 2, column 1'],
+    ['a document type', '<!DOCTYPE a>\n<a/>', 'without a document type, at line 1, column 1'],
+  ])('says where there is %s', (_, text, expected) => {
+    expect(() => decode(text)).toThrow(expected)
+  })
+
   test('of others may use our attributes for something else', () => {
     expect(
       decodeForeign(
@@ -432,7 +447,7 @@ describe('large XML', () => {
   test('is refused as small XML is', async () => {
     const text = `<r>${' '.repeat(40_000)}`
     await expect(decodeLargeXml(`${text}<a></r>`, LIMITS)).rejects.toMatchObject({
-      failure: { kind: 'malformed', detail: 'the body is not well-formed XML' },
+      failure: { kind: 'malformed', detail: 'the body is not well-formed XML, at line 1, column 40007' },
     })
     await expect(decodeLargeXml(`<?xml version="1.0" encoding="utf-16"?>${text}</r>`, LIMITS)).rejects.toMatchObject({
       failure: { kind: 'unsupportedType' },

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { validateXML } from 'xmllint-wasm'
-import { CALLS } from '../../src/api/calls.ts'
+import { CALL_LIST } from '../../src/api/calls.ts'
 import { rootOf } from '../../src/api/call.ts'
-import type { ContextView } from '../../src/api/get-context.ts'
+import type { ContextView } from '../../src/api/contexts.ts'
 import { joinPieces } from '../../src/http/answers/pieces.ts'
 import { xmlSchema } from '../../src/http/docs/xsd.ts'
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
@@ -72,7 +72,7 @@ const full: typeof view & Pick<ContextView, 'snapshot'> = {
   },
 }
 
-const EXAMPLES = CALLS.map(({ answer, answerExample }) => [rootOf(answer), answerExample] as const)
+const EXAMPLES = CALL_LIST.map(({ call: { answer, answerExample } }) => [rootOf(answer), answerExample] as const)
 const ANSWERS: readonly (readonly [root: string, value: unknown])[] = [
   ['context', full],
   ['contexts', []],

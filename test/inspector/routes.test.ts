@@ -1,20 +1,21 @@
 // What pages ask of the API, and what their forms do: each call is looked at, and answered by the test.
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
 import { describe, expect, test } from 'vitest'
-import type { FluxApi } from '../../src/api/flux-api.ts'
-import type { ContextView } from '../../src/api/get-context.ts'
-import { OPERATION_EXAMPLE } from '../../src/api/get-operations.ts'
-import type { WebhookView } from '../../src/api/list-webhooks.ts'
+import type { FluxApi } from '../../src/api/calls.ts'
+import { type ContextEventsView, type ContextView, emptyModel } from '../../src/api/contexts.ts'
+import { OPERATION_EXAMPLE } from '../../src/api/operations.ts'
+import type { WebhookView } from '../../src/api/webhooks.ts'
 import { createInspector } from '../../src/inspector/inspector.tsx'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid } from '../../src/model/failure.ts'
 import { statusOf } from '../../src/http/problem.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { contextView, fakeApi, memoryLog } from '../http/support.ts'
 
 const NOW = 1_800_000_000_000
 const HEALTH = {
   trouble: null,
-  store: 'embedded',
+  store: '/srv/data',
   runId: 'r',
   uptimeMs: 1,
   lagMs: 0,
@@ -89,11 +90,12 @@ function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
         return form
       },
       stream: () => Promise.reject(new Error('not here')),
-      peerOf: () => null,
+      takeQuota: () => {},
       xmlOf: xmlPieces,
     },
   )
-  const get = async (path: string) => answerOf(await app.request(path))
+  const get = async (path: string, headers: { readonly [name: string]: string } = {}) =>
+    answerOf(await app.request(`http://${headers['host'] ?? 'localhost'}${path}`, { headers }))
   const post = async (path: string, fields: readonly (readonly [string, string])[]) => {
     const page = await app.request('/login')
     const cookie = (page.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
@@ -109,7 +111,7 @@ function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
 /** What a list offers to do with contexts. */
 const offered = async (query: string, caller?: Caller) =>
   [...(await open({}, caller).get(`/contexts${query}`)).text.matchAll(/name="do" value="(\w+)"/g)].map(
-    ([, deed]) => deed,
+    ([, command]) => command,
   )
 
 /** A context with those facts. */
@@ -136,6 +138,17 @@ const listed = () => {
   return { ...opened, asked, counted }
 }
 
+/** The events that have forms on the page of a context, each with its inputs. */
+const fieldsIn = (text: string) =>
+  text
+    .slice(text.indexOf('It can take'), text.indexOf('id="steering"'))
+    .split('<summary>')
+    .slice(1)
+    .map((form) => [
+      /<code>([^<]*)/.exec(form)?.[1],
+      ...[...form.matchAll(/name="input\.([^"]*)"/g)].map(([, name]) => name),
+    ])
+
 /** Address of the next page. */
 const next = (text: string) => /href="([^"]*)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&')
 
@@ -143,7 +156,7 @@ describe('the list', () => {
   test('asks for what its address says, newest first, and leads on with all of it', async () => {
     const { get, asked, counted } = listed()
     const { text } = await get(
-      '/contexts?tag=a&tag=b&status=FAILED&paused=true&parent=3&key=&done=x&startedAfter=5&view=full',
+      '/contexts?tag=a&tag=b&status=FAILED&paused=true&parent=3&key=&page=x&startedAfter=5&view=full',
     )
     const filters = { tag: ['a', 'b'], status: 'FAILED', paused: true, parent: 3, startedAfter: '5' }
     expect(asked).toEqual([{ ...filters, order: 'desc', limit: 50, view: 'summary' }])
@@ -165,7 +178,8 @@ describe('the list', () => {
 
   test.each([
     ['17', '/inspector/contexts/17'],
-    [' Order ', '/inspector/contexts?fluxName=Order'],
+    [' Order ', '/inspector/contexts?fluxName=p%2FOrder'],
+    ['p/Order', '/inspector/contexts?fluxName=p%2FOrder'],
     ['known', '/inspector/contexts?key=known&status=all'],
     ['a&b', '/inspector/contexts?tag=a%26b&status=all'],
   ])('finds %s', async (text, location) => {
@@ -215,7 +229,7 @@ describe('many', () => {
   })
 
   test('all that match means what the list shows; of a list, only what has failed or was terminated is retried', async () => {
-    for (const [deed, query, filter] of [
+    for (const [command, query, filter] of [
       ['untag', '?tag=x', { tag: ['x'] }],
       ['untag', '?tag=x&status=FAILED&order=asc&before=3', { tag: ['x'], status: 'FAILED' }],
       ['retry', '?status=all', { status: ['FAILED', 'TERMINATED'] }],
@@ -224,13 +238,15 @@ describe('many', () => {
     ] as const) {
       const { post, asked } = open()
       const fields = [
-        ['do', deed],
+        ['do', command],
         ['tag', 'y'],
         ['back', `/inspector/contexts${query}`],
         ['sure', 'yes'],
       ] as const
       expect(await post('/contexts/many', fields)).toMatchObject({ status: 303, location: '/inspector/operations/o' })
-      expect(asked('startOperation')).toEqual([{ filter, do: deed, with: deed === 'retry' ? {} : { tags: ['y'] } }])
+      expect(asked('startOperation')).toEqual([
+        { filter, do: command, with: command === 'retry' ? {} : { tags: ['y'] } },
+      ])
     }
   })
 
@@ -356,19 +372,19 @@ describe('operations', () => {
 })
 
 describe('a context', () => {
+  const EVENTS: ContextEventsView = {
+    contextId: 7,
+    state: 'a',
+    status: 'WAITING',
+    events: [{ event: 'go', to: 'b', input: SCHEMA }],
+    else: null,
+    timed: null,
+    others: [],
+  }
   const taking: Partial<FluxApi> = {
     getContext: () => Promise.resolve(contextView(7)),
     getDefinition: () => Promise.resolve({}),
-    getContextEvents: () =>
-      Promise.resolve({
-        contextId: 7,
-        state: 'a',
-        status: 'WAITING',
-        events: [{ event: 'go', to: 'b', input: SCHEMA }],
-        else: null,
-        timed: null,
-        others: [],
-      }),
+    getContextEvents: () => Promise.resolve(EVENTS),
   }
 
   test('its event is sent with what was typed, which is coerced where it is checked', async () => {
@@ -384,6 +400,64 @@ describe('a context', () => {
     expect(asked('sendEvent')).toEqual([
       { contextId: 7, event: 'go', input: { count: '7', list: [1], note: '' }, untyped: true },
     ])
+  })
+
+  test('forms of events have their own inputs where the definition tells them apart', async () => {
+    const input = {
+      properties: Object.fromEntries(
+        ['by', 'amount', 'sum', 'why', 'note', 'shared', 'odd'].map((name) => [
+          name,
+          { type: 'string', ...(name === 'sum' && { description: 'with paid or refunded; in euros' }) },
+        ]),
+      ),
+      required: ['by'],
+    }
+    const definition = {
+      states: [
+        {
+          name: 'a',
+          action: { lines: [{ from: ['shared'], to: ['x'] }] },
+          transitions: [
+            { event: 'paid', to: 'b', lines: [{ from: ['amount'], to: ['y'] }] },
+            { event: 'refunded', to: 'b', lines: [{ type: 'set', expression: 'note + why', to: ['y'] }] },
+            { event: 'cancel', to: 'b', lines: [{ from: ['why'], to: ['y'] }] },
+            { event: '$exception', to: 'b', lines: [{ from: ['note'], to: ['y'] }] },
+          ],
+        },
+      ],
+    }
+    const events = ['paid', 'refunded', 'cancel'].map((event) => ({ event, to: 'b', input }))
+    const getContextEvents = async () => ({ ...EVENTS, events })
+    const shownOf = async (getDefinition: FluxApi['getDefinition']) =>
+      (await open({ ...taking, getContextEvents, getDefinition }).get('/contexts/7')).text
+    const text = await shownOf(async () => definition)
+    expect(fieldsIn(text)).toEqual([
+      ['paid', 'by', 'amount', 'sum', 'note', 'shared', 'odd'],
+      ['refunded', 'by', 'sum', 'why', 'note', 'shared', 'odd'],
+      ['cancel', 'by', 'why', 'note', 'shared', 'odd'],
+    ])
+    expect(text).not.toContain('elsewhere')
+    const all = Object.keys(input.properties)
+    const deciding = { lines: [{ from: ['shared'], to: ['$fluxEvent'] }] }
+    const [state] = definition.states
+    expect(fieldsIn(await shownOf(async () => ({})))).toEqual(events.map(({ event }) => [event, ...all]))
+    expect(await shownOf(async () => ({ states: [{ ...state, action: deciding }] }))).toContain('may lead elsewhere')
+  })
+
+  test('of many events the first have forms, and any other is chosen by its name', async () => {
+    const events = Array.from({ length: 500 }, (_, index) => ({ event: `e${index}`, to: 'b', input: SCHEMA }))
+    const getContextEvents = async () => ({ ...EVENTS, events })
+    const { get, post } = open({ ...taking, getContextEvents, sendEvent: () => Promise.reject(conflict('not now')) })
+    const formsIn = async (path: string) => fieldsIn((await get(path)).text).map(([event]) => event)
+    expect(await formsIn('/contexts/7')).toEqual(['e0', 'e1', 'e2', 'e3'])
+    expect(await formsIn('/contexts/7?event=e499')).toEqual(['e499', 'e0', 'e1', 'e2'])
+    expect(await formsIn('/contexts/7?event=unknown')).toEqual(['e0', 'e1', 'e2', 'e3'])
+    const { text } = await get('/contexts/7')
+    expect(text).toContain('<label for="other-event">496 more events</label>')
+    // One that was refused is shown, wherever it stands among them.
+    const refused = await post('/contexts/7/events', [['event', 'e77']])
+    expect(fieldsIn(refused.text)[0]?.[0]).toBe('e77')
+    expect(refused.text).toContain('not now')
   })
 
   test('what is no JSON sends nothing, and is shown with what was typed', async () => {
@@ -442,11 +516,11 @@ describe('a context', () => {
   test.each([
     ['remove', 'removeTags'],
     ['add', 'addTags'],
-  ] as const)('%s a tag', async (deed, name) => {
+  ] as const)('%s a tag', async (command, name) => {
     const { post, asked } = open(taking)
     await post('/contexts/7/tags', [
       ['tag', 'x'],
-      ['do', deed],
+      ['do', command],
     ])
     expect([asked('addTags').length + asked('removeTags').length, asked(name)]).toEqual([
       1,
@@ -495,18 +569,20 @@ describe('a context is steered:', () => {
     ['one that is completed', { status: 'COMPLETED', endedAt: 2 }, [], 'Completed'],
   ])('%s has the forms that apply', async (_title, more, forms, said) => {
     const { text } = await open(showing(more)).get('/contexts/7')
-    const shown = [...text.matchAll(/action="\/inspector\/contexts\/7\/(retry|pause|resume)"/g)].map(([, deed]) => deed)
+    const shown = [...text.matchAll(/action="\/inspector\/contexts\/7\/(retry|pause|resume)"/g)].map(
+      ([, command]) => command,
+    )
     expect(shown).toEqual(forms)
     expect(text).toContain(said)
     const invoker = await open(showing(more), { name: 'i', roles: ['invoke'] }).get('/contexts/7')
     expect(invoker.text).not.toMatch(/action="[^"]*\/(?:retry|pause|resume)"/)
   })
 
-  test.each(['retry', 'pause', 'resume'] as const)('%s, once for each form', async (deed) => {
+  test.each(['retry', 'pause', 'resume'] as const)('%s, once for each form', async (command) => {
     const { post, asked } = open(showing({ status: 'FAILED' }))
-    const answer = await post(`/contexts/7/${deed}`, [['$once', 'a']])
+    const answer = await post(`/contexts/7/${command}`, [['$once', 'a']])
     expect(answer).toMatchObject({ status: 303, location: '/inspector/contexts/7' })
-    expect(asked(deed)).toEqual([{ contextId: 7, idempotencyKey: expect.stringMatching(/^[\w-]{43}$/) }])
+    expect(asked(command)).toEqual([{ contextId: 7, idempotencyKey: expect.stringMatching(/^[\w-]{43}$/) }])
   })
 
   test('a retry is told the state, its inputs, the definition and the key', async () => {
@@ -551,7 +627,126 @@ describe('a context is steered:', () => {
     const { text } = await open(showing({ status: 'RUNNING', step: STEP, executionHistory })).get('/contexts/7')
     expect(text).toContain('<code>$retry</code>')
     expect(text).toContain('attempt 3 of 5 comes next')
-    expect(text).toMatch(/Attempt 2 of 5 failed/)
+    expect(text).toContain('attempt 2 of 5 failed</span></td><td class="said"><code>Error: no</code>')
+  })
+})
+
+describe('a context that moved', () => {
+  const at = (ms: number) => ({ fluxName: 'F', stateIndex: 0, enteredAt: NOW - 60_000 + ms })
+  const left = (name: string, to: string, ms: number, values: JsonObject = {}) => ({
+    name,
+    input: emptyModel('input'),
+    output: emptyModel('output'),
+    transitionContexts: [{ event: null, to, takenAt: NOW - 60_000 + ms, values }],
+  })
+  const definition: JsonObject = {
+    states: [
+      {
+        name: 'Nap',
+        waiting: true,
+        transitions: [
+          { event: 'wake', to: 'Charge' },
+          { wait: 'duration:10', to: 'Charge' },
+        ],
+      },
+      {
+        name: 'Charge',
+        transitions: [
+          { to: 'Pay' },
+          { event: '$exception', to: 'Pay', lines: [{ from: ['$fluxException', 'message'], to: ['why', 'text'] }] },
+        ],
+      },
+      {
+        name: 'Pay',
+        action: { type: 'invokeFlux', name: 'Payment' },
+        transitions: [{ to: 'Next' }, { event: '$exception', to: 'Next' }],
+      },
+      { name: 'Next' },
+    ],
+    models: { Order: { gloopProperties: [{ name: 'dueAt', type: 'date' }] } },
+  }
+  const moved: Partial<ContextView> = {
+    currentState: 'Next',
+    executionHistory: [
+      { ...at(0), stateName: 'Nap' },
+      { ...at(10_000), stateName: 'Charge' },
+      { ...at(11_000), stateName: 'Pay' },
+      { ...at(11_005), stateName: 'Next' },
+    ],
+    stateContexts: [
+      left('Nap', 'Charge', 10_000),
+      left('Charge', 'Pay', 11_000, { why: { text: 'card declined' } }),
+      left('Pay', 'Next', 11_005),
+    ],
+  }
+  const child = { ...contextView(9), fluxName: 'Payment', status: 'COMPLETED' as const, startedAt: NOW - 49_000 }
+
+  test('tells what times and exceptions led on, and links to each child after it went on', async () => {
+    const asked: object[] = []
+    const { get } = open(
+      showing(moved, {
+        getDefinition: async () => definition,
+        async listPage(request) {
+          asked.push({ ...request })
+          return { contexts: [child], next: null }
+        },
+      }),
+    )
+    const { text } = await get('/contexts/7')
+    const rows = [...text.matchAll(/<tr data-row[^>]*>(.*?)<\/tr>/gs)].map(([, row = '']) =>
+      row
+        .replaceAll(/<[^>]*>/g, ' ')
+        .replaceAll(/\s+/g, ' ')
+        .trim(),
+    )
+    expect(rows).toEqual([
+      expect.stringMatching(/start → Nap 10 s$/),
+      expect.stringMatching(/after 10 s → Charge 1 s$/),
+      expect.stringMatching(/exception: card declined → Pay , child Payment 9 COMPLETED 5 ms$/),
+      // Both of its transitions may have been taken.
+      expect.stringMatching(/– → Next 49 s …$/),
+    ])
+    expect(text).toContain('href="/inspector/contexts/9"')
+    expect(asked).toEqual([{ parent: 7, status: 'all', order: 'desc', view: 'summary', limit: 100 }])
+  })
+
+  test('whose definition starts none is asked for no children', async () => {
+    const { get, asked } = open(showing(moved))
+    expect((await get('/contexts/7')).text).not.toContain('card declined')
+    expect(asked('listPage')).toEqual([])
+  })
+
+  test('shows the end of one that failed in its timeline', async () => {
+    const error = { type: 'Declined', message: 'no', className: '', realException: null, fluxStackTrace: [] }
+    const { text } = await open(showing({ ...moved, status: 'FAILED', error })).get('/contexts/7')
+    expect(text).toContain('failed</span></td><td class="said"><code>Declined: no</code>')
+  })
+
+  test('shows dates of its data as dates, and models as trees', async () => {
+    const born = Date.UTC(2020, 0, 2)
+    const note = 'a text that is so long that it does not stand in a line of its own'
+    const input: ContextView['input'] = {
+      ...emptyModel('input'),
+      gloopProperties: [
+        { name: 'born', type: 'date', value: born },
+        { name: 'count', type: 'long', value: born },
+        { name: 'order', type: 'model', reference: 'Order', value: { dueAt: born, note } },
+        { name: 'days', type: 'date', array: true, value: [born] },
+        { name: 'list', type: 'integer', array: true, value: [1, 2] },
+      ],
+    }
+    const asked: object[] = []
+    const { get } = open(showing({ input }, { getDefinition: async (request) => (asked.push(request), definition) }))
+    const { text } = await get('/contexts/7?tab=Data')
+    const date = '<time datetime="2020-01-02T00:00:00.000Z">2020-01-02T00:00:00.000Z</time>'
+    expect(text).toContain(`<dt>born</dt><dd>${date}</dd>`)
+    expect(text).toContain(`<dt>count</dt><dd><code>${born}</code></dd>`)
+    expect(text).toContain(
+      `<dt>order</dt><dd><dl><dt>dueAt</dt><dd>${date}</dd><dt>note</dt><dd><code>${note}</code></dd></dl>`,
+    )
+    expect(text).toContain(`<dt>days</dt><dd><dl><dt>0</dt><dd>${date}</dd></dl>`)
+    expect(text).toContain('<dt>list</dt><dd><code>[1,2]</code></dd>')
+    expect(asked).toEqual([{ contextId: 7, resolved: true }])
   })
 })
 
@@ -570,18 +765,45 @@ describe('a service', () => {
     expect((await get('/services/r/Order')).status).toBe(404)
   })
 
+  test('of the same name as one of another package is mixed with it nowhere', async () => {
+    const { get, asked } = open({
+      ...services,
+      ...showing({ package: 'p', fluxName: 'Order' }),
+      listServices: async () => ({
+        services: ['q', 'p'].map((owner) => ({ ...serviceOf(owner, 'Order'), contexts: { FAILED: 1 } })),
+        faults: [],
+        loadedAt: 1,
+      }),
+      listPage: async () => ({
+        contexts: [{ ...contextView(7), package: 'p', fluxName: 'Order', nextRun: NOW + 1000 }],
+        next: null,
+      }),
+    })
+    for (const page of ['/', '/services/p/Order', '/contexts', '/wake-ups', '/contexts/7']) {
+      const { text } = await get(page)
+      const names = [...text.matchAll(/fluxName=([^&"]*)/g)].map(([, name]) => decodeURIComponent(name ?? ''))
+      expect([page, ...names.filter((name) => !/^[pq]\/Order$/.test(name))]).toEqual([page])
+      expect([page, text.includes('p/Order')]).toEqual([page, true])
+    }
+    expect(asked('countContexts')).toContainEqual({ fluxName: 'p/Order', by: 'currentState' })
+    // Of a name that two have, both are found.
+    expect((await get('/find?q=Order')).location).toBe('/inspector/contexts?fluxName=Order')
+    expect((await get('/contexts')).text).toMatch(/<datalist id="services"><option value="q\/Order"/)
+  })
+
   test('is started with what was typed', async () => {
     const { post, asked } = open(services)
     const fields = [
       ['input.count', '7'],
       ['tags', ' a, ,b '],
+      ['key', 'k-1'],
     ] as const
     expect(await post('/services/p/Order/start', fields)).toMatchObject({
       status: 303,
       location: '/inspector/contexts/7',
     })
     expect(asked('execute')).toEqual([
-      { package: 'p', fluxName: 'Order', input: { count: '7' }, tags: ['a', 'b'], untyped: true },
+      { package: 'p', fluxName: 'Order', input: { count: '7' }, tags: ['a', 'b'], key: 'k-1', untyped: true },
     ])
   })
 })
@@ -627,17 +849,51 @@ describe('other pages', () => {
       listWebhooks: () => Promise.resolve([webhook]),
       listDeliveriesPage: () => Promise.resolve({ deliveries: [], next: null }),
     })
-    expect((await get('/deliveries')).text).toContain('npx actorflux webhook test &#39;/it&#39;\\&#39;&#39;s&#39;')
+    expect((await get('/deliveries')).text).toContain(
+      'npx actorflux webhook test &#39;/it&#39;\\&#39;&#39;s&#39; --url http://localhost<',
+    )
     expect((await get('/deliveries?outcome=refused')).text).toContain(
       '<a href="/inspector/deliveries">All deliveries</a>',
     )
   })
 
   test('a delivery is sent again, and what became of it is told', async () => {
-    const { post, asked } = open()
+    const { get, post, asked } = open()
     const { status, location } = await post('/deliveries/replay', [['deliveryId', 'd']])
-    expect([status, location]).toEqual([303, '/inspector/deliveries?done=Sent%20again%3A%20202%2C%20context%207'])
+    expect([status, location]).toEqual([303, '/inspector/deliveries?done=202&context=7'])
     expect(asked('replayDelivery')).toEqual([{ deliveryId: 'd' }])
+    const { text } = await get('/deliveries?done=202&context=7')
+    expect(text).toContain('Sent again: 202')
+    expect(text).toContain('<a href="/inspector/contexts/7">context 7</a>')
+  })
+
+  test.each(['/deliveries', '/contexts'])('no address writes a notice on %s', async (page) => {
+    const { text } = await open().get(`${page}?done=Send+your+token&context=elsewhere`)
+    expect(text).not.toContain('class="notice"')
+    expect(text.replaceAll(/<[^>]*>/g, '')).not.toMatch(/Send your token|elsewhere/)
+  })
+
+  test('where there is nothing yet, a command starts a service that is loaded, on the server that was asked', async () => {
+    const empty = {
+      listPage: () => Promise.resolve({ contexts: [], next: null }),
+      listOperations: () => Promise.resolve([]),
+    }
+    const host = { host: 'flux.example:8443' }
+    const { text } = await open(empty).get('/contexts', host)
+    expect(text).toContain('curl -X POST http://flux.example:8443/flux-api/p/execute')
+    expect(text).toContain('{&quot;fluxName&quot;:&quot;Order&quot;}')
+    expect((await open(empty).get('/operations', host)).text).toMatch(
+      /&quot;fluxName&quot;:&quot;p\/Order&quot;.*http:\/\/flux\.example:8443\/flux-api\/operations/,
+    )
+    const none = { ...empty, listServices: async () => ({ services: [], faults: [], loadedAt: 1 }) }
+    for (const page of ['/contexts', '/operations']) expect((await open(none).get(page)).text).not.toContain('curl')
+    // Nobody resolves such a name, but a shell would.
+    expect((await open(empty).get('/contexts', { host: '$(id)' })).text).not.toContain('$(id)')
+  })
+
+  test('where the data lies is told to who has a token', async () => {
+    expect((await open().get('/health')).text).not.toContain('/srv/data')
+    expect((await open({}, { name: 'r', roles: ['read'] }).get('/health')).text).toContain('/srv/data')
   })
 
   test('errors of the last hour are told by type, the most frequent first', async () => {
@@ -688,7 +944,7 @@ test('assets are got again only if they have changed', async () => {
       statusOf,
       readForm: () => Promise.resolve(new Map()),
       stream: () => Promise.reject(new Error('not here')),
-      peerOf: () => null,
+      takeQuota: () => {},
       xmlOf: xmlPieces,
     },
   )

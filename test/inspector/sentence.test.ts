@@ -1,7 +1,7 @@
 // The sentence that says why a context is where it is.
 import { describe, expect, test } from 'vitest'
-import type { ContextView } from '../../src/api/get-context.ts'
-import { Sentence } from '../../src/inspector/sentence.tsx'
+import type { ContextView } from '../../src/api/contexts.ts'
+import { Sentence, sentenceText, situationOf, type Situation } from '../../src/inspector/sentence.tsx'
 import { contextView } from '../http/support.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 14, 30, 0)
@@ -39,9 +39,16 @@ const unescaped = (text: string) =>
     .replaceAll('&amp;', '&')
 
 /** As it is read: without its markup. */
-function say(more: Partial<ContextView>, awaited: readonly string[] | null = null): string {
-  const text = String(Sentence({ context: view(more), awaited, since: NOW - 60_000, now: NOW }))
-  return unescaped(text.replaceAll(/<[^>]*>/g, ''))
+function say(
+  more: Partial<ContextView>,
+  awaited: readonly string[] | null = null,
+  next: Situation['next'] = { state: 'Expired', isEnd: true },
+): string {
+  const situation = { context: view(more), awaited, next, since: NOW - 60_000, now: NOW }
+  const text = unescaped(String(Sentence(situation)).replaceAll(/<[^>]*>/g, ''))
+  // The command line says the same.
+  expect(sentenceText(situation, (at) => new Date(at).toISOString().slice(11, 19))).toBe(text)
+  return text
 }
 
 const step = (more: object = {}) => ({
@@ -91,7 +98,7 @@ describe('the sentence of', () => {
       'WAITING_UNTIL without events',
       { status: 'WAITING_UNTIL', nextRun: NOW + 4000 },
       [],
-      'Waits in S until a time: goes on in 4 s.',
+      'Waits in S until a time: goes to Expired in 4 s.',
     ],
     [
       'RUNNING a function',
@@ -170,6 +177,24 @@ describe('the sentence of', () => {
     expect(say(more, awaited)).toBe(text)
   })
 
+  test('what waits tells where the time leads, and gives up only where it ends', () => {
+    const more: Partial<ContextView> = { status: 'WAITING_UNTIL', nextRun: NOW + 2000 }
+    const goes = { state: 'Remind', isEnd: false }
+    expect(say(more, ['go'], goes)).toBe('Waits for go in S, since 14:29:00; goes to Remind in 2 s.')
+    expect(say(more, ['go'], null)).toBe('Waits for go in S, since 14:29:00; goes on in 2 s.')
+    expect(say(more, [], goes)).toBe('Waits in S until a time: goes to Remind in 2 s.')
+    expect(say({ ...more, paused: true }, ['go'], goes)).toMatch(/; would go to Remind in 2 s\.$/)
+    const events = { contextId: 7, state: 'S', status: 'WAITING_UNTIL', events: [], else: null, others: [] } as const
+    const definition = { states: [{ name: 'Remind', transitions: [{ to: 'Over' }] }, { name: 'Over' }] }
+    const nextOf = (to: string, source: typeof definition | null) => {
+      const given = { ...events, events: [], others: [], timed: { at: NOW, to, event: null } }
+      return situationOf(view(more), given, { definition: source, now: NOW }).next
+    }
+    expect(nextOf('Remind', definition)).toEqual({ state: 'Remind', isEnd: false })
+    expect(nextOf('Over', definition)).toEqual({ state: 'Over', isEnd: true })
+    expect(nextOf('Over', null)).toEqual({ state: 'Over', isEnd: false })
+  })
+
   test('anything is text, and of an endless message only the beginning', () => {
     const hostile = '<script>alert(1)</script>"\'&'
     const more: Partial<ContextView> = {
@@ -177,7 +202,7 @@ describe('the sentence of', () => {
       currentState: hostile,
       error: error({ message: hostile.repeat(100) }),
     }
-    const text = String(Sentence({ context: view(more), awaited: [hostile], since: NOW, now: NOW }))
+    const text = String(Sentence({ context: view(more), awaited: [hostile], next: null, since: NOW, now: NOW }))
     expect(text).not.toContain('<script>')
     expect(text.length).toBeLessThan(2000)
     expect(say({ status: 'WAITING', currentState: hostile }, [hostile])).toBe(

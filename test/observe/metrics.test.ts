@@ -207,8 +207,18 @@ describe('the metrics', () => {
     expect(await linesOf()).toBe(before)
   })
 
-  test('are for programs on this machine, and tokens that may read', async () => {
+  test('are for tokens that may read alone where every call needs one', async () => {
     const live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
+    onTestFinished(() => live.close())
+    expect(await get(live)).toMatch(/^HTTP\/1.1 401 /)
+    const token = await live.token('scraper', 'read')
+    await vi.waitFor(async () => expect(await get(live, `Authorization: Bearer ${token}`)).toMatch(/^HTTP\/1.1 200 /), {
+      timeout: 10_000,
+    })
+  })
+
+  test('are for programs on this machine, and tokens that may read', async () => {
+    const live = await openLive({}, SERVICES)
     try {
       const token = await live.token('scraper', 'read')
       expect(await get(live)).toMatch(/^HTTP\/1.1 200 [^]*actorflux_build_info/)
@@ -216,7 +226,16 @@ describe('the metrics', () => {
       // A page that a browser shows may lead its name to this machine.
       const elsewhere = 'GET /metrics HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n'
       expect(await raw(live.url, elsewhere)).toMatch(/^HTTP\/1.1 421 /)
-      for (const header of ['X-Forwarded-For: 127.0.0.1', 'Forwarded: for=127.0.0.1', 'X-Forwarded-For:']) {
+      const ofProxies = [
+        'X-Real-IP',
+        'Via',
+        'X-Forwarded-Proto',
+        'X-Forwarded-Host',
+        'CF-Connecting-IP',
+        'True-Client-IP',
+      ]
+      const headers = [...ofProxies, 'X-Envoy-External-Address', 'X-Forwarded-For', 'Forwarded']
+      for (const header of [...headers.map((name) => `${name}: 127.0.0.1`), 'X-Forwarded-For:']) {
         expect(await get(live, header), header).toMatch(/^HTTP\/1.1 401 /)
         await vi.waitFor(
           async () => expect(await get(live, header, `Authorization: Bearer ${token}`)).toMatch(/^HTTP\/1.1 200 /),

@@ -202,6 +202,22 @@ describe('with an SDK', () => {
     ])
   })
 
+  test('a stream of moves has a span, which ends with it', async () => {
+    exporter.reset()
+    const live = await open()
+    const reader = new AbortController()
+    const response = await fetch(`${live.url}/flux-api/stream`, { signal: reader.signal })
+    await response.body?.getReader().read()
+    expect(named('request')).toEqual([])
+    reader.abort()
+    const [span] = await vi.waitFor(() => {
+      const all = named('request')
+      expect(all).toHaveLength(1)
+      return all
+    })
+    expect([span?.name, span?.attributes['http.response.status_code']]).toEqual(['request GET /flux-api/stream', 200])
+  })
+
   const opened = () => {
     exporter.reset()
     const traces = openTraces()
@@ -232,10 +248,12 @@ describe('with an SDK', () => {
     ['/a/{b}', 499, 'request GET /a/{b}', SpanStatusCode.UNSET],
     ['/a/{b}', 500, 'request GET /a/{b}', SpanStatusCode.ERROR],
     [null, 404, 'request GET', SpanStatusCode.UNSET],
-  ])('a request of the route %s that ends with %d', (route, status, name, code) => {
+    ['/a/{b}', null, 'request GET /a/{b}', SpanStatusCode.UNSET],
+  ])('a request of the route %s that ends with %s', (route, status, name, code) => {
     opened().request('GET', undefined).end(route, status)
     const [span] = named('request')
-    expect([span?.name, span?.status.code, span?.attributes['http.response.status_code']]).toEqual([name, code, status])
+    const shown = span?.attributes['http.response.status_code'] ?? null
+    expect([span?.name, span?.status.code, shown]).toEqual([name, code, status])
     expect(span?.attributes['http.route']).toBe(route ?? undefined)
   })
 

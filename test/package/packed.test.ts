@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { definitionSchema } from '../../src/definitions/editor/document.ts'
 
 const run = promisify(execFile)
@@ -96,8 +97,30 @@ describe('in an empty folder', () => {
     expect((await readdir(project, { recursive: true })).filter((name) => !name.startsWith('node_modules'))).toEqual(
       expect.arrayContaining(['.vscode/settings.json', 'actors/hello/greetings.ts', 'package.json', 'tsconfig.json']),
     )
+    const { dependencies } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8'))
+    // Who installed it left no notes.
+    expect(dependencies).toEqual({ actorflux: `file:${join(project, 'node_modules/actorflux')}` })
     expect(await actorflux('validate')).toMatchObject({ code: 0 })
     await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], { cwd: project })
+  })
+
+  test.each([
+    ['a registry', 'https://registry.example/actorflux/-/actorflux-0.3.0.tgz', () => `^${manifest.version}`],
+    ['a registry whose address is left out', undefined, () => `^${manifest.version}`],
+    ['a repository', 'git+ssh://git@git.example/ada/actorflux.git#1a2b3c', (given: string) => given],
+    ['a page', 'https://files.example/actorflux.tgz', (given: string) => given],
+    ['a tarball', 'file:actorflux.tgz', () => `file:${join(project, 'actorflux.tgz')}`],
+    ['a tarball that is gone', 'file:gone.tgz', () => `file:${join(project, 'node_modules/actorflux')}`],
+  ])('init names as a dependency where it came from: %s', async (from, resolved, expected) => {
+    await writeFile(join(project, 'actorflux.tgz'), '')
+    const notes = { packages: { 'node_modules/actorflux': { version: manifest.version, resolved } } }
+    const file = join(project, 'node_modules/.package-lock.json')
+    await writeFile(file, JSON.stringify(notes))
+    const { code, err } = await actorflux('init', from)
+    await rm(file)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const { dependencies } = JSON.parse(await readFile(join(project, from, 'package.json'), 'utf8'))
+    expect(dependencies).toEqual({ actorflux: expected(resolved ?? '') })
   })
 
   test('init never overwrites', async () => {

@@ -43,6 +43,13 @@ const SCRIPTS = [
   'return null.x',
 ]
 
+/** A service that another may run. */
+interface Child {
+  readonly fluxName: string
+  readonly source: JsonObject
+  readonly input: readonly Property[]
+}
+
 export interface ActionPlan {
   readonly random: Random
   /** What the state sees. */
@@ -52,7 +59,7 @@ export interface ActionPlan {
   /** Events that its transitions name, which it may set. */
   readonly events: readonly string[]
   /** Services that it may run. */
-  readonly children: readonly string[]
+  readonly children: readonly Child[]
   /** Whether it may run scripts: each world that does starts processes. */
   readonly scripts: boolean
 }
@@ -154,17 +161,26 @@ function scriptAction(plan: ActionPlan): JsonObject {
 
 function childAction(plan: ActionPlan): JsonObject {
   const { random, seen, children } = plan
+  const { fluxName, source, input } = random.pick(children)
+  const timeout = random.chance(0.3) ? random.between(2, 30) : undefined
+  const lines =
+    seen.length === 0
+      ? []
+      : random.list(random.between(0, 2), () => ({
+          from: random.pick(seen).name,
+          to: random.pick(['i0', 'i1', 'i2']),
+        }))
+  const isKnown = (name: string) => source['allowExtraProperties'] === true || input.some((one) => one.name === name)
+  const isLacking = ({ name, source: { required, defaultValue } }: Property) =>
+    required === true && defaultValue === undefined && !lines.some(({ to }) => to === name)
   return object({
     type: 'invokeFlux',
-    name: random.pick(children),
-    timeout: random.chance(0.3) ? random.between(2, 30) : undefined,
-    inputs:
-      seen.length === 0
-        ? []
-        : random.list(random.between(0, 2), () => ({
-            from: [random.pick(seen).name],
-            to: [random.pick(['i0', 'i1', 'i2'])],
-          })),
+    name: fluxName,
+    timeout,
+    inputs: [
+      ...lines.filter(({ to }) => isKnown(to)).map(({ from, to }) => ({ from: [from], to: [to] })),
+      ...input.filter(isLacking).map(({ name }) => ({ type: 'set', expression: 'null', evaluate: true, to: [name] })),
+    ],
     outputs: outputLines(plan),
   })
 }

@@ -28,7 +28,7 @@ interface Plan {
   readonly package: string
   readonly fluxName: string
   /** Services of the same package that it may run. */
-  readonly children: readonly string[]
+  readonly children: readonly Service[]
   readonly scripts: boolean
 }
 

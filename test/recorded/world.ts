@@ -63,9 +63,7 @@ export function randomWorld(random: Random, { scripts }: { readonly scripts: boo
   for (const name of PACKAGES) {
     for (let index = 0; index < SERVICES; index += 1) {
       const fluxName = random.pick([`F${index}`, `sub.F${index}`])
-      const children = random.chance(0.6)
-        ? services.filter((service) => service.package === name).map((service) => service.fluxName)
-        : []
+      const children = random.chance(0.6) ? services.filter((service) => service.package === name) : []
       services.push(randomService(random, { package: name, fluxName, children, scripts }))
     }
   }

@@ -1,6 +1,6 @@
-// Calls under idempotency keys, as a seed makes them. Each key is used for two contents, so that at most one of them may
-// ever have an effect.
-import type { FluxApi } from '../../src/api/flux-api.ts'
+// Calls under idempotency keys, as a seed makes them. Each key is used for two contents. If they have the same addressee, at
+// most one of them may ever have an effect; else they are different requests.
+import type { FluxApi } from '../../src/api/calls.ts'
 import type { ContextId } from '../../src/model/context.ts'
 import type { Random } from './scheduler.ts'
 
@@ -23,6 +23,8 @@ export interface Reply {
 export interface Variant {
   readonly name: string
   readonly kind: Kind
+  /** The context, or the service and key, that it is for; empty: none. */
+  readonly addressee: string
   /** Its mark in what it does: no other call has it. */
   readonly token: number
   /** An event for all that wait for it. */
@@ -64,16 +66,17 @@ function someVariant(key: string, kind: Kind, draw: Draw): Variant {
   return kind === 'tag'
     ? {
         ...variant,
+        addressee: told(address),
         name: `tag ${told(address)} t${token}`,
         send: (api) => api.addTags({ ...more, tag: [`t${token}`] }),
       }
-    : { ...variant, name: `end ${told(address)}`, send: (api) => api.terminate(more) }
+    : { ...variant, addressee: told(address), name: `end ${told(address)}`, send: (api) => api.terminate(more) }
 }
 
 const orderOf = (key: string) => ({ package: 'keyed', fluxName: 'Order', key })
 const told = (address: object): string => Object.values(address).join('/')
 
-function someStart(key: string, token: number, { random }: Draw): Pick<Variant, 'name' | 'send'> {
+function someStart(key: string, token: number, { random }: Draw): Pick<Variant, 'name' | 'addressee' | 'send'> {
   const fluxName = random.pick(['Order', 'Order', 'Chance', 'Never']) ?? 'Order'
   const isNamed = fluxName === 'Never' || (fluxName === 'Order' && random.chance(0.7))
   const name = isNamed ? random.pick(NAMES) : undefined
@@ -87,17 +90,24 @@ function someStart(key: string, token: number, { random }: Draw): Pick<Variant, 
     ...(existing !== undefined && { existing }),
   }
   return {
+    // What the service draws by chance is the same under the same idempotency key.
+    addressee: fluxName === 'Chance' ? fluxName : name === undefined ? '' : `${fluxName}/${name}`,
     name: `start ${token} ${fluxName}/${name ?? ''} ${existing ?? ''}`,
     send: (api) => api.execute(request),
   }
 }
 
-function someEvent(key: string, token: number, { random, ids }: Draw): Pick<Variant, 'name' | 'send' | 'isBroadcast'> {
+function someEvent(
+  key: string,
+  token: number,
+  { random, ids }: Draw,
+): Pick<Variant, 'name' | 'addressee' | 'send' | 'isBroadcast'> {
   const id = random.pick(ids)
   const dice = random.between(0, 9)
   if (dice < 4 && id !== undefined)
     return {
       name: `send ${token} to ${id}`,
+      addressee: `${id}`,
       isBroadcast: false,
       send: (api) => api.sendEvent({ contextId: id, event: 'add', input: { token }, eventId: key }),
     }
@@ -105,12 +115,14 @@ function someEvent(key: string, token: number, { random, ids }: Draw): Pick<Vari
   if (dice < 7)
     return {
       name: `send ${token} to Order/${name}`,
+      addressee: `Order/${name}`,
       isBroadcast: false,
       send: (api) => api.sendEvent({ ...orderOf(name), event: 'add', input: { token }, eventId: key }),
     }
   const event = random.pick(['add', 'late', 'ordered']) ?? 'add'
   return {
     name: `send ${event} ${token} to all`,
+    addressee: '',
     isBroadcast: true,
     send: (api) => api.sendEvent({ event, input: { token, k: name }, eventId: key }),
   }

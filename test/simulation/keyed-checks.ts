@@ -1,4 +1,4 @@
-// What must hold in the end of calls under keys: one effect for each key, the same answer for each repeat, no key without
+// What must hold in the end of calls under keys: one effect for each key and addressee, the same answer for each repeat, no key without
 // an effect and no effect without its key, receipts that tell it; and of each commit, that a context key has one context.
 import { isFinished, type ContextId } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
@@ -51,7 +51,11 @@ export async function keyedFaultsOf(calls: KeyedCalls, memory: Memory, probed: n
   for (const use of calls.uses) {
     const attempts = calls.attempts.filter((one) => one.use === use)
     const probes = new Set(calls.attempts.slice(probed).filter((one) => one.use === use))
-    checkUse(use, { attempts, probes, records }, (what) => wrong(`key ${use.key}: ${what}`))
+    for (const addressee of new Set(use.variants.map((one) => one.addressee))) {
+      const variants = use.variants.filter((one) => one.addressee === addressee)
+      const own = attempts.filter(({ variant }) => variants.includes(variant))
+      checkUse(variants, { attempts: own, probes, records }, (what) => wrong(`key ${use.key}: ${what}`))
+    }
     if (use.variants[0]?.kind === 'event')
       await checkReceipt(calls, use, { attempts, records }, (what) => wrong(`receipt ${use.key}: ${what}`))
   }
@@ -72,7 +76,7 @@ function checkStart(records: readonly ContextRecord[], key: string, reply: Attem
 }
 
 function checkUse(
-  { variants }: KeyUse,
+  variants: readonly Variant[],
   { attempts, probes, records }: Facts & { readonly probes: ReadonlySet<Attempt> },
   wrong: Wrong,
 ): void {
@@ -95,7 +99,7 @@ function checkUse(
     if (last && effective.includes(variant) && last.told !== 'done')
       wrong(`'${variant.name}' had an effect, and is not remembered`)
   }
-  const isRefused = [...probes].some(({ failure }) => failure?.kind === 'idempotencyMismatch')
+  const isRefused = attempts.some((one) => probes.has(one) && one.failure?.kind === 'idempotencyMismatch')
   if (isRefused && answered.size === 0) wrong('is kept, and had no effect')
 }
 

@@ -68,7 +68,7 @@ export class MemoryStore implements Store {
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
   claimAbandoned: Store['claimAbandoned'] = async (request) => this.#open.claimAbandoned(request)
   leasedTo: Store['leasedTo'] = async ({ owner }) => this.#open.leasedTo(owner)
-  servers: Store['servers'] = async () => []
+  servers: Store['servers'] = async () => this.#open.servers()
   heartbeat: Store['heartbeat'] = async ({ owner }) => this.#open.heartbeat(owner)
   standstill: Store['standstill'] = async () => null
   putDefinition: Store['putDefinition'] = async ({ hash, text }) => void this.#open.definitions.set(hash, text)

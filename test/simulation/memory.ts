@@ -11,6 +11,7 @@ import type {
   StoredContext,
   Write,
 } from '../../src/ports/store.ts'
+import type { ServerSeen } from '../../src/ports/server-seen.ts'
 import { MemoryRows } from './memory-rows.ts'
 
 interface Kept {
@@ -238,6 +239,11 @@ export class Memory {
   /** Whether it has ever been taken for dead. */
   isDead(owner: string): boolean {
     return this.#dead.has(owner)
+  }
+
+  servers(): ServerSeen[] {
+    const now = this.#options.now()
+    return [...this.#beats].map(([runId, beat]) => ({ runId, silentMs: now - beat }))
   }
 
   heartbeat(owner: string): boolean {

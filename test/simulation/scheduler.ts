@@ -156,9 +156,16 @@ export async function withSeededProcess<T>(scheduler: Scheduler, run: () => Prom
   replace(Date, { now: () => scheduler.now })
   seedEventIds(random)
   replace(performance, { now: () => scheduler.now + (random.chance(SLOW_TURN) ? (spent += LONG_MS) : spent) })
+  // What counts turns of the event loop for the whole process is called back also when the run is over.
+  const soon = new Set<() => void>()
   replace(globalThis, {
-    setImmediate: (callback: (...given: unknown[]) => void, ...given: unknown[]) =>
-      scheduler.after(0, null, () => callback(...given)),
+    setImmediate(callback: (...given: unknown[]) => void, ...given: unknown[]) {
+      const call = () => {
+        if (soon.delete(call)) callback(...given)
+      }
+      soon.add(call)
+      return scheduler.after(0, null, call)
+    },
   })
   try {
     return await run()
@@ -169,6 +176,7 @@ export async function withSeededProcess<T>(scheduler: Scheduler, run: () => Prom
     replace(globalThis.crypto, { getRandomValues: real.getRandomValues })
     replace(performance, { now: real.now })
     replace(globalThis, { setImmediate: real.setImmediate })
+    for (const call of soon) call()
   }
 }
 

@@ -1,9 +1,13 @@
 // What a function is called with, when only the call itself is looked at.
+import { METHODS, type FluxApi } from '../../src/api/calls.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { StepFlux } from '../../src/ports/step-runner.ts'
 
 export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 const refuse = () => Promise.reject(unavailable('not here'))
+
+const entries: unknown[][] = Object.keys(METHODS).map((name) => [name, refuse])
+const calls: FluxApi = Object.fromEntries(entries)
 
 export const flux: StepFlux = {
   contextId: 7,
@@ -15,36 +19,5 @@ export const flux: StepFlux = {
   signal: new AbortController().signal,
   rawBody: null,
   log: quiet,
-  execute: refuse,
-  terminate: refuse,
-  retry: refuse,
-  pause: refuse,
-  resume: refuse,
-  sendEvent: refuse,
-  getEvent: refuse,
-  listPending: refuse,
-  listPendingPage: refuse,
-  withdraw: refuse,
-  stopEvent: refuse,
-  listContexts: refuse,
-  countContexts: refuse,
-  listPage: refuse,
-  getContext: refuse,
-  getStateContext: refuse,
-  waitFor: refuse,
-  getContextEvents: refuse,
-  addTags: refuse,
-  removeTags: refuse,
-  getDefinition: refuse,
-  getServiceSchema: refuse,
-  listServices: refuse,
-  getMachine: refuse,
-  listWebhooks: refuse,
-  listDeliveries: refuse,
-  listDeliveriesPage: refuse,
-  replayDelivery: refuse,
-  startOperation: refuse,
-  getOperation: refuse,
-  listOperations: refuse,
-  stopOperation: refuse,
+  ...calls,
 }

@@ -231,6 +231,19 @@ describe('an isolated function', () => {
     expect(await Promise.all(looping)).toHaveLength(6)
   })
 
+  test('gets the place of one that was called off while its process started', async () => {
+    const single = stepRunner({ log: quiet, maxResult: 2000, isolated: 1 })
+    single.mount([{ name: 'p', root: folder }])
+    const controller = new AbortController()
+    const call = { package: 'p', className: 'fn', methodName: 'pid', args: {}, timeout: 60_000 }
+    const first = single.runIsolated({ ...call, flux: { ...flux, signal: controller.signal } })
+    const second = single.runIsolated({ ...call, flux })
+    controller.abort(new Error('called off'))
+    await expect(first).rejects.toThrow('called off')
+    expect(await second).toEqual(expect.any(Number))
+    single.close()
+  })
+
   test('knows the newest modules', async () => {
     await writeFile(join(folder, 'helper.ts'), 'export const helper = (): string => "anew"')
     runner.mount([{ name: 'p', root: folder }])

@@ -151,7 +151,7 @@ describe('a group commit', () => {
     })
     const lost = commits.run((group) => group.add(1))
     ;(await counter.group(1)).finish()
-    await expect(lost).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
+    await expect(lost).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
     isBroken = false
     const next = commits.run((group) => group.add(2))
     ;(await counter.group(2)).finish()

@@ -1,4 +1,4 @@
-// Rows in the embedded store: when the file gets its format, what a fault leaves of them, and what a key costs in memory.
+// Rows in the embedded store: what a fault leaves of them.
 import { randomBytes } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,109 +22,15 @@ const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (line
 const PAGE_BYTES = 4096
 
 let folder = ''
-let free = Infinity
-const gauge = { freeBytes: () => free, now: () => performance.now() }
-const openIn = (from = folder): Promise<Store> =>
-  openLmdbStore({ folder: from, log, clock: new SimulatedClock(), gauge })
+const openIn = (from = folder): Promise<Store> => openLmdbStore({ folder: from, log, clock: new SimulatedClock() })
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'actorflux-rows-'))
-  free = Infinity
   errors.length = 0
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const file = () => join(folder, 'default.mdb')
-
-async function formatOf(): Promise<unknown> {
-  const root = openLmdb({ path: file(), noSubdir: true, readOnly: true, maxDbs: 20 })
-  try {
-    return root.openDB('meta', { encoding: 'json' }).get('format')
-  } finally {
-    await root.close()
-  }
-}
-
-/** The databases of rows that the first version with rows did not have. */
-const LATER = ['space:held', 'space:copies']
-const held = rowOf('k', 'x', { space: 'held', expiresAt: 1e15 })
-
-async function databasesOf(): Promise<unknown[]> {
-  const root = openLmdb({ path: file(), noSubdir: true, readOnly: true, maxDbs: 20 })
-  try {
-    return [...root.getKeys()]
-  } finally {
-    await root.close()
-  }
-}
-
-describe('the format of the data', () => {
-  it('rises with the first row: older programs, which would not heed it, refuse the file from then on', async () => {
-    let store = await openIn()
-    await createOne(store)
-    expect(await store.sweepRows({ now: 1e15, limit: 10 })).toBe(0)
-    expect(await store.commit({ writes: [], rows: [rowOf('k', '1', { expects: 'x' })] })).toMatchObject({ ok: false })
-    await store.close()
-    expect(await formatOf()).toBe(4)
-    store = await openIn()
-    await mustWrite(store, rowOf('k', '1'))
-    await store.close()
-    expect(await formatOf()).toBe(5)
-    store = await openIn()
-    expect(await store.readRow({ partition: 0, space: 'items', key: 'k' })).toMatchObject({ value: '1' })
-    await store.close()
-  })
-
-  it('is the same for a file of a version that kept fewer kinds of rows: those that lack are made when rows are written', async () => {
-    let store = await openIn()
-    await createOne(store)
-    await mustWrite(store, rowOf('k', '1'))
-    await store.close()
-    const root = openLmdb({ path: file(), noSubdir: true, maxDbs: 20 })
-    for (const name of LATER) await root.openDB(name, { encoding: 'binary', keyEncoding: 'binary' }).drop()
-    await root.close()
-    store = await openIn()
-    expect(await store.readRow({ partition: 0, space: 'items', key: 'k' })).toMatchObject({ value: '1' })
-    expect(await store.readRow({ partition: 0, space: 'held', key: 'k' })).toBeNull()
-    expect(await store.listRows({ space: 'copies', prefix: '', limit: 9 })).toEqual([])
-    expect(await store.countRows({ space: 'held' })).toBe(0)
-    // Nothing was written so far, for which there might be no room.
-    await store.close()
-    expect(await databasesOf()).not.toContain(LATER[0])
-    store = await openIn()
-    free = 2 * 8 * PAGE_BYTES
-    await new Promise((resolve) => {
-      setTimeout(resolve, 60)
-    })
-    await expect(store.commit({ writes: [], rows: [held] })).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
-    free = Infinity
-    await new Promise((resolve) => {
-      setTimeout(resolve, 60)
-    })
-    await mustWrite(store, held)
-    await store.close()
-    expect((await diagnose({ folder, namespace: 'default' })).damage).toEqual([])
-    store = await openIn()
-    expect(await store.readRow({ partition: 0, space: 'held', key: 'k' })).toMatchObject({ value: 'x' })
-    expect(await store.countRows({ space: 'held' })).toBe(1)
-    expect(await store.sweepRows({ now: 2e15, limit: 9 })).toBe(0)
-    await store.close()
-  })
-
-  it('stays as it was when the disk has no room for the first row', async () => {
-    const store = await openIn()
-    await createOne(store)
-    free = 100_000
-    await new Promise((resolve) => {
-      setTimeout(resolve, 60)
-    })
-    const outcome = store.commit({ writes: [], rows: [rowOf('k', '1')] })
-    await expect(outcome).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
-    expect(await store.countRows({ space: 'items' })).toBe(0)
-    await store.close()
-    expect(await formatOf()).toBe(4)
-  })
-})
 
 const COUNT = 2000
 const written = (index: number): RowWrite =>

@@ -2,15 +2,19 @@
 import { createHook } from 'node:async_hooks'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { open as openLmdb } from 'lmdb'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { FORMAT } from '../../src/model/format.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { DataFolderError } from '../../src/store/lmdb/data-folder.ts'
+import { Memory } from '../../src/store/lmdb/index/memory.ts'
+import { TimeQueue } from '../../src/store/lmdb/index/time-queue.ts'
+import { diagnose, salvage } from '../../src/store/lmdb/salvage/salvage.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, create, createOne, idsOf, mustCommit, newId, update, writeOf } from './contract-support.ts'
@@ -122,6 +126,49 @@ describe('the embedded store', () => {
     await store.close()
   })
 
+  it('goes on with what it has written, also when an entry in memory could not be changed', async () => {
+    const store = await openIn(folder)
+    const ids = await create(store, {}, {}, {})
+    const [first = 0, second = 0] = ids
+    await mustCommit(store, writeOf(contextOf(first, 2), { notifies: [second] }))
+    const put = vi.spyOn(Memory.prototype, 'put')
+    onTestFinished(() => put.mockRestore())
+    put.mockImplementationOnce(() => {
+      throw new RangeError('Map maximum size exceeded')
+    })
+    // One group.
+    const commits = [second, first, ...ids.slice(2)].map((id) => {
+      const version = id === first ? 3 : 2
+      const rows = [{ partition: 0, space: 'idempotency', key: `k${id}`, value: 'v', expiresAt: null }] as const
+      return store.commit({ writes: [writeOf(contextOf(id, version, { indexKeys: ['moved'] }))], rows })
+    })
+    const inDoubt = { failure: { kind: 'unavailable', inDoubt: true } }
+    await Promise.all(commits.map((commit) => expect(commit).rejects.toMatchObject(inDoubt)))
+    expect(await idsOf(store.list({ all: ['moved'], limit: 10 }))).toEqual(ids)
+    expect(await store.countRows({ space: 'idempotency' })).toBe(3)
+    expect(await store.claimDue({ now: 0, limit: 10, hideFor: 1 })).toMatchObject({ ids: [second] })
+    for (const id of ids) {
+      const { version = 0 } = (await store.load({ id })) ?? {}
+      expect(version).toBe(id === first ? 3 : 2)
+      await mustCommit(store, writeOf(contextOf(id, version + 1)))
+    }
+    await store.close()
+  })
+
+  it('wakes a context in time, also when its entry in memory was made by half at first', async () => {
+    const store = await openIn(folder)
+    const id = await newId(store)
+    const push = vi.spyOn(TimeQueue.prototype, 'push')
+    onTestFinished(() => push.mockRestore())
+    push.mockImplementationOnce(() => {
+      throw new RangeError('Invalid array length')
+    })
+    const made = store.commit({ writes: [writeOf(contextOf(id, 1, { due: 5 }))] })
+    await expect(made).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
+    expect(await store.claimDue({ now: 5, limit: 10, hideFor: 1 })).toMatchObject({ ids: [id] })
+    await store.close()
+  })
+
   it('refuses to be opened twice, naming the folder, and goes on where it is open', async () => {
     const store = await openIn(folder)
     await expect(openIn(folder)).rejects.toThrow(DataFolderError)
@@ -192,15 +239,25 @@ describe('the embedded store', () => {
     expect(other).toBe(before - 1)
   })
 
-  it('refuses data of another format, and says so', async () => {
-    await (await openIn(folder)).close()
-    const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
-    const meta = root.openDB<unknown, string>('meta', { encoding: 'json' })
-    await meta.put('format', 99)
-    await root.close()
-    await expect(openIn(folder)).rejects.toThrow(/default\.mdb has format 99, .* knows formats 3 to 5$/)
-    await expect(openIn(folder)).rejects.toThrow(DataFolderError)
-  })
+  it.each([FORMAT - 1, FORMAT + 1])(
+    'refuses data of format %i in a line that says so, and leaves it as it is',
+    async (format) => {
+      const store = await openIn(folder)
+      await createOne(store)
+      await store.close()
+      const file = join(folder, 'default.mdb')
+      const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
+      await root.openDB<unknown, string>('meta', { encoding: 'json' }).put('format', format)
+      await root.close()
+      const bytes = await readFile(file)
+      const reason = `the data in ${file} has format ${format}, and this version of actorflux reads format ${FORMAT} alone: use the version that wrote it`
+      const place = { folder, namespace: 'default' }
+      await expect(openIn(folder)).rejects.toThrow(new DataFolderError(reason))
+      await expect(diagnose(place)).rejects.toThrow(new DataFolderError(reason))
+      await expect(salvage(place, { into: `${folder}-saved`, log })).rejects.toThrow(new DataFolderError(reason))
+      expect((await readFile(file)).equals(bytes)).toBe(true)
+    },
+  )
 
   it("refuses a file that is no database, and a folder that can't be", async () => {
     await (await openIn(folder)).close()

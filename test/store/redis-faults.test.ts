@@ -190,6 +190,20 @@ describe('a server that is taken for dead', () => {
     expect(await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 })).toEqual([])
     expect(await one.heartbeat({ owner: 'one' })).toBe(true)
   })
+
+  test('is none of those whose heartbeats some partitions have', async () => {
+    const { Redis } = await import('ioredis')
+    const namespace = randomUUID()
+    const store = await openStore({ namespace, partitions: 3 })
+    await store.heartbeat({ owner: 'one' })
+    const admin = new Redis(redis.url)
+    const keys = await admin.keys(`*${namespace}*owners`)
+    expect(keys).toHaveLength(3)
+    for (const key of keys.slice(1)) await admin.zincrby(key, -60_000, 'one')
+    admin.disconnect()
+    expect(await store.servers()).toEqual([{ runId: 'one', silentMs: expect.any(Number) }])
+    expect((await store.servers())[0]?.silentMs).toBeLessThan(30_000)
+  })
 })
 
 test('its time is that of Redis, and never ahead of it', async () => {

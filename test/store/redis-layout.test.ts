@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ContextId } from '../../src/model/context.ts'
+import { FORMAT } from '../../src/model/format.ts'
 import { explore } from '../../src/store/redis/connection.ts'
-import { partitionKey } from '../../src/store/redis/keys.ts'
+import { partitionKey, settingsKey } from '../../src/store/redis/keys.ts'
 import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
 import { Random } from '../recorded/random.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
@@ -242,3 +243,23 @@ describe('a set of ids', () => {
     expect(bytes / count / (words.length + 1)).toBeLessThan(12)
   })
 })
+
+test.each([FORMAT - 1, FORMAT + 1])(
+  'a namespace of format %i is refused in a line that says so, and stays as it is',
+  async (format) => {
+    await createOne(store, { indexKeys: ['word'] })
+    await admin.hset(settingsKey(namespace), 'format', format)
+    const names = (await admin.keys(`*${namespace}*`)).toSorted()
+    const contents = () => Promise.all(names.map((name) => admin.dumpBuffer(name)))
+    const before = await contents()
+    const address = await explore(server.url)
+    for (const options of [{}, { source: 'a folder' }])
+      await expect(
+        openRedisStore({ address, namespace, partitions: 4, deadAfterMs: 1000, log, ...options }),
+      ).rejects.toThrow(
+        `namespace '${namespace}' has format ${format}, and this version of actorflux reads format ${FORMAT} alone: use the version that wrote it`,
+      )
+    expect((await admin.keys(`*${namespace}*`)).toSorted()).toEqual(names)
+    expect(await contents()).toEqual(before)
+  },
+)

@@ -9,9 +9,9 @@ import { Slots } from '../../src/steps/slots.ts'
 import { localAlarm } from '../../src/alarms/local.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
-import type { FluxApi } from '../../src/api/flux-api.ts'
+import type { FluxApi } from '../../src/api/calls.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
-import type { ContextView } from '../../src/api/get-context.ts'
+import type { ContextView } from '../../src/api/contexts.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -103,7 +103,7 @@ export interface BenchOptions {
 const secretsOf = (values: { readonly [name: string]: string }): ServiceSecrets => ({
   get: (name) => values[name] ?? null,
   fault: (name) => ({ reason: `there is no secret ${name}`, isTwofold: false }),
-  redactor: () => SecretRedactor.of(Object.values(values)),
+  redactor: () => SecretRedactor.ofSecrets(Object.values(values)),
 })
 
 export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {

@@ -42,7 +42,10 @@ export const FILES: Files = {
       },
       { name: 'end' },
     ],
-    ...hook('/keyed', BY_ID),
+    webhooks: [
+      { urlPath: '/keyed', httpMethods: ['POST'], ...BY_ID },
+      { urlPath: '/keyed2', httpMethods: ['POST'] },
+    ],
   },
   'p/Long.flux': {
     ...OUT,
@@ -62,7 +65,10 @@ export const FILES: Files = {
         },
       },
     ],
-    ...hook('/long', BY_ID),
+    webhooks: [
+      { urlPath: '/long', httpMethods: ['POST'], ...BY_ID },
+      { urlPath: '/long2', httpMethods: ['POST'] },
+    ],
   },
   'p/Child.flux': {
     states: [{ name: 'w', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }],

@@ -1,7 +1,7 @@
 // A small client for the tests of real processes: what the REST API answers, as plain data.
-import type { EventAnswer } from '../../src/api/send-event.ts'
-import type { ExecuteAnswer } from '../../src/api/execute.ts'
-import type { ContextView } from '../../src/api/get-context.ts'
+import type { EventAnswer } from '../../src/api/events.ts'
+import type { ExecuteAnswer } from '../../src/api/commands.ts'
+import type { ContextView } from '../../src/api/contexts.ts'
 
 export class Client {
   readonly #url: string

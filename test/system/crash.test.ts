@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import type { ContextView } from '../../src/api/get-context.ts'
+import type { ContextView } from '../../src/api/contexts.ts'
 import { cleanUp, placeFor, sleep, startServer, type Place, type Server } from '../support/server.ts'
 import { Client, forEach, outputOf } from './client.ts'
 import { SERVICES } from './services.ts'

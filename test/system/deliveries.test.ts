@@ -1,6 +1,6 @@
 // Deliveries of webhooks, and a server that is killed by `kill -9`: each one that started a context is there.
 import { afterEach, expect, inject, test } from 'vitest'
-import type { DeliveryView } from '../../src/api/list-deliveries.ts'
+import type { DeliveryView } from '../../src/api/webhooks.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 
 const DELIVERIES = 40

@@ -1,7 +1,7 @@
 // Events that came early, and a server that is killed by `kill -9` right after it has answered: none is lost, and none
 // is taken twice.
 import { afterEach, expect, inject, test } from 'vitest'
-import type { EventAnswer } from '../../src/api/send-event.ts'
+import type { EventAnswer } from '../../src/api/events.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 
 const CONTEXTS = 50

@@ -2,7 +2,7 @@
 // whoever asks sees within a second how far it is, and it stops within one. In `npm run bench` it is 100,000 contexts.
 import { basename } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import type { OperationView } from '../../src/api/get-operations.ts'
+import type { OperationView } from '../../src/api/operations.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { call, cleanUp, placeFor, sleep, startServer, type Server } from '../support/server.ts'
 

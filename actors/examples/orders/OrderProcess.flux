@@ -63,7 +63,7 @@
       },
       "transitions": [
         { "event": "paid", "to": "Ship" },
-        { "event": "tooLittle", "to": "WaitForPayment" },
+        { "event": "tooLittle", "to": "WaitForPayment", "internal": true, "comments": "Internal: the action alone decides this. Without it, anybody could send tooLittle." },
         {
           "event": "cancel", "to": "Release",
           "lines": [

@@ -2,7 +2,7 @@
   "comment": "Shows: inputs from path, query and header, and an answer with its own code, header, cookie and content. They are set in $response, and mapping that to an output makes it the answer.\nSend: curl -i --json '{\"items\":[{\"sku\":\"A-1\",\"count\":2}]}' -H 'X-Client-Ref: shop-7' 'localhost:8080/api/customers/42/orders?express=true'\nSee: 201 with a Location and an X-Client-Ref header and the order as JSON. Ask with -H 'accept: application/xml' for XML. Without items it is 400 and says so.",
   "webhooks": [{ "urlPath": "/customers/{customer}/orders", "httpMethods": ["POST"] }],
   "input": [
-    { "name": "customer", "type": "integer", "required": true, "comments": "from the path" },
+    { "name": "customer", "type": "integer", "required": true, "allowNull": false, "comments": "from the path" },
     { "name": "express", "type": "boolean", "defaultValue": false, "comments": "from the query" },
     { "name": "X-Client-Ref", "type": "string", "comments": "a header, in exactly this case" }
   ],

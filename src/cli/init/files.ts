@@ -2,7 +2,7 @@
 
 const SERVICE = `{
   "comment": "Asks for an approval, waits at most a day for it, and greets who got it.",
-  "input": [{ "name": "name", "type": "string", "required": true }],
+  "input": [{ "name": "name", "type": "string", "required": true, "allowNull": false }],
   "output": [{ "name": "text", "type": "string" }],
   "states": [
     {
@@ -65,23 +65,23 @@ const IGNORED = `node_modules
 tokens.json
 `
 
-const packageOf = (version: string) => ({
+const packageOf = (actorflux: string) => ({
   private: true,
   type: 'module',
   scripts: { dev: 'actorflux dev', start: 'actorflux serve', check: 'tsc -p . && actorflux validate' },
-  dependencies: { actorflux: `^${version}` },
+  dependencies: { actorflux },
   devDependencies: { '@types/node': '^20.19.0', typescript: '^5.9.0 || ^6.0.0 || ^7.0.0' },
 })
 
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** The text of each file, by its path. `version`: of actorflux. */
-export const projectFiles = (version: string): ReadonlyMap<string, string> =>
+/** The text of each file, by its path. `dependency`: on actorflux. */
+export const projectFiles = (dependency: string): ReadonlyMap<string, string> =>
   new Map([
     ['actors/hello/Approval.flux', SERVICE],
     ['actors/hello/greetings.ts', FUNCTION],
     ['tsconfig.json', json(TSCONFIG)],
     ['.vscode/settings.json', json(EDITOR)],
-    ['package.json', json(packageOf(version))],
+    ['package.json', json(packageOf(dependency))],
     ['.gitignore', IGNORED],
   ])

@@ -1,8 +1,7 @@
 // cli/mcp: the calls of the API as tools: their names, inputs and hints are those of `api/`.
-import { CALLS } from '../../api/calls.ts'
+import { CLIENT_METHODS } from '../../api/calls.ts'
 import type { Call } from '../../api/call.ts'
-import { fieldSchema } from '../../api/json-schema.ts'
-import { ROUTES } from '../../client/routes.ts'
+import { fieldSchema } from '../../api/component.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 
 export interface CallTool {
@@ -21,14 +20,10 @@ const UNDOES: ReadonlySet<string> = new Set(['terminate', 'withdraw', 'stopEvent
 
 /** The tools that read; with `write`, also those that change something. */
 export function callTools({ write }: { readonly write: boolean }): CallTool[] {
-  return CALLS.filter(({ method }) => write || method === 'GET').flatMap((call) =>
-    methodsOf(call).map((name) => toolOf(name, call)),
-  )
+  return Object.entries<Call>(CLIENT_METHODS)
+    .filter(([, { method }]) => write || method === 'GET')
+    .map(([name, call]) => toolOf(name, call))
 }
-
-/** The methods of the client that make the call. */
-const methodsOf = ({ method, route }: Call): string[] =>
-  Object.entries(ROUTES).flatMap(([name, one]) => (one.method === method && one.path === route ? [name] : []))
 
 function toolOf(name: string, call: Call): CallTool {
   const isReading = call.method === 'GET'

@@ -1,13 +1,11 @@
 // cli/remote: what a command takes, as a table: its words and options are read by it, and help and completion show it.
-import { parseArgs } from 'node:util'
 import type { z } from 'zod'
-import { check } from '../../api/check.ts'
-import type { Call, FieldShape } from '../../api/call.ts'
-import { fieldSchema } from '../../api/json-schema.ts'
-import { messageOf } from '../../model/error-message.ts'
+import { type Call, type FieldShape, check } from '../../api/call.ts'
+import { fieldSchema } from '../../api/component.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import { UsageError } from '../command.ts'
+import { parseWords } from '../parse.ts'
 
 export interface OptionSpec {
   /** What help calls its value; null: it has none. */
@@ -57,16 +55,9 @@ export function readGiven(args: readonly string[], specs: OptionSpecs): Given {
     const type: 'boolean' | 'string' = value === null ? 'boolean' : 'string'
     return [name, { type, multiple: many }] as const
   })
-  try {
-    const { values, positionals } = parseArgs({
-      args: args.map((word) => (word === '-h' ? '--help' : word)),
-      allowPositionals: true,
-      options: Object.fromEntries(options),
-    })
-    return { words: positionals, values: { ...values } }
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
+  const words = args.map((word) => (word === '-h' ? '--help' : word))
+  const { values, positionals } = parseWords(words, Object.fromEntries(options))
+  return { words: positionals, values: { ...values } }
 }
 
 /** The shape without these fields. */

@@ -1,7 +1,12 @@
 // cli/remote: contexts as rows of a table, and one context as a page of text.
-import type { ListedContext } from '../../api/list-contexts.ts'
-import type { ContextView } from '../../api/get-context.ts'
+import type { ListedContext } from '../../api/context-lists.ts'
+import type { ContextEventsView, ContextView } from '../../api/contexts.ts'
+import { controlsOf } from '../../inspector/forms/controls.ts'
+import { eventInputsOf } from '../../inspector/forms/event-inputs.ts'
+import { staysOf } from '../../inspector/pages/context/moves.ts'
+import { sentenceText, situationOf } from '../../inspector/sentence.tsx'
 import type { Status } from '../../model/context.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import type { Remote } from './remote.ts'
 import { plain, timeText, type Cell, type Style } from './text.ts'
 
@@ -36,8 +41,42 @@ export const contextRow = (context: Row): Cell[] => [
   { text: context.tags.join(', ') },
 ]
 
-/** What there is to know of one context, the most important first. */
-export function contextLines(context: ContextView, { style, table }: Remote): string[] {
+/** Events, and inputs of one, that are named. */
+const MAX_NAMED = 20
+
+/** Why a context is where it is, and what it can take. */
+export function standingLines(
+  context: ContextView,
+  { events, definition }: { readonly events: ContextEventsView; readonly definition: JsonObject | null },
+  { table, style }: Remote,
+): string[] {
+  const sentence = sentenceText(situationOf(context, events, { definition, now: Date.now() }), timeText)
+  const inputs = eventInputsOf(definition, context.currentState)
+  const taken = events.events.slice(0, MAX_NAMED).map(({ event, to, input }) => {
+    const names = inputs
+      .of(event, controlsOf(input))
+      .map(({ name, isRequired }) => `${name}${isRequired ? ' (required)' : ''}`)
+    const shown = names.slice(0, MAX_NAMED).join(', ')
+    return [{ text: event }, { text: to }, { text: names.length > MAX_NAMED ? `${shown}, …` : shown }]
+  })
+  const more = events.events.length - taken.length
+  return [
+    style('bold', plain(sentence)),
+    '',
+    ...(taken.length === 0 ? [] : [...table(['CAN TAKE', 'GOES TO', 'INPUTS'], taken), '']),
+    ...(more > 0 ? [`and ${more} more events`, ''] : []),
+  ]
+}
+
+/**
+ * What there is to know of one context, the most important first. `definition` tells what led to its states; null: it is
+ * not known.
+ */
+export function contextLines(
+  context: ContextView,
+  { style, table }: Remote,
+  definition: JsonObject | null = null,
+): string[] {
   const { error, step, lastEvent, parent, child, pending } = context
   const status = statusCell(context)
   const facts: (readonly [string, string | null])[] = [
@@ -71,13 +110,17 @@ export function contextLines(context: ContextView, { style, table }: Remote): st
     ...dataLines('output', context.output),
     '',
     ...table(
-      ['ENTERED', 'STATE'],
-      context.executionHistory.map(({ enteredAt, stateName }) => [{ text: timeText(enteredAt) }, { text: stateName }]),
+      ['ENTERED', 'STATE', 'BY'],
+      staysOf(context, definition, Date.now()).map(({ at, state, from, event, cause }) => [
+        { text: timeText(at) },
+        { text: state },
+        { text: event ?? cause ?? (from === null ? 'start' : '–') },
+      ]),
     ),
   ]
 }
 
-function stepText({
+export function stepText({
   className,
   methodName,
   kind,
@@ -95,8 +138,9 @@ function dataLines(name: string, { gloopProperties }: ContextView['input']): str
   return [
     '',
     name,
-    ...gloopProperties.map(
-      (property) => `  ${plain(String(property['name']))}: ${plain(JSON.stringify(property['value'] ?? null))}`,
-    ),
+    ...gloopProperties.map(({ name: property, type, value = null }) => {
+      const text = type === 'date' && typeof value === 'number' ? timeText(value) : JSON.stringify(value)
+      return `  ${plain(String(property))}: ${plain(text)}`
+    }),
   ]
 }

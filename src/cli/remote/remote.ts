@@ -1,9 +1,10 @@
 // cli/remote: a command that speaks to a server: it reads what was given, opens the client, and tells what went wrong in
 // one line.
 import { createClient, type Client } from '../../client/client.ts'
-import { Problem } from '../../client/problem.ts'
+import { ConnectionError, Problem } from '../../client/problem.ts'
+import { alternatives } from '../../model/nearest.ts'
 import { readSettings } from '../../settings.ts'
-import { EXIT, UsageError, type Command, type World } from '../command.ts'
+import { EXIT, IS_IT_RUNNING, UsageError, type Command, type World } from '../command.ts'
 import { flagOption, readGiven, optionText, textOption, type Given, type OptionSpecs } from './arguments.ts'
 import { plainJson, plain, styled, tableLines, type Cell, type Style } from './text.ts'
 
@@ -13,6 +14,8 @@ export interface RemoteCommand {
   readonly summary: string
   /** Besides those that all take. */
   readonly options?: OptionSpecs
+  /** Whether what it writes has a form of its own, so that there is no `--json`. */
+  readonly hasOwnForm?: boolean
   /** Lines of help below the options. */
   readonly notes?: readonly string[]
   /** Resolves with the exit code. */
@@ -31,16 +34,18 @@ export interface Remote {
   readonly style: (style: Style, text: string) => string
 }
 
-/** What every such command takes. */
-const COMMON: OptionSpecs = {
-  url: textOption('url', 'the server; else ACTORFLUX_URL, else ACTORFLUX_HOST and ACTORFLUX_PORT'),
-  json: flagOption('for programs: each answer as one line of JSON'),
-  help: flagOption('this'),
-}
+const URL_OPTION = { url: textOption('url', 'the server; else ACTORFLUX_URL, else ACTORFLUX_HOST and ACTORFLUX_PORT') }
+const JSON_OPTION = { json: flagOption('for programs: each answer as one line of JSON') }
+const HELP = { help: flagOption('this') }
 
 const NOTES = ['ACTORFLUX_TOKEN has the token, if the server asks for one.']
 
-export const optionsOf = ({ options }: RemoteCommand): OptionSpecs => ({ ...options, ...COMMON })
+export const optionsOf = ({ options, hasOwnForm }: RemoteCommand): OptionSpecs => ({
+  ...options,
+  ...URL_OPTION,
+  ...(!hasOwnForm && JSON_OPTION),
+  ...HELP,
+})
 
 export const remote =
   (command: RemoteCommand): Command =>
@@ -103,17 +108,19 @@ function ownName(host: string): string {
 function told(error: unknown): unknown {
   if (error instanceof UsageError) return error
   if (error instanceof Problem) return new Error(problemText(error))
+  if (error instanceof ConnectionError) return new Error(plain(`${error.message}; ${IS_IT_RUNNING}`), { cause: error })
   // What is shown was not in the answer, or was of another type.
   if (error instanceof TypeError)
     return new Error(plain(`the answer is not that of actorflux: ${error.message}`), { cause: error })
   return error instanceof Error ? new Error(plain(error.message), { cause: error }) : error
 }
 
-export function problemText({ message, errors }: Problem): string {
+export function problemText({ message, errors, hint, status }: Problem): string {
   const more = errors
     .filter(({ detail }) => !message.includes(detail))
     .map(({ pointer, detail }) => `${pointer.replace(/^\//, '')} ${detail}`.trim())
-  return plain([message, ...more].join('; '))
+  const hints = [hint, status === 401 ? 'set ACTORFLUX_TOKEN to a token that is valid' : null]
+  return plain([message, ...more, ...hints.filter((text) => text !== null)].join('; '))
 }
 
 export function helpOf(command: RemoteCommand): string {
@@ -146,9 +153,9 @@ export const group =
       world.out(help())
       return EXIT.fine
     }
-    const known = Object.keys(commands).join(', ')
-    if (first === undefined) throw new UsageError(`${name} needs a command: ${known}`)
+    if (first === undefined) throw new UsageError(`${name} needs a command: ${Object.keys(commands).join(', ')}`)
     const command = Object.hasOwn(commands, first) ? commands[first] : undefined
-    if (command === undefined) throw new UsageError(`there is no command ${name} ${first}; there is ${known}`)
+    if (command === undefined)
+      throw new UsageError(`there is no command ${name} ${first}${alternatives(first, Object.keys(commands))}`)
     return command(args, world)
   }

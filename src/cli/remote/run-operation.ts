@@ -1,8 +1,10 @@
 // cli/remote: an operation on all contexts that match, with its progress.
-import { SingleBar } from 'cli-progress'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { contextFilters } from '../../api/context-filters.ts'
+import { contextFilters } from '../../api/context-lists.ts'
+import { MIN_RATE } from '../../api/operations.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import { EXIT, UsageError } from '../command.ts'
+import { barOn } from '../progress-bar.ts'
 import { fieldsIn, optionText, type Given } from './arguments.ts'
 import { jsonArgumentOf } from './json-argument.ts'
 import type { Remote } from './remote.ts'
@@ -18,13 +20,16 @@ const LOOK_MS = 250
 /** Starts it, and shows how far it is until it has ended. @throws UsageError without `--yes` */
 export async function runOperation(
   kind: OperationKind,
-  known: { readonly tags?: string[] },
+  known: JsonObject,
   { values }: Given,
   remote: Remote,
 ): Promise<number> {
   const { client, world } = remote
   const given = optionText(values, 'with')
-  const extra = { ...known, ...(given !== undefined && (await jsonArgumentOf(given, 'with', world))) }
+  const more = given === undefined ? {} : await jsonArgumentOf(given, 'with', world)
+  const twice = Object.keys(more).find((name) => Object.hasOwn(known, name))
+  if (twice !== undefined) throw new UsageError(`--with has ${twice}, which is given besides`)
+  const extra = { ...known, ...more }
   const request = {
     filter: fieldsIn(contextFilters(''), values),
     do: kind,
@@ -46,7 +51,7 @@ export async function runOperation(
 function rateIn(text: string | undefined): { rate?: number } {
   if (text === undefined) return {}
   const rate = Number(text)
-  if (!Number.isFinite(rate) || rate <= 0) throw new UsageError('--rate must be a number above 0')
+  if (!Number.isFinite(rate) || rate < MIN_RATE) throw new UsageError(`--rate must be a number, at least ${MIN_RATE}`)
   return { rate }
 }
 
@@ -71,17 +76,6 @@ async function followed(operationId: string, { client, world, isJson }: Remote):
     bar?.stop()
   }
 }
-
-const barOn = (stream: NodeJS.WriteStream): SingleBar =>
-  new SingleBar({
-    stream,
-    format: '{bar} {percentage}%  {value} of {total}  {duration_formatted}, {eta_formatted} left',
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    hideCursor: true,
-    clearOnComplete: true,
-    stopOnComplete: false,
-  })
 
 function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation): string[] {
   const head = `${kind}: ${status}, ${done} of ${matched}, ${changed} changed, ${failed} failed`

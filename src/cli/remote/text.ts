@@ -12,6 +12,12 @@ const escaped = (character: string): string => `\\u${character.charCodeAt(0).toS
 export const plain = (text: string): string =>
   text.replace(CONTROLS, (character) => (character === '\n' || character === '\t' ? ' ' : escaped(character)))
 
+/** Lines, without characters that control a terminal, and that XML does not have. */
+export const plainText = (text: string): string =>
+  text
+    .replaceAll('\r\n', '\n')
+    .replace(CONTROLS, (character) => (character === '\n' || character === '\t' ? character : escaped(character)))
+
 /** The data as JSON, whose own escapes stand for such characters. */
 export const plainJson = (data: unknown, indent = 0): string =>
   JSON.stringify(data, null, indent).replace(CONTROLS, (character) =>

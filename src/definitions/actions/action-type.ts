@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
 import { ARGUMENTS } from '../compile/names.ts'
-import type { CompiledAction, Retry } from '../flux.ts'
+import type { CompiledAction, CompiledFlux, Retry } from '../flux.ts'
 import type { LineOptions, Lines } from '../compile/line.ts'
 import { compileLines } from '../compile/lines.ts'
 import type { Report } from '../report.ts'
@@ -17,6 +17,8 @@ export interface Unit {
   readonly fluxName: string
   /** null if the file can't be read. */
   readonly source: JsonObject | null
+  /** null if the service itself has a fault. */
+  readonly flux: CompiledFlux | null
   readonly report: Report
 }
 
@@ -24,7 +26,6 @@ export interface ActionOptions {
   /** Names that are visible in the state. */
   readonly visible: Visible
   /** Whether the inputs of a function see `$secrets`. */
-  readonly seesSecrets: boolean
   /** Resolves the names that outputs write to. */
   readonly resolve: LineOptions['resolve']
   readonly pointer: string
@@ -61,7 +62,6 @@ export const PLAIN: Omit<CompiledAction, 'type'> = {
   code: null,
   script: null,
   child: null,
-  fault: null,
 }
 
 export const DEFAULT_TIMEOUT_MS = 60_000
@@ -72,12 +72,21 @@ type Sources = readonly JsonObject[] | null | undefined
 export const argumentLines = (
   list: Sources,
   { visible, pointer, report }: ActionOptions,
-  { seesSecrets = false }: { readonly seesSecrets?: boolean } = {},
-): Lines => compileLines(list ?? [], { visible, seesSecrets, resolve: ARGUMENTS, pointer: `${pointer}/inputs`, report })
+  { seesSecrets = false, logs = false }: { readonly seesSecrets?: boolean; readonly logs?: boolean } = {},
+): Lines =>
+  compileLines(list ?? [], {
+    visible,
+    seesSecrets,
+    logs,
+    resolve: ARGUMENTS,
+    pointer: `${pointer}/inputs`,
+    of: 'the inputs',
+    report,
+  })
 
 /** Compiles the outputs. They see any name, since the keys of a result are known only when it arrives. */
 export const resultLines = (list: Sources, { resolve, pointer, report }: ActionOptions): Lines =>
-  compileLines(list ?? [], { visible: null, resolve, pointer: `${pointer}/outputs`, report })
+  compileLines(list ?? [], { visible: null, resolve, pointer: `${pointer}/outputs`, of: 'the outputs', report })
 
 /**
  * Compiles a retry policy. Defaults: one attempt, no delay, factor 1, and a maximum delay of an hour or of `delay` if

@@ -3,7 +3,6 @@ import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
 import type { CompiledAction } from '../flux.ts'
-import { brokenLine } from '../compile/line.ts'
 import { actionHint } from '../lint/foreign.ts'
 import { actionsOf, PLAIN, type ActionOptions, type ActionType, type Unit } from './action-type.ts'
 import { invokeCode } from './invoke-code.ts'
@@ -16,28 +15,17 @@ export const ACTION_TYPES: ReadonlyMap<Json, ActionType> = new Map(
   [map, invokeCode, invokeFlux, script].map((type) => [type.name, type]),
 )
 
-/** An action that can't be compiled: it fails when it is reached. */
-export const brokenAction = (fault: string): CompiledAction => ({
-  ...PLAIN,
-  type: 'map',
-  outputs: [brokenLine(fault)],
-  fault,
-})
-
 /** The type of an action; `map` if it names none. */
 const typeOf = (source: JsonObject): ActionType | undefined => ACTION_TYPES.get(getOwn(source, 'type') || map.name)
 
+/** Compiles an action. After a fault that leaves nothing to compile, it does nothing. */
 export function compileAction(source: JsonObject, options: ActionOptions): CompiledAction {
-  const { value, fault } = options.report.part(() => typed(source, options))
-  return value === null || fault !== null ? brokenAction(fault ?? `${options.pointer}: it can't be compiled`) : value
-}
-
-function typed(source: JsonObject, options: ActionOptions): CompiledAction | null {
+  const nothing: CompiledAction = { ...PLAIN, type: 'map' }
   const type = typeOf(source)
-  if (type) return type.compile(source, options)
+  if (type) return type.compile(source, options) ?? nothing
   const name = getOwn(source, 'type')
   options.report.fault(`${options.pointer}/type`, `unknown action type ${JSON.stringify(name)}${instead(name)}`)
-  return null
+  return nothing
 }
 
 function instead(type: Json | undefined): string {

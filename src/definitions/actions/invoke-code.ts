@@ -46,6 +46,8 @@ const schema = z
   })
   .meta({ title: 'Call of a function', description: 'Calls a function of a module of the package.' })
 
+const LOGGERS: ReadonlySet<string> = new Set(['Logger', 'io.toro.martini.LoggerMethods'])
+
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
@@ -81,7 +83,7 @@ export const invokeCode: ActionType = {
   compile(source, options) {
     const action = take(schema, source, options.pointer, options.report)
     if (action === null) return null
-    const inputs = argumentLines(action.inputs, options, options)
+    const inputs = argumentLines(action.inputs, options, { seesSecrets: true, logs: LOGGERS.has(action.className) })
     return {
       ...PLAIN,
       type: 'invokeCode',

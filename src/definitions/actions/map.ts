@@ -20,7 +20,13 @@ export const map: ActionType = {
     return {
       ...PLAIN,
       type: 'map',
-      outputs: compileLines(action?.lines ?? [], { visible, resolve, pointer: `${pointer}/lines`, report }),
+      outputs: compileLines(action?.lines ?? [], {
+        visible,
+        resolve,
+        pointer: `${pointer}/lines`,
+        of: 'the action',
+        report,
+      }),
     }
   },
 }

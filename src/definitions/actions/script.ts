@@ -1,7 +1,7 @@
 // definitions/actions: runs a script in the sandbox. A script has no stored arguments: it reads the data of the
 // context, since a copy would double the size of what a client sent.
 import { z } from 'zod'
-import { foreignHint } from '../lint/foreign.ts'
+import { scriptHint } from '../lint/foreign.ts'
 import { NO_SECRETS } from '../compile/secret-reference.ts'
 import { ACTION_OUTPUTS, ACTION_RETRY, ACTION_TIMEOUT, TEXT, STATE_NAME } from '../source/fields.ts'
 import { take } from '../source/take.ts'
@@ -32,7 +32,7 @@ export const script: ActionType = {
   schema,
   compile(source, options) {
     const action = take(schema, source, options.pointer, options.report)
-    if (action !== null && !options.report.pinned && SECRETS_WORD.test(action.script))
+    if (action !== null && SECRETS_WORD.test(action.script))
       options.report.fault(`${options.pointer}/script`, NO_SECRETS)
     return (
       action && {
@@ -50,6 +50,6 @@ export const script: ActionType = {
   async check({ action, pointer, unit: { report }, runner }) {
     const text = textAt(action, 'script')
     const reason = text === '' ? null : await runner.scriptFault(text)
-    if (reason !== null) report.fault(`${pointer}/script`, `can't be parsed: ${reason}${foreignHint(text)}`)
+    if (reason !== null) report.fault(`${pointer}/script`, `can't be parsed: ${reason}${scriptHint(text)}`)
   },
 }

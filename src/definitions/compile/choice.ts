@@ -6,8 +6,6 @@ export interface TransitionPart {
   readonly transition: CompiledTransition
   /** Whether the transition could be read. For one that could not, nothing more is reported. */
   readonly isWhole: boolean
-  /** Whether its trigger is known. */
-  readonly isEventKnown: boolean
 }
 
 type Parts = readonly TransitionPart[]
@@ -26,18 +24,17 @@ interface Sorted {
 }
 
 export function compileChoice(place: StatePart, parts: Parts, report: Report): CompiledState['choice'] {
-  const whole = sort(parts, ({ isWhole }) => isWhole)
-  check(place, whole, parts, report)
-  const isClear = parts.every(({ isWhole, isEventKnown }) => isWhole && isEventKnown)
-  return choiceOf(place, isClear ? whole : sort(parts, ({ isEventKnown }) => isEventKnown), parts)
+  const sorted = sort(parts)
+  check(place, sorted, parts, report)
+  return choiceOf(place, sorted, parts)
 }
 
-function sort(parts: Parts, isSorted: (part: TransitionPart) => boolean): Sorted {
+function sort(parts: Parts): Sorted {
   const named = new Map<string, number>()
   const [eventless, duplicates]: [number[], number[]] = [[], []]
   for (const [at, part] of parts.entries()) {
     const { event } = part.transition
-    if (!isSorted(part)) continue
+    if (!part.isWhole) continue
     if (event === null) eventless.push(at)
     else if (named.has(event)) duplicates.push(at)
     else named.set(event, at)
@@ -48,11 +45,12 @@ function sort(parts: Parts, isSorted: (part: TransitionPart) => boolean): Sorted
 const isEnd = (named: Sorted['named']): boolean => [...named.keys()].every((event) => event === '$exception')
 
 function choiceOf({ waiting }: StatePart, { named, eventless }: Sorted, parts: Parts): CompiledState['choice'] {
-  const events = new Map([...named].filter(([event]) => event !== '$exception' && event !== '$else'))
+  const own = [...named].filter(([event]) => event !== '$exception' && event !== '$else')
+  const isInternal = (at: number) => parts[at]?.transition.internal === true
+  const events = new Map(own.filter(([, at]) => !isInternal(at)))
+  const internal = new Map(own.filter(([, at]) => isInternal(at)))
   const [exception, otherwise] = [named.get('$exception') ?? null, named.get('$else') ?? null]
-  // A transition whose trigger is not known may be the one that leaves the state.
-  const end = isEnd(named) && parts.every(({ isEventKnown }) => isEventKnown)
-  const choice = { events, otherwise, exception, lone: null, timed: [], end }
+  const choice = { events, internal, otherwise, exception, lone: null, timed: [], end: isEnd(named) }
   if (waiting) return { ...choice, timed: eventless }
   const [lone] = eventless
   return lone !== undefined && isEnd(named) ? { ...choice, lone, end: false } : choice
@@ -81,8 +79,9 @@ function check(
 }
 
 function checkTimed(pointer: string, { named, eventless }: Sorted, parts: Parts, report: Report): void {
+  const isUnsent = ([event, at]: [string, number]) => event === '$exception' || parts[at]?.transition.internal === true
   if (parts.length === 0) report.fault(pointer, 'a waiting state needs a transition')
-  else if (named.has('$exception') && isEnd(named) && eventless.length === 0)
+  else if (named.size > 0 && [...named].every(isUnsent) && eventless.length === 0)
     report.warn(pointer, 'nothing ever ends this wait: there is neither an event nor a time')
   for (const at of eventless) {
     const place = `${pointer}/transitions/${at}`

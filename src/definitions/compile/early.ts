@@ -45,6 +45,8 @@ function ownOf(
   if (given === null) return null
   if (event === '' || event === '$else' || event === '$exception')
     report.fault(pointer, 'only a transition that names an event can keep one that comes early')
+  else if (getOwn(transition, 'internal') === true)
+    report.fault(pointer, 'the event is internal, so nobody sends it, and none can come early')
   else if (!waiting) report.warn(pointer, 'has no effect: the state does not wait for events')
   return read(given, pointer, report)
 }
@@ -59,16 +61,4 @@ function read(given: Json | undefined, pointer: string, report: Report): number 
     'must be 1 second to 7 days, as a number of seconds or a text like "90s", "15m", "1h" or "7d"; or 0',
   )
   return null
-}
-
-/** Whether a service says of any event how long it is kept. */
-export function hasEarly(source: JsonObject): boolean {
-  if ((getOwn(source, 'early') ?? null) !== null) return true
-  const states = getOwn(source, 'states')
-  return (Array.isArray(states) ? states : []).some((state) => {
-    const transitions = isObject(state) ? getOwn(state, 'transitions') : undefined
-    return (Array.isArray(transitions) ? transitions : []).some(
-      (transition) => isObject(transition) && (getOwn(transition, 'early') ?? null) !== null,
-    )
-  })
 }

@@ -7,7 +7,7 @@ import type { Visible } from '../lint/visible.ts'
 import type { Report } from '../report.ts'
 import { compileText } from './templates.ts'
 
-/** A template over the inputs; null: there is none. One with a fault fails when it is evaluated. */
+/** A template over the inputs; null: there is none, or after a fault. */
 export function compileKey(
   source: Json | undefined,
   visible: Visible,

@@ -5,9 +5,10 @@ import { SECRETS, secretNameFault } from '../../model/secret-reference.ts'
 import { compileExpression } from '../expressions/compile.ts'
 import { secretUses, type SecretUses } from '../expressions/secret-uses.ts'
 import type { Scope } from '../expressions/expression.ts'
-import { notParsed, PLAIN_TEXT, unseenNames } from '../lint/visible.ts'
+import { notParsed, PLAIN_TEXT, strangePaths, unseenNames } from '../lint/visible.ts'
 import { readPath } from '../values/paths.ts'
 import { NO_SECRETS } from './secret-reference.ts'
+import { loggedText, orAsItStands } from './logged-text.ts'
 import { readSegments, refuseLine, type LineSource, type PartOptions } from './line.ts'
 
 const NO_USES: SecretUses = { secrets: [], carries: false, fault: null }
@@ -37,7 +38,7 @@ function compileMap(source: JsonObject, pointer: string, options: PartOptions): 
   const from = readSegments(source, 'from', pointer, report)
   if (from === null) return null
   const [name = '', ...path] = from
-  const secrets = name === SECRETS && !(report.pinned && options.carriers === null) ? path : null
+  const secrets = name === SECRETS ? path : null
   if (secrets !== null) {
     const at = `${pointer}/from`
     const fault = secrets.length === 1 ? secretNameFault(secrets[0] ?? '') : 'must be ["$secrets", "NAME"]'
@@ -49,6 +50,7 @@ function compileMap(source: JsonObject, pointer: string, options: PartOptions): 
       `${pointer}/from`,
       `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.names?.() ?? [])}`,
     )
+  for (const warning of strangePaths([from], visible)) report.warn(`${pointer}/from`, warning)
   return {
     source: { from },
     secrets: secrets ?? [],
@@ -58,21 +60,27 @@ function compileMap(source: JsonObject, pointer: string, options: PartOptions): 
   }
 }
 
-function compileSet(source: JsonObject, pointer: string, { visible, carriers, report }: PartOptions): Origin | null {
+function compileSet(source: JsonObject, pointer: string, options: PartOptions): Origin | null {
+  const { visible, carriers, report, logs = false } = options
   const at = `${pointer}/expression`
   const expression = getOwn(source, 'expression')
-  const evaluate = getOwn(source, 'evaluate') ?? false
-  if (typeof evaluate !== 'boolean') return refuseLine(report, `${pointer}/evaluate`, 'evaluate must be true or false')
-  if (expression === undefined && evaluate) return refuseLine(report, at, 'there is no expression to evaluate')
+  const given = getOwn(source, 'evaluate') ?? false
+  if (typeof given !== 'boolean') return refuseLine(report, `${pointer}/evaluate`, 'evaluate must be true or false')
+  if (expression === undefined && given) return refuseLine(report, at, 'there is no expression to evaluate')
   if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
-  const literal = expression ?? null
+  const text = { evaluate: given, carriers, visible, pointer: at, report }
+  const template = logs && typeof expression === 'string' ? loggedText(expression, text) : null
+  const [literal, evaluate] = [template ?? expression ?? null, given || template !== null]
   if (!evaluate && typeof literal === 'string' && literal.includes(`${SECRETS}.`))
     report.warn(at, 'the $secrets in it is plain text: set "evaluate" to true for what it stands for')
   if (!evaluate || typeof literal !== 'string') return { source: null, read: () => literal, literal }
   try {
-    const compiled = compileExpression(literal, { pinned: report.pinned })
+    const compiled = compileExpression(literal)
+    const written = template !== null && given ? compileExpression(String(expression)) : null
+    const plain = (scope: Scope) => (written ? written.evaluate(scope) : (expression ?? null))
     if (compiled.quotesPlaceholder) report.warn(at, PLAIN_TEXT)
-    if (compiled.names.has(SECRETS) && carriers === null && !report.pinned) return refuseLine(report, at, NO_SECRETS)
+    for (const warning of strangePaths(compiled.paths, visible)) report.warn(at, warning)
+    if (compiled.names.has(SECRETS) && carriers === null) return refuseLine(report, at, NO_SECRETS)
     const names = carriers === null ? compiled.names : [...compiled.names].filter((name) => name !== SECRETS)
     const unseen = unseenNames(names, visible, literal)
     if (unseen !== null) return refuseLine(report, at, unseen)
@@ -82,8 +90,8 @@ function compileSet(source: JsonObject, pointer: string, { visible, carriers, re
     return {
       secrets,
       carries,
-      source: { expression: literal },
-      read: (scope) => compiled.evaluate(scope),
+      source: { expression: literal, names: compiled.names },
+      read: template === null ? (scope) => compiled.evaluate(scope) : orAsItStands(compiled, plain),
       answers: literal.trim() === '$response',
     }
   } catch (error) {

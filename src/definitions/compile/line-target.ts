@@ -27,7 +27,7 @@ export function compileTarget(
   const to = readSegments(source, 'to', pointer, report)
   if (to === null) return null
   const [name = '', ...below] = to
-  if (name === SECRETS && !report.pinned) return refuseLine(report, `${pointer}/to`, RESERVED)
+  if (name === SECRETS) return refuseLine(report, `${pointer}/to`, RESERVED)
   const target = resolve(name)
   if (target === null) return refuseLine(report, `${pointer}/to`, `there is no "${name}" to write to`)
   const { place, property } = target

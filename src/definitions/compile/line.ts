@@ -16,8 +16,9 @@ export interface Target {
   readonly property: Property | null
 }
 
-/** Source of a line's value, as written in the file: a path, an expression, or null for a constant. */
-export type LineSource = { readonly from: readonly string[] } | { readonly expression: string } | null
+/** Source of a line's value, as written in the file: a path, an expression with its free names, or null for a constant. */
+export type LineSource =
+  { readonly from: readonly string[] } | { readonly expression: string; readonly names: ReadonlySet<string> } | null
 
 export interface Line {
   readonly place: Place
@@ -33,8 +34,8 @@ export interface Line {
   readonly secrets: readonly string[]
   /**
    * Returns the value to write, coerced to the target's type.
-   * @throws TooMuchWork; LineError when the value can't be coerced or the expression fails; DefinitionError when the
-   * line can't be run any more
+   * @throws TooMuchWork; LineError when the value can't be coerced or the expression fails; DefinitionError when its
+   * state can't be run any more
    */
   read(scope: Scope): Json
   /**
@@ -58,18 +59,22 @@ export interface LineOptions {
   readonly visible: Visible
   /** Whether the lines see `$secrets`. */
   readonly seesSecrets?: boolean
+  /** Whether texts with `${…}` are templates. */
+  readonly logs?: boolean
   /** JSON pointer of the list in its file. */
   readonly pointer: string
+  /** What the lines are part of, in messages. */
+  readonly of: string
   readonly report: Report
 }
 
 /** Options for compiling a part of a line. */
-export interface PartOptions extends Omit<LineOptions, 'pointer' | 'seesSecrets'> {
+export interface PartOptions extends Omit<LineOptions, 'pointer' | 'of' | 'seesSecrets'> {
   /** Names into which lines before this one wrote secrets; null: the lines see no secrets. */
   readonly carriers: ReadonlySet<string> | null
 }
 
-/** Creates the replacement of a line that can't be compiled: it fails when it is reached. */
+/** Creates the line of a state that can't be run: it fails. */
 export function brokenLine(fault: string): Line {
   const fail = (): never => {
     throw new DefinitionError(fault)

@@ -33,7 +33,8 @@ export function visibleIn(state: Data, service: Data & { readonly extra: boolean
 export function seenIn(shapes: readonly Shape[]): NonNullable<Visible> {
   const sees = (name: string) => SPECIAL_NAMES.has(name) || shapes.some(({ properties }) => properties.has(name))
   const names = () => [...shapes.flatMap(({ properties }) => [...properties.keys()]), ...SPECIAL_NAMES]
-  return Object.assign(sees, { names })
+  const declared = (name: string) => shapes.flatMap(({ properties }) => properties.get(name) ?? [])
+  return Object.assign(sees, { names, declared })
 }
 
 /**

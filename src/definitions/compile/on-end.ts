@@ -20,7 +20,7 @@ export function compileOnEnd(source: Json | undefined, visible: Visible, report:
   if (!onEnd.url.includes('${') && !isHttpUrl(onEnd.url))
     report.fault('/onEnd/url', 'must be a URL, https://…, or a template over the inputs that gives one')
   const url = compileText(onEnd.url, visible, '/onEnd/url', report)
-  return secret === null ? null : { url, secret }
+  return url === null || secret === null ? null : { url, secret }
 }
 
 const isHttpUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)

@@ -1,54 +1,70 @@
 // definitions: compiles the content of a .flux file to a service. All faults go to the report.
+import { otherFormat } from '../../model/format.ts'
 import { freeze, getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
 import { checkKeys } from '../lint/keys.ts'
 import { checkReachable } from '../lint/reachable.ts'
 import { compileEarly } from './early.ts'
-import { compileState, outlineStates, placeholderOf, type Service } from './state.ts'
+import { brokenState, compileState, outlineStates, placeholderOf, type Service } from './state.ts'
 import { compileKey, compileKeyReuse } from './key.ts'
 import { compileOnEnd } from './on-end.ts'
 import { compileText } from './templates.ts'
 import { compileTriggers } from './triggers.ts'
 import { checkStarted } from './webhook-send.ts'
 import { compileWebhooks } from './webhooks.ts'
-import type { Visible } from '../lint/visible.ts'
 import { seenIn } from './names.ts'
 import { UnreadableDefinition } from '../definition-error.ts'
 import type { CompiledFlux, CompiledState } from '../flux.ts'
-import { unused } from '../pinned/lost.ts'
-import { hasKeys, hashOf, isLater, pinnedText, readPinned, type FluxUnit } from '../pinned/text.ts'
-import { compileShape, type Shape } from '../values/properties.ts'
-import { Report } from '../report.ts'
+import { unused } from './lost.ts'
+import { foreignFormat, hashOf, pinnedText, readPinned, type FluxUnit } from '../pinned/text.ts'
+import { compileShape, lookUpIn, type Shape } from '../values/properties.ts'
+import { Report, type Fault } from '../report.ts'
 import { Root } from '../source/schema.ts'
 import { take } from '../source/take.ts'
 import { messageOf } from '../../model/error-message.ts'
 
 /** Compiles a service; null if the report has a fault. */
 export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null {
-  const known = { ...unit, models: reachableModels(unit) }
-  const flux = compile(known, pinnedText(known), report)
+  const flux = compile(unit, pinnedText({ ...unit, models: reachableModels(unit) }), report)
   return report.broken ? null : flux
 }
 
 /**
- * Compiles a definition from the text that is stored under its hash. Parts that can't be compiled any more fail when
- * they are reached; a state whose name can't be read gets a placeholder.
- * @throws UnreadableDefinition when it has no states, or the text is not a definition
+ * Compiles a definition from the text that is stored under its hash. Contexts fail when they act in a state that can't
+ * be compiled any more; a state whose name can't be read gets a placeholder.
+ * @throws UnreadableDefinition when it has no states, or the text is not a definition of this format
  */
 export function recompile(text: string): CompiledFlux {
   const unit = readPinned(text)
-  if (unit === null) throw new UnreadableDefinition('what is stored is no definition', { isNewer: isLater(text) })
+  if (unit === null) throw unreadableText(text)
   const report = new Report(`${unit.package}/${unit.fluxName}`, { pinned: true })
   const flux = tryToCompile(unit, text, report)
-  const faults = report.faults
-    .filter(({ severity }) => severity === 'fault')
-    .map(({ pointer, reason }) => `${pointer}: ${reason}`)
+  const found = report.faults.filter(({ severity }) => severity === 'fault')
+  const faults = found.map(told)
   if (flux === null || flux.states.length === 0) {
     const reason = `the definition of ${report.file} no longer compiles: ${faults.join('; ')}`
     throw new UnreadableDefinition(reason, unit)
   }
-  return { ...flux, faults, isNewer: unit.isNewer }
+  if (found.length === 0) return flux
+  const states = flux.states.map((state) => {
+    const fault = found.find(({ pointer }) => concerns(pointer, state.index))
+    return fault === undefined ? state : brokenState(state, told(fault))
+  })
+  return { ...flux, faults, states }
 }
+
+function unreadableText(text: string): UnreadableDefinition {
+  const format = foreignFormat(text)
+  return format === null
+    ? new UnreadableDefinition('what is stored is no definition')
+    : new UnreadableDefinition(otherFormat(`the definition ${hashOf(text)}`, format), { isForeign: true })
+}
+
+const told = ({ pointer, reason }: Fault): string => `${pointer}: ${reason}`
+
+/** Whether a fault at that place is one of the state. All states read and write the service's own inputs and outputs. */
+const concerns = (pointer: string, state: number): boolean =>
+  ['/input/', '/output/', `/states/${state}/`].some((place) => `${pointer}/`.startsWith(place))
 
 /** An unexpected exception is a fault of the whole definition. */
 function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlux | null {
@@ -61,8 +77,8 @@ function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlu
 }
 
 /**
- * Compiles a definition. It never throws for faults: a part with a fault is reported, and becomes one that fails when
- * it is reached. null if there is nothing to compile.
+ * Compiles a definition. It never throws for faults: they are reported, and the rest is compiled. null if there is
+ * nothing to compile.
  */
 function compile(
   { package: owner, fluxName, source, models }: FluxUnit,
@@ -76,23 +92,21 @@ function compile(
   checkKeys(source, report)
   const extra = root.allowExtraProperties ?? false
   const shape = (list: readonly JsonObject[], pointer: string, keep: boolean): Shape =>
-    compileShape(list, { extra: keep, models: (name) => models.get(name), pointer, report })
+    compileShape(list, { extra: keep, ...lookUpIn(models), pointer, report })
   const input = shape(root.input ?? [], '/input', extra)
   const output = shape(root.output ?? [], '/output', false)
   const outlines = outlineStates(root.states ?? [], (list, pointer) => shape(list, pointer, false), report)
   if (isEmpty(getOwn(source, 'states'))) report.fault('/states', 'there are no states')
   const named = outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline] as const)
-  // To the versions that wrote the first format, keys, `onEnd` and `$secrets` meant nothing.
-  const isKeyed = hasKeys(text)
-  const service: Service = { input, output, extra, seesSecrets: isKeyed, states: new Map(named), report }
+  const service: Service = { input, output, extra, states: new Map(named), report }
   const states = withOwnNames(
     outlines.map((outline) => compileState(outline, service)),
     service,
   )
   const startState = findStart(root.startState ?? '', service)
-  checkReachable(states, startState, report)
+  if (!report.broken) checkReachable(states, startState, report)
   const seen = extra ? null : seenIn([input])
-  const tags = (root.tags ?? []).map((tag, index) => compileText(tag, seen, `/tags/${index}`, report))
+  const tags = (root.tags ?? []).flatMap((tag, index) => compileText(tag, seen, `/tags/${index}`, report) ?? [])
   const triggers = compileTriggers(getOwn(source, 'triggers'), seen, report)
   const webhooks = compileWebhooks(source, report)
   checkStarted(webhooks, { package: owner, fluxName }, report)
@@ -108,33 +122,23 @@ function compile(
     input,
     output,
     tags,
-    ...ownOf(isKeyed ? source : NO_KEYS, seen, report),
+    key: compileKey(getOwn(source, 'key'), seen, '/key', report),
+    keyReuse: compileKeyReuse(getOwn(source, 'keyReuse'), report),
+    onEnd: compileOnEnd(getOwn(source, 'onEnd'), seen, report),
     triggers,
-    early: compileEarly(isKeyed ? source : NO_KEYS, states, report),
+    early: compileEarly(source, states, report),
     webhooks,
     secured: root.secured ?? isSecured(source),
     allowExtraProperties: extra,
+    isSensitive: text.includes('"sensitive"'),
     states,
     stateIndex: new Map(states.map(({ name, index }) => [name, index])),
     startState,
     faults: [],
     lost: null,
-    isNewer: false,
+    isForeign: false,
   }
 }
-
-const NO_KEYS: JsonObject = {}
-
-/** The key that the service gives its contexts, and what it calls when they have ended. */
-const ownOf = (
-  source: JsonObject,
-  seen: Visible,
-  report: Report,
-): Pick<CompiledFlux, 'key' | 'keyReuse' | 'onEnd'> => ({
-  key: compileKey(getOwn(source, 'key'), seen, '/key', report),
-  keyReuse: compileKeyReuse(getOwn(source, 'keyReuse'), report),
-  onEnd: compileOnEnd(getOwn(source, 'onEnd'), seen, report),
-})
 
 /** Whether a service is secured when `secured` is not a boolean: any value but null is treated as true. */
 const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false

@@ -1,37 +1,20 @@
 // definitions: compiles the templates of tags and waits, and the waits of transitions.
 import { SECRETS } from '../../model/secret-reference.ts'
-import { DefinitionError } from '../definition-error.ts'
 import { compileTemplate } from '../expressions/compile.ts'
 import type { Template } from '../expressions/expression.ts'
 import type { Wait } from '../flux.ts'
 import { parseDate } from '../values/dates.ts'
 import type { Report } from '../report.ts'
 import { NO_SECRETS } from './secret-reference.ts'
-import { notParsed, PLAIN_TEXT, unseenNames, type Visible } from '../lint/visible.ts'
+import { notParsed, PLAIN_TEXT, strangePaths, unseenNames, type Visible } from '../lint/visible.ts'
 
-/** Compiles a template. One with a fault fails when it is evaluated. */
-export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template {
-  const { value, fault } = report.part(() => parsed(source, visible, pointer, report))
-  return value === null || fault !== null ? brokenText(source, fault ?? `${pointer}: it can't be compiled`) : value
-}
-
-const brokenText = (source: string, fault: string): Template => ({
-  source,
-  placeholders: [],
-  names: new Set(),
-  quotesPlaceholder: false,
-  evaluate() {
-    throw new DefinitionError(fault)
-  },
-})
-
-/** Parses a template; null after a fault. */
-function parsed(source: string, visible: Visible, pointer: string, report: Report): Template | null {
+/** Compiles a template; null after a fault. */
+export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template | null {
   try {
-    const template = compileTemplate(source, { pinned: report.pinned })
+    const template = compileTemplate(source)
     if (template.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
-    const isSecret = template.names.has(SECRETS) && !report.pinned
-    const unseen = isSecret ? NO_SECRETS : unseenNames(template.names, visible, source)
+    for (const warning of strangePaths(template.paths, visible)) report.warn(pointer, warning)
+    const unseen = template.names.has(SECRETS) ? NO_SECRETS : unseenNames(template.names, visible, source)
     if (unseen === null) return template
     report.fault(pointer, unseen)
   } catch (error) {
@@ -42,21 +25,18 @@ function parsed(source: string, visible: Visible, pointer: string, report: Repor
 
 const WAIT = /^(duration|date)\s*:(.*)$/s
 
-/**
- * Compiles a wait: `duration:<seconds>` or `date:<when>`, where the value is a literal or a template. null if the
- * source is empty. A wait with a fault fails when it is reached.
- */
-export function compileWait(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
-  const { value, fault } = report.part(() => read(source, visible, pointer, report))
-  return fault === null ? value : brokenWait(source, fault)
+interface WaitPlace {
+  readonly pointer: string
+  /** The transition, in messages. */
+  readonly of: string
+  readonly report: Report
 }
 
-export const brokenWait = (source: string, fault: string): Wait => ({
-  kind: 'duration',
-  value: brokenText(source, fault),
-})
-
-function read(source: string, visible: Visible, pointer: string, report: Report): Wait | null {
+/**
+ * Compiles a wait: `duration:<seconds>` or `date:<when>`, where the value is a literal or a template. null if the
+ * source is empty, and after a fault.
+ */
+export function compileWait(source: string, visible: Visible, { pointer, of, report }: WaitPlace): Wait | null {
   if (source === '') return null
   const [, kind, value = ''] = WAIT.exec(source.trim()) ?? []
   const text = value.trim()
@@ -64,10 +44,10 @@ function read(source: string, visible: Visible, pointer: string, report: Report)
     report.fault(pointer, `"${source}" is no wait: write duration:<seconds> or date:<when>`)
     return null
   }
-  const template = parsed(text, visible, pointer, report)
+  const template = compileText(text, visible, pointer, report)
   if (template === null) return null
   if (!text.includes('${')) checkLiteral(kind, text, pointer, report)
-  return { kind: kind === 'date' ? 'date' : 'duration', value: template }
+  return { kind: kind === 'date' ? 'date' : 'duration', of, value: template }
 }
 
 function checkLiteral(kind: string, text: string, pointer: string, report: Report): void {

@@ -26,23 +26,19 @@ export interface WebhookDoor {
 
 export const PLAIN_DOOR: WebhookDoor = { verify: null, dedupe: null, when: null, send: null, answer: 'workflow' }
 
-/** null after a fault: without its check, an endpoint must not be reached. */
-export function compileDoor(source: JsonObject, pointer: string, report: Report): WebhookDoor | null {
+export function compileDoor(source: JsonObject, pointer: string, report: Report): WebhookDoor {
   const below = (key: string) => `${pointer}/${key}`
-  const { value, fault } = report.part(() => {
-    // An explicit null is no way to switch the check off: it is a fault, as for anything that is no object.
-    const given = getOwn(source, 'verify')
-    const verify = given === undefined ? null : compileVerify(given, below('verify'), report)
-    const dedupe = compileDedupe(getOwn(source, 'dedupe') ?? null, below('dedupe'), report)
-    const when = compileRequestExpression(getOwn(source, 'when'), below('when'), report)
-    const sent = getOwn(source, 'send') ?? null
-    const send = sent === null ? null : compileSend(sent, below('send'), report)
-    const answer = compileAnswer(getOwn(source, 'answer') ?? null, below('answer'), report)
-    if (answer !== null && sent !== null)
-      report.warn(below('answer'), 'has no effect beside send, which is answered when the event is sent')
-    return { verify, dedupe, when, send, answer: answer ?? PLAIN_DOOR.answer }
-  })
-  return fault === null ? value : null
+  // An explicit null is no way to switch the check off: it is a fault, as for anything that is no object.
+  const given = getOwn(source, 'verify')
+  const verify = given === undefined ? null : compileVerify(given, below('verify'), report)
+  const dedupe = compileDedupe(getOwn(source, 'dedupe') ?? null, below('dedupe'), report)
+  const when = compileRequestExpression(getOwn(source, 'when'), below('when'), report)
+  const sent = getOwn(source, 'send') ?? null
+  const send = sent === null ? null : compileSend(sent, below('send'), report)
+  const answer = compileAnswer(getOwn(source, 'answer') ?? null, below('answer'), report)
+  if (answer !== null && sent !== null)
+    report.warn(below('answer'), 'has no effect beside send, which is answered when the event is sent')
+  return { verify, dedupe, when, send, answer: answer ?? PLAIN_DOOR.answer }
 }
 
 function compileDedupe(source: Json, pointer: string, report: Report): WebhookDoor['dedupe'] {

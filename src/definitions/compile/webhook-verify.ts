@@ -129,7 +129,30 @@ function compileContent(
   if (has('timestamp') && timestampHeader == null)
     report.fault(pointer, 'there is no timestampHeader: it names where ${timestamp} comes from')
   if (!has('body')) report.warn(pointer, 'without ${body} the signature does not protect the body')
+  if (!hasFixedBoundaries(compiled.parts))
+    report.warn(
+      pointer,
+      'bytes may move from one part to the next under the same signature: separate headers by a line break, or a timestamp by what is no digit',
+    )
   return compiled.parts
+}
+
+/** What a part of the signed content never has in it. */
+const NEVER_IN: { readonly [kind in PayloadPart['kind']]?: RegExp } = { timestamp: /\D/, header: /[\r\n]/ }
+
+/**
+ * Whether signed content can be divided into its parts in one way only: from the left, each part ends at a text that the
+ * part itself never has; from the right, each begins after one.
+ */
+function hasFixedBoundaries(parts: readonly PayloadPart[]): boolean {
+  const isFixed = (at: number, side: -1 | 1): boolean => {
+    const [part, next] = [parts[at], parts[at + side]]
+    return part !== undefined && next?.kind === 'text' && NEVER_IN[part.kind]?.test(next.text) === true
+  }
+  const variable = parts.flatMap(({ kind }, at) => (kind === 'text' ? [] : [at]))
+  const left = variable.findIndex((at) => !isFixed(at, 1))
+  const right = variable.findLastIndex((at) => !isFixed(at, -1))
+  return left >= right
 }
 
 const isPlainUrl = (url: string): boolean => /^https?:\/\/[^\s?#]+$/.test(url) && URL.canParse(url)

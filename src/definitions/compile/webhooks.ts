@@ -26,9 +26,8 @@ export function compileWebhooks(source: JsonObject, report: Report): readonly We
 
 function compileWebhook(source: Json, pointer: string, report: Report): Webhook | null {
   const webhook = take(WebhookSchema, source, pointer, report)
-  // Requests are received by loaded services only, so a pinned one needs nothing of the door.
-  const door = report.pinned || !isObject(source) ? PLAIN_DOOR : compileDoor(source, pointer, report)
-  if (webhook === null || door === null || webhook.enabled === false) return null
+  const door = isObject(source) ? compileDoor(source, pointer, report) : PLAIN_DOOR
+  if (webhook === null || webhook.enabled === false) return null
   const httpMethods = [...new Set((webhook.httpMethods ?? []).map((method) => method.toUpperCase()))]
   if (httpMethods.length === 0) report.warn(`${pointer}/httpMethods`, "without a method it can't be reached")
   const unknown = httpMethods.filter((method) => !METHODS.includes(method) || method === 'CONNECT')

@@ -1,7 +1,6 @@
 // definitions: an entry of the table of keys as JSON Schema: what zod tells, and what `meta` adds.
 import { z } from 'zod'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { misspeltPattern } from './misspelt.ts'
 
 /** The schema of an object, which says nothing of unknown keys. */
 export function plainSchema(entry: z.ZodObject): JsonObject {
@@ -16,16 +15,20 @@ export function plainSchema(entry: z.ZodObject): JsonObject {
   }
 }
 
-/** Keys that are not known are accepted, unless they are misspelt. */
+/** Keys that are not known are accepted. VS Code warns of them, and says which there are. */
 export const openSchema = (entry: z.ZodObject): JsonObject => ({
+  additionalProperties: { deprecationMessage: `unknown key: ${keysOf(entry)}` },
   ...plainSchema(entry),
-  patternProperties: misspeltKeys(entry),
 })
 
-/** No keys but the known ones. */
-export const closedSchema = (entry: z.ZodObject): JsonObject => ({ ...plainSchema(entry), additionalProperties: false })
+/** No keys but the known ones. VS Code says which these are. */
+export const closedSchema = (entry: z.ZodObject): JsonObject => ({
+  ...plainSchema(entry),
+  additionalProperties: false,
+  errorMessage: `must be an object with known keys: ${keysOf(entry)}`,
+})
 
-export const misspeltKeys = (entry: z.ZodObject): JsonObject => ({ [misspeltPattern(Object.keys(entry.shape))]: false })
+const keysOf = (entry: z.ZodObject): string => `there are ${Object.keys(entry.shape).join(', ')}`
 
 /** Writes `anyOf` of a type and null as a list of types, which editors show better. */
 function nullable(facts: Json): Json {

@@ -13,10 +13,7 @@ import {
   VerifySchema,
   WebhookSchema,
 } from '../source/webhook-schema.ts'
-import { closedSchema, misspeltKeys, openSchema, plainSchema } from './convert.ts'
-
-/** Lists of lines, whose keys are checked whatever the type of the action is. */
-const LINE_LISTS = ['lines', 'inputs', 'outputs']
+import { closedSchema, openSchema } from './convert.ts'
 
 /**
  * The schema. Its root decides by the keys whether the file is a service or a model; `#/$defs/flux` and `#/$defs/model`
@@ -42,25 +39,16 @@ function objects(): { readonly [name in FileObject]?: JsonObject } {
     flux: openSchema(Root),
     model: modelFile(),
     property: {
-      ...plainSchema(PropertySchema),
-      allOf: [
-        refer('propertyKeys'),
-        ifElse(
-          {
-            required: ['type'],
-            properties: { type: { const: 'model' }, reference: { anyOf: [{ type: 'null' }, { const: '' }] } },
-          },
-          { holds: { properties: { gloopProperties: { items: refer('property') } } } },
-        ),
-      ],
+      ...openSchema(PropertySchema),
+      ...ifElse(
+        {
+          required: ['type'],
+          properties: { type: { const: 'model' }, reference: { anyOf: [{ type: 'null' }, { const: '' }] } },
+        },
+        { holds: { properties: { gloopProperties: { items: refer('property') } } } },
+      ),
     },
-    // The fields of what is no model have no effect, but their keys are checked.
-    propertyKeys: {
-      patternProperties: misspeltKeys(PropertySchema),
-      properties: { gloopProperties: { items: refer('propertyKeys') } },
-    },
-    line: { ...plainSchema(LineSchema), patternProperties: misspeltKeys(LineSchema) },
-    lineKeys: { patternProperties: misspeltKeys(LineSchema) },
+    line: openSchema(LineSchema),
     state: openSchema(State),
     transition: openSchema(TransitionSchema),
     retry: openSchema(RetrySchema),
@@ -99,23 +87,7 @@ function actions(): JsonObject {
         ifElse(isAnyOf(others), { fails: actionOf('map') }),
       ],
     },
-    ...Object.fromEntries(
-      types.map(({ name, schema }) => [
-        actionName(name),
-        {
-          ...plainSchema(schema),
-          patternProperties: {
-            ...misspeltKeys(schema),
-            ...Object.fromEntries(
-              LINE_LISTS.filter((key) => !Object.hasOwn(schema.shape, key)).map((key) => [
-                `^${key}$`,
-                { items: refer('lineKeys') },
-              ]),
-            ),
-          },
-        },
-      ]),
-    ),
+    ...Object.fromEntries(types.map(({ name, schema }) => [actionName(name), openSchema(schema)])),
   }
 }
 

@@ -22,29 +22,25 @@ import { keyOf, read, readHeader } from './access.ts'
 import type { CallbackCode, Invocation, Items, Member } from './calls.ts'
 import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction, spreadMember } from './calls.ts'
 import { linked, linkOf, SKIPPED, skips } from './chains.ts'
-import { isFields, type Code, type Value } from './evaluation.ts'
+import { isFields, STEPS_PER_NODE, stepsOf, type Code, type Value } from './evaluation.ts'
 import { looksLikeTemplate } from '../lint/foreign.ts'
 import { ExpressionFault } from './expression.ts'
 import { functions } from './builtins/functions.ts'
 import { literalValue, templateText } from './literals.ts'
-import { isHeaders, keyName, parameterNames, staticKey } from './names.ts'
+import { isHeaders, keyName, memberPath, parameterNames, staticKey } from './names.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
 import { misplacedFunction } from './parse.ts'
 import { afterOperand, refused, unexpected, unknownName } from './unexpected.ts'
 import { joined, stringify } from './values.ts'
 
 const MAX_DEPTH = 200
-/** Steps to evaluate a node without its children. A call also makes a list of its arguments. */
-const STEPS_PER_NODE = 1
-const STEPS: ReadonlyMap<string, number> = new Map([
-  ['MemberExpression', 2],
-  ['CallExpression', 5],
-])
 
 /** Compiles one expression, and collects what its evaluation needs. */
 export class Compiler {
   /** Free names. */
   readonly names = new Set<string>()
+  /** What is read of free names: a name and constant keys. */
+  readonly paths: string[][] = []
   /** Whether a quoted text contains something that looks like a placeholder. */
   quotesPlaceholder = false
   /** Steps to evaluate everything that was compiled so far once. */
@@ -78,7 +74,7 @@ export class Compiler {
     const node = linkOf(marked)
     if (this.depth === MAX_DEPTH) throw new ExpressionFault(`an expression nested deeper than ${MAX_DEPTH}`, node.start)
     this.depth += 1
-    this.cost += STEPS.get(node.type) ?? STEPS_PER_NODE
+    this.cost += stepsOf(node)
     const code = this.node(node)
     this.depth -= 1
     return code
@@ -148,6 +144,7 @@ export class Compiler {
 
   private property(node: MemberExpression): Invocation {
     const name = staticKey(node, this.source)
+    this.paths.push(...memberPath(node, this.source, this.visible))
     const key = name === undefined ? this.compile(node.property) : () => name
     if (isHeaders(node.object, this.source, this.visible)) return (run, target) => readHeader(run, target, key(run))
     if (name === undefined) return (run, target) => read(run, target, key(run))

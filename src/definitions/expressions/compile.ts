@@ -13,14 +13,10 @@ interface Compiled {
   readonly source: string
   readonly code: Code
   readonly names: ReadonlySet<string>
+  readonly paths: Expression['paths']
   readonly quotesPlaceholder: boolean
   /** Steps of one evaluation, without the bodies of loops. */
   readonly cost: number
-}
-
-export interface CompileOptions {
-  /** Whether the source belongs to a pinned definition. It is then accepted, with its meaning, as in version 0.1. */
-  readonly pinned?: boolean
 }
 
 /**
@@ -29,8 +25,8 @@ export interface CompileOptions {
  * needed; dates are numbers, and their methods use UTC.
  * @throws ExpressionFault when the source does not parse, or uses syntax that the language does not support
  */
-export function compileExpression(source: string, { pinned = false }: CompileOptions = {}): Expression {
-  const { code, cost, ...about } = compile(parse(source, { pinned }))
+export function compileExpression(source: string): Expression {
+  const { code, cost, ...about } = compile(parse(source))
   return { ...about, evaluate: (scope) => evaluate(scope, code, cost) }
 }
 
@@ -39,11 +35,11 @@ export function compileExpression(source: string, { pinned = false }: CompileOpt
  * object is JSON. There is no escape for `${`; `${'${'}` produces one.
  * @throws ExpressionFault as `compileExpression`, or when the template is too long
  */
-export function compileTemplate(source: string, { pinned = false }: CompileOptions = {}): Template {
+export function compileTemplate(source: string): Template {
   if (source.length > MAX_TEMPLATE_CHARACTERS) {
     throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE_CHARACTERS} characters`, MAX_TEMPLATE_CHARACTERS)
   }
-  const { texts, parts } = split(source, pinned)
+  const { texts, parts } = split(source)
   const isLone = parts.length === 1 && texts.every((text) => text === '')
   const code =
     isLone && parts[0] !== undefined
@@ -58,6 +54,7 @@ export function compileTemplate(source: string, { pinned = false }: CompileOptio
     source,
     placeholders: parts.map((part) => part.source),
     names: new Set(parts.flatMap(({ names }) => [...names])),
+    paths: parts.flatMap(({ paths }) => paths),
     quotesPlaceholder: parts.some((part) => part.quotesPlaceholder),
     evaluate: (scope) => evaluate(scope, code, cost),
   }
@@ -66,20 +63,20 @@ export function compileTemplate(source: string, { pinned = false }: CompileOptio
 function compile({ tree, source }: Syntax): Compiled {
   const compiler = new Compiler(source)
   const code = compiler.compile(tree)
-  const { names, quotesPlaceholder, cost } = compiler
-  return { source, code, names, quotesPlaceholder, cost }
+  const { names, paths, quotesPlaceholder, cost } = compiler
+  return { source, code, names, paths, quotesPlaceholder, cost }
 }
 
 /**
  * Splits a template into its placeholders and the literal texts around them. There is one more text than placeholders.
  */
-function split(source: string, pinned: boolean): { texts: string[]; parts: Compiled[] } {
+function split(source: string): { texts: string[]; parts: Compiled[] } {
   const texts: string[] = []
   const parts: Compiled[] = []
   let at = 0
   for (let opening = source.indexOf('${'); opening >= 0; opening = source.indexOf('${', at)) {
     const start = opening + 2
-    const syntax = parse(source, { pinned, placeholder: start })
+    const syntax = parse(source, { placeholder: start })
     texts.push(source.slice(at, opening))
     parts.push(placedAt(start, () => compile(syntax)))
     at = start + syntax.source.length + 1

@@ -22,6 +22,14 @@ export const isFields = (value: Value): value is Fields =>
 /** A compiled part of an expression. */
 export type Code = (run: Evaluation) => Value
 
+/** Steps to evaluate a node without its children. A call also makes a list of its arguments. */
+export const STEPS_PER_NODE = 1
+const STEPS: ReadonlyMap<string, number> = new Map([
+  ['MemberExpression', 2],
+  ['CallExpression', 5],
+])
+export const stepsOf = ({ type }: { readonly type: string }): number => STEPS.get(type) ?? STEPS_PER_NODE
+
 /**
  * Maximum number of characters, list elements and object members that one evaluation may create, and that a result made
  * of new lists or objects may have.

@@ -24,6 +24,8 @@ export interface Expression {
   readonly source: string
   /** Free names in it, without the functions of the language. */
   readonly names: ReadonlySet<string>
+  /** What it reads of them, as far as the keys are constants. */
+  readonly paths: readonly (readonly string[])[]
   /** Whether a text in double or single quotes contains `${…}`, which is plain text there. */
   readonly quotesPlaceholder: boolean
   /**

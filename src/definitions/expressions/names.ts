@@ -13,6 +13,18 @@ export function staticKey({ computed, property }: MemberExpression, source: stri
   return typeof value === 'string' ? value : undefined
 }
 
+/** The name and the constant keys of a member expression, as a list of one path; empty if it begins with no free name. */
+export function memberPath(
+  node: MemberExpression,
+  source: string,
+  parameters: ReadonlyMap<string, unknown>,
+): string[][] {
+  const [object, key] = [linkOf(node.object), staticKey(node, source)]
+  if (key === undefined) return []
+  if (object.type === 'Identifier') return parameters.has(object.name) ? [] : [[object.name, key]]
+  return object.type === 'MemberExpression' ? memberPath(object, source, parameters).map((path) => [...path, key]) : []
+}
+
 /**
  * The key of a member of an object literal, which must not be computed.
  * @throws ExpressionFault for another kind of key

@@ -1,8 +1,7 @@
 // definitions/expressions: parses a source to a syntax tree. Syntax errors are reported in terms of this language, with
 // their position, and the parser's recursion is bounded. `code.ts` decides which nodes are supported.
-import { tokTypes, type Expression, type Token, type TokenType } from 'acorn'
+import { Parser, tokTypes, type Expression, type Token, type TokenType } from 'acorn'
 import { ExpressionFault } from './expression.ts'
-import { PinnedParser, StrictParser } from './parsers.ts'
 import { isReserved, matchAt, unexpected } from './unexpected.ts'
 
 /** Longest source of one expression, in characters. */
@@ -17,8 +16,6 @@ export interface Syntax {
 }
 
 export interface ParseOptions {
-  /** Accepts what version 0.1 accepted. */
-  readonly pinned?: boolean
   /**
    * Index at which an expression in a template begins; it ends before the closing `}`. If absent, the whole source is
    * one expression.
@@ -30,10 +27,10 @@ export interface ParseOptions {
  * Parses an expression.
  * @throws ExpressionFault; positions are relative to the whole source, also in a placeholder
  */
-export function parse(source: string, { pinned = false, placeholder }: ParseOptions = {}): Syntax {
+export function parse(source: string, { placeholder }: ParseOptions = {}): Syntax {
   const start = placeholder ?? 0
   const text = source.slice(start, start + MAX_EXPRESSION_CHARACTERS + 1)
-  return placedAt(start, () => new ExpressionParser(text, placeholder === undefined ? '' : '}').read(pinned))
+  return placedAt(start, () => new ExpressionParser(text, placeholder === undefined ? '' : '}').read())
 }
 
 /** Runs a function, and shifts the positions of its faults by `start`. */
@@ -60,6 +57,18 @@ interface Level {
   hasArrow: boolean
 }
 
+/**
+ * Parses JavaScript without regular expressions, since validating one may take more than linear time. Like a plugin of
+ * acorn, it overrides a method of the parser.
+ */
+class StrictParser extends Parser {
+  declare readonly start: number
+
+  readRegexp(): never {
+    throw new ExpressionFault("there are no regular expressions here: unexpected '/'", this.start)
+  }
+}
+
 /** Parses one expression, and checks each token before the parser continues. */
 class ExpressionParser {
   readonly #text: string
@@ -77,16 +86,16 @@ class ExpressionParser {
     this.#closer = closer
   }
 
-  read(pinned: boolean): Syntax {
+  read(): Syntax {
     if (this.#closer === '' && this.#text.length > MAX_EXPRESSION_CHARACTERS) throw tooLong()
-    const tree = this.#parse(pinned ? PinnedParser : StrictParser)
+    const tree = this.#parse()
     const end = this.#afterSpace()
     if (this.#text.charAt(end) === this.#closer) return { tree, source: this.#text.slice(0, end) }
     if (end < this.#text.length) throw unexpected(this.#text, end)
     throw end > MAX_EXPRESSION_CHARACTERS ? tooLong() : unclosed(end)
   }
 
-  #parse(parser: typeof StrictParser): Expression {
+  #parse(): Expression {
     const onToken = (token: Token) => {
       this.#onToken(token)
     }
@@ -94,7 +103,7 @@ class ExpressionParser {
       throw unexpected(this.#text, start)
     }
     try {
-      return parser.parseExpressionAt(this.#text, 0, { ecmaVersion: 2023, onToken, onComment })
+      return StrictParser.parseExpressionAt(this.#text, 0, { ecmaVersion: 2023, onToken, onComment })
     } catch (error) {
       if (!(error instanceof SyntaxError) || !('pos' in error)) throw error
       throw this.#translated(error.message.replace(/ \(\d+:\d+\)$/, ''), Number(error.pos))

@@ -1,6 +1,5 @@
 // definitions: the JSON Schema of an object with declared properties, and what fills a property that is absent.
 import { canonical, type Json, type JsonObject } from '../../model/json/value.ts'
-import { DefinitionError } from '../definition-error.ts'
 import type { Property } from '../values/property.ts'
 import { PropertyReader } from '../values/reader.ts'
 import { TooMuchWork } from '../work-budget.ts'
@@ -47,7 +46,7 @@ function readDefault(property: Property, now: number): { readonly json: Json } |
     const json = reader.defaultOf(property)
     return json === undefined || reader.errors.length > 0 ? null : { json }
   } catch (error) {
-    if (error instanceof DefinitionError || error instanceof TooMuchWork) return null
+    if (error instanceof TooMuchWork) return null
     throw error
   }
 }

@@ -6,7 +6,7 @@ import { elementOf, type Property, type Shape } from '../values/property.ts'
 import { choiceSchema } from './choice-schema.ts'
 import { filledValueOf, objectSchema } from './object-schema.ts'
 import { SchemaNames } from './schema-names.ts'
-import { NEVER, nullable, scalarSchema } from './scalar-schema.ts'
+import { nullable, scalarSchema } from './scalar-schema.ts'
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
@@ -101,7 +101,6 @@ class SchemaBuilder {
 
   #list(given: Property): JsonObject {
     const property = this.#isHeld ? asHeld(given) : given
-    if (property.fault !== null) return this.#isHeld ? {} : NEVER
     if (!property.array) return this.#single(property)
     const list = { type: 'array', items: this.#single(elementOf(property)) }
     return property.allowNull ? nullable(list) : list

@@ -1,6 +1,6 @@
-// definitions: recognizes syntax of Groovy, the product's own expression language, that this language lacks, and
-// suggests what to write instead. It is used only after a fault. Every pattern takes time linear in the length of the
-// text.
+// definitions: recognizes syntax of Groovy, the product's own expression language, and of JavaScript that expressions
+// lack, and suggests what to write instead. It is used only after a fault. Every pattern takes time linear in the length
+// of the text.
 
 /** Maximum number of hints for one fault. */
 const MAX_HINTS = 3
@@ -11,9 +11,15 @@ const LOOPS = 'list.map(item => …), filter, find, some, every, reduce or flatM
 
 interface Hint {
   readonly write: string
-  /** Words, any of which triggers the hint. A property or method begins with a period; a call ends with a bracket. */
+  /**
+   * Words of Groovy and Java, any of which triggers the hint. A property or method begins with a period; a call ends with
+   * a bracket.
+   */
   readonly words?: readonly string[]
   readonly pattern?: RegExp
+  /** Words that trigger the hint and that JavaScript has, too. */
+  readonly shared?: readonly string[]
+  readonly sharedPattern?: RegExp
 }
 
 /** The hints: what to search for, in a text whose string literals have been emptied, and what to write instead. */
@@ -26,26 +32,17 @@ const HINTS: readonly Hint[] = [
     write: TIMES,
   },
   {
-    words: [
-      'System',
-      'Instant',
-      'LocalDate',
-      'LocalDateTime',
-      'ZonedDateTime',
-      'Calendar',
-      'Date',
-      'Date(',
-      'SimpleDateFormat',
-    ],
+    words: ['System', 'Instant', 'LocalDate', 'LocalDateTime', 'ZonedDateTime', 'Calendar', 'SimpleDateFormat'],
+    shared: ['Date', 'Date('],
     write: 'now(), or date(text) for the time that a text names; times are epoch milliseconds',
   },
   {
     words: ['invokeGloop', 'invokeFlux', 'invokeService'],
     write: 'no call here: an action of type invokeFlux runs a service, one of type invokeCode a function',
   },
-  { words: ['if(', 'else'], write: 'condition ? value : other' },
+  { shared: ['if(', 'else'], write: 'condition ? value : other' },
   { pattern: /\?:/, write: 'a || b, or a ?? b, which keeps false, 0 and empty text' },
-  { words: ['JsonSlurper', 'JsonOutput', 'JSON', '.parseText('], write: 'parseJson(text) and json(value)' },
+  { words: ['JsonSlurper', 'JsonOutput', '.parseText('], shared: ['JSON'], write: 'parseJson(text) and json(value)' },
   {
     words: [
       'Integer',
@@ -66,12 +63,18 @@ const HINTS: readonly Hint[] = [
     ],
     write: 'number(x)',
   },
-  { words: ['Boolean', '.toBoolean'], write: 'boolean(x)' },
+  { words: ['.toBoolean'], shared: ['Boolean'], write: 'boolean(x)' },
   { words: ['as'], write: 'string(x), number(x), boolean(x) or date(x)' },
-  { words: ['Math'], write: 'min, max, abs, round, floor and ceil without "Math."' },
-  { words: ['def', 'var', 'let', 'const'], pattern: /\+\+|--|[-+*/]=|[^=!<>]=[^=>~]/, write: VARIABLES },
+  { shared: ['Math'], write: 'min, max, abs, round, floor and ceil without "Math."' },
   {
-    words: ['println', 'print', 'console'],
+    words: ['def'],
+    shared: ['var', 'let', 'const'],
+    sharedPattern: /\+\+|--|[-+*/]=|[^=!<>]=[^=>~]/,
+    write: VARIABLES,
+  },
+  {
+    words: ['println', 'print'],
+    shared: ['console'],
     write: 'no output here: an action of type invokeCode with the class Logger logs',
   },
   {
@@ -105,11 +108,12 @@ const HINTS: readonly Hint[] = [
   },
   { words: ['.size(', '.length('], write: 'x.length, or size(x)' },
   { words: ['.isEmpty('], write: 'size(x) == 0' },
-  { words: ['.contains(', '.containsKey(', 'in'], write: 'x.includes(y), or keys(x).includes(y)' },
+  { words: ['.contains(', '.containsKey('], shared: ['in'], write: 'x.includes(y), or keys(x).includes(y)' },
   { words: ['.equals(', '.equalsIgnoreCase('], write: 'x == y, or x.toLowerCase() == y.toLowerCase()' },
   { words: ['.first(', '.last(', '.head(', '.getAt(', '.get('], write: 'x[0], x.at(-1) or x["name"]' },
   {
-    words: ['.add(', '.addAll(', '.push(', '.put(', '.putAll('],
+    words: ['.addAll(', '.put(', '.putAll('],
+    shared: ['.add(', '.push('],
     pattern: /<</,
     write: '[...list, x] or { ...object, name: x }',
   },
@@ -119,9 +123,9 @@ const HINTS: readonly Hint[] = [
   },
   { pattern: /<=>/, write: 'x - y, or x.localeCompare(y)' },
   { pattern: /\*\./, write: 'list.map(item => item.name)' },
-  { words: ['return'], write: 'the value alone, without return' },
+  { shared: ['return'], write: 'the value alone, without return' },
   {
-    words: ['for(', 'while(', 'switch(', 'try{', 'throw'],
+    shared: ['for(', 'while(', 'switch(', 'try{', 'throw'],
     write: 'no statements here: an action of type script takes them',
   },
   { pattern: /\d\.\.<?\d/, write: 'a list of the numbers: there are no ranges' },
@@ -130,16 +134,25 @@ const HINTS: readonly Hint[] = [
 /** A name, with a period before it and a bracket after it, if any. */
 const WORD = /(\.?[A-Za-z_$][\w$]*)[ \t]*([({]?)/g
 
-/** Returns the hints for a source, to append to a message; empty if there are none. */
+/** Returns the hints for an expression, to append to a message; empty if there are none. */
 export function foreignHint(source: string): string {
   const text = withoutLiterals(source)
   const present = wordsIn(text)
-  const found = HINTS.filter(
-    ({ words = [], pattern }) => words.some((word) => present.has(word)) || pattern?.test(text),
-  ).map(({ write }) => write)
-  const hints = [...new Set(found)].slice(0, MAX_HINTS)
-  return hints.length === 0 ? '' : `; expressions here are JavaScript's, not Groovy's: write ${hints.join('; write ')}`
+  const has = (words: readonly string[] = [], pattern?: RegExp) =>
+    words.some((word) => present.has(word)) || pattern?.test(text) === true
+  const groovy = HINTS.filter(({ words, pattern }) => has(words, pattern))
+  const found = HINTS.filter((hint) => groovy.includes(hint) || has(hint.shared, hint.sharedPattern))
+  const hints = [...new Set(found.map(({ write }) => write))].slice(0, MAX_HINTS)
+  if (hints.length === 0) return ''
+  const language = groovy.length > 0 ? "JavaScript's, not Groovy's" : 'a small part of JavaScript'
+  return `; expressions here are ${language}: write ${hints.join('; write ')}`
 }
+
+const GROOVY_STATEMENT = /(?<![\w$.])(?:def|println)[ \t]+[\w$"']/
+
+/** Returns the hint for a script, which may have all of JavaScript; empty if there is none. */
+export const scriptHint = (script: string): string =>
+  GROOVY_STATEMENT.test(script) ? '; scripts are JavaScript, not Groovy' : ''
 
 function wordsIn(text: string): ReadonlySet<string> {
   const words = new Set<string>()

@@ -7,6 +7,8 @@ import { PropertySchema } from '../source/property-schema.ts'
 import { LineSchema } from '../source/schema.ts'
 import { checkUnknown } from '../source/take.ts'
 
+const NULL_IS_ACCEPTED = 'null is accepted all the same: add "allowNull": false, or true if it is meant'
+
 /** Checks the keys of a service's properties and lines. `take` checks those of the other objects. */
 export function checkKeys(source: JsonObject, report: Report): void {
   checkData(source, '', report)
@@ -28,17 +30,20 @@ export function checkModelKeys(source: JsonObject, report: Report): void {
 function checkData(source: JsonObject, pointer: string, report: Report): void {
   for (const key of ['input', 'output']) {
     const at = `${pointer}/${key}`
-    checkProperties(getOwn(source, key), at, report)
+    checkProperties(getOwn(source, key), at, report, key === 'input')
     each(getOwn(source, key), at, (property, below) => {
-      if (getOwn(property, 'name') === SECRETS && !report.pinned) report.fault(`${below}/name`, RESERVED)
+      if (getOwn(property, 'name') === SECRETS) report.fault(`${below}/name`, RESERVED)
     })
   }
 }
 
-function checkProperties(list: Json | undefined, pointer: string, report: Report): void {
+/** `isGiven`: whether the values come from outside, where they are checked. */
+function checkProperties(list: Json | undefined, pointer: string, report: Report, isGiven = true): void {
   each(list, pointer, (property, at) => {
     checkUnknown(PropertySchema, property, at, report)
-    checkProperties(getOwn(property, 'gloopProperties'), `${at}/gloopProperties`, report)
+    if (isGiven && getOwn(property, 'required') === true && (getOwn(property, 'allowNull') ?? '') === '')
+      report.warn(`${at}/required`, NULL_IS_ACCEPTED)
+    checkProperties(getOwn(property, 'gloopProperties'), `${at}/gloopProperties`, report, isGiven)
   })
 }
 

@@ -4,7 +4,7 @@ import type { Report } from '../report.ts'
 
 /**
  * Warns of states that can't be reached from the start state. They are not faults, since a caller may start in any
- * state.
+ * state. To be called where nothing has a fault: it would not be known what leads where.
  */
 export function checkReachable(states: readonly CompiledState[], start: number, report: Report): void {
   const byIndex = new Map(states.map((state) => [state.index, state]))

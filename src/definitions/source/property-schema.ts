@@ -41,6 +41,11 @@ export const PropertySchema = z
       ...absentOr('boolean'),
       default: false,
     }),
+    sensitive: ANYTHING.meta({
+      description: 'Whether views, logs and the live stream show "[redacted]" for the value.',
+      ...absentOr('boolean'),
+      default: false,
+    }),
   })
   .meta({ title: 'Property', description: 'A value that has a name and a type.', required: ['name'] })
 

@@ -159,6 +159,8 @@ export const State = z
     ...ifElse({ required: ['waiting'], properties: { waiting: { const: true } } }, { holds: WAITS, fails: ACTS }),
   })
 
+const NOT_INTERNAL = { properties: { internal: { not: { const: true } } } }
+
 const HAS_OWN_EVENT = {
   required: ['event'],
   properties: { event: { ...NAMED, not: { enum: ['$else', '$exception'] } } },
@@ -172,10 +174,15 @@ export const TransitionSchema = z
         'Name of the event, `$else` for any other one, or `$exception` for a failed action. Left out: the transition is taken without an event, or at the time of `wait`.',
       examples: ['$else', '$exception'],
     }),
+    internal: FLAG.meta({
+      description: "Whether only the state's own action chooses it, by setting `$fluxEvent`. The event can't be sent.",
+      default: false,
+    }),
     early: EARLY,
     wait: TEXT.meta({
       description: 'How long, or until when, the transition waits: `duration:<seconds>` or `date:<when>`.',
       pattern: '^$|^\\s*(?:duration|date)\\s*:\\s*\\S',
+      errorMessage: 'must be duration:<seconds> or date:<when>',
       examples: ['duration:60', 'date:${payBy}'],
     }),
     lines: LINES.meta({ description: 'Lines that set the inputs of the state that is entered.' }),
@@ -184,7 +191,10 @@ export const TransitionSchema = z
   .meta({
     title: 'Transition',
     description: 'A way out of a state.',
-    ...ifElse({ required: ['early'], properties: { early: { not: { type: 'null' } } } }, { holds: HAS_OWN_EVENT }),
+    ...ifElse(
+      { required: ['early'], properties: { early: { not: { type: 'null' } } } },
+      { holds: { allOf: [HAS_OWN_EVENT, NOT_INTERNAL] }, fails: { anyOf: [HAS_OWN_EVENT, NOT_INTERNAL] } },
+    ),
   })
 
 const PATH = { type: 'array', minItems: 1, items: { type: ['string', 'number'] } }

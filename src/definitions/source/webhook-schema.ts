@@ -41,6 +41,7 @@ export const RECEIVERS = ['contextId', 'key', 'tags'] as const
 const SECRET = {
   type: 'string',
   pattern: SECRET_REFERENCE_PATTERN,
+  errorMessage: 'must be $secrets.NAME, where NAME has capital letters, digits and _',
   description: '`$secrets.NAME`: a secret of the server.',
   examples: ['$secrets.NAME'],
 }
@@ -96,7 +97,7 @@ const VERIFY_RULES = [
   ifElse({ allOf: [isNamed('hmac'), isGiven('tolerance')] }, { holds: isGiven('timestampHeader') }),
 ]
 
-const HEADER = { pattern: HEADER_NAME_PATTERN.source }
+const HEADER = { pattern: HEADER_NAME_PATTERN.source, errorMessage: 'must be the name of a header' }
 
 export const VerifySchema = z
   .object({
@@ -134,6 +135,7 @@ export const VerifySchema = z
     url: TEXT.meta({
       description: 'Of `twilio`: the URL that is called, without a query.',
       pattern: '^https?:\\/\\/[^\\s?#]+$',
+      errorMessage: 'must be an http or https URL without a query',
     }),
   })
   .meta({
@@ -196,6 +198,7 @@ export const OnEndSchema = z
     url: STATE_NAME.meta({
       description: 'URL, or a template over the inputs.',
       pattern: '\\$\\{|^[Hh][Tt][Tt][Pp][Ss]?:\\/\\/',
+      errorMessage: 'must be an http or https URL, or a template over the inputs',
       examples: ['https://example.com/ended'],
     }),
     secret: JSON_VALUE.meta({ ...SECRET, description: '`$secrets.NAME`: the secret with which it is signed.' }),

@@ -9,7 +9,7 @@ import { isPropertyType, PROPERTY_TYPES, type PropertyType } from './types.ts'
 import type { Property } from './property.ts'
 import type { Report } from '../report.ts'
 
-export type DeclarationNotes = Pick<Report, 'fault' | 'warn' | 'part'>
+export type DeclarationNotes = Pick<Report, 'fault' | 'warn'>
 
 /** One declaration. Null and empty text count as absent, since editors write them. */
 export class Declaration {

@@ -30,7 +30,7 @@ export function durationFacts({ most, orZero, orNull }: DurationBounds): JsonObj
       ...(orNull ? [{ type: 'null' }] : []),
       ...(orZero ? [{ const: 0 }] : []),
       { type: 'number', ...number },
-      { type: 'string', pattern: patternOf(most, orZero) },
+      { type: 'string', pattern: patternOf(most, orZero), errorMessage: `must be ${DURATION}` },
     ],
     examples: ['90s', '15m', '1h', '7d'],
   }

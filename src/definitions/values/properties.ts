@@ -11,7 +11,7 @@ import { isIndex } from './paths.ts'
 import { TooMuchWork, WorkBudget } from '../work-budget.ts'
 
 export type { Property, Shape } from './property.ts'
-export { compileShape } from './shapes.ts'
+export { compileShape, lookUpIn } from './shapes.ts'
 
 /**
  * Returns the values of the properties that have a default. `now` is in epoch milliseconds. The work is added to the
@@ -64,9 +64,6 @@ export function validate(
     const value = reader.shape(shape, given, text ? 'text' : 'json', rules)
     return { value, errors: reader.errors }
   } catch (error) {
-    if (error instanceof DefinitionError) {
-      return { value: {}, errors: [{ pointer, detail: `can't be read: ${error.message}` }] }
-    }
     if (!(error instanceof TooMuchWork)) throw error
     return {
       value: {},
@@ -78,7 +75,7 @@ export function validate(
 /**
  * Coerces the value of a line to the type of its target: text is coerced, a number or boolean becomes text for a
  * string, anything else must have the type already.
- * @throws TooMuchWork; DefinitionError when the property has a fault
+ * @throws TooMuchWork
  */
 export function coerce(property: Property, value: Json, now: number, budget = new WorkBudget()): Result {
   const reader = new PropertyReader(now, '', budget)

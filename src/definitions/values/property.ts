@@ -25,8 +25,8 @@ export interface Property {
   /** Choices, coerced to the type. */
   readonly choices: readonly Json[] | undefined
   readonly allowOtherValues: boolean
-  /** Why values can't be coerced to this property any more; null if they can. */
-  readonly fault: string | null
+  /** Whether views and logs hide the value. */
+  readonly sensitive: boolean
   /** The declaration, unchanged. */
   readonly source: JsonObject
 }

@@ -3,7 +3,6 @@
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { excessOf } from '../../model/json/text.ts'
-import { DefinitionError } from '../definition-error.ts'
 import { ok, err, type ValueOrigin, type Result } from './coerced.ts'
 import { brokenRule } from './rules.ts'
 import { parseJsonText } from './json-text.ts'
@@ -51,7 +50,7 @@ export class PropertyReader {
 
   /**
    * `now`: epoch milliseconds. `pointer`: JSON pointer of the given value in the request. Each method throws
-   * TooMuchWork beyond the budget, and DefinitionError when a line or a default reaches a property with a fault.
+   * TooMuchWork beyond the budget.
    */
   constructor(now: number, pointer: string, budget = new WorkBudget()) {
     this.#now = now
@@ -83,7 +82,6 @@ export class PropertyReader {
 
   /** Coerces a value to its property; undefined after an error. */
   value(property: Property, given: Json, origin: ValueOrigin): Json | undefined {
-    if (property.fault !== null) return this.#unreadable(property.fault, origin)
     if (given === null || !property.array) return this.#single(property, given, origin)
     const list = Array.isArray(given) ? given : origin === 'json' ? null : listOfOne(property, given, origin)
     if (list === null) return this.#refuse('must be a list')
@@ -132,11 +130,6 @@ export class PropertyReader {
     if (property.choices !== undefined && !isOutside(origin)) spendOn(value, this.#budget)
     const broken = brokenRule(property, value)
     return broken === null ? value : this.#refuse(broken)
-  }
-
-  #unreadable(fault: string, origin: ValueOrigin): undefined {
-    if (isOutside(origin)) return this.#refuse(`can't be read: ${fault}`)
-    throw new DefinitionError(fault)
   }
 
   #object(property: Property, given: Json, origin: ValueOrigin): JsonObject | undefined {

@@ -1,6 +1,6 @@
 // definitions: compiles lists of property declarations, and reports their faults.
 import { canonical, getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { DefinitionError } from '../definition-error.ts'
+import { suggestion } from '../../model/nearest.ts'
 import { Declaration, type DeclarationNotes } from './declaration.ts'
 import { PropertyReader } from './reader.ts'
 import { NOW, type PropertyType } from './types.ts'
@@ -13,16 +13,24 @@ export interface ShapeOptions {
   readonly extra: boolean
   /** Returns the content of a `.model` file by its dotted name. */
   readonly models: (reference: string) => JsonObject | undefined
+  /** The names of all models; left out: none is suggested. */
+  readonly modelNames?: () => Iterable<string>
   /** JSON pointer of the list in its file. */
   readonly pointer: string
   readonly report: Report
 }
 
+/** Finds models in a map by their dotted names. */
+export const lookUpIn = (all: ReadonlyMap<string, JsonObject>): Pick<ShapeOptions, 'models' | 'modelNames'> => ({
+  models: (reference) => all.get(reference),
+  modelNames: () => all.keys(),
+})
+
 /**
  * Compiles a list of properties, and the models that they contain or refer to. Faults go to the report; the rest is
  * compiled.
  */
-export function compileShape(list: readonly JsonObject[], { extra, models, pointer, report }: ShapeOptions): Shape {
+export function compileShape(list: readonly JsonObject[], { extra, pointer, report, ...models }: ShapeOptions): Shape {
   const compiler = new ShapeCompiler(models)
   const shape = compiler.shape(list, extra, pointer, report)
   compiler.checkDefaults()
@@ -34,12 +42,12 @@ type Fields = () => Shape | null
 const ANYTHING: Fields = () => null
 
 class ShapeCompiler {
-  readonly #models: ShapeOptions['models']
+  readonly #models: Pick<ShapeOptions, 'models' | 'modelNames'>
   /** Models by reference. A model is added before its fields are compiled, since it may contain itself. */
   readonly #referenced = new Map<string, { fields: Fields }>()
   readonly #defaults: (() => void)[] = []
 
-  constructor(models: ShapeOptions['models']) {
+  constructor(models: Pick<ShapeOptions, 'models' | 'modelNames'>) {
     this.#models = models
   }
 
@@ -47,9 +55,8 @@ class ShapeCompiler {
     const properties = new Map<string, Property>()
     for (const [index, source] of list.entries()) {
       const at = `${pointer}/${index}`
-      const { value, fault } = notes.part(() => this.#property(source, at, notes))
-      if (value === null) continue
-      const property = fault === null ? value : { ...value, fault }
+      const property = this.#property(source, at, notes)
+      if (property === null) continue
       if (properties.has(property.name))
         notes.fault(`${at}/name`, `two properties of this list are named "${property.name}"`)
       else properties.set(property.name, property)
@@ -83,7 +90,7 @@ class ShapeCompiler {
       ...declaration.bounds(type),
       choices: undefined,
       allowOtherValues: declaration.flag('allowOtherValues', false),
-      fault: null,
+      sensitive: declaration.flag('sensitive', false),
       source,
     }
     const property = { ...bare, choices: declaration.choices(bare) }
@@ -105,7 +112,7 @@ class ShapeCompiler {
     const extra = declaration.flag('allowExtraProperties', false)
     if (type !== 'model') {
       if (reference !== null && this.#follow(reference) === null)
-        notes.warn(`${pointer}/reference`, `there is no model "${reference}"`)
+        notes.warn(`${pointer}/reference`, this.#noModel(reference))
       if (list !== null && list.length > 0)
         notes.warn(
           `${pointer}/gloopProperties`,
@@ -115,8 +122,8 @@ class ShapeCompiler {
     }
     const model = reference === null ? null : this.#model(reference, `${pointer}/reference`, notes)
     if (reference !== null && model === null) {
-      if (list === null) notes.fault(`${pointer}/reference`, `there is no model "${reference}"`)
-      else notes.warn(`${pointer}/reference`, `there is no model "${reference}": gloopProperties stand in`)
+      if (list === null) notes.fault(`${pointer}/reference`, this.#noModel(reference))
+      else notes.warn(`${pointer}/reference`, `${this.#noModel(reference)}; gloopProperties stand in`)
     }
     if (model !== null) return once(() => withExtra(model.fields(), own === null ? null : extra))
     const shape = list === null ? null : this.shape(list, extra, `${pointer}/gloopProperties`, notes)
@@ -134,7 +141,6 @@ class ShapeCompiler {
     const inside: DeclarationNotes = {
       fault: (pointer, reason) => notes.fault(at, `model "${reference}" at ${pointer}: ${reason}`),
       warn: (pointer, reason) => notes.warn(at, `model "${reference}" at ${pointer}: ${reason}`),
-      part: (compile) => notes.part(compile),
     }
     const declaration = new Declaration(source, '', inside)
     const list = declaration.list('gloopProperties')
@@ -146,6 +152,10 @@ class ShapeCompiler {
     return model
   }
 
+  #noModel(reference: string): string {
+    return `there is no model "${reference}"${suggestion(reference, this.#models.modelNames?.() ?? [])}`
+  }
+
   /**
    * Follows a reference to the model that has the fields, since a model without fields may refer to another. null if a
    * model does not exist or the references form a cycle.
@@ -154,7 +164,7 @@ class ShapeCompiler {
     const passed = new Set<string>()
     for (let name = reference; !passed.has(name);) {
       passed.add(name)
-      const source = this.#models(name)
+      const source = this.#models.models(name)
       if (source === undefined) return null
       const next = getOwn(source, 'reference')
       if (Array.isArray(getOwn(source, 'gloopProperties')) || typeof next !== 'string' || next === '') return source
@@ -177,8 +187,6 @@ function checkDefault(property: Property, pointer: string, notes: DeclarationNot
   try {
     checkReadable(property, pointer, notes)
   } catch (error) {
-    // One of its fields has a fault, which is already reported.
-    if (error instanceof DefinitionError) return
     if (!(error instanceof TooMuchWork)) throw error
     notes.fault(pointer, 'the default makes too much work: it has too many values')
   }

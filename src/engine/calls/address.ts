@@ -5,10 +5,12 @@ import { denial, type Role } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
 import { serviceNameOf } from '../../model/service-name.ts'
+import type { Addressee } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { MessageOptions, MessageOutcome } from '../message.ts'
 import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
-import { serviceNamed, type CallEnv } from './call-env.ts'
+import type { CallEnv } from './call-env.ts'
+import { serviceNamed } from './named-service.ts'
 
 /** How often a message follows a key to another context, because the one that it was for ended just then. */
 const MAX_FOLLOWED = 10
@@ -36,6 +38,10 @@ export async function sendTo(
     id = next
   }
 }
+
+/** What is named, as far as keys are concerned. @throws FluxError when the service isn't known, or the caller hasn't that role */
+export const addresseeOf = (env: CallEnv, address: Address, role: Role): Addressee & object =>
+  address.contextId === undefined ? keyAddressOf(env, address, role) : { contextId: address.contextId }
 
 /** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
 export async function send(

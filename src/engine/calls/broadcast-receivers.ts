@@ -1,5 +1,6 @@
 // engine/calls: gives an event of a broadcast to one context, and reports what became of it. It never fails for all.
-import type { EventAnswer } from '../../api/send-event.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EventAnswer } from '../../api/events.ts'
 import type { Caller } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
@@ -60,8 +61,36 @@ export interface ReceiverParts {
   readonly items: BroadcastItems | null
 }
 
+/** Tries again to reach contexts whose mailboxes were full, in about 2.5 seconds, and the pause before the first one. */
+const MAX_TRIES = 8
+const FIRST_PAUSE_MS = 10
+
+/** It was refused since its mailbox was full, and not read: a context that keeps no more events has its state here. */
+const isFull = (one: Found | undefined): boolean =>
+  one?.answer === 'ignored' && one.failure?.kind === 'busy' && one.entry.state === null
+
+/**
+ * Moves the contexts; in the same order, what the event came to for each. One whose mailbox is full is tried again for a
+ * while before it is one that ignored the event.
+ */
+export async function moveAll(
+  parts: ReceiverParts,
+  ids: readonly ContextId[],
+  sent: BroadcastEvent,
+  how?: { readonly byTags: boolean },
+): Promise<Found[]> {
+  let found = await Promise.all(ids.map((id) => move(parts, id, sent, how)))
+  for (let tries = 0; tries < MAX_TRIES && found.some(isFull); tries += 1) {
+    await sleep(FIRST_PAUSE_MS * 2 ** tries)
+    found = await Promise.all(
+      ids.map((id, place) => (isFull(found[place]) ? move(parts, id, sent, how) : (found[place] ?? null))),
+    )
+  }
+  return found
+}
+
 /** Moves the context, or has it keep the event. `byTags`: whether its tags must fit. */
-export async function move(
+async function move(
   { store, mailboxes, log, refusals, items }: ReceiverParts,
   id: ContextId,
   { event, input, untyped, tags: sentTags, caller, eventId, receipt, traceparent }: BroadcastEvent,

@@ -1,6 +1,6 @@
 // engine/calls: what a broadcast came to: how many it moved, started and met in vain, and who. It has all of them where
 // they are to be answered, else the newest.
-import type { EventAnswer } from '../../api/send-event.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { RefusalLog } from '../refusal-log.ts'
@@ -63,7 +63,6 @@ export class BroadcastTally {
   readonly #pending: EventAnswer['pending']
   readonly #inDoubt: (ContextId | null)[]
   readonly #counts: { moved: number; started: number; ignored: number; pending: number }
-  readonly #known = new Set<ContextId>()
   readonly #refused: { [kind: string]: number } = {}
   #firstRefused: EventAnswer['ignored'][number] | null = null
   #outOfReach: (Failure & { kind: 'unavailable' }) | null = null
@@ -94,13 +93,20 @@ export class BroadcastTally {
     return this.#isWhole
   }
 
-  /** The store's, if it could not be reached for some; one that leaves in doubt whether they moved goes first. */
-  get outOfReach(): Failure | null {
-    return this.#outOfReach
+  /**
+   * The store's, if it could not be reached for some, and nobody was reached; one that leaves in doubt whether they moved
+   * goes first.
+   */
+  get failure(): Failure | null {
+    const { moved, started, pending } = this.#counts
+    return moved + started + pending === 0 ? this.#outOfReach : null
   }
 
+  /** Whether that context is among those that it has. */
   has(id: ContextId): boolean {
-    return this.#known.has(id)
+    return [this.#moved, this.#started, this.#ignored, this.#pending].some((list) =>
+      list.some(({ contextId }) => contextId === id),
+    )
   }
 
   add(found: readonly Found[]): void {
@@ -164,19 +170,16 @@ export class BroadcastTally {
       one.answer === 'transitions' ? ([this.#moved, 'moved'] as const) : ([this.#started, 'started'] as const)
     list.push({ ...one.stand, at: one.at })
     this.#counts[counted] += 1
-    this.#known.add(one.stand.contextId)
   }
 
   #addPending(kept: EventAnswer['pending'][number]): void {
     this.#pending.push(kept)
     this.#counts.pending += 1
-    if (kept.contextId !== null) this.#known.add(kept.contextId)
   }
 
   #addIgnored({ entry, failure }: Found & { readonly answer: 'ignored' }): void {
     this.#ignored.push(entry)
     this.#counts.ignored += 1
-    if (entry.contextId !== null) this.#known.add(entry.contextId)
     this.#firstRefused ??= entry
     if (failure === null) return
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1

@@ -4,13 +4,13 @@ import { denial } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { standOf } from '../message.ts'
 import { holderIn } from '../start-key.ts'
-import { ignored, move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
+import { ignored, moveAll, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
 /** What the event came to so far. */
 export interface OutcomesSoFar {
   readonly hasMoved: boolean
-  /** Whether it was dealt with by that context. */
-  has(id: ContextId): boolean
+  /** Whether it was dealt with by that context. @throws FluxError `unavailable` */
+  has(id: ContextId): boolean | Promise<boolean>
 }
 
 /** Those that start only if nobody was moved come last. */
@@ -70,25 +70,27 @@ async function start(
       if (done) return done.item
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
-      if (outcomes.has(holder)) return null
-      const given = await giveToHolder(parts, { flux, holder }, sent)
+      const given = await giveToHolder(parts, { flux, holder, outcomes }, sent)
+      if (given === 'has it') return null
       const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_TRIES) return given
     }
   }
 }
 
-/** Unless it is what the event itself has started before. */
+/** Unless it has the event already, or is what the event itself has started before. */
 async function giveToHolder(
   parts: ReceiverParts,
-  { flux, holder }: { readonly flux: CompiledFlux; readonly holder: ContextId },
+  { flux, holder, outcomes }: { flux: CompiledFlux; holder: ContextId; outcomes: OutcomesSoFar },
   sent: BroadcastEvent,
-): Promise<Found> {
+): Promise<Found | 'has it'> {
   try {
+    if (await outcomes.has(holder)) return 'has it'
     const started = await parts.items?.startedAs(flux, holder)
     if (started) return started
   } catch (error) {
     return ignored(parts.refusals, { contextId: holder, fluxName: flux.fluxName, state: null }, error)
   }
-  return move(parts, holder, sent, { byTags: false })
+  const [found = null] = await moveAll(parts, [holder], sent, { byTags: false })
+  return found
 }

@@ -1,7 +1,7 @@
 // engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
 // executions started, so that no execution receives the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
-import type { EventAnswer } from '../../api/send-event.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -10,7 +10,7 @@ import { BroadcastPlace } from './broadcast-place.ts'
 import { BroadcastTally } from './broadcast-tally.ts'
 import { hiddenFrom } from './hidden.ts'
 import { startTriggered } from './broadcast-triggers.ts'
-import { move, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
+import { moveAll, type BroadcastEvent, type ReceiverParts } from './broadcast-receivers.ts'
 
 /** Contexts that are sent the event at the same time. */
 const MAX_WAVE_CONTEXTS = 1000
@@ -69,9 +69,6 @@ export function* wavesOf(ids: readonly ContextId[], size: number): Generator<rea
   for (let from = 0; from < ids.length; from += size) yield ids.slice(from, from + size)
 }
 
-export const moveAll = (receivers: ReceiverParts, ids: readonly ContextId[], sent: BroadcastEvent): Promise<Found[]> =>
-  Promise.all(ids.map((id) => move(receivers, id, sent)))
-
 export const yieldTurn = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve)
@@ -84,8 +81,8 @@ export function answerToAll(
   refusals: BroadcastParts['refusals'],
 ): EventAnswer {
   tally.logRefusals(refusals, sent.event)
-  const { counts, outOfReach } = tally
-  if (outOfReach && counts.moved + counts.started + counts.pending === 0) throw new FluxError(outOfReach)
+  const { failure } = tally
+  if (failure) throw new FluxError(failure)
   return tally.answer(sent)
 }
 

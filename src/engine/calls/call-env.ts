@@ -6,34 +6,32 @@ import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
-import { conflict, FluxError, notFound } from '../../model/failure.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { serviceNameOf, type NamedService } from '../../model/service-name.ts'
+import type { ReadScope } from '../../model/read-scope.ts'
 import type { TagLimits } from '../../model/tags.ts'
-import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Turnstile } from '../../model/turnstile.ts'
 import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
+import type { RecordReader, Reading } from '../record-reader.ts'
 import type { Gate } from '../gate.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../idempotency/kept-broadcasts.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
-import { decodeRecord } from '../record/decode.ts'
+import type { Extent } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
-import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { relativesOf } from '../record/relatives.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import type { ViewEnv } from '../record/views.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../webhooks/deliveries.ts'
-import type { ListTurns } from '../webhooks/list-turns.ts'
 import type { ServiceCounts } from './service-counts.ts'
 import type { EventHints } from './event-hint.ts'
 import type { KnownServices } from './known-services.ts'
@@ -72,9 +70,11 @@ export interface CallParts {
   readonly settlementOf: SettlementOf
   /** Contexts of each loaded service, by status. */
   readonly serviceCounts: ServiceCounts
-  /** Lists of deliveries that are gathered at once. */
-  readonly lists: CountBound
-  readonly listTurns: ListTurns
+  readonly reader: RecordReader
+  /** Memory for what readers and turns parse. */
+  readonly turns: ByteBudget
+  /** Lists that are gathered at once. */
+  readonly lists: Turnstile
   /** Counts of contexts at once. */
   readonly counts: Turnstile
   /** Counts and lists that read many contexts, at once. */
@@ -102,6 +102,8 @@ export interface Access {
   readonly accepts: boolean
   /** The trace of the caller, as the header `traceparent` names it; left out: it has none. */
   readonly traceparent?: string | undefined
+  /** The request that the call answers, which only shows what it reads; left out: the call is made in process. */
+  readonly reads?: ReadScope | undefined
 }
 
 export interface CallEnv extends CallParts, Access {}
@@ -132,18 +134,25 @@ export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role)
   if (failure) throw new FluxError(failure)
 }
 
-/** The stored context and its service. @throws FluxError when it does not exist, or the caller may not read it */
-export async function readContext(
+/**
+ * Runs `use` with the stored context and its service, as far as the extent goes.
+ * @throws FluxError when it does not exist, or the caller may not read it; what `use` throws
+ */
+export async function readContext<T>(
   env: CallEnv,
   id: ContextId,
-): Promise<{ readonly record: ContextRecord; readonly flux: CompiledFlux }> {
-  const stored = await env.store.load({ id })
-  if (!stored) throw notFound(`there is no context ${id}`)
-  const record = decodeRecord(stored)
-  await breathe(charactersOf(stored.parts))
-  const flux = await pinnedFluxOf(env, stored, record)
-  requireRole(env, flux, 'read')
-  return { record, flux }
+  extent: Extent,
+  use: (read: Pick<Reading, 'record' | 'flux'>) => T | Promise<T>,
+): Promise<T> {
+  const { reads, reader } = env
+  const check = (flux: CompiledFlux) => requireRole(env, flux, 'read')
+  const reading = await reader.open(id, { extent, check, signal: reads?.signal, isShared: reads !== undefined })
+  reads?.add(reading.release)
+  try {
+    return await use(reading)
+  } finally {
+    if (reads === undefined) reading.release()
+  }
 }
 
 /** What the view of a context shows beside its record. */
@@ -155,26 +164,4 @@ export async function viewEnvOf(env: CallEnv, record: ContextRecord): Promise<Vi
     relativesOf(record, { store, catalog, log, isVisible }),
   ])
   return { ...relatives, moves, startedAt, now: env.now() }
-}
-
-/** The service of the package that is named, else of that of the caller, else the only one of that name. */
-export function serviceNamed({ catalog, home }: Pick<CallEnv, 'catalog' | 'home'>, named: NamedService): CompiledFlux {
-  const { package: given, fluxName } = serviceNameOf(named)
-  if (given !== undefined) {
-    const flux = catalog.find(given, fluxName)
-    if (!flux) throw notFound(`package '${given}' has no service '${fluxName}'`)
-    return flux
-  }
-  return (home === null ? undefined : catalog.find(home, fluxName)) ?? findService(catalog, fluxName)
-}
-
-/** The loaded service of that name, in whatever package. @throws FluxError when there is none, or several */
-function findService(catalog: Catalog, fluxName: string): CompiledFlux {
-  const [flux, ...others] = catalog.findAnywhere(fluxName)
-  if (!flux) throw notFound(`there is no service '${fluxName}'`)
-  if (others.length > 0)
-    throw conflict(
-      `several packages have a service '${fluxName}': ${[flux, ...others].map((one) => `'${one.package}'`).join(', ')}`,
-    )
-  return flux
 }

@@ -1,6 +1,7 @@
 // engine/calls: `countContexts` counts the contexts that the caller may see, by status, state or service. Each number is
 // that of an index key where possible; contexts are read only where the index does not know enough of them.
-import type { ContextCount, CountOptions, CountRequest } from '../../api/count-contexts.ts'
+import type { CheckedCall } from '../../api/calls.ts'
+import type { ContextCount } from '../../api/context-lists.ts'
 import { CONTEXT_STATUSES, type ContextId, type Status } from '../../model/context.ts'
 import { breathe } from '../../model/texts.ts'
 import type { Selection } from '../../ports/selection.ts'
@@ -23,8 +24,8 @@ type By = ContextCount['by']
 /** See `FluxApi`. */
 export async function countContexts(
   env: CallEnv,
-  given: CountRequest = {},
-  { signal }: CountOptions = {},
+  given: CheckedCall<'countContexts'>,
+  signal?: AbortSignal,
 ): Promise<ContextCount> {
   const { by, ...filters } = countRequest(given, env.tagLimits)
   const statuses = statusesOf(filters, by === 'status' ? CONTEXT_STATUSES : undefined)

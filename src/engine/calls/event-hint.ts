@@ -6,7 +6,8 @@ import type { ContextId } from '../../model/context.ts'
 import { triggerEvents } from '../../definitions/compile/triggers.ts'
 import { readPinned } from '../../definitions/pinned/text.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
-import { nearestName } from '../../model/nearest.ts'
+import { nearestName, NamesByLength } from '../../model/nearest.ts'
+import { breathe } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import { definitionOf } from '../record/decode.ts'
@@ -27,10 +28,18 @@ const SEARCH_LIMITS = { contexts: 200, page: 8, characters: 4_000_000 }
 /** Milliseconds for which the result of that search is cached. */
 const PINNED_FOR_MS = 10_000
 
+/** What the comparison with a name counts as, in characters that are parsed. */
+const CHARACTERS_A_NAME = 8
+
 interface EventNames {
   readonly names: ReadonlySet<string>
   /** Whether a transition has `$else`, which takes any event. */
   readonly takesAny: boolean
+}
+
+/** The names of many definitions. */
+interface Union extends EventNames {
+  readonly byLength: NamesByLength
 }
 
 interface Stored extends EventNames {
@@ -42,9 +51,11 @@ interface Stored extends EventNames {
 
 interface Loaded {
   readonly hashes: ReadonlySet<string>
-  readonly all: EventNames
-  readonly open: EventNames
+  readonly all: Union
+  readonly open: Union
   readonly hasSecured: boolean
+  /** The names of the stored definitions that were found last, for those who may do everything, and for others. */
+  stored: { readonly definitions: readonly Stored[]; readonly all: Union; readonly open: Union } | null
 }
 
 export interface EventHintsParts {
@@ -58,6 +69,7 @@ export class EventHints {
   readonly #loaded = new WeakMap<object, Loaded>()
   /** Stored definitions by hash; null: the definition cannot be read. */
   #stored = new Map<string, Stored | null>()
+  #definitions: readonly Stored[] = []
   readonly #pinned = new Map<string, { readonly is: boolean; readonly at: number }>()
   #reading: Promise<readonly Stored[] | null> | null = null
 
@@ -71,8 +83,8 @@ export class EventHints {
    */
   async hintFor(event: string, caller: Caller): Promise<string | null> {
     const mayAll = denial(caller, 'invoke') === null
-    const { all, open, hasSecured } = this.#names()
-    const loaded = mayAll ? all : open
+    const known = this.#names()
+    const loaded = mayAll ? known.all : known.open
     if (knows(loaded, event)) return null
     const stored = await (this.#reading ??= this.#read().finally(() => {
       this.#reading = null
@@ -80,8 +92,8 @@ export class EventHints {
     if (stored === null) return null
     const others = mayAll ? stored : stored.filter((one) => !this.#isSecured(one))
     if (await this.#anyPinned(others.filter((one) => knows(one, event)))) return null
-    const nearest = await this.#nearest(event, loaded, others)
-    const who = hasSecured && !mayAll ? 'no service that is open to you' : 'no service'
+    const nearest = await this.#nearest(event, loaded, { others, names: this.#storedNames(known, stored, mayAll) })
+    const who = known.hasSecured && !mayAll ? 'no service that is open to you' : 'no service'
     return `${who} knows the event '${event}'${nearest === null ? '' : `; did you mean '${nearest}'?`}`
   }
 
@@ -94,7 +106,7 @@ export class EventHints {
     const open = hasSecured
       ? union(services.flatMap(({ secured, source }) => (secured ? [] : [eventsOf(source)])))
       : all
-    const loaded = { hashes: new Set(services.map(({ hash }) => hash)), all, open, hasSecured }
+    const loaded = { hashes: new Set(services.map(({ hash }) => hash)), all, open, hasSecured, stored: null }
     this.#loaded.set(services, loaded)
     return loaded
   }
@@ -105,6 +117,7 @@ export class EventHints {
     const { hashes } = this.#names()
     const others = (await store.definitions()).filter((hash) => !hashes.has(hash))
     if (others.length > MOST_DEFINITIONS) return null
+    if (others.length === this.#stored.size && others.every((hash) => this.#stored.has(hash))) return this.#definitions
     const found = new Map<string, Stored | null>()
     for (const [index, hash] of others.entries()) {
       const known = this.#stored.get(hash)
@@ -116,7 +129,16 @@ export class EventHints {
     }
     this.#stored = found
     for (const hash of this.#pinned.keys()) if (!found.has(hash)) this.#pinned.delete(hash)
-    return [...found.values()].flatMap((one) => one ?? [])
+    this.#definitions = [...found.values()].flatMap((one) => one ?? [])
+    return this.#definitions
+  }
+
+  #storedNames(loaded: Loaded, definitions: readonly Stored[], mayAll: boolean): Union {
+    if (loaded.stored?.definitions !== definitions) {
+      const open = definitions.filter((one) => !this.#isSecured(one))
+      loaded.stored = { definitions, all: union(definitions), open: union(open) }
+    }
+    return mayAll ? loaded.stored.all : loaded.stored.open
   }
 
   /** A service that is secured now also secures its running contexts. */
@@ -124,15 +146,16 @@ export class EventHints {
     return secured || this.#parts.catalog.find(owner, fluxName)?.secured === true
   }
 
-  async #nearest(event: string, { names }: EventNames, others: readonly Stored[]): Promise<string | null> {
-    const nearest = nearestName(event, union([{ names, takesAny: false }, ...others]).names)
-    if (
-      nearest === null ||
-      names.has(nearest) ||
-      (await this.#anyPinned(others.filter((one) => one.names.has(nearest))))
-    )
-      return nearest
-    return nearestName(event, names)
+  async #nearest(
+    event: string,
+    loaded: Union,
+    stored: { readonly others: readonly Stored[]; readonly names: Union },
+  ): Promise<string | null> {
+    await breathe((loaded.byLength.size + stored.names.byLength.size) * CHARACTERS_A_NAME)
+    const own = nearestName(event, loaded.byLength.near(event))
+    const nearest = nearestName(event, candidates(event, own, stored.names))
+    if (nearest === null || nearest === own || loaded.names.has(nearest)) return nearest
+    return (await this.#anyPinned(stored.others.filter((one) => one.names.has(nearest)))) ? nearest : own
   }
 
   async #anyPinned(candidates: readonly Stored[]): Promise<boolean> {
@@ -169,10 +192,16 @@ export class EventHints {
 
 const knows = ({ names, takesAny }: EventNames, event: string): boolean => takesAny || names.has(event)
 
-const union = (all: readonly EventNames[]): EventNames => ({
-  names: new Set(all.flatMap(({ names }) => [...names])),
-  takesAny: all.some(({ takesAny }) => takesAny),
-})
+/** The nearest name of a loaded service counts more than others that are as near. */
+function* candidates(event: string, own: string | null, { byLength }: Union): Generator<string, void> {
+  if (own !== null) yield own
+  yield* byLength.near(event)
+}
+
+function union(all: readonly EventNames[]): Union {
+  const names = new Set(all.flatMap((one) => [...one.names]))
+  return { names, byLength: new NamesByLength(names), takesAny: all.some(({ takesAny }) => takesAny) }
+}
 
 function storedOf(hash: string, text: string | null): Stored | null {
   const stored = text === null ? null : readPinned(text)
@@ -185,7 +214,9 @@ function storedOf(hash: string, text: string | null): Stored | null {
  * The events that the source of a service names. The source is not compiled, because an old definition may not compile.
  */
 function eventsOf(source: JsonObject): EventNames {
-  const transitions = objectsIn(source, 'states').flatMap((state) => objectsIn(state, 'transitions'))
+  const transitions = objectsIn(source, 'states')
+    .flatMap((state) => objectsIn(state, 'transitions'))
+    .filter((transition) => getOwn(transition, 'internal') !== true)
   const events = transitions.map((transition) => getOwn(transition, 'event'))
   const names = [...events, ...triggerEvents(source)].filter(
     (name) => typeof name === 'string' && name !== '' && !name.startsWith('$'),

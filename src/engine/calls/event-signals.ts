@@ -1,5 +1,5 @@
 // engine/calls: counts what an event to all came to.
-import type { EventAnswer } from '../../api/send-event.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Outcomes } from './broadcast-tally.ts'
 

@@ -1,22 +1,27 @@
 // engine/calls: `execute` starts a context of a loaded service, and answers once the start is committed.
+import { CALLS, type CheckedCall } from '../../api/calls.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { EXECUTE, type ExecuteAnswer, type ExecuteRequest } from '../../api/execute.ts'
+import type { ExecuteAnswer } from '../../api/commands.ts'
 import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
+import { addresseeOfNew } from '../idempotency/drawn-turn.ts'
+import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { RowTaken, type MessageOutcome, type RowsOf } from '../message.ts'
 import { holderIn } from '../start-key.ts'
+import type { RootRequest } from '../start-request.ts'
 import type { StartOptions } from '../starts.ts'
-import type { Keeping } from '../idempotency/key-try.ts'
-import { admitted, isRefusable, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
+import { admitted, isRefusable, requireRole, type CallEnv } from './call-env.ts'
+import { faultOfService, serviceNamed } from './named-service.ts'
 import { executeRequest } from './requests.ts'
 
 /** See `FluxApi`. */
-export async function execute(env: CallEnv, request: ExecuteRequest): Promise<ExecuteAnswer> {
+export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Promise<ExecuteAnswer> {
   const wanted = executeRequest(request, env.tagLimits)
   if (wanted.isLarge) await nextTurn()
   const { idempotencyKey } = wanted
   if (idempotencyKey != null) return executeOnce(env, wanted, idempotencyKey)
   try {
-    return answerOf(await start(env, wanted))
+    return answerOf(env, await start(env, wanted, requestOf(env, wanted)))
   } catch (error) {
     return usedAnswer(wanted, error)
   }
@@ -24,49 +29,60 @@ export async function execute(env: CallEnv, request: ExecuteRequest): Promise<Ex
 
 type Wanted = ReturnType<typeof executeRequest>
 
-function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<ExecuteAnswer> {
-  const { package: given, fluxName, startState, input, tags, key: contextKey, existing } = wanted
-  const content = { package: given, fluxName, startState, input, tags, key: contextKey, existing }
-  return env.idempotency.once({ scope: env.scope, of: EXECUTE, key, content }, async (keeping) => {
-    const { partition, first } = keeping
-    const rows: RowsOf = (_, record, __, replaced) => [
-      keeping.rowOf(answerOf({ record, replaced: replaced ?? null }), record.id),
-    ]
+function executeOnce(env: CallEnv, wanted: Wanted, idempotencyKey: string): Promise<ExecuteAnswer> {
+  const { package: given, fluxName, startState, input, tags, key, existing } = wanted
+  const content = { package: given, fluxName, startState, input, tags, key, existing }
+  const { scope, store } = env
+  const call = { scope, of: CALLS.execute, key: idempotencyKey, content }
+  const asked = requestOrRefusal(env, wanted)
+  // Where the service is refused, only a start without a key is known as a repeat.
+  const { addressee, drawn } =
+    asked instanceof FluxError ? { addressee: null } : addresseeOfNew(env, asked, rowKeyOf(call))
+  return env.idempotency.once({ ...call, addressee }, async ({ partition, rowOf, first }) => {
+    if (asked instanceof FluxError) throw asked
+    const rows: RowsOf = (_, record, __, replaced) => [rowOf(answerOf(env, { record, replaced: replaced ?? null }))]
     try {
-      return answerOf(await start(env, wanted, { partition, rows, first }))
+      return answerOf(env, await start(env, wanted, { ...asked, drawn }, { partition, rows, first }))
     } catch (error) {
-      return keepUsed(env, usedAnswer(wanted, error), keeping)
+      // That a context has the key already is remembered, too.
+      const answer = usedAnswer(wanted, error)
+      const outcome = await store.commit({ writes: [], rows: [rowOf(answer)] })
+      if ('row' in outcome) throw new RowTaken(outcome.row)
+      return answer
     }
   })
 }
 
-/** That a context has the key already is remembered, too, unless an earlier answer is. @throws RowTaken */
-async function keepUsed({ store }: CallEnv, answer: ExecuteAnswer, { rowOf, first }: Keeping): Promise<ExecuteAnswer> {
-  for (;;) {
-    await first?.before(answer.contextId % store.partitions)
-    const outcome = await store.commit({ writes: [], rows: [rowOf(answer, answer.contextId)] })
-    if (!('row' in outcome)) return answer
-    const taken = new RowTaken(outcome.row)
-    if (first?.tryAgain(taken) !== true) throw taken
+function requestOrRefusal(env: CallEnv, wanted: Wanted): RootRequest | FluxError {
+  try {
+    return requestOf(env, wanted)
+  } catch (error) {
+    if (error instanceof FluxError) return error
+    throw error
   }
 }
 
-function start(env: CallEnv, wanted: Wanted, options?: StartOptions): Promise<MessageOutcome> {
+const start = (
+  env: CallEnv,
+  { input, waits }: Wanted,
+  request: RootRequest,
+  options?: StartOptions,
+): Promise<MessageOutcome> =>
+  admitted(env, input, () => env.mailboxes.start(request, { ...options, isCall: isRefusable(env, waits) }))
+
+function requestOf(env: CallEnv, wanted: Wanted): RootRequest {
   const flux = serviceNamed(env, wanted)
   requireRole(env, flux, 'invoke')
-  const { startState, input, untyped, waits, tags, key } = wanted
+  const { startState, input, untyped, tags, key } = wanted
   const { traceparent } = env
   const existing = wanted.existing === 'replace' ? { caller: env.caller } : wanted.existing
-  return admitted(env, input, () =>
-    env.mailboxes.start(
-      { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing, traceparent },
-      { ...options, isCall: isRefusable(env, waits) },
-    ),
-  )
+  return { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing, traceparent }
 }
 
-function answerOf({ record: { id, fluxName }, replaced }: Pick<MessageOutcome, 'record' | 'replaced'>): ExecuteAnswer {
-  const message = `started '${fluxName}' as context ${id}`
+function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'record' | 'replaced'>): ExecuteAnswer {
+  const { id, fluxName } = record
+  const fault = faultOfService(env, record)
+  const message = `started '${fluxName}' as context ${id}${fault === null ? '' : `, as it was loaded before${fault}`}`
   return { message, contextId: id, started: true, ...(replaced && { replaced }) }
 }
 

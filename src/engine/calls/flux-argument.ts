@@ -1,9 +1,10 @@
 // engine/calls: the second argument of a function: facts about its context, the calls, and a log that redacts what
 // views redact.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { FluxApi } from '../../api/flux-api.ts'
+import type { FluxApi } from '../../api/calls.ts'
 import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
+import type { SecretRedactor } from '../../model/secret-redactor.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/step-runner.ts'
 import { stepKeyIn, type Step } from '../record/position.ts'
@@ -25,9 +26,10 @@ export function fluxArgumentOf(parts: FluxParts): StepFlux {
   const { step, flux, record, signal, log, api, storeId, traceparent } = parts
   const body = record.raw?.['body']
   const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
+  let redactor: SecretRedactor | undefined
   const logAt = (level: keyof Log) => (message: unknown, fields?: object) => {
-    const redact = redactorOf(record, flux).logged(step.state)
-    log[level](redact.text(textOf(message)), { ...plain(redact.value(plain(fields))), ...facts })
+    redactor ??= redactorOf(record, flux).logged
+    log[level](redactor.text(textOf(message)), { ...besideOwn(plain(redactor.json(plain(fields)))), ...facts })
   }
   const stepKey = stepKeyIn(record)
   return {
@@ -53,6 +55,13 @@ export function fluxArgumentOf(parts: FluxParts): StepFlux {
 /** The message as text. At run time a function may log a value of any type. */
 const textOf = (message: unknown): string =>
   typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+
+/** Fields that each line of the log has itself. */
+const OWN_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'contextId', 'fluxName', 'stateName'])
+
+/** A field with the name of one of the line's own gets an underscore after its name. */
+const besideOwn = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [OWN_FIELDS.has(name) ? `${name}_` : name, value]))
 
 function plain(fields: unknown): JsonObject {
   const data = tryJson(fields ?? {})

@@ -1,20 +1,23 @@
 // engine/calls: `getContextEvents` shows which events a context can take now, with the schemas of their inputs, what
 // happens if none comes, and where the other events of its definition are taken.
-import { check } from '../../api/check.ts'
-import { GET_CONTEXT_EVENTS, type ContextEventsRequest, type ContextEventsView } from '../../api/get-context-events.ts'
+import type { CheckedCall } from '../../api/calls.ts'
+import type { ContextEventsView } from '../../api/contexts.ts'
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { eventSchema } from '../../definitions/json-schema/values-schema.ts'
 import { isFinished } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
+import { HEAD } from '../record/decode.ts'
 import { contextIdOf } from './address.ts'
 import { readContext, type CallEnv } from './call-env.ts'
 import { otherEvents, sendable } from './other-events.ts'
 
 /** See `FluxApi`. */
-export async function getContextEvents(env: CallEnv, request: ContextEventsRequest): Promise<ContextEventsView> {
-  const address = check(GET_CONTEXT_EVENTS, request)
-  const { record, flux } = await readContext(env, await contextIdOf(env, address, 'read'))
-  return eventsView(record, flux)
+export async function getContextEvents(
+  env: CallEnv,
+  request: CheckedCall<'getContextEvents'>,
+): Promise<ContextEventsView> {
+  const address = request
+  return readContext(env, await contextIdOf(env, address, 'read'), HEAD, ({ record, flux }) => eventsView(record, flux))
 }
 
 function eventsView(record: ContextRecord, flux: CompiledFlux): ContextEventsView {
@@ -23,8 +26,8 @@ function eventsView(record: ContextRecord, flux: CompiledFlux): ContextEventsVie
   const head = { contextId, state: state?.name ?? '', status }
   const paused = record.isPaused && ({ paused: true } as const)
   if (!state || isFinished(status)) return { ...head, events: [], else: null, timed: null, others: [] }
-  // A server of this version doesn't continue what a later one wrote.
-  const taking = record.position.phase === 'waiting' && !flux.isNewer ? state : null
+  // A server of this version doesn't continue what another one wrote.
+  const taking = record.position.phase === 'waiting' && !flux.isForeign ? state : null
   return {
     ...head,
     events: taking === null ? [] : eventsOf(taking, flux),

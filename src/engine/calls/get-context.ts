@@ -1,23 +1,26 @@
 // engine/calls: `getContext` shows a context as the store has it, with its moves.
-import { check } from '../../api/check.ts'
-import { GET_CONTEXT, type ContextView, type GetContextRequest } from '../../api/get-context.ts'
+import type { CheckedCall } from '../../api/calls.ts'
+import type { ContextView } from '../../api/contexts.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial } from '../../model/caller.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
-import { decodeHead } from '../record/decode.ts'
+import { decodeHead, WHOLE } from '../record/decode.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { contextView } from '../record/views.ts'
 import { contextIdOf } from './address.ts'
 import { readContext, viewEnvOf, type CallEnv } from './call-env.ts'
 
 /** See `FluxApi`. */
-export async function getContext(env: CallEnv, request: GetContextRequest): Promise<ContextView> {
-  const { snapshot, ...address } = check(GET_CONTEXT, request)
-  const { record, flux } = await readContext(env, await contextIdOf(env, address, 'read'))
-  const view = contextView(record, flux, await viewEnvOf(env, record))
-  if (!snapshot) return view
-  return { ...view, snapshot: snapshotOf(record, flux, await childNameOf(env, record, flux, view.child)) }
+export async function getContext(
+  env: CallEnv,
+  { snapshot, ...address }: CheckedCall<'getContext'>,
+): Promise<ContextView> {
+  return readContext(env, await contextIdOf(env, address, 'read'), WHOLE, async ({ record, flux }) => {
+    const view = contextView(record, flux, await viewEnvOf(env, record))
+    if (!snapshot) return view
+    return { ...view, snapshot: snapshotOf(record, flux, await childNameOf(env, record, flux, view.child)) }
+  })
 }
 
 /** Package and name of the service of the child that the context waits for; null: none that the caller may see. */

@@ -1,17 +1,20 @@
 // engine/calls: `getDefinition` shows the source of a loaded service, or of the one that a context was started with.
-import { check } from '../../api/check.ts'
-import { GET_DEFINITION, type DefinitionRequest } from '../../api/get-definition.ts'
+import type { CheckedCall } from '../../api/calls.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPinned } from '../../definitions/pinned/text.ts'
 import { notFound } from '../../model/failure.ts'
 import { setOwn, type JsonObject } from '../../model/json/value.ts'
 import type { Address } from '../../api/address.ts'
+import { HEAD } from '../record/decode.ts'
 import { contextIdOf } from './address.ts'
-import { readContext, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
+import { readContext, requireRole, type CallEnv } from './call-env.ts'
+import { serviceNamed } from './named-service.ts'
 
 /** See `FluxApi`. */
-export async function getDefinition(env: CallEnv, request: DefinitionRequest): Promise<JsonObject> {
-  const { resolved = false, ...named } = check(GET_DEFINITION, request)
+export async function getDefinition(
+  env: CallEnv,
+  { resolved, ...named }: CheckedCall<'getDefinition'>,
+): Promise<JsonObject> {
   const flux = await definitionNamed(env, named)
   return resolved ? withModels(flux) : flux.source
 }
@@ -28,7 +31,7 @@ export async function definitionNamed(env: CallEnv, named: Address): Promise<Com
     return flux
   }
   const id = await contextIdOf(env, named, 'read')
-  const { flux } = await readContext(env, id)
+  const flux = await readContext(env, id, HEAD, (read) => read.flux)
   if (flux.lost !== null)
     throw notFound(`the definition that context ${id} was started with can't be shown: ${flux.lost}`)
   return flux

@@ -1,13 +1,9 @@
 // engine/calls: `listDeliveriesPage` returns a page of the deliveries to endpoints of loaded services, newest first: the
 // stored ones of all servers, and those that this server has refused. A request looks at a bounded number of them.
-import { check } from '../../api/check.ts'
-import {
-  LIST_DELIVERIES,
-  type DeliveriesRequest,
-  type DeliveryPage,
-  type DeliveryView,
-} from '../../api/list-deliveries.ts'
+import type { CheckedCall } from '../../api/calls.ts'
+import type { DeliveryPage, DeliveryView } from '../../api/webhooks.ts'
 import { parsedBytes } from '../../model/json/weight.ts'
+import { breathe } from '../../model/texts.ts'
 import type { DeliveryOutcome } from '../../model/webhook.ts'
 import { requestKeyOf, storedRequestOf, type DeliveryFacts, type StoredDelivery } from '../webhooks/delivery-rows.ts'
 import type { KeptRequest } from '../webhooks/delivery-request.ts'
@@ -15,7 +11,7 @@ import type { DeliveryTally } from '../webhooks/delivery-tally.ts'
 import { NewestFirst, nextDelivery } from '../webhooks/newest-first.ts'
 import { RefusedDeliveries } from '../webhooks/refused-deliveries.ts'
 import type { CallEnv } from './call-env.ts'
-import { isVisible, viewOfFacts } from './list-webhooks.ts'
+import { isVisible, tellsAll, viewOfFacts } from './list-webhooks.ts'
 
 /** Deliveries that one request looks at, and after how many others are served. */
 const MAX_LOOKED = 10_000
@@ -39,40 +35,52 @@ interface Asked {
 }
 
 /** See `FluxApi`. */
-export async function listDeliveriesPage(env: CallEnv, given: DeliveriesRequest = {}): Promise<DeliveryPage> {
-  const { urlPath, outcome, limit, page, after } = check(LIST_DELIVERIES, given)
+export async function listDeliveriesPage(
+  env: CallEnv,
+  { urlPath, outcome, limit, page, after }: CheckedCall<'listDeliveries'>,
+): Promise<DeliveryPage> {
   const colon = after?.indexOf(':') ?? 0
   const skip = after === undefined ? page * limit : Number(after.slice(0, colon))
   const behind = after?.slice(colon + 1) ?? null
-  env.lists.take()
-  try {
+  return env.lists.run(async () => {
     await env.deliveries.flush()
-    const { paths, refused } = known(env, urlPath, behind)
-    const rows = new NewestFirst(env.store, [...paths.keys()], behind)
-    return await pageOf(env, { limit, outcome, skip }, { all: new Merged(env, rows, refused), paths })
-  } finally {
-    env.lists.release()
-  }
+    const { endpoints, refused } = known(env, urlPath, behind)
+    const rows = new NewestFirst(env.store, [...endpoints.keys()], behind)
+    const release = await env.turns.wait(PAGE_BYTES)
+    env.reads?.add(release)
+    try {
+      return await pageOf(env, { limit, outcome, skip }, { all: new Merged(env, rows, refused), endpoints })
+    } finally {
+      if (env.reads === undefined) release()
+    }
+  })
+}
+
+/** An endpoint whose deliveries are listed. */
+interface ListedEndpoint {
+  readonly urlPath: string
+  /** See `tellsAll`. */
+  readonly isAll: boolean
 }
 
 interface Known {
   /** By what the keys of an endpoint begin with. */
-  readonly paths: ReadonlyMap<string, string>
+  readonly endpoints: ReadonlyMap<string, ListedEndpoint>
   readonly refused: RefusedDeliveries
 }
 
 /** The endpoints that are asked for, with what this server has refused. */
 function known(env: CallEnv, urlPath: string | undefined, behind: string | null): Known {
-  const paths = new Map<string, string>()
+  const endpoints = new Map<string, ListedEndpoint>()
   const tallies: DeliveryTally[] = []
   for (const endpoint of env.webhooks.all()) {
     if ((urlPath !== undefined && endpoint.urlPath !== urlPath) || !isVisible(env, endpoint)) continue
     const tally = env.deliveries.tallyOf(endpoint)
-    if (paths.has(tally.prefix)) continue
-    paths.set(tally.prefix, endpoint.urlPath)
+    if (endpoints.has(tally.prefix)) continue
+    endpoints.set(tally.prefix, { urlPath: endpoint.urlPath, isAll: tellsAll(env, endpoint) })
     tallies.push(tally)
   }
-  return { paths, refused: new RefusedDeliveries(tallies, behind) }
+  return { endpoints, refused: new RefusedDeliveries(tallies, behind) }
 }
 
 /** Stored and refused ones, newest first. */
@@ -111,14 +119,15 @@ class Merged {
 async function pageOf(
   env: CallEnv,
   asked: Asked,
-  { all, paths }: { readonly all: Merged; readonly paths: ReadonlyMap<string, string> },
+  { all, endpoints }: { readonly all: Merged } & Pick<Known, 'endpoints'>,
 ): Promise<DeliveryPage> {
   const deliveries: DeliveryView[] = []
   let [characters, bytes, last] = [0, 0, '']
   for (let looked = 0; ; looked += 1) {
     if (looked >= MAX_LOOKED) return { deliveries, next: `${asked.skip}:${last}` }
     // What the store has in memory it gives without a pause.
-    if (looked % STRIDE === STRIDE - 1) await env.listTurns.next()
+    if (looked % STRIDE === STRIDE - 1) await breathe(Infinity)
+    env.reads?.signal?.throwIfAborted()
     const one = await all.next()
     if (one === null) return { deliveries, next: null }
     if (asked.outcome === undefined || one.facts.outcome === asked.outcome) {
@@ -126,9 +135,9 @@ async function pageOf(
       else {
         const isFull = deliveries.length === asked.limit || characters > PAGE_CHARACTERS || bytes > PAGE_BYTES
         if (isFull) return { deliveries, next: `0:${last}` }
-        const { request, text } = await requestOf(env, one)
-        const { deliveryId, ...facts } = viewOfFacts(one.facts)
-        const urlPath = paths.get(one.prefix) ?? ''
+        const { urlPath = '', isAll = false } = endpoints.get(one.prefix) ?? {}
+        const { request, text } = isAll ? await requestOf(env, one) : HIDDEN
+        const { deliveryId, ...facts } = viewOfFacts(one.facts, isAll)
         deliveries.push({ deliveryId, urlPath, ...facts, request: request?.request ?? null })
         characters += text.length
         bytes += parsedBytes(text)
@@ -137,6 +146,8 @@ async function pageOf(
     last = one.facts.deliveryId
   }
 }
+
+const HIDDEN = { request: null, text: '' }
 
 /** `text`: what was parsed for it. */
 async function requestOf(
@@ -147,5 +158,6 @@ async function requestOf(
   const { partition, value, delivery } = stored
   if (delivery.request) return { request: delivery.request, text: value }
   const row = await store.readRow({ partition, space: 'deliveries', key: requestKeyOf(facts.deliveryId) })
+  await breathe(row?.value.length ?? 0)
   return { request: row && storedRequestOf(row), text: row?.value ?? '' }
 }

@@ -1,15 +1,17 @@
 // engine/calls: `listPendingPage` returns a page of the events that are kept until a context waits for them. A request
 // looks at a bounded number of rows: its page then ends early, and says where the next one begins.
+import type { CheckedCall } from '../../api/calls.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { check } from '../../api/check.ts'
-import { LIST_PENDING, type PendingPage, type PendingRequest, type PendingView } from '../../api/list-pending.ts'
+import type { PendingPage, PendingView } from '../../api/events.ts'
 import { denial } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { pendingRowKey, scopeIn } from '../../model/pending.ts'
 import { compareRows, type StoredRow } from '../../model/rows.ts'
+import type { Log } from '../../ports/log.ts'
 import { listedHeldOf, type ListedHeld } from '../pending/held-event.ts'
 import { decodeHead, pendingOf } from '../record/decode.ts'
 import { SECURED } from '../record/index-keys.ts'
+import { isUnreadableRow } from '../record/unreadable.ts'
 import { contextIdOf } from './address.ts'
 import type { CallEnv } from './call-env.ts'
 import { checkedTags } from './requests.ts'
@@ -25,7 +27,8 @@ const PAGE_CHARACTERS = 2 * 1024 * 1024
 interface Listed {
   readonly key: string
   readonly partition: number
-  readonly row: ListedHeld
+  /** Null: it can't be read. */
+  readonly row: ListedHeld | null
   readonly characters: number
 }
 
@@ -40,8 +43,10 @@ interface Asked {
 }
 
 /** See `FluxApi`. */
-export async function listPendingPage(env: CallEnv, given: PendingRequest = {}): Promise<PendingPage> {
-  const { limit, page, after, event, tag, ...address } = check(LIST_PENDING, given)
+export async function listPendingPage(
+  env: CallEnv,
+  { limit, page, after, event, tag, ...address }: CheckedCall<'listPending'>,
+): Promise<PendingPage> {
   const tags = checkedTags(tag, '/tag', env.tagLimits)
   const colon = after?.indexOf(':') ?? 0
   const skip = after === undefined ? page * limit : Number(after.slice(0, colon))
@@ -62,7 +67,7 @@ async function pageOf(env: CallEnv, asked: Asked, given: readonly Listed[] | nul
       if (shown[place] === true) {
         if (asked.skip === 0 && isFull) return { events, next: `0:${last}` }
         if (asked.skip > 0) asked.skip -= 1
-        else {
+        else if (one.row !== null) {
           events.push(viewOf(one.row))
           characters += one.characters
         }
@@ -79,19 +84,22 @@ async function pageOf(env: CallEnv, asked: Asked, given: readonly Listed[] | nul
   }
 }
 
-async function rowsBehind({ store }: CallEnv, key: string | null): Promise<Listed[]> {
+async function rowsBehind({ store, log }: CallEnv, key: string | null): Promise<Listed[]> {
   // Keys differ in all partitions: they have the id of the event, and of the context.
   const after = key === null ? undefined : { key, partition: store.partitions }
   const rows = await store.listRows({ space: 'pending', prefix: '', after, limit: STRIDE })
-  return rows.map(listedOf)
+  return rows.map((row) => listedOf(row, log))
 }
 
-const listedOf = ({ key, partition, value }: StoredRow): Listed => ({
-  key,
-  partition,
-  row: listedHeldOf(value),
-  characters: value.length,
-})
+function listedOf({ key, partition, value }: StoredRow, log: Log): Listed {
+  const listed = { key, partition, characters: value.length }
+  try {
+    return { ...listed, row: listedHeldOf(value) }
+  } catch (error) {
+    if (isUnreadableRow(error, { space: 'pending', key }, log)) return { ...listed, row: null }
+    throw error
+  }
+}
 
 /** What that context keeps, by arrival. */
 async function keptBy({ store }: CallEnv, id: ContextId): Promise<Listed[]> {
@@ -109,7 +117,7 @@ async function keptBy({ store }: CallEnv, id: ContextId): Promise<Listed[]> {
 
 /** Whether it is asked for, still pending, and for this caller's eyes. */
 async function isShown(env: CallEnv, { event, tags }: Asked, { key, partition, row }: Listed): Promise<boolean> {
-  if (event !== undefined && row.event !== event) return false
+  if (row === null || (event !== undefined && row.event !== event)) return false
   if (!tags.every((tag) => row.tags.includes(tag))) return false
   if (row.expiresAt !== null && row.expiresAt <= env.now()) return false
   const isPrivileged = denial(env.caller, 'read') === null

@@ -1,7 +1,6 @@
 // engine/calls: `listServices` lists the loaded services that the caller may see, with counts of their contexts, and the
 // faults of the last load.
-import { check } from '../../api/check.ts'
-import { LIST_SERVICES, type ListServicesRequest, type ServicesView } from '../../api/list-services.ts'
+import type { ServicesView } from '../../api/services.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial } from '../../model/caller.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
@@ -9,8 +8,7 @@ import type { CallEnv } from './call-env.ts'
 import { isVisible } from './list-webhooks.ts'
 
 /** See `FluxApi`. */
-export async function listServices(env: CallEnv, request: ListServicesRequest = {}): Promise<ServicesView> {
-  check(LIST_SERVICES, request)
+export async function listServices(env: CallEnv): Promise<ServicesView> {
   const isTrusted = denial(env.caller, 'read') === null
   const contextsOf = await env.serviceCounts.get({ all: isTrusted })
   const load = env.catalog.lastLoad()
@@ -21,7 +19,14 @@ export async function listServices(env: CallEnv, request: ListServicesRequest = 
       .map((flux) => ({ ...factsOf(flux), file: load.fileOf(flux), contexts: { ...contextsOf(flux) } })),
     faults: load.faults
       .filter(({ service }) => isTrusted || service === null || (!service.secured && isVisible(env, service)))
-      .map(({ file, pointer, reason, severity }) => ({ file, pointer, reason, severity })),
+      .map(({ file, pointer, line = null, column = null, reason, severity }) => ({
+        file,
+        pointer,
+        line,
+        column,
+        reason,
+        severity,
+      })),
     loadedAt: load.loadedAt,
   }
 }

@@ -1,7 +1,6 @@
 // engine/calls: `listWebhooks` lists the endpoints of the loaded services that the caller may see, with the counts of this
 // server and the last delivery to any server.
-import { check } from '../../api/check.ts'
-import { LIST_WEBHOOKS, type ListWebhooksRequest, type WebhookView } from '../../api/list-webhooks.ts'
+import type { WebhookView } from '../../api/webhooks.ts'
 import { denial } from '../../model/caller.ts'
 import type { DeliveryFacts, EndpointName } from '../webhooks/delivery-rows.ts'
 import { NewestFirst, nextDelivery } from '../webhooks/newest-first.ts'
@@ -11,14 +10,8 @@ import type { CallEnv } from './call-env.ts'
 const STRIDE = 16
 
 /** See `FluxApi`. */
-export async function listWebhooks(env: CallEnv, request: ListWebhooksRequest = {}): Promise<WebhookView[]> {
-  check(LIST_WEBHOOKS, request)
-  env.lists.take()
-  try {
-    return await viewsOf(env)
-  } finally {
-    env.lists.release()
-  }
+export async function listWebhooks(env: CallEnv): Promise<WebhookView[]> {
+  return env.lists.run(() => viewsOf(env))
 }
 
 async function viewsOf(env: CallEnv): Promise<WebhookView[]> {
@@ -32,7 +25,7 @@ async function viewsOf(env: CallEnv): Promise<WebhookView[]> {
           const { counts } = env.deliveries.tallyOf(endpoint)
           const last = await lastOf(env, endpoint)
           const shown = { urlPath, httpMethods: [...httpMethods], package: owner, fluxName, name, scheme }
-          return { ...shown, counts: { ...counts }, last: last && viewOfFacts(last) }
+          return { ...shown, counts: { ...counts }, last: last && viewOfFacts(last, tellsAll(env, endpoint)) }
         }),
       )),
     )
@@ -45,7 +38,23 @@ export const isVisible = (
   { package: owner, fluxName }: Omit<EndpointName, 'urlPath'>,
 ): boolean => catalog.find(owner, fluxName)?.secured !== true || denial(caller, 'read') === null
 
-export const viewOfFacts = (facts: DeliveryFacts) => ({
+/**
+ * Whether the caller may see what was sent to the endpoint, and what became of it. Requests that passed `verify` act as
+ * the service does, so they may tell of secured services.
+ */
+export const tellsAll = ({ catalog, caller }: CallEnv, { package: owner, fluxName, urlPath }: EndpointName): boolean =>
+  denial(caller, 'read') === null ||
+  // Deliveries to one path are listed together, whichever of its methods have `verify`.
+  catalog.find(owner, fluxName)?.webhooks.every((one) => one.urlPath !== urlPath || one.verify === null) === true
+
+const FOR_READERS = "a token with the role 'read' shows why"
+
+/** Why a proof was not accepted tells nothing of what was sent. */
+const reasonOf = ({ outcome, reason }: DeliveryFacts, isAll: boolean): string | null =>
+  isAll || outcome === 'signature-invalid' || reason === null ? reason : FOR_READERS
+
+/** @param isAll see `tellsAll` */
+export const viewOfFacts = (facts: DeliveryFacts, isAll: boolean) => ({
   deliveryId: facts.deliveryId,
   method: facts.method,
   time: facts.time,
@@ -54,7 +63,7 @@ export const viewOfFacts = (facts: DeliveryFacts) => ({
   duration: facts.duration,
   contextId: facts.contextId,
   replayOf: facts.replayOf,
-  reason: facts.reason,
+  reason: reasonOf(facts, isAll),
 })
 
 /** What was settled here last may not be written yet; what came later may be on another server. */

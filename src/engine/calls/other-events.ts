@@ -48,8 +48,8 @@ function reasonOf(
   { record, state }: Standing,
 ): string {
   if (states.length === 0) return `starts '${flux.fluxName}', and is taken in no state`
+  if (flux.isForeign) return `is taken in ${listed(states)}, by a server of the version that wrote the definition`
   if (takers.length === 0) return `is set by the action of ${listed(states)}, and is not taken from outside`
-  if (flux.isNewer) return `is taken in ${listed(takers)}, by a server of the later version that wrote the definition`
   // Where it is taken now, it is none of the others.
   const isHere = takers.includes(state)
   const why = isHere ? (record.position.phase === 'delayed' ? DELAYED : ACTING) : ''

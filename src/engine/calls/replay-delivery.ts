@@ -1,13 +1,14 @@
 // engine/calls: `replayDelivery` sends a delivery again: past verification and deduplication, and not past `when`. The
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
-import { check } from '../../api/check.ts'
-import { REPLAY_DELIVERY, type ReplayAnswer, type ReplayRequest } from '../../api/replay-delivery.ts'
+import type { CheckedCall } from '../../api/calls.ts'
+import type { ReplayAnswer } from '../../api/webhooks.ts'
 import type { BudgetShare } from '../../model/byte-budget.ts'
+import { denial } from '../../model/caller.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { parsedBytes } from '../../model/json/weight.ts'
+import { breathe, charactersOf } from '../../model/texts.ts'
 import { UNREADABLE, type Endpoint, type WebhookCall, type WebhookReply } from '../../model/webhook.ts'
-import type { StoredContext } from '../../ports/store.ts'
 import { weightOf } from '../context-loader.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { requestShown } from '../redact/request.ts'
@@ -44,8 +45,10 @@ interface Held {
 }
 
 /** See `FluxApi`. */
-export async function replayDelivery(env: CallEnv, given: ReplayRequest): Promise<ReplayAnswer> {
-  const { deliveryId } = check(REPLAY_DELIVERY, given)
+export async function replayDelivery(
+  env: CallEnv,
+  { deliveryId }: CheckedCall<'replayDelivery'>,
+): Promise<ReplayAnswer> {
   env.replays.take()
   const held: Held = { sent: null, share: env.requests.hold() }
   try {
@@ -109,6 +112,9 @@ function endpointOf(
   const webhook = ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
   if (!flux || !webhook) throw conflict(`'${fluxName}' has no webhook any more that takes ${method} ${urlPath}`)
   const { timeout, verify } = webhook
+  // A request that passed `verify` acts as the service does, and the caller of a replay has proved nothing.
+  const failure = verify === null ? null : denial(env.caller, 'invoke')
+  if (failure) throw new FluxError(failure)
   return { package: owner, fluxName, urlPath, timeout, verify }
 }
 
@@ -120,21 +126,16 @@ async function ofContext(
 ): Promise<Sent | null> {
   const stored = isStart && contextId !== null ? await store.load({ id: contextId }) : null
   if (!stored) return null
-  const parts = requestPartsOf(stored)
-  share.resize(weightOf(parts))
-  const record = decodeRecord({ ...stored, parts })
+  share.resize(weightOf(stored.parts, PARTS_SENT))
+  await breathe(charactersOf(stored.parts, PARTS_SENT))
+  const record = decodeRecord(stored, PARTS_SENT)
   if (!record.request) return null
   const body = record.raw?.['body']
   return { request: record.request, rawBody: Buffer.from(typeof body === 'string' ? body : '', 'base64') }
 }
 
 /** Of a context, what is parsed to send its request again. */
-const requestPartsOf = ({ parts: { base, head, request, raw } }: StoredContext): StoredContext['parts'] => ({
-  ...(base !== undefined && { base }),
-  ...(head !== undefined && { head }),
-  ...(request !== undefined && { request }),
-  ...(raw !== undefined && { raw }),
-})
+const PARTS_SENT = ['base', 'head', 'request', 'raw']
 
 /** The request as it was kept. @throws FluxError `conflict` when not all of it was; `overloaded` */
 async function ofRows({ store }: CallEnv, { partition, delivery }: Found, share: BudgetShare): Promise<Sent> {
@@ -144,6 +145,7 @@ async function ofRows({ store }: CallEnv, { partition, delivery }: Found, share:
       ? await store.readRow({ partition, space: 'deliveries', key: requestKeyOf(deliveryId) })
       : null
   if (row) share.resize(parsedBytes(row.value))
+  await breathe(row?.value.length ?? 0)
   const kept = delivery.request ?? (row && storedRequestOf(row))
   if (kept === null) throw conflict(`the request of the delivery '${deliveryId}' is not kept any more`)
   if (kept.request[UNREADABLE] === true)

@@ -1,12 +1,8 @@
 // engine/calls: validates the requests of the calls beyond their schemas, which `api/` declares.
-import { check } from '../../api/check.ts'
-import { EXECUTE, type ExecuteRequest } from '../../api/execute.ts'
-import { COUNT_CONTEXTS, type CountRequest } from '../../api/count-contexts.ts'
-import { LIST_CONTEXTS, type ListRequest } from '../../api/list-contexts.ts'
-import { RETRY, type RetryRequest } from '../../api/retry.ts'
-import { MAX_TTL_SECONDS, SEND_EVENT, type EventRequest } from '../../api/send-event.ts'
-import { ADD_TAGS, type TagRequest } from '../../api/tags.ts'
-import { MAX_TIMEOUT_SECONDS, WAIT_FOR, type WaitRequest } from '../../api/wait-for.ts'
+import { CALLS, type CheckedCall } from '../../api/calls.ts'
+import { check } from '../../api/call.ts'
+import { MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
+import { MAX_TTL_SECONDS, type EventRequest } from '../../api/events.ts'
 import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
@@ -17,7 +13,7 @@ import { newEventId } from './event-id.ts'
  * @throws FluxError `malformed` if the request does not match the schema, `invalid` for invalid input or tags. The
  * functions below throw the same
  */
-export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
+export function executeRequest(request: CheckedCall<'execute'>, limits: TagLimits) {
   const {
     package: given,
     fluxName,
@@ -29,7 +25,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
     key,
     existing,
     idempotencyKey,
-  } = check(EXECUTE, request)
+  } = request
   const { input, isLarge } = checkedInput(data)
   return {
     package: given,
@@ -48,7 +44,7 @@ export function executeRequest(request: ExecuteRequest, limits: TagLimits) {
 }
 
 export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const checked = check(SEND_EVENT, request)
+  const checked = check(CALLS.sendEvent, request)
   const { contextId, key, fluxName, package: owner, event, input: data, untyped = false, waits = false, tags } = checked
   const { eventId, idempotencyKey, receipt, ttl, orStart, respondAsync = false, respondWithin = 0 } = checked
   const given = eventId ?? checked.cloudEventId ?? idempotencyKey ?? null
@@ -104,15 +100,8 @@ function ttlOf(seconds: number | null | undefined): number | null {
   return seconds * 1000
 }
 
-export function tagRequest(request: TagRequest, limits: TagLimits) {
-  const { tag, idempotencyKey, ...address } = check(ADD_TAGS, request)
-  const tags = checkedTags(tag, '/tag', limits)
-  if (tags.length === 0) throw malformed('no tag is given')
-  return { address, tags, idempotencyKey }
-}
-
-export function listRequest(request: ListRequest = {}, limits: TagLimits) {
-  const { tag, limit, page, order = 'asc', ...others } = check(LIST_CONTEXTS, request)
+export function listRequest(request: CheckedCall<'listContexts'>, limits: TagLimits) {
+  const { tag, limit, page, order = 'asc', ...others } = request
   return {
     ...others,
     order,
@@ -122,29 +111,19 @@ export function listRequest(request: ListRequest = {}, limits: TagLimits) {
   }
 }
 
-export function countRequest(request: CountRequest, limits: TagLimits) {
-  const { tag, ...others } = check(COUNT_CONTEXTS, request)
+export function countRequest(request: CheckedCall<'countContexts'>, limits: TagLimits) {
+  const { tag, ...others } = request
   return { ...others, tag: checkedTags(tag, '/tag', limits) }
 }
 
-export function waitRequest(request: WaitRequest, limits: TagLimits) {
-  const { status: statuses = [], state = [], tag, timeout, ...address } = check(WAIT_FOR, request)
+export function waitRequest(request: CheckedCall<'waitFor'>, limits: TagLimits) {
+  const { status: statuses = [], state = [], tag, timeout, ...address } = request
   const tags = checkedTags(tag, '/tag', limits)
   if (statuses.length + state.length + tags.length === 0)
     throw malformed('no status, state or tag to wait for is given')
   // What may be waited for is small: it is kept as long as the request is held.
   if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
   return { address, statuses: [...new Set(statuses)], stateNames: state, tags, timeout: timeout * 1000 }
-}
-
-/** What a retry asks for, with a copy of its input. @throws FluxError */
-export function retryRequest(request: RetryRequest) {
-  const checked = check(RETRY, request)
-  const { contextId, key, fluxName, package: owner, idempotencyKey, untyped = false } = checked
-  const { state = null, input: given, definition = null, newKey } = checked
-  const input = given == null ? null : checkedInput(given).input
-  const asked = { state, input, definition, newKey: newKey ?? false }
-  return { address: { contextId, key, fluxName, package: owner }, idempotencyKey, untyped, asked }
 }
 
 /** States that one call may wait for. */

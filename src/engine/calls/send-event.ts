@@ -1,11 +1,11 @@
 // engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
 // committed. Refused events are logged.
+import { CALLS } from '../../api/calls.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { SEND_EVENT, type EventAnswer, type EventRequest } from '../../api/send-event.ts'
+import { type EventAnswer, type EventRequest } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
-import { endOfAccepted } from '../../api/accepted.ts'
-import { isReplayed } from '../../api/replayed.ts'
+import { endOfAccepted, isReplayed } from '../../api/answers.ts'
 import type { Address } from '../../api/address.ts'
 import type { KeptEvent } from '../idempotency/broadcast-rows.ts'
 import type { Manner } from '../idempotency/kept-broadcasts.ts'
@@ -17,10 +17,10 @@ import type { EventOutcome } from '../../ports/signals.ts'
 import { countAll, countsOf } from './event-signals.ts'
 import type { RootRequest } from '../start-request.ts'
 import type { StartedEvent } from '../tracked-context.ts'
-import { decodeRecord } from '../record/decode.ts'
+import { decodeHead } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
-import { sendTo } from './address.ts'
+import { addresseeOf, sendTo } from './address.ts'
 import { broadcast, type Accepting, type BroadcastParts } from './broadcast.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
 import { admitted, isRefusable, type CallEnv } from './call-env.ts'
@@ -35,6 +35,8 @@ export interface SendOptions {
   readonly toAll?: (env: CallEnv, event: KeptEvent, manner: Manner) => Promise<EventAnswer>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
+  /** Hides secrets of the request that sends it in what is logged. */
+  readonly redact?: (text: string) => string
 }
 
 /** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
@@ -66,7 +68,7 @@ export async function sendEvent(
     return outcome.kept ? withHint(env, sent.event, answer, outcome) : answer
   } catch (error) {
     env.signals.event('refused')
-    logRefusal(env, request, target, error)
+    logRefusal(env, { ...request, ...options }, target, error)
     throw error
   }
 }
@@ -105,7 +107,7 @@ function post(
   })
 }
 
-const receiptKeyOf = (scope: string, eventId: string): string => rowKeyOf({ scope, of: SEND_EVENT, key: eventId })
+const receiptKeyOf = (scope: string, eventId: string): string => rowKeyOf({ scope, of: CALLS.sendEvent, key: eventId })
 
 const outcomeOf = ({ kept, started }: MessageOutcome): EventOutcome =>
   started !== undefined ? 'started' : kept ? 'pending' : 'moved'
@@ -148,12 +150,13 @@ function answerOfStart(
 function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventAnswer> {
   const { event, eventId, input, tags, ttl, start } = sent
   const content = { ...target.address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
-  const call = { scope: env.scope, of: SEND_EVENT, key: eventId, content, event }
+  const addressee = addresseeOf(env, target.address, 'invoke')
+  const call = { scope: env.scope, of: CALLS.sendEvent, key: eventId, addressee, content, event }
   return env.idempotency.once(call, async ({ rowOf, first }) => {
     const rows: RowsOf = (applied, record, flux) => {
       const kept = applied.kind === 'kept' ? applied : undefined
       const started = applied.kind === 'next' ? applied.started : undefined
-      return [rowOf(answerOf(sent, { record, flux, kept, started }), record.id)]
+      return [rowOf(answerOf(sent, { record, flux, kept, started }))]
     }
     const outcome = await post(env, sent, { ...target, rows, first })
     if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
@@ -167,7 +170,7 @@ async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts, traceparent } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
-  const call = { scope, of: SEND_EVENT, key: eventId }
+  const call = { scope, of: CALLS.sendEvent, key: eventId }
   const bound = env.isStep ? null : env.broadcasts
   const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
   const answer = await admitted(env, input, async () => {
@@ -225,20 +228,24 @@ async function hintOn({ hints, log, caller }: CallEnv, event: string): Promise<{
 /** Logs that an event for one context is refused. The request is as the caller gave it, of whatever form. */
 function logRefusal(
   env: CallEnv,
-  request: Partial<EventRequest> | undefined,
+  { event, redact = (text) => text }: Partial<EventRequest> & Pick<SendOptions, 'redact'>,
   contextId: unknown,
   error: unknown,
 ): void {
   const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
   if (failure === null || typeof contextId !== 'number') return
-  const facts = async () => ({ ...(await factsOf(env, contextId)), event: request?.event, reason: failure.detail })
+  const facts = async () => ({
+    ...(await factsOf(env, contextId)),
+    event: event === undefined ? undefined : redact(event),
+    reason: redact(failure.detail),
+  })
   void env.refusals.log('an event was refused', failure.kind, facts)
 }
 
 async function factsOf(env: CallEnv, contextId: ContextId) {
   const stored = await env.store.load({ id: contextId })
   if (!stored) return { contextId, fluxName: null, state: null }
-  const record = decodeRecord(stored)
+  const record = decodeHead(stored)
   const { states } = await pinnedFluxOf(env, stored, record)
   return { contextId, fluxName: record.fluxName, state: states[record.state]?.name ?? null }
 }

@@ -1,30 +1,33 @@
 // engine/calls: sends a context a message that a call stands for; with a key, once.
 import type { Address } from '../../api/address.ts'
-import type { MessageAnswer } from '../../api/terminate.ts'
+import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { Input } from '../interpreter/decision.ts'
 import type { KeyedCall } from '../idempotency/idempotency.ts'
-import type { RowsOf } from '../message.ts'
-import { send } from './address.ts'
+import type { MessageOptions, RowsOf } from '../message.ts'
+import { addresseeOf } from './address.ts'
 import type { CallEnv } from './call-env.ts'
 
-interface SentOnce<A extends MessageAnswer> extends Pick<KeyedCall<A>, 'of' | 'content'> {
+interface SentOnce<A extends MessageAnswer> extends Pick<KeyedCall<A>, 'of'> {
   /** Left out, or null: the message is sent each time. */
   readonly key: string | null | undefined
   readonly address: Address
-  readonly input: Input
+  /** What is asked of the context that the address names; left out: there is nothing more to say. */
+  readonly asked?: object
+  /** All that may be refused of the context belongs here: a repeat is answered though the context is gone. */
+  readonly send: (options?: Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'>) => Promise<ContextId>
   readonly answerOf: (id: ContextId) => A
 }
 
 /** @throws FluxError when the message is refused, and as `Idempotency.once` */
 export async function sendOnce<A extends MessageAnswer>(
   env: CallEnv,
-  { of, key, content, address, input, answerOf }: SentOnce<A>,
+  { of, key, address, asked, send, answerOf }: SentOnce<A>,
 ): Promise<A> {
-  if (key == null) return answerOf(await send(env, address, input))
-  return env.idempotency.once({ scope: env.scope, of, key, content }, async ({ rowOf, first }) => {
+  if (key == null) return answerOf(await send())
+  const [addressee, content] = [addresseeOf(env, address, 'invoke'), { ...address, ...asked }]
+  return env.idempotency.once({ scope: env.scope, of, key, addressee, content }, async ({ rowOf, first }) => {
     // A call that finds that nothing is to be done is answered 2xx, too, and remembered.
-    const rows: RowsOf = ({ kind }, { id }) => (kind === 'refused' ? [] : [rowOf(answerOf(id), id)])
-    return answerOf(await send(env, address, input, { rows, first, rowsAlways: true }))
+    const rows: RowsOf = ({ kind }, { id }) => (kind === 'refused' ? [] : [rowOf(answerOf(id))])
+    return answerOf(await send({ rows, first, rowsAlways: true }))
   })
 }

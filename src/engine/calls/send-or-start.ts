@@ -9,7 +9,8 @@ import type { MessageOptions, MessageOutcome } from '../message.ts'
 import { holderIn } from '../start-key.ts'
 import { refusalOfInputs, type RootRequest } from '../start-request.ts'
 import { holderOfKey } from './address.ts'
-import { admitted, requireRole, serviceNamed, type CallEnv } from './call-env.ts'
+import { admitted, requireRole, type CallEnv } from './call-env.ts'
+import { serviceNamed } from './named-service.ts'
 import type { eventRequest } from './requests.ts'
 
 /** How often it is tried again, because the context that had the key has ended, or another start was faster. */

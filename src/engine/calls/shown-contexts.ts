@@ -1,25 +1,26 @@
 // engine/calls: views of contexts that callers have waited for. Many may wait for one commit: they share one view.
-import type { ContextView } from '../../api/get-context.ts'
+import type { ContextView } from '../../api/contexts.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
-import { notFound } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
-import { breathe, charactersOf } from '../../model/texts.ts'
+import { breathe } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { decodeRecord } from '../record/decode.ts'
+import { WHOLE } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
-import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { relativesOf } from '../record/relatives.ts'
 import type { StartedAt } from '../record/step-view.ts'
 import { contextView } from '../record/views.ts'
 import type { Waits } from '../waits/waits.ts'
+import type { RecordReader } from '../record-reader.ts'
 
 interface ShownContext {
   readonly record: ContextRecord
   readonly moves: readonly Move[]
   readonly view: ContextView
+  /** Of the record. */
+  readonly characters: number
 }
 
 interface ShownContextsParts {
@@ -27,6 +28,7 @@ interface ShownContextsParts {
   readonly catalog: Catalog
   readonly log: Log
   readonly waits: Waits
+  readonly reader: RecordReader
   readonly startedAt: StartedAt
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -44,7 +46,14 @@ export class ShownContexts {
   }
 
   /** The context as it is now. @throws FluxError `notFound` */
-  show(id: ContextId): Promise<ShownContext> {
+  async show(id: ContextId): Promise<ShownContext> {
+    const shown = await this.#latest(id)
+    // All that wait for it go on together.
+    await breathe(shown.characters)
+    return shown
+  }
+
+  #latest(id: ContextId): Promise<ShownContext> {
     const version = this.#parts.waits.versionOf(id)
     const known = this.#shown.get(id)
     if (known && version !== null && known.version === version) return known.shown
@@ -58,14 +67,15 @@ export class ShownContexts {
   }
 
   async #read(id: ContextId): Promise<ShownContext> {
-    const { store, catalog, log, startedAt, now } = this.#parts
-    const stored = await store.load({ id })
-    if (!stored) throw notFound(`there is no context ${id}`)
-    await breathe(charactersOf(stored.parts))
-    const record = decodeRecord(stored)
-    const flux = await pinnedFluxOf({ catalog, store }, stored, record)
-    const moves = await movesOf(record, this.#parts)
-    const relatives = await relativesOf(record, { store, catalog, log, isVisible: isOpen })
-    return { record, moves, view: contextView(record, flux, { ...relatives, moves, startedAt, now: now() }) }
+    const { store, catalog, log, reader, startedAt, now } = this.#parts
+    const { record, flux, characters, release } = await reader.open(id, { extent: WHOLE })
+    try {
+      const moves = await movesOf(record, this.#parts)
+      const relatives = await relativesOf(record, { store, catalog, log, isVisible: isOpen })
+      const view = contextView(record, flux, { ...relatives, moves, startedAt, now: now() })
+      return { record, moves, view, characters }
+    } finally {
+      release()
+    }
   }
 }

@@ -1,10 +1,12 @@
 // engine/calls: `waitFor` holds the request until a context gets somewhere.
-import type { ContextView } from '../../api/get-context.ts'
-import type { WaitRequest } from '../../api/wait-for.ts'
+import type { CheckedCall } from '../../api/calls.ts'
+import type { ContextView } from '../../api/contexts.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished } from '../../model/context.ts'
 import { FluxError, invalid } from '../../model/failure.ts'
+import { suggestion } from '../../model/nearest.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
+import { HEAD } from '../record/decode.ts'
 import { hasEntered, standsSo, type Condition } from '../waits/condition.ts'
 import type { HeldRequest, WaitOutcome } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
@@ -18,7 +20,7 @@ import { waitRequest } from './requests.ts'
  */
 export async function waitFor(
   env: CallEnv,
-  request: WaitRequest,
+  request: CheckedCall<'waitFor'>,
   signal: AbortSignal | undefined,
 ): Promise<ContextView> {
   const wanted = waitRequest(request, env.tagLimits)
@@ -39,14 +41,16 @@ const begin = (
   { statuses, stateNames, tags, timeout }: ReturnType<typeof waitRequest>,
   signal: AbortSignal | undefined,
 ): Promise<WaitOutcome> =>
-  readContext(env, wait.id).then(({ record, flux }) => {
+  readContext(env, wait.id, HEAD, ({ record, flux }) => {
     const condition = { statuses, states: statesOf(flux, stateNames), tags }
-    return env.waits.hold(wait, record, { condition, timeout, signal })
-  })
+    return { record, condition }
+  }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout, signal }))
 
 function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]): number[] {
   const errors = names.flatMap((name, at) =>
-    stateIndex.has(name) ? [] : [{ pointer: `/state/${at}`, detail: `is no state of '${fluxName}'` }],
+    stateIndex.has(name)
+      ? []
+      : [{ pointer: `/state/${at}`, detail: `is no state of '${fluxName}'${suggestion(name, stateIndex.keys())}` }],
   )
   if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
   return [...new Set(names.flatMap((name) => stateIndex.get(name) ?? []))]

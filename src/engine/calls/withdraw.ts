@@ -1,15 +1,12 @@
 // engine/calls: `withdraw` takes back an event that is pending: from each context that keeps it, and where it is held for
 // nobody yet. Several senders may have used the same id: what is the caller's own goes first, and alone.
-import { check } from '../../api/check.ts'
-import { SEND_EVENT } from '../../api/send-event.ts'
-import type { MessageAnswer } from '../../api/terminate.ts'
-import { WITHDRAW, type WithdrawRequest } from '../../api/withdraw.ts'
+import { CALLS, type CheckedCall } from '../../api/calls.ts'
+import type { MessageAnswer } from '../../api/fields.ts'
 import { denial } from '../../model/caller.ts'
 import { conflict, FluxError, notFound, type Failure } from '../../model/failure.ts'
 import { copiesPrefix, copyIn, scopeIn } from '../../model/pending.ts'
 import type { StoredRow } from '../../model/rows.ts'
-import { findKept } from '../idempotency/kept-row.ts'
-import { rowKeyOf } from '../idempotency/kept-answer.ts'
+import { keptOfEvent, rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isOfToken, type HeldEvent } from '../pending/held-event.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
 import type { CallEnv } from './call-env.ts'
@@ -21,15 +18,15 @@ const WAVE = 100
 type Withdrawn = boolean | Failure
 
 /** See `FluxApi`. */
-export async function withdrawEvent(env: CallEnv, request: WithdrawRequest): Promise<MessageAnswer> {
-  const { eventId } = check(WITHDRAW, request)
-  const own = rowKeyOf({ ...env, of: SEND_EVENT, key: eventId })
+export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'>): Promise<MessageAnswer> {
+  const own = rowKeyOf({ ...env, of: CALLS.sendEvent, key: eventId })
   const place = new BroadcastPlace(env.isStep ? null : env.broadcasts)
   try {
     const ofOwn = await withdrawAll(env, { eventId, receipt: own }, place)
     if (ofOwn.includes(true)) return { message: `withdrew the event '${eventId}'` }
     // One of its own that is over is what the caller means, and not that of another.
-    const isOver = (await findKept(env.store, own)) !== null
+    const { toAll, toSingle } = await keptOfEvent(env.store, own)
+    const isOver = toAll !== null || toSingle.length > 0
     const results = isOver ? ofOwn : await withdrawAll(env, { eventId, receipt: null }, place)
     if (results.includes(true)) return { message: `withdrew the event '${eventId}'` }
     const denied = results.find((result) => typeof result !== 'boolean')
@@ -60,11 +57,8 @@ async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace):
   return results
 }
 
-/** Rows of earlier versions do not have the sender where a context keeps the event: the context does. */
-function mayBe({ key }: StoredRow, { receipt }: Wanted): boolean {
-  const { scope } = copyIn(key)
-  return receipt === null || scope === undefined || scope === scopeIn(receipt)
-}
+const mayBe = ({ key }: StoredRow, { receipt }: Wanted): boolean =>
+  receipt === null || copyIn(key).scope === scopeIn(receipt)
 
 async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
   const { caller, held, mailboxes } = env

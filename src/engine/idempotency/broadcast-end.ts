@@ -1,6 +1,7 @@
 // engine/idempotency: how a broadcast that is stored ends: its answer and its receipt are written, and where it reached
 // nobody, the event is held in the same commit.
-import type { EventAnswer } from '../../api/send-event.ts'
+import { randomUUID } from 'node:crypto'
+import type { EventAnswer } from '../../api/events.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Signals } from '../../ports/signals.ts'
@@ -8,7 +9,7 @@ import { newest, storedIgnored, type BroadcastTally, type Outcomes } from '../ca
 import { countAll } from '../calls/event-signals.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
-import { OwnershipLost, StopAsked, type Ownership } from '../carried/ownership.ts'
+import { StopRequested, TaskLost, type Task } from '../tasks/task.ts'
 import { answerText, type BroadcastRows, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
 import { readKept } from './kept-answer.ts'
 
@@ -20,7 +21,7 @@ export interface BroadcastEndParts {
 export interface BroadcastEndFacts {
   readonly parts: BroadcastEndParts
   readonly rows: BroadcastRows
-  readonly ownership: Ownership
+  readonly task: Task
   readonly sent: StoredBroadcast['sent']
   readonly tally: BroadcastTally
   /** What it came to, without its outcomes. */
@@ -34,16 +35,17 @@ export interface BroadcastEndFacts {
 
 export class BroadcastEnd {
   readonly #facts: BroadcastEndFacts
+  readonly #by = randomUUID()
   #answer: EventAnswer | null = null
-  #lost: OwnershipLost | null = null
+  #lost: TaskLost | null = null
 
   constructor(facts: BroadcastEndFacts) {
     this.#facts = facts
   }
 
-  /** The answer to its sender. @throws OwnershipLost when another server has ended it */
+  /** The answer to its sender. @throws TaskLost when another server has ended it */
   get answer(): EventAnswer {
-    if (this.#answer === null) throw this.#lost ?? new OwnershipLost(null)
+    if (this.#answer === null) throw this.#lost ?? new TaskLost(null)
     return this.#answer
   }
 
@@ -51,13 +53,13 @@ export class BroadcastEnd {
   async write(answer: EventAnswer): Promise<void> {
     const {
       parts: { held },
-      ownership,
+      task,
       rows,
       sent,
       before,
     } = this.#facts
     // One that was stopped is held for nobody.
-    const { stops } = ownership
+    const stops = task.stopRequested
     const toHold = stops ? { ...sent, ttl: null } : sent
     const { at: receivedAt } = readKept(before)
     const write = (given: EventAnswer, more: readonly RowWrite[]) => this.#commit(given, more)
@@ -67,7 +69,7 @@ export class BroadcastEnd {
       await this.#writeUnheld(error)
     }
     // The commit itself met the wish to stop it.
-    if (this.#answer === null && ownership.stops && !stops) await this.write(answer)
+    if (this.#answer === null && task.stopRequested && !stops) await this.write(answer)
   }
 
   /** It was accepted, and can't be held: its receipt says why. @throws the error, if it is none of these */
@@ -85,16 +87,13 @@ export class BroadcastEnd {
     // The first answer has as much as a repeat can be given.
     const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
     try {
-      await this.#facts.ownership.commit([...this.#rowsOf(answer), ...more], {
-        ends: true,
-        unlessStopped: more.length > 0,
-      })
+      await this.#facts.task.end([...this.#rowsOf(answer), ...more], { unlessStopped: more.length > 0 })
       this.#answer = answer
       countAll(this.#facts.parts.signals, this.#countsOf(answer))
       return true
     } catch (error) {
-      if (error instanceof OwnershipLost) this.#lost = error
-      else if (!(error instanceof StopAsked)) throw error
+      if (error instanceof TaskLost) this.#lost = error
+      else if (!(error instanceof StopRequested)) throw error
       return false
     }
   }
@@ -108,7 +107,7 @@ export class BroadcastEnd {
   #rowsOf(given: EventAnswer): RowWrite[] {
     const { rows, sent, tally, before, isAccepted, isAnswered } = this.#facts
     const { hash, at } = readKept(before)
-    const text = isAnswered ? answerText({ hash, at, event: sent.event, answer: given }) : before
+    const text = isAnswered ? answerText({ hash, at, event: sent.event, answer: given, by: this.#by }) : before
     const outcomes = { ...tally.outcomes(), pending: newest(given.pending) }
     const counts = this.#countsOf(given)
     const summary = { ...this.#facts.summary, outcomes: { ...outcomes, counts }, isDone: true }

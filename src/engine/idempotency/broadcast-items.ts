@@ -2,7 +2,7 @@
 // that move or start, under a guard, so whoever carries the broadcast on moves and starts nobody a second time.
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { EventAnswer } from '../../api/send-event.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -31,14 +31,14 @@ const ITEMS_AT_ONCE = 1000
 interface ItemsFacts {
   readonly store: Store
   readonly rows: { readonly key: string; readonly expiresAt: number }
-  readonly drawn: Drawn | undefined
+  readonly drawn: Drawn
 }
 
 export class BroadcastItems {
   readonly #store: Store
   readonly #rowKey: string
   readonly #expiresAt: number
-  readonly #drawn: Drawn | undefined
+  readonly #drawn: Drawn
   readonly #earlier = new Map<string, Item>()
   readonly #startedIds = new Set<ContextId>()
 
@@ -66,6 +66,11 @@ export class BroadcastItems {
     return [...this.#earlier.values()].sort((one, other) => one.at - other.at)
   }
 
+  /** What was done to those contexts, as far as anything was. @throws FluxError `unavailable` */
+  doneTo(ids: readonly ContextId[]): Promise<Item[]> {
+    return itemsOfContexts(this.#store, this.#rowKey, ids)
+  }
+
   /** Whether that context was moved or started before. */
   hasReached(id: ContextId): boolean {
     return this.#earlier.has(this.#movedKey(id)) || this.#startedIds.has(id)
@@ -79,8 +84,8 @@ export class BroadcastItems {
    * What the start of that service is evaluated with. Whoever carries the broadcast on comes to the same key, and so to
    * the partition in which the guard of an earlier start is.
    */
-  drawnFor({ package: folder, fluxName }: CompiledFlux): (() => Turn) | undefined {
-    return this.#drawn && drawnFrom(this.#drawn, JSON.stringify([folder, fluxName]))
+  drawnFor({ package: folder, fluxName }: CompiledFlux): () => Turn {
+    return drawnFrom(this.#drawn, JSON.stringify([folder, fluxName]))
   }
 
   /** That context, if an earlier try started it, of whose commit nobody heard; else null. @throws FluxError `unavailable` */
@@ -166,11 +171,20 @@ function itemsIn(value: string): Item[] {
   return item === null ? [] : [item]
 }
 
-/** Starts, and moves of contexts with higher ids than that, under that key of a row. */
-export async function itemsOf(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
-  const items: Item[] = []
-  for await (const { value } of doneRows(store, rowKey, after)) items.push(...itemsIn(value))
-  return items.sort((one, other) => one.at - other.at)
+/**
+ * Starts, and moves of contexts with higher ids than that, under that key of a row: of the partitions that can be
+ * reached. @throws FluxError `unavailable` when none can
+ */
+export async function itemsInReach(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
+  const ofPartition = async (partition: number) => {
+    const items: Item[] = []
+    for await (const { value } of doneRows(store, rowKey, after, partition)) items.push(...itemsIn(value))
+    return items
+  }
+  const read = await Promise.allSettled(Array.from({ length: store.partitions }, (_, at) => ofPartition(at)))
+  const [first] = read
+  if (first?.status === 'rejected' && read.every(({ status }) => status === 'rejected')) throw first.reason
+  return read.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])).sort((one, other) => one.at - other.at)
 }
 
 /** What was done to those contexts, as far as anything was; with null among them, also all that was started. */
@@ -199,8 +213,8 @@ const ID_DIGITS = 16
 
 const movedKey = (rowKey: string, id: ContextId): string => movedPrefix(rowKey) + String(id).padStart(ID_DIGITS, '0')
 
-const doneRows = (store: Store, rowKey: string, behind: ContextId): AsyncGenerator<StoredRow> =>
-  rowsOf(store, movedPrefix(rowKey), { key: movedKey(rowKey, behind), partition: store.partitions })
+const doneRows = (store: Store, rowKey: string, behind: ContextId, partition?: number): AsyncGenerator<StoredRow> =>
+  rowsOf(store, movedPrefix(rowKey), { key: movedKey(rowKey, behind), partition: store.partitions }, partition)
 
 /** What became of what an event left pending, by the keys of the rows. */
 export async function outcomesOf(store: Store, rowKey: string): Promise<ReadonlyMap<string, PendingOutcome>> {
@@ -213,9 +227,10 @@ async function* rowsOf(
   store: Store,
   prefix: string,
   behind?: Pick<StoredRow, 'key' | 'partition'>,
+  partition?: number,
 ): AsyncGenerator<StoredRow> {
   for (let after = behind; ;) {
-    const rows = await store.listRows({ space: 'items', prefix, after, limit: ITEMS_AT_ONCE })
+    const rows = await store.listRows({ partition, space: 'items', prefix, after, limit: ITEMS_AT_ONCE })
     yield* rows
     after = rows.at(-1) ?? after
     if (rows.length < ITEMS_AT_ONCE) return

@@ -1,13 +1,13 @@
 // engine/idempotency: the rows of a broadcast, beside those of whom it moved: what is sent, who carries it on, and what
 // it came to so far. The first two are there while it is under way.
 import { randomUUID } from 'node:crypto'
-import type { EventAnswer } from '../../api/send-event.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import type { BroadcastEvent } from '../calls/broadcast-receivers.ts'
 import type { SentToAll } from '../pending/end-of-broadcast.ts'
-import type { OwnershipPlace } from '../carried/ownership.ts'
+import type { TaskAddress } from '../tasks/task.ts'
 import { NO_OUTCOMES, type Outcomes } from '../calls/broadcast-tally.ts'
 import type { Drawn } from './drawn-turn.ts'
 
@@ -22,8 +22,8 @@ export interface StoredBroadcast {
   readonly above: number | null
   /** Epoch milliseconds, of all its rows. */
   readonly expiresAt: number
-  /** Of the keys of the contexts that it starts. Earlier versions wrote none. */
-  readonly drawn?: Drawn
+  /** Of the keys of the contexts that it starts. */
+  readonly drawn: Drawn
 }
 
 /** What it came to so far. */
@@ -54,7 +54,7 @@ export class BroadcastRows {
     return { ...this.#at('idempotency', this.key), value, expects }
   }
 
-  get ownership(): OwnershipPlace {
+  get task(): TaskAddress {
     const { key, partition, expiresAt } = this
     return { space: 'broadcasts', key, partition, expiresAt }
   }
@@ -78,8 +78,8 @@ export interface RunFacts {
   readonly stored: StoredBroadcast
   /** The row of the key, as it is. */
   readonly answer: string
-  /** The row of whoever had it before; null: it is new. */
-  readonly ownership: string | null
+  /** The row of the task as another server left it; null: it is new. */
+  readonly before: string | null
 }
 
 // No row of an item, or of the number of repeats, is called so.
@@ -130,4 +130,6 @@ export const answerText = (facts: {
   readonly event: string
   readonly answer: EventAnswer | null
   readonly isAccepted?: true
-}): string => JSON.stringify({ ...facts, by: randomUUID() })
+  /** Tells it from what other tries of the same request write. */
+  readonly by?: string
+}): string => JSON.stringify({ ...facts, by: facts.by ?? randomUUID() })

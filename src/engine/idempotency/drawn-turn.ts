@@ -3,6 +3,9 @@
 import { createHash } from 'node:crypto'
 import { v4 } from 'uuid'
 import type { Turn } from '../../definitions/expressions/expression.ts'
+import type { TagLimits } from '../../model/tags.ts'
+import { initialRecordOf, type RootRequest } from '../start-request.ts'
+import type { Addressee } from './kept-answer.ts'
 
 /** Who does not know the seed can't predict what is drawn. `now`: epoch milliseconds. */
 export interface Drawn {
@@ -30,3 +33,21 @@ export const drawnFrom =
       uuid: () => v4({ random: next() }),
     }
   }
+
+/**
+ * The addressee of a context that is to be started under an idempotency key: the key that it will have. `drawn`: what it
+ * must be evaluated with to come to that key; the same for each repeat, but for the time. `seed`: of the idempotency key.
+ */
+export function addresseeOfNew(
+  { now, tagLimits }: { readonly now: () => number; readonly tagLimits: TagLimits },
+  request: RootRequest,
+  seed: string,
+): { readonly addressee: Addressee } & Pick<RootRequest, 'drawn'> {
+  const { flux, key: given = flux.key } = request
+  const { package: owner, fluxName } = flux
+  if (given === null || typeof given === 'string')
+    return { addressee: given === null ? null : { package: owner, fluxName, key: given } }
+  const drawn = drawnFrom({ seed, now: now() }, 'start')
+  const { key = null } = initialRecordOf({ ...request, parent: null, drawn }, { ...drawn(), tagLimits })
+  return { addressee: key === null ? null : { package: owner, fluxName, key }, drawn }
+}

@@ -1,18 +1,25 @@
 // engine/idempotency: calls under a key have their effect once. What was answered is written in the commit of the
-// effect, under a guard, so the first call needs no read; a repeat is noticed by the guard, or before it is refused.
-// Where the effect is in another partition than the key, a claim comes first (`key-claim.ts`).
-import { randomUUID } from 'node:crypto'
+// effect, in the partition of what the call is addressed to, under a guard, so the first call needs no read; a repeat is
+// noticed by the guard, or before it is refused.
 import type { AnswerKind } from '../../api/call.ts'
 import { overloaded } from '../../model/failure.ts'
-import { markReplayed } from '../../api/replayed.ts'
+import { markReplayed } from '../../api/answers.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken } from '../message.ts'
+import type { Preparation } from '../message.ts'
 import { countRepeat } from './repeats.ts'
 import { contentHashOf } from './content-hash.ts'
-import { inProgress, mismatch, type ClaimParts } from './key-claim.ts'
-import { KeyTry, type Keeping } from './key-try.ts'
-import { readKept, rowKeyOf, type ScopedKey } from './kept-answer.ts'
+import { KeyTry, type Keeping, type TryParts } from './key-try.ts'
+import {
+  inProgress,
+  mismatch,
+  placeOf,
+  placeOfEvent,
+  readKept,
+  rowKeyOf,
+  type Addressee,
+  type ScopedKey,
+} from './kept-answer.ts'
 
 export interface IdempotencyParts {
   readonly store: Store
@@ -21,13 +28,12 @@ export interface IdempotencyParts {
   readonly kept: number
   /** Answers kept at once, and contexts moved by events under a key. */
   readonly max: number
-  /** Milliseconds for which another server that says nothing is believed to have a call under way. */
-  readonly lease: number
 }
 
-/** A call under a key, whose effect is in one partition. */
+/** A call under a key, whose effect is in the partition of its addressee. */
 export interface KeyedCall<A> extends ScopedKey {
   readonly of: AnswerKind<A>
+  readonly addressee: Addressee
   /** What is asked for, without the key. */
   readonly content: object
   /** The name of the event, if it is one: its receipt has it, and how often it was repeated. */
@@ -41,8 +47,6 @@ export class Idempotency {
   readonly #parts: IdempotencyParts
   /** Calls under way here: the hash of each one's content, by the key of its row. */
   readonly #underWay = new Map<string, string>()
-  /** Tells its claims from those of other processes. */
-  readonly #server = randomUUID()
   #counted = { rows: 0, at: -Infinity }
   /** Rows that may have been written since they were counted. */
   #added = 0
@@ -60,25 +64,19 @@ export class Idempotency {
    * no earlier answer
    */
   async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<A> {
-    const key = rowKeyOf(call)
+    const rowKey = rowKeyOf(call)
+    const { addressee, event } = call
+    const isEvent = event !== undefined && addressee !== null
+    const { partitions } = this.#parts.store
+    const place = isEvent ? placeOfEvent(rowKey, addressee, partitions) : placeOf(rowKey, addressee, partitions)
     const hashed = contentHashOf(call.content)
     // Without a promise, so that the call keeps its place among others.
     const hash = typeof hashed === 'string' ? hashed : await hashed
-    const release = this.hold(key, hash)
+    const release = this.hold(place.key, hash)
     try {
-      return await this.#run(call, { key, hash }, run)
+      return await this.#run(call, { rowKey, place, hash }, run)
     } finally {
       release()
-    }
-  }
-
-  /** Makes way for rows at the partition of that key, where a call has claimed it. @throws FluxError as `once` */
-  async clear(tried: Parameters<Idempotency['tryOf']>[0], there: string): Promise<void> {
-    try {
-      await this.tryOf(tried).first?.clear(there)
-    } catch (error) {
-      // That call and this one are for different receivers.
-      throw error instanceof RowTaken ? mismatch() : error
     }
   }
 
@@ -93,11 +91,11 @@ export class Idempotency {
     return () => void this.#underWay.delete(key)
   }
 
-  /** A repeat is answered also where it can't be counted. */
-  async noteRepeat({ partition, key, at }: { partition: number; key: string; at: number }): Promise<void> {
+  /** Of the event of that row key. A repeat is answered also where it can't be counted. */
+  async noteRepeat(rowKey: string, at: number): Promise<void> {
     const { store, kept } = this.#parts
     try {
-      await countRepeat(store, { partition, key, expiresAt: at + kept })
+      await countRepeat(store, rowKey, at + kept)
     } catch {
       // The store is out of reach.
     }
@@ -117,14 +115,12 @@ export class Idempotency {
 
   async #run<A extends object>(
     { of, event }: KeyedCall<A>,
-    { key, hash }: { readonly key: string; readonly hash: string },
+    { rowKey, place, hash }: Pick<TryParts, 'place' | 'hash'> & { readonly rowKey: string },
     run: (keeping: Keeping) => Promise<A>,
   ): Promise<A> {
-    const tried = this.tryOf({ key, hash }, { event })
+    const tried = this.tryOf({ place, hash }, { event })
     try {
-      // Without a promise, so that the call keeps its place among others.
-      if (this.isFull()) await this.requireRoom()
-      return await run(tried)
+      return await run(this.isFull() ? this.#afterCount(tried) : tried)
     } catch (error) {
       const row = await tried.keptInstead(error)
       if (row === null) throw error
@@ -134,20 +130,29 @@ export class Idempotency {
       if (earlier.answer === null) throw inProgress()
       const answer = of.answer.parse(earlier.answer)
       if (tried.isOwn(row)) return answer
-      if (event !== undefined) await this.noteRepeat({ partition: row.partition, key, at: earlier.at })
+      if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
       return markReplayed(answer)
     }
+  }
+
+  /** There must be room before the commit. The call waits for that in its mailbox, so that it keeps its place there. */
+  #afterCount({ partition, rowOf }: KeyTry): Keeping {
+    let isCounted = false
+    const first: Preparation = () => (isCounted ? null : this.requireRoom().then(() => void (isCounted = true)))
+    return { partition, rowOf, first }
   }
 
   /** One try of a call; `more`: what its row has besides. */
   tryOf(
     {
       kept = this.#parts.kept,
-      ...tried
-    }: Pick<ClaimParts, 'key' | 'hash' | 'isForAny'> & Partial<Pick<ClaimParts, 'kept'>>,
+      place,
+      hash,
+    }: Omit<TryParts, 'store' | 'clock' | 'kept'> & Partial<Pick<TryParts, 'kept'>>,
     more?: object,
   ): KeyTry {
-    return new KeyTry({ ...this.#parts, server: this.#server, ...tried, kept }, more)
+    const { store, clock } = this.#parts
+    return new KeyTry({ store, clock, place, hash, kept }, more)
   }
 
   /**

@@ -1,7 +1,12 @@
-// engine/idempotency: what is kept of a call under a key, and how it is found: rows of the store, under the hash of who
-// called, which call it was, and the key.
+// engine/idempotency: what is kept of a call under a key, and where: a row of the store, under the hash of who called,
+// which call it was, and the key. It lies with what the call is addressed to, so it is in the commit of the effect.
 import { createHash } from 'node:crypto'
+import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
+import { partitionOf, type RowSpace, type StoredRow } from '../../model/rows.ts'
+import type { Store } from '../../ports/store.ts'
+import { keptKey, partitionOfKey, type KeyAddress } from '../record/context-key.ts'
 
 /** What makes a key one's own. */
 export interface ScopedKey {
@@ -10,6 +15,21 @@ export interface ScopedKey {
   readonly of: { readonly method: string; readonly route: string }
   readonly key: string
 }
+
+/**
+ * What a call is addressed to: the same key to another one is another request. Null: to nothing, as an event for all and
+ * the start of a context that has no key.
+ */
+export type Addressee = { readonly contextId: ContextId } | KeyAddress | null
+
+/** Where the row of a call lies. */
+export interface KeptPlace {
+  readonly space: RowSpace
+  readonly key: string
+  readonly partition: number
+}
+
+export type KeptRow = Pick<StoredRow, 'key' | 'value' | 'partition'>
 
 /** What is kept of it. */
 export interface KeptAnswer {
@@ -25,11 +45,68 @@ export interface KeptAnswer {
   readonly isAccepted: boolean
 }
 
-/** The key of its rows. */
+/** The key of its rows, whatever it is addressed to. */
 export const rowKeyOf = ({ scope, of: { method, route }, key }: ScopedKey): string =>
   sha256(JSON.stringify([scope, `${method} ${route}`, key]))
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** What the keys of the rows of an event begin with that was sent to single contexts. No row of a broadcast begins so. */
+const singlePrefix = (rowKey: string): string => `${rowKey}!`
+
+/** The place of the row of a call with that addressee. */
+export function placeOf(rowKey: string, addressee: Addressee, partitions: number): KeptPlace {
+  const space = 'idempotency'
+  if (addressee === null) return { space, key: rowKey, partition: partitionOf(rowKey, partitions) }
+  if ('contextId' in addressee) {
+    const { contextId } = addressee
+    return { space, key: `${singlePrefix(rowKey)}${contextId}`, partition: contextId % partitions }
+  }
+  const key = `${singlePrefix(rowKey)}${sha256(keptKey(addressee))}`
+  return { space, key, partition: partitionOfKey(addressee, partitions) }
+}
+
+/** That of an event for one context: a receipt lists them all. */
+export const placeOfEvent = (rowKey: string, addressee: Addressee & object, partitions: number): KeptPlace => ({
+  ...placeOf(rowKey, addressee, partitions),
+  space: 'items',
+})
+
+/** Rows read at once. */
+const ROWS_AT_ONCE = 1000
+
+/**
+ * What is kept of an event: as it was sent to all, and to single contexts. What lies in a partition that is out of reach is
+ * left out, if the event was sent to all. @throws FluxError `unavailable`
+ */
+export async function keptOfEvent(
+  store: Store,
+  rowKey: string,
+): Promise<{ readonly toAll: KeptRow | null; readonly toSingle: readonly KeptRow[] }> {
+  const toAll = await readKeptToAll(store, rowKey)
+  const ofPartition = (partition: number) =>
+    singleRows(store, rowKey, partition).catch((error: unknown) => {
+      if (toAll === null) throw error
+      return []
+    })
+  const rows = await Promise.all(Array.from({ length: store.partitions }, (_, partition) => ofPartition(partition)))
+  return { toAll, toSingle: rows.flat() }
+}
+
+async function singleRows(store: Store, rowKey: string, partition: number): Promise<StoredRow[]> {
+  const found: StoredRow[] = []
+  const query = { space: 'items', prefix: singlePrefix(rowKey), partition, limit: ROWS_AT_ONCE } as const
+  for (let after: StoredRow | undefined, rows; rows === undefined || rows.length === ROWS_AT_ONCE;) {
+    rows = await store.listRows({ ...query, after })
+    found.push(...rows)
+    after = rows.at(-1)
+  }
+  return found
+}
+
+/** The row of a broadcast, or of another call that is addressed to nothing. */
+export const readKeptToAll = (store: Store, rowKey: string): Promise<KeptRow | null> =>
+  store.readRow(placeOf(rowKey, null, store.partitions))
 
 /** @throws Error for a text that is no such row */
 export function readKept(text: string): KeptAnswer {
@@ -48,3 +125,13 @@ export function readKept(text: string): KeptAnswer {
   }
   throw new Error('the row of an idempotency key is not as it was written')
 }
+
+export const inProgress = () =>
+  new FluxError({
+    kind: 'idempotencyInProgress',
+    detail: 'the first request under this key is still under way',
+    retryAfter: 1,
+  })
+
+export const mismatch = () =>
+  new FluxError({ kind: 'idempotencyMismatch', detail: 'the key was used for a request with another content' })

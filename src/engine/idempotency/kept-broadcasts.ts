@@ -2,24 +2,33 @@
 // all. One that a crash has cut off is carried on by whoever repeats it, or by a server that starts.
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
-import { markAccepted } from '../../api/accepted.ts'
-import { markReplayed } from '../../api/replayed.ts'
-import type { EventAnswer } from '../../api/send-event.ts'
+import { markAccepted, markReplayed } from '../../api/answers.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
-import { partitionOf } from '../../model/rows.ts'
+import { partitionOf, type StoredRow } from '../../model/rows.ts'
 import type { Receivers } from '../calls/broadcast.ts'
-import type { BroadcastPlace } from '../calls/broadcast-place.ts'
-import { isInDoubt } from '../carried/carrier.ts'
-import { BroadcastCarrier, type CarrierParts } from './broadcast-carrier.ts'
-import { askToStop, OwnershipLost } from '../carried/ownership.ts'
-import { answerText, BroadcastRows, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
-import { BroadcastRun } from './broadcast-run.ts'
+import { BroadcastPlace } from '../calls/broadcast-place.ts'
+import { dropRows } from '../tasks/drop-rows.ts'
+import { inDoubtIfAway, isInDoubt, isLeft, leftInDoubt, TaskQueue, type Resumed } from '../tasks/queue.ts'
+import { requestStop, TaskLost } from '../tasks/task.ts'
+import { movedPrefix, startedPrefix } from './broadcast-items.ts'
+import { answerText, BroadcastRows, readStored, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
+import { BroadcastRun, type RunParts } from './broadcast-run.ts'
 import { contentHashOf } from './content-hash.ts'
-import { claimIn, inProgress, mismatch, type ClaimParts } from './key-claim.ts'
-import { readKept, rowKeyOf, type KeptAnswer, type ScopedKey } from './kept-answer.ts'
-import { findKept } from './kept-row.ts'
+import {
+  inProgress,
+  keptOfEvent,
+  mismatch,
+  readKept,
+  readKeptToAll,
+  rowKeyOf,
+  type KeptAnswer,
+  type ScopedKey,
+} from './kept-answer.ts'
+import type { Idempotency } from './idempotency.ts'
 
-export interface KeptBroadcastsParts extends CarrierParts {
+export interface KeptBroadcastsParts extends RunParts {
+  readonly idempotency: Idempotency
   /** Milliseconds for which answers are kept. */
   readonly kept: number
 }
@@ -36,17 +45,31 @@ export interface Manner {
 type BroadcastCall = ScopedKey & { readonly of: AnswerKind<EventAnswer> }
 
 /** The row of a key under which an event is sent to all. */
-export interface BroadcastKey extends Pick<ClaimParts, 'key' | 'hash' | 'isForAny' | 'kept'> {
+export interface BroadcastKey {
+  readonly key: string
+  /** Of the content. */
+  readonly hash: string
+  /** Milliseconds for which the answer is kept. */
+  readonly kept: number
   readonly of: Pick<AnswerKind<EventAnswer>, 'answer'>
 }
 
 export class KeptBroadcasts {
   readonly #parts: KeptBroadcastsParts
-  readonly #carrier: BroadcastCarrier
+  /** Those that run on this server, and that others have abandoned. */
+  readonly tasks: TaskQueue<BroadcastRun>
 
   constructor(parts: KeptBroadcastsParts) {
     this.#parts = parts
-    this.#carrier = new BroadcastCarrier(parts)
+    this.tasks = new TaskQueue(parts, {
+      space: 'broadcasts',
+      prefix: '',
+      names: { one: 'a broadcast', many: 'broadcasts' },
+      bound: parts.bound,
+      load: (row) => this.#load(row),
+      run: (run) => this.#resume(run),
+      found: (row) => this.#found(row),
+    })
   }
 
   /**
@@ -64,7 +87,7 @@ export class KeptBroadcasts {
     try {
       return await this.#begin(under, sent, manner)
     } catch (error) {
-      throw error instanceof OwnershipLost ? inProgress() : error
+      throw error instanceof TaskLost ? inProgress() : error
     } finally {
       release()
     }
@@ -92,51 +115,32 @@ export class KeptBroadcasts {
    */
   async stop(call: ScopedKey): Promise<void> {
     const { store } = this.#parts
-    const kept = await findKept(store, rowKeyOf(call))
-    if (!kept) throw notFound(`nothing is kept of an event '${call.key}'`)
-    if (!(await askToStop(store, { ...kept, space: 'broadcasts' })))
+    const { toAll: kept, toSingle } = await keptOfEvent(store, rowKeyOf(call))
+    if (!kept && toSingle.length === 0) throw notFound(`nothing is kept of an event '${call.key}'`)
+    if (!kept || !(await requestStop(store, { ...kept, space: 'broadcasts' })))
       throw conflict('the event was sent to all that it was for')
-    return this.#carrier.waitForStop(kept)
+    return inDoubtIfAway(() => this.tasks.waitForStop(kept))
   }
 
-  /** Carries on what a crash has cut off, now and from time to time. */
-  start(): void {
-    this.#carrier.start()
-  }
-
-  /** Nobody waits any longer for the end of a broadcast. */
-  giveUp(): void {
-    this.#carrier.giveUp()
-  }
-
-  /** Carries on nothing more; resolves when it has left what is under way. It goes on at the next start. */
-  close(): Promise<void> {
-    return this.#carrier.close()
-  }
-
-  async #begin({ of, ...under }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+  async #begin({ of, key, hash, kept }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
     const { store, clock, idempotency } = this.#parts
-    const { key, hash, kept } = under
     const at = clock.now()
     const answer = answerText({ hash, at, event: sent.event, answer: null })
     const run = this.#newRun(key, { sent, upTo: await store.highestId(), above: manner.above, answer, at, kept })
     // Where there is no room, repeats are still answered.
     const isFull = idempotency.isFull()
-    let there = isFull ? ((await findKept(store, key))?.value ?? null) : null
+    let there = isFull ? ((await readKeptToAll(store, key))?.value ?? null) : null
     if (isFull && there === null) await idempotency.requireRoom()
     if (there === null) {
       try {
-        return await this.#receive(run, manner, null)
+        await run.begin()
+        return await this.#carryOut(run, manner)
       } catch (error) {
-        if (!(error instanceof OwnershipLost)) throw error
-        there = error.answer ?? (await findKept(store, key))?.value ?? null
+        if (!(error instanceof TaskLost)) throw error
+        there = error.row ?? (await readKeptToAll(store, key))?.value ?? null
       }
     }
     if (there === null) throw inProgress()
-    if (claimIn(there) !== null) {
-      await idempotency.clear(under, there)
-      return this.#receive(run, manner, there)
-    }
     const earlier = readKept(there)
     if (earlier.hash !== hash) throw mismatch()
     return this.#repeat(key, earlier, { of, manner })
@@ -150,20 +154,14 @@ export class KeptBroadcasts {
     const { idempotency, store } = this.#parts
     const partition = partitionOf(key, store.partitions)
     if (earlier.answer !== null) {
-      await idempotency.noteRepeat({ partition, key, at: earlier.at })
+      await idempotency.noteRepeat(key, earlier.at)
       const answer = markReplayed(of.answer.parse(earlier.answer))
       if (!earlier.isAccepted) return answer
-      return markAccepted(answer, (await this.#carrier.carryOn(key, partition)).ended)
+      return markAccepted(answer, (await this.tasks.resume({ key, partition })).ended)
     }
-    const taken = await this.#carrier.takeOver(key, partition)
+    const taken = await this.tasks.takeOver({ key, partition })
     if (!taken) throw inProgress()
     return markReplayed(await this.#carryOut(taken, manner))
-  }
-
-  /** Stores it, in place of that row of its key, and sends it to all that it is for. @throws OwnershipLost */
-  async #receive(run: BroadcastRun, manner: Manner, before: string | null): Promise<EventAnswer> {
-    await run.begin(before)
-    return this.#carryOut(run, manner)
   }
 
   /** Sends it to all that it is for; one for many is accepted first. */
@@ -171,24 +169,90 @@ export class KeptBroadcasts {
     try {
       await run.look(manner.place)
       if (run.isForMany) return await this.#letGo(run, manner, { isBegun: true })
-      return await this.#carrier.track(run, run.carryOut())
+      return await this.tasks.track(run, run.carryOut())
     } catch (error) {
-      // Nobody was moved: then it is not remembered.
-      if (error instanceof FluxError && !isInDoubt(error) && run.isUntouched) await this.#forget(run)
+      if (!(error instanceof FluxError)) throw error
+      // Nobody was moved: then it is not remembered. One that is remembered is carried on, whatever the caller is told.
+      throw !isInDoubt(error) && run.isUntouched && (await this.#forget(run)) ? error : leftInDoubt(error)
+    }
+  }
+
+  /** Carries out one that is accepted; what goes wrong is logged. Resolves when this server has no more to do for it. */
+  async #goOn(run: BroadcastRun, place: BroadcastPlace): Promise<void> {
+    const { log } = this.#parts
+    try {
+      await this.tasks.track(run, this.#sendAndTidy(run, place))
+    } catch (error) {
+      if (isLeft(error)) log.debug('a broadcast is left to another server', { error })
+      else log.error('a broadcast could not be carried out', { error })
+    } finally {
+      place.release()
+    }
+  }
+
+  async #sendAndTidy(run: BroadcastRun, place: BroadcastPlace): Promise<EventAnswer> {
+    const answer = await run.carryOut()
+    place.release()
+    // Its receipt needs no row of a move, and they would take the room of keys. If another server had it, which was only
+    // held up, it may still send it: the rows keep it from moving anybody again. Those of starts stay in any case: a start
+    // that comes true late is kept from happening by them.
+    const { isNew, task } = run
+    const moves = { space: 'items', prefix: movedPrefix(task.key), end: startedPrefix(task.key), task } as const
+    if (isNew) await dropRows(this.#parts, moves)
+    return answer
+  }
+
+  async #load(row: StoredRow): Promise<BroadcastRun | null> {
+    const { store } = this.#parts
+    const { key, partition } = row
+    const stored = await readStored(store, row)
+    const answer = await store.readRow({ partition, space: 'idempotency', key })
+    if (!stored || !answer) return null
+    const rows = new BroadcastRows({ key, store, expiresAt: stored.expiresAt })
+    return new BroadcastRun(this.#parts, { rows, stored, answer: answer.value, before: row.value })
+  }
+
+  async #resume(run: BroadcastRun): Promise<Resumed> {
+    const place = new BroadcastPlace(this.#parts.bound)
+    place.add()
+    try {
+      await run.look(place)
+      if (!run.isAccepted && run.isForMany) await run.accept({ isBegun: true })
+    } catch (error) {
+      place.release()
+      await run.task.handOver()
       throw error
     }
+    return { ended: this.#goOn(run, place) }
+  }
+
+  async #found({ key, partition }: StoredRow): Promise<void> {
+    const { store, idempotency, log } = this.#parts
+    const row = await store.readRow({ partition, space: 'idempotency', key })
+    if (!row || idempotency.isHeld(key)) return
+    const { hash, event } = readKept(row.value)
+    const release = idempotency.hold(key, hash)
+    const { ended } = await this.tasks.resume({ key, partition }).catch((error: unknown) => {
+      release()
+      throw error
+    })
+    const ours = this.tasks.get(key)
+    if (ours) log.info('a broadcast that was cut off is carried on', { event })
+    // Who repeats one that is accepted gets that answer at once.
+    if (ours?.run.isAccepted === false) void ended.then(release)
+    else release()
   }
 
   /** Accepts it, and carries it out while its sender has the answer, or waits for so long as it likes. */
   async #letGo(run: BroadcastRun, { within, place }: Manner, how: { isBegun: boolean }): Promise<EventAnswer> {
-    const waited = within > 0 ? run.patience.wait(within) : null
+    const waited = within > 0 ? run.sender.wait(within) : null
     try {
       await run.accept(how)
     } catch (error) {
-      run.patience.giveUp()
+      run.sender.giveUp()
       throw error
     }
-    const ended = this.#carrier.begin(run, place.pass())
+    const ended = this.#goOn(run, place.pass())
     return (await waited) ?? markAccepted(run.acceptance(), ended)
   }
 
@@ -213,15 +277,18 @@ export class KeptBroadcasts {
       rows: new BroadcastRows({ key, store, ...stored }),
       stored,
       answer,
-      ownership: null,
+      before: null,
     })
   }
 
-  async #forget(run: BroadcastRun): Promise<void> {
+  /** False: it may still be there. */
+  async #forget(run: BroadcastRun): Promise<boolean> {
     try {
       await run.forget()
+      return true
     } catch (error) {
-      this.#parts.log.debug('a broadcast that moved nobody is carried on when it is repeated', { error })
+      this.#parts.log.debug('a broadcast that moved nobody goes on', { error })
+      return false
     }
   }
 }

@@ -1,46 +1,51 @@
 // engine/idempotency: one try of a call under a key: the row that is written in the commit of its effect, and the row
 // that is there instead, where the call was answered before.
 import { randomUUID } from 'node:crypto'
-import type { ContextId } from '../../model/context.ts'
-import { partitionOf, type RowWrite } from '../../model/rows.ts'
-import type { Preparation } from '../message.ts'
-import { KeyClaim, type ClaimParts } from './key-claim.ts'
-import { isRefusal, keptInstead, type KeptRow } from './kept-row.ts'
+import { FluxError } from '../../model/failure.ts'
+import type { RowWrite } from '../../model/rows.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Store } from '../../ports/store.ts'
+import { RowTaken, type Preparation } from '../message.ts'
+import type { KeptPlace, KeptRow } from './kept-answer.ts'
 
 /** What the commit of the effect must write, with the answer that it leads to. */
 export interface Keeping {
-  /** That of its key: an effect there costs no other commit. */
+  /** That of the effect. */
   readonly partition: number
-  /** The row, for the commit of that context. */
-  readonly rowOf: (answer: object, id: ContextId) => RowWrite
-  /** What comes before that commit; undefined: nothing, since there is one partition. */
-  readonly first: Preparation | undefined
+  readonly rowOf: (answer: object) => RowWrite
+  /** What comes before that commit; left out: nothing. */
+  readonly first?: Preparation | undefined
+}
+
+export interface TryParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly place: KeptPlace
+  /** Of the content. */
+  readonly hash: string
+  /** Milliseconds for which the answer is kept. */
+  readonly kept: number
 }
 
 export class KeyTry implements Keeping {
   readonly partition: number
-  readonly first: KeyClaim | undefined
-  readonly #parts: ClaimParts
+  readonly #parts: TryParts
   /** What its row has besides. */
   readonly #more: object
   #written = ''
 
-  constructor(parts: ClaimParts, more: object = {}) {
-    const { store, key } = parts
+  constructor(parts: TryParts, more: object = {}) {
     this.#parts = parts
     this.#more = more
-    this.partition = partitionOf(key, store.partitions)
-    this.first = store.partitions > 1 ? new KeyClaim(parts) : undefined
+    this.partition = parts.place.partition
   }
 
-  readonly rowOf = (answer: object, id: ContextId): RowWrite => {
-    const { store, clock, key, hash, kept } = this.#parts
+  readonly rowOf = (answer: object): RowWrite => {
+    const { clock, place, hash, kept } = this.#parts
     const at = clock.now()
     // Told apart from the row of another server, which may have answered the same in the same millisecond.
     this.#written = JSON.stringify({ hash, at, by: randomUUID(), ...this.#more, answer })
-    const expects = this.first?.expected ?? null
-    const partition = id % store.partitions
-    return { partition, space: 'idempotency', key, expects, value: this.#written, expiresAt: at + kept }
+    return { ...place, expects: null, value: this.#written, expiresAt: at + kept }
   }
 
   /** Whether this try has written it: the reply to the commit was lost, and the commit was tried again. */
@@ -48,20 +53,22 @@ export class KeyTry implements Keeping {
     return value === this.#written
   }
 
-  /**
-   * What was answered before, if that may be returned instead of the error; null: nothing was. Then the key is given back,
-   * where it is known that there was no effect.
-   */
+  /** What was answered before, if that may be returned instead of the error; null: nothing was. */
   async keptInstead(error: unknown): Promise<KeptRow | null> {
-    const { store, key } = this.#parts
-    const row = await keptInstead(error, { store, key, foundIn: this.first?.foundIn ?? 0 })
-    return row ?? (isRefusal(error) ? this.release() : null)
-  }
-
-  /** Gives the key back, since there is no effect. Gives the row of another call that had it. */
-  async release(): Promise<KeptRow | null> {
-    if (this.first === undefined) return null
-    const value = await this.first.release()
-    return value === null ? null : { key: this.#parts.key, value, partition: this.first.foundIn }
+    const { store, place } = this.#parts
+    if (error instanceof RowTaken) {
+      const { space, key, value } = error
+      return space === place.space && key === place.key && value !== null ? { ...place, value } : null
+    }
+    if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
+    try {
+      return await store.readRow(place)
+    } catch {
+      // The error itself says more.
+      return null
+    }
   }
 }
+
+/** Who may not make the call does not learn what it once led to. */
+const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])

@@ -1,51 +1,90 @@
 // engine/idempotency: what became of an event, by its rows. Of a broadcast that is what was counted last, and the
 // rows of whom it moved since then: as many as lie between two counts, however many it moved before.
-import type { Receipt } from '../../api/get-event.ts'
-import { SEND_EVENT, type EventAnswer } from '../../api/send-event.ts'
+import { CALLS } from '../../api/calls.ts'
+import { type EventAnswer, type Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
 import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from '../calls/broadcast-tally.ts'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
-import { itemsOf, itemsOfContexts, outcomesOf, receiverOf } from './broadcast-items.ts'
+import { itemsInReach, itemsOfContexts, outcomesOf, receiverOf } from './broadcast-items.ts'
 import { readSummary, type Summary } from './broadcast-rows.ts'
-import { findKept } from './kept-row.ts'
-import { readKept, rowKeyOf, type KeptAnswer, type ScopedKey } from './kept-answer.ts'
+import { keptOfEvent, readKept, rowKeyOf, type KeptAnswer, type KeptRow, type ScopedKey } from './kept-answer.ts'
 import { repeatsOf } from './repeats.ts'
 
-/** Null: nothing is kept of it. `now`: epoch milliseconds. */
+/**
+ * Null: nothing is kept of it. Several contexts may have been sent events of that id: their receipt is one. `now`: epoch
+ * milliseconds.
+ */
 export async function receiptOf(store: Store, event: ScopedKey, now: number): Promise<Receipt | null> {
   const key = rowKeyOf(event)
-  const row = await findKept(store, key)
-  if (!row) return null
-  const kept = readKept(row.value)
-  const answer = kept.answer && SEND_EVENT.answer.parse(kept.answer)
-  const first = await readSummary(store, row)
-  const isOver = first ? first.isDone : answer !== null && !kept.isAccepted
-  const current = isOver ? null : await soFar(store, key, first)
-  // Rows behind the first are deleted once it is done.
-  const summary = current ? await readSummary(store, row) : first
-  const isDone = isOver || summary?.isDone === true
-  const { outcomes: counted, progress } =
-    current && !isDone
-      ? current
-      : { outcomes: summary?.outcomes ?? outcomesIn(answer, kept), progress: progressOf(summary, summary?.outcomes) }
-  const outcomes = await certain(store, key, counted)
-  const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, outcomes, now)
+  const { toAll, toSingle } = await keptOfEvent(store, key)
+  const single = toSingle.map(({ value }) => readKept(value)).sort(byTime)
+  const broadcast = toAll && (await broadcastOf(store, toAll))
+  const [first = broadcast?.kept] = single
+  if (first === undefined) return null
+  const whole = single.reduce(
+    (outcomes, kept) => joined(outcomes, outcomesIn(CALLS.sendEvent.answer.parse(kept.answer), kept)),
+    broadcast?.outcomes ?? NO_OUTCOMES,
+  )
+  const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, whole, now)
   return {
     eventId: event.key,
-    event: kept.event ?? '',
-    receivedAt: kept.at,
-    repeated: await repeatsOf(store, row),
-    moved: newest([...outcomes.moved, ...moved].sort(byTime)),
-    started: [...outcomes.started],
-    ignored: outcomes.ignored,
+    event: first.event ?? '',
+    receivedAt: Math.min(first.at, broadcast?.kept.at ?? first.at),
+    repeated: await repeatsOf(store, key),
+    moved: newest([...whole.moved, ...moved].sort(byTime)),
+    started: [...whole.started],
+    ignored: whole.ignored,
     pending,
     expired: newest(expired),
     withdrawn: newest(withdrawn),
     counts,
-    done: isDone,
+    done: broadcast?.isDone ?? true,
+    ...broadcast?.progress,
+  }
+}
+
+/** Of several events of one id. */
+function joined(one: Outcomes, other: Outcomes): Outcomes {
+  const [a, b] = [one.counts, other.counts]
+  return {
+    counts: {
+      moved: a.moved + b.moved,
+      started: a.started + b.started,
+      ignored: a.ignored + b.ignored,
+      pending: a.pending + b.pending,
+    },
+    moved: [...one.moved, ...other.moved],
+    started: newest([...one.started, ...other.started].sort(byTime)),
+    ignored: newest([...one.ignored, ...other.ignored]),
+    pending: newest([...one.pending, ...other.pending]),
+    inDoubt: [],
+  }
+}
+
+/** What became of it as it was sent to all. */
+async function broadcastOf(store: Store, row: KeptRow) {
+  const kept = readKept(row.value)
+  const answer = kept.answer && CALLS.sendEvent.answer.parse(kept.answer)
+  const first = await readSummary(store, row)
+  const isOver = first ? first.isDone : answer !== null && !kept.isAccepted
+  const current = isOver ? null : await soFar(store, row.key, first)
+  // Rows behind the first are deleted once it is done.
+  const summary = current ? await readSummary(store, row) : first
+  const isDone = isOver || summary?.isDone === true
+  const { outcomes, progress } =
+    current && !isDone
+      ? current
+      : {
+          outcomes: summary?.outcomes ?? (answer ? outcomesIn(answer, kept) : NO_OUTCOMES),
+          progress: progressOf(summary, summary?.outcomes),
+        }
+  return {
+    kept,
+    isDone,
+    outcomes: await certain(store, row.key, outcomes),
     // Who was answered when it was done knows it from the answer.
-    ...(kept.isAccepted ? progress : {}),
+    progress: kept.isAccepted ? progress : {},
   }
 }
 
@@ -70,7 +109,7 @@ async function certain(store: Store, key: string, outcomes: Outcomes): Promise<O
 /** Of a broadcast that is under way, or was cut off. */
 async function soFar(store: Store, key: string, summary: Summary | null) {
   const tally = new BroadcastTally({ whole: false, before: summary?.outcomes ?? NO_OUTCOMES })
-  const items = await itemsOf(store, key, summary?.cursor ?? 0)
+  const items = await itemsInReach(store, key, summary?.cursor ?? 0)
   tally.add(items)
   const outcomes = tally.outcomes()
   const since = items.filter((item) => receiverOf(item) !== null).length
@@ -83,9 +122,8 @@ function progressOf(summary: Summary | null, outcomes: Outcomes | undefined): Pi
   return { progress: { matched: summary.matched, done: summary.dealt, moved, started, ignored } }
 }
 
-/** Of an event for one context: all it did is in its answer. */
-function outcomesIn(answer: EventAnswer | null, { at }: KeptAnswer): Outcomes {
-  if (!answer) return NO_OUTCOMES
+/** All it did is in its answer. */
+function outcomesIn(answer: EventAnswer, { at }: KeptAnswer): Outcomes {
   const { transitions, executions, ignored, pending } = answer
   return {
     counts: {

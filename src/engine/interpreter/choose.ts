@@ -42,11 +42,13 @@ export function choose(
   if (next.data.fluxEvent === '$fluxTerminate') return { pick: 'terminated', due: null }
   if (choice.end) return { pick: 'completed', due: null }
   const event = waitTextOf(next.data.fluxEvent)
-  const pick = choice.lone ?? (event === null ? undefined : choice.events.get(event)) ?? choice.otherwise
+  const named = event === null ? undefined : (choice.events.get(event) ?? choice.internal.get(event))
+  const pick = choice.lone ?? named ?? choice.otherwise
   if (pick !== null) return leave(next, state, pick, { isDelayed: false })
-  if (state.fault !== null) return end(next, definitionError(state.fault))
   const unknown =
-    event === null ? 'no event is set' : `no transition names the event '${event.slice(0, MAX_SHOWN_CHARACTERS)}'`
+    event === null
+      ? 'no event is set'
+      : `no transition names the event${event.length > MAX_SHOWN_CHARACTERS ? '' : ` '${event}'`}`
   return end(next, {
     message: `state '${state.name}' can't be left: ${unknown} and there is no '$else'`,
     type: 'UndefinedEventException',
@@ -61,7 +63,8 @@ function leave(
   { isDelayed }: { readonly isDelayed: boolean },
 ): Chosen {
   const transition = state.transitions[pick]
-  if (!transition) return end(next, definitionError(state.fault ?? `state '${state.name}' has no transition ${pick}`))
+  if (!transition)
+    return end(next, { message: `state '${state.name}' has no transition ${pick}`, type: 'DefinitionError' })
   const isExceptional = pick === state.choice.exception
   if (!isDelayed && transition.wait) {
     const due = next.dueOf(transition.wait)
@@ -93,9 +96,6 @@ function except(next: WorkingState, state: CompiledState): Chosen {
   next.error = null
   return leave(next, state, pick, { isDelayed: false })
 }
-
-/** The error of a damaged state that has no transition to take. */
-const definitionError = (message: string): Partial<ActionError> => ({ message, type: 'DefinitionError' })
 
 /** Charges the conversion of `$fluxEvent` to text, which may be long. */
 function spendOnEvent({ data, env: { budget } }: WorkingState): void {

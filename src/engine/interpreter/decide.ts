@@ -15,6 +15,7 @@ import { keepOrRefuse, keepWhilePaused, withdraw } from './early.ts'
 import { transition } from './machine.ts'
 import { conclude } from './next-record.ts'
 import { pause, resume } from './pause.ts'
+import { takes } from './places.ts'
 import { retry } from './retry.ts'
 import { recordChange, conflicting, transit } from './transit.ts'
 import { turnStateOf } from './turn-state.ts'
@@ -29,7 +30,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
       ? conflicting(`context ${id} has ended: it is ${status}`)
       : { kind: 'noop' }
   }
-  if (flux.isNewer && CONTINUES.has(input.type)) return newer(flux, record)
+  if (flux.isForeign && CONTINUES.has(input.type)) return foreign(flux, record)
   // Another server has taken over the step: only the result of that server is accepted.
   if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'noop' }
   switch (input.type) {
@@ -101,7 +102,7 @@ function event(
       now: env.now,
       refusal: `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`,
     })
-  if (!state.choice.events.has(input.name) && (state.choice.otherwise === null || input.isHeld))
+  if (!state.choice.events.has(input.name) && (!takes(state, input.name) || input.isHeld))
     return keepOrRefuse(flux, record, input, {
       now: env.now,
       refusal: `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`,
@@ -124,7 +125,7 @@ function eventWhilePaused(
 ): Decision {
   const state = flux.states[record.state]
   const isNext = state && record.position.phase === 'waiting' && record.pending.length === 0
-  const isTaken = isNext && (state.choice.events.has(input.name) || state.choice.otherwise !== null)
+  const isTaken = isNext && takes(state, input.name)
   const { failure = null } = isTaken && !input.isHeld ? inputOf(state, input, now) : {}
   return failure ? { kind: 'refused', failure } : keepWhilePaused(flux, record, input, now)
 }
@@ -164,11 +165,8 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
 /** Inputs that continue a context according to its definition. */
 const CONTINUES: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER', 'RESUME', 'RETRY'])
 
-/**
- * Refuses the input: a later version wrote the definition, and only a server of that version can continue the context.
- */
-function newer({ fluxName }: CompiledFlux, { id }: ContextRecord): Decision {
-  const reason = `a later version of it wrote the definition of '${fluxName}'`
-  const detail = `context ${id} can't be carried on by this server: ${reason}`
+/** Refuses the input: only a server of the version that wrote the definition can continue the context. */
+function foreign({ faults }: CompiledFlux, { id }: ContextRecord): Decision {
+  const detail = `context ${id} can't be carried on by this server: ${faults.join('; ')}`
   return { kind: 'refused', failure: { kind: 'unavailable', detail, retryAfter: 1 } }
 }

@@ -5,6 +5,7 @@ import type { Failure } from '../../model/failure.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Decision, Input } from './decision.ts'
+import { takes } from './places.ts'
 
 /** What one context may keep: events, bytes of their inputs as JSON, and of their names and tags. */
 const MAX_PENDING = { count: 100, bytes: 64 * 1024, words: 64 * 1024 }
@@ -26,8 +27,7 @@ export function keepOrRefuse(
   if (keep === 'end' && !isNamed(flux, name)) return { kind: 'refused', failure: notNamed(flux, name) }
   const { tags, receipt } = arrival
   const expiresAt = keep === 'end' ? null : now + keep
-  const isScoped = true as const
-  return kept(record, { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt, isScoped })
+  return kept(record, { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt })
 }
 
 /**
@@ -40,7 +40,7 @@ export function keepWhilePaused(
   { name, eventId, input, untyped, arrival, isHeld, tags }: Input & { type: 'EVENT' },
   now: number,
 ): Decision {
-  const isEver = isNamed(flux, name) || flux.states.some(({ waiting, choice }) => waiting && choice.otherwise !== null)
+  const isEver = flux.states.some((state) => state.waiting && takes(state, name))
   if (!isEver || isHeld) {
     const detail = isHeld ? `context ${record.id} is paused` : `no state of '${flux.fluxName}' waits for '${name}'`
     return { kind: 'refused', failure: { kind: 'conflict', detail } }
@@ -56,7 +56,6 @@ export function keepWhilePaused(
     expiresAt,
     receipt: arrival?.receipt ?? null,
     takesAny: true,
-    isScoped: true,
   })
 }
 
@@ -107,15 +106,15 @@ export const unexpired = (pending: readonly PendingEvent[], now: number): readon
   pending.filter((event) => !isOver(event, now))
 
 /**
- * The first of the events that the context keeps and waits for now; null: there is none. It may be over. A later version
- * of the program must take it where that wrote the definition.
+ * The first of the events that the context keeps and waits for now; null: there is none. It may be over. Only the version
+ * that wrote the definition takes it.
  */
-export function nextPending({ states, isNewer }: CompiledFlux, record: ContextRecord): PendingEvent | null {
+export function nextPending({ states, isForeign }: CompiledFlux, record: ContextRecord): PendingEvent | null {
   const { pending, position, state } = record
-  if (pending.length === 0 || position.phase !== 'waiting' || record.isPaused || isNewer) return null
-  const choice = states[state]?.choice
-  const isAnyTaken = choice?.otherwise != null
-  return pending.find(({ event, takesAny }) => choice?.events.has(event) || (takesAny && isAnyTaken)) ?? null
+  if (pending.length === 0 || position.phase !== 'waiting' || record.isPaused || isForeign) return null
+  const next = states[state]
+  if (!next) return null
+  return pending.find(({ event, takesAny }) => (takesAny ? takes(next, event) : next.choice.events.has(event))) ?? null
 }
 
 /** The record without those events, and without what is over. */

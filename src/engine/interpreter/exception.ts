@@ -3,7 +3,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { retryHintOf, type ActionError } from '../../model/action-error.ts'
 import type { FluxException, StackEntry } from '../../model/context.ts'
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { SecretRedactor } from '../../model/secret-redactor.ts'
+import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
 import type { Move } from '../../model/record.ts'
 
 /**
@@ -21,7 +21,7 @@ const MAX_FIELDS_BYTES = 65_536
 export function errorOf(
   thrown: unknown,
   stack: string | null = null,
-  redactor: SecretRedactor | null = null,
+  redactor: SecretRedactor = HIDES_NOTHING,
 ): ActionError {
   try {
     const error = thrown instanceof Error ? errorData(thrown, redactor) : otherData(thrown, redactor)
@@ -38,7 +38,7 @@ export function errorOf(
   }
 }
 
-function errorData(error: Error, redactor: SecretRedactor | null): ActionError {
+function errorData(error: Error, redactor: SecretRedactor): ActionError {
   const message = textOf(() => error.message, redactor) ?? 'failed'
   const type = textOf(() => error.name, redactor) ?? 'Error'
   const cause = textOf(() => (error.cause instanceof Error ? String(error.cause) : undefined), redactor)
@@ -60,7 +60,7 @@ function dataOf(read: () => unknown): Json {
 }
 
 /** The text of a property that may have any type, and may throw when it is read. */
-function textOf(read: () => unknown, redactor: SecretRedactor | null): string | undefined {
+function textOf(read: () => unknown, redactor: SecretRedactor): string | undefined {
   try {
     const value = read()
     return value === undefined || value === null
@@ -72,10 +72,9 @@ function textOf(read: () => unknown, redactor: SecretRedactor | null): string | 
 }
 
 /** The start of a text, of which no secret was cut in two. */
-const start = (text: string, redactor: SecretRedactor | null): string =>
-  (redactor?.text(text) ?? text).slice(0, MAX_TEXT_CHARACTERS)
+const start = (text: string, redactor: SecretRedactor): string => redactor.text(text).slice(0, MAX_TEXT_CHARACTERS)
 
-function otherData(thrown: unknown, redactor: SecretRedactor | null): ActionError {
+function otherData(thrown: unknown, redactor: SecretRedactor): ActionError {
   const realException = withoutStack(typeof thrown === 'string' ? start(thrown, redactor) : dataOf(() => thrown))
   const { name, message } = isObject(realException) ? realException : {}
   const type = typeof name === 'string' && name !== '' ? name : 'Error'

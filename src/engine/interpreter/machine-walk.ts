@@ -1,20 +1,14 @@
-// engine/interpreter: walks through a machine of XState. What XState would do in a node (the guards that it asks, and
-// where each of its transitions leads) is learnt from XState itself when it is needed first, and remembered: XState
-// computes it anew for each event, which takes several times as long as the reducers.
+// engine/interpreter: walks through a machine by the nodes, transitions, guards and actions that XState made of its
+// configuration. XState's own `transition()` selects the same ones anew for each event, and takes several times as long
+// as the reducers; a test compares the two on every transition of the examples and of generated services.
 //
-// The machines have no history, no invocations and no parallel nodes, and each transition has a guard, an action or an
-// end as its target. So it depends on nothing but the node and the type of the event.
-import {
-  createActor,
-  createMachine,
-  type AnyActorScope,
-  type AnyMachineSnapshot,
-  type AnyStateMachine,
-  type StateValue,
-} from 'xstate'
+// The machines have no history, no invocations, no parallel nodes and no exit actions, and entry actions only in nodes
+// that have none inside. So what an event does depends on nothing but the node, the event and the guards.
+import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate'
 import type { Phase } from '../../model/record.ts'
 import type { MachineEvent } from './machine-events.ts'
 import { phaseOf } from './nodes.ts'
+import type { ActionOf, ActionParams, GuardOf, GuardParams } from './state-nodes.ts'
 import type { TurnState } from './turn-state.ts'
 
 export interface MachineArgs {
@@ -22,129 +16,45 @@ export interface MachineArgs {
   readonly event: MachineEvent
 }
 
-type Test = (args: MachineArgs) => boolean
-type Act = (args: MachineArgs) => TurnState
 /** What the engine has to start. */
 type Effect = 'step' | 'child'
+type Reducing = Exclude<keyof ActionParams, Effect>
 
-/** What XState does when a guard is true. */
+/** What each named action makes of the state of the turn. */
+export type ReducerTable = {
+  readonly [K in Reducing]: (args: MachineArgs, params: ActionParams[K]) => TurnState
+}
+/** What each named guard asks. */
+export type GuardTable = {
+  readonly [K in keyof GuardParams]: (args: MachineArgs, params: GuardParams[K]) => boolean
+}
+
+interface Parts {
+  readonly reducers: ReducerTable
+  readonly guards: GuardTable
+  /** The value of the snapshot of a context in that phase of that state. */
+  readonly valueOf: (phase: Phase, state: number) => StateValue
+}
+
+/** A transition, with the entry actions of the nodes to which it leads. */
 interface Way {
-  readonly acts: readonly Act[]
+  /** null: it is taken always. */
+  readonly test: ((args: MachineArgs) => boolean) | null
+  readonly acts: readonly ((args: MachineArgs) => TurnState)[]
   readonly effect: Effect | null
   readonly to: Place
 }
 
-/** What XState tells when it is asked. While it is, no guard and no reducer is run. */
-interface Probe {
-  /** The guard that is true, by its place among those that are asked. */
-  readonly takes: number
-  readonly tests: Test[]
-  readonly acts: Act[]
-  effect: Effect | null
-  isTaken: boolean
-}
-
-/** Asking XState is synchronous, so one variable is enough. */
-let probe: Probe | null = null
-
-/** Gives the answer to a guard while XState is asked; null: it isn't. */
-export function probeGuard(test: Test): boolean | null {
-  if (probe === null) return null
-  // A transition was made: what follows it is learnt in the node that it leads to.
-  if (probe.isTaken || probe.acts.length > 0) return false
-  probe.isTaken = probe.tests.push(test) - 1 === probe.takes
-  return probe.isTaken
-}
-
-/** Notes a reducer while XState is asked. Returns false when it isn't. */
-export function probeAction(act: Act): boolean {
-  probe?.acts.push(act)
-  return probe !== null
-}
-
-/** A type that no node knows: only the eventless transitions are left. */
-const EVENTLESS = { type: '$eventless' } as const
-
-/** The guards that XState asks in a node after an event of one type, in their order. */
-interface Choices {
-  readonly tests: readonly Test[]
-  /** By their guards; those that were never taken are missing. */
-  readonly ways: (Way | undefined)[]
-  /** What is done when all are false; null: nothing. */
-  readonly otherwise: Way | null
-}
-
-/** A node of the machine that has no nodes inside. */
-class Place {
+/** A node without nodes inside. */
+interface Place {
+  readonly node: AnyStateNode
   readonly isFinal: boolean
-  readonly #snapshot: AnyMachineSnapshot
-  readonly #places: Map<string, Place>
-  readonly #choices = new Map<string, Choices>()
-  #phase: Phase | null = null
-
-  constructor(snapshot: AnyMachineSnapshot, places: Map<string, Place>) {
-    this.#snapshot = snapshot
-    this.#places = places
-    this.isFinal = snapshot.status !== 'active'
-  }
-
-  get phase(): Phase {
-    return (this.#phase ??= phaseOf(this.#snapshot.value))
-  }
-
-  /** What XState would do; null: nothing. */
-  way(type: string, args: MachineArgs): Way | null {
-    const choices = this.#choices.get(type) ?? this.#learn(type)
-    const { tests, ways, otherwise } = choices
-    const count = tests.length
-    for (let place = 0; place < count; place += 1)
-      if (tests[place]?.(args) === true) return (ways[place] ??= this.#ask(type, place).way)
-    return otherwise
-  }
-
-  #learn(type: string): Choices {
-    const { tests, way } = this.#ask(type, -1)
-    const changes = way.to !== this || way.acts.length > 0
-    const choices = { tests, ways: [], otherwise: changes ? way : null }
-    this.#choices.set(type, choices)
-    return choices
-  }
-
-  #ask(type: string, takes: number): { readonly tests: readonly Test[]; readonly way: Way } {
-    const asked: Probe = { takes, tests: [], acts: [], effect: null, isTaken: false }
-    probe = asked
-    try {
-      const after = this.#snapshot.machine.transition(this.#snapshot, { type }, scope)
-      const { tests, acts, effect } = asked
-      return { tests, way: { acts, effect, to: placeAt(after, this.#places) } }
-    } finally {
-      probe = null
-    }
-  }
+  /** By the type of the event. */
+  readonly ways: Map<string, readonly Way[]>
 }
 
-function placeAt(snapshot: AnyMachineSnapshot, places: Map<string, Place>): Place {
-  const key = JSON.stringify(snapshot.value)
-  const place = places.get(key) ?? new Place(snapshot, places)
-  places.set(key, place)
-  return place
-}
-
-/** The actor scope that XState needs for a pure transition. The machines do not use the actor, so all share one. */
-const self = createActor(createMachine({}))
-const scope: AnyActorScope = {
-  self,
-  id: '',
-  sessionId: '',
-  system: self.system,
-  logger: () => {},
-  defer: () => {},
-  stopChild: () => {},
-  emit: () => {},
-  actionExecutor: ({ type }) => {
-    if (probe !== null && (type === 'step' || type === 'child')) probe.effect = type
-  },
-}
+/** For the transitions that need no event. */
+const EVENTLESS = ''
 
 export interface MachineTransition {
   readonly state: TurnState
@@ -153,20 +63,17 @@ export interface MachineTransition {
   readonly effect: Effect | null
 }
 
-type ValueOf = (phase: Phase, state: number) => StateValue
-
 /** Goes through the nodes of one machine. */
 export class MachineWalk {
   readonly #machine: AnyStateMachine
-  readonly #valueOf: ValueOf
-  readonly #places = new Map<string, Place>()
+  readonly #parts: Parts
+  readonly #places = new Map<AnyStateNode, Place>()
   /** Those in which a context rests, by the state. */
   readonly #resting = new Map<Phase, (Place | undefined)[]>()
 
-  /** `valueOf` gives the value of the snapshot of a context in that phase of that state. */
-  constructor(machine: AnyStateMachine, valueOf: ValueOf) {
+  constructor(machine: AnyStateMachine, parts: Parts) {
     this.#machine = machine
-    this.#valueOf = valueOf
+    this.#parts = parts
   }
 
   /** The state of the turn after an event to a context in that phase of its state; null: the event has no effect. */
@@ -175,7 +82,7 @@ export class MachineWalk {
     let at = this.#restingAt(phase, state.data.state)
     let effect: Effect | null = null
     let isMoved = false
-    for (let way = at.way(event.type, args); way !== null; way = at.way(EVENTLESS.type, args)) {
+    for (let way = this.#way(at, event.type, args); way !== null; way = this.#way(at, EVENTLESS, args)) {
       // XState, too, takes a transition that changes nothing only once.
       if (way.to === at && way.acts.length === 0) break
       for (const act of way.acts) args.context = act(args)
@@ -184,15 +91,97 @@ export class MachineWalk {
       at = way.to
       if (at.isFinal) break
     }
-    return isMoved ? { state: args.context, phase: at.phase, effect } : null
+    return isMoved ? { state: args.context, phase: phaseOf(at.node.key), effect } : null
+  }
+
+  /** The first transition whose guard is true; null: there is none. */
+  #way(place: Place, type: string, args: MachineArgs): Way | null {
+    let ways = place.ways.get(type)
+    if (ways === undefined) place.ways.set(type, (ways = this.#waysOf(place, type)))
+    for (const way of ways) if (way.test === null || way.test(args)) return way
+    return null
+  }
+
+  /** The transitions of a node and of those around it, in the order in which XState asks their guards. */
+  #waysOf(place: Place, type: string): Way[] {
+    const ways: Way[] = []
+    for (let node: AnyStateNode | undefined = place.node; node !== undefined; node = node.parent)
+      for (const definition of (type === EVENTLESS ? node.always : node.transitions.get(type)) ?? [])
+        ways.push(this.#wayOf(place, definition))
+    return ways
+  }
+
+  #wayOf(place: Place, { guard, actions, target }: AnyTransitionDefinition): Way {
+    const { reducers, guards } = this.#parts
+    let [to] = target ?? []
+    const named: unknown[] = [...actions]
+    for (let inside = to; inside !== undefined; inside = inside.initial?.target?.[0]) {
+      to = inside
+      named.push(...inside.entry)
+    }
+    const acts: Way['acts'][number][] = []
+    let effect: Effect | null = null
+    for (const action of named) {
+      if (!isNamed(action)) throw new TypeError('an action of a node has no name')
+      if (action.type === 'step' || action.type === 'child') effect = action.type
+      else if (isReducing(action, reducers)) acts.push(bindReducer(reducers, action))
+      else throw new TypeError(`there is no action '${action.type}'`)
+    }
+    return {
+      test: guard === undefined ? null : bindGuard(guards, guard),
+      acts,
+      effect,
+      to: to === undefined ? place : this.#placeAt(to),
+    }
+  }
+
+  #placeAt(node: AnyStateNode): Place {
+    const known = this.#places.get(node)
+    if (known !== undefined) return known
+    const place = { node, isFinal: node.type === 'final', ways: new Map() }
+    this.#places.set(node, place)
+    return place
   }
 
   #restingAt(phase: Phase, state: number): Place {
     let ofPhase = this.#resting.get(phase)
     if (ofPhase === undefined) this.#resting.set(phase, (ofPhase = []))
-    const known = ofPhase[state]
-    if (known !== undefined) return known
-    const resting = this.#machine.resolveState({ value: this.#valueOf(phase, state), context: {} })
-    return (ofPhase[state] = placeAt(resting, this.#places))
+    return (ofPhase[state] ??= this.#find(this.#parts.valueOf(phase, state)))
+  }
+
+  #find(value: StateValue): Place {
+    const [key = '', inside] = typeof value === 'string' ? [value] : (Object.entries(value)[0] ?? [])
+    const outer = this.#machine.root.states[key]
+    const node = typeof inside === 'string' ? outer?.states[inside] : outer
+    if (node === undefined) throw new Error(`the machine has no node ${JSON.stringify(value)}`)
+    return this.#placeAt(node)
   }
 }
+
+const bindReducer =
+  <K extends Reducing>(table: ReducerTable, { type, params }: ActionOf<K>) =>
+  (args: MachineArgs): TurnState =>
+    table[type](args, params)
+
+function bindGuard(table: GuardTable, given: unknown): (args: MachineArgs) => boolean {
+  const guard = typeof given === 'string' ? { type: given, params: undefined } : given
+  if (!isNamed(guard) || !isAsking(guard, table)) throw new TypeError('a guard of a node has no name')
+  return ask(table, guard)
+}
+
+const ask =
+  <K extends keyof GuardParams>(table: GuardTable, { type, params }: GuardOf<K>) =>
+  (args: MachineArgs): boolean =>
+    table[type](args, params)
+
+/** As XState keeps the actions and guards of `state-nodes.ts`, where the compiler has checked that parameters fit names. */
+interface Named {
+  readonly type: string
+  readonly params: unknown
+}
+
+const isNamed = (given: unknown): given is Named =>
+  typeof given === 'object' && given !== null && 'type' in given && typeof given.type === 'string' && 'params' in given
+const isReducing = (given: Named, table: ReducerTable): given is ActionOf<Reducing> => Object.hasOwn(table, given.type)
+const isAsking = (given: Named, table: GuardTable): given is GuardOf<keyof GuardParams> =>
+  Object.hasOwn(table, given.type)

@@ -108,7 +108,7 @@ function nextRecord(
     input: data.input,
     output: data.output,
     request: data.request,
-    inherited: record.inherited,
+    inheritedSecrets: record.inheritedSecrets,
     raw: record.raw,
     answer: data.answer,
     isPaused: isEnd ? undefined : record.isPaused,

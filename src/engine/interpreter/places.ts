@@ -6,6 +6,13 @@ import type { Phase } from '../../model/record.ts'
 export const isMap = ({ action }: CompiledState): boolean => action.effect === null
 export const delays = ({ transitions }: CompiledState): boolean => transitions.some(({ wait }) => wait)
 
+/**
+ * Whether the state takes an event of that name while it waits. `$else` takes no event of an internal transition, which
+ * would then be chosen by its sender.
+ */
+export const takes = ({ choice: { events, internal, otherwise } }: CompiledState, event: string): boolean =>
+  events.has(event) || (otherwise !== null && !internal.has(event))
+
 /** Whether a context never rests in the state, because nothing in it takes time. */
 export const passes = (state: CompiledState): boolean =>
   isMap(state) && !state.waiting && !delays(state) && state.fault === null

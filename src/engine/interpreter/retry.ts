@@ -106,7 +106,7 @@ function stand(record: ContextRecord, { phase, due }: BeforeEnd, { now }: Decisi
   return recordChange({ ...record, status, due, moves, position }, [moveTo(record.state, now)])
 }
 
-/** A context that an earlier version ended: it is not known where it stood. */
+/** A context that stood where the other definition has no place. */
 const enterAnew = (flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision =>
   enterWith(flux, record, { index: record.state, input: record.states[record.state]?.input ?? {} }, env)
 

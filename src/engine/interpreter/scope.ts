@@ -202,12 +202,12 @@ const isSafe = (name: string, shape: Shape | undefined): boolean =>
 /** Not used: names are only looked up, and nothing is evaluated. */
 const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
 
+/** The names that are visible in a context between two turns. */
+export const scopeOf = (flux: CompiledFlux, record: ContextRecord): EvaluationScope =>
+  new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record })
+
 /**
  * The names that a script sees. They are computed from the record, and not stored: the data of a context does not
- * change while its step is in progress, so they are the same for retries and takeovers. Records of version 0.1 have
- * them in `args`.
+ * change while its step is in progress, so they are the same for retries and takeovers.
  */
-export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject =>
-  Object.keys(record.args ?? {}).length > 0
-    ? (record.args ?? {})
-    : new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record }).names()
+export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject => scopeOf(flux, record).names()

@@ -1,11 +1,11 @@
 // engine/interpreter: the snapshot of a context, as XState would persist it, and the way back from it. The engine writes
 // it itself, because XState's `getPersistedSnapshot` changes data that looks like an actor.
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { Shape } from '../../definitions/values/properties.ts'
 import type { FluxException } from '../../model/context.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord, Phase, StateData } from '../../model/record.ts'
-import { redactorOf, type Redactor } from '../redact/redactor.ts'
-import { requestShown } from '../redact/request.ts'
+import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
 import { nodeName, phaseOf, valueOf } from './nodes.ts'
 import { NO_TURN, turnStateOf, type Data, type TurnState } from './turn-state.ts'
 
@@ -76,25 +76,23 @@ export function snapshotOf(record: ContextRecord, flux: CompiledFlux, childName:
 export const childReference = (name: string): JsonObject => ({ src: name, snapshot: null, syncSnapshot: false })
 
 /** `redactor` null: nothing is hidden. */
-export function plainContextOf(flux: CompiledFlux, state: TurnState, redactor: Redactor | null): PlainContext {
+export function plainContextOf(flux: CompiledFlux, state: TurnState, redactor: ContextRedactor | null): PlainContext {
   const { data, epoch, attempt, due, moves } = state
+  const shown = (shape: Shape, values: JsonObject) => redactor?.values(shape, values) ?? { ...values }
   const states: JsonObject = {}
   for (const index of data.visited) {
-    const name = flux.states[index]?.name
+    const state = flux.states[index]
     const { input, output }: StateData = getOwn(data.states, String(index)) ?? { input: {}, output: {} }
-    if (name === undefined) continue
-    setOwn(states, name, {
-      input: shown(input, (at, value) => redactor?.value({ of: 'stateInput', index, name: at }, value) ?? value),
-      output: shown(output, (at, value) => redactor?.value({ of: 'stateOutput', index, name: at }, value) ?? value),
-    })
+    if (state === undefined) continue
+    setOwn(states, state.name, { input: shown(state.input, input), output: shown(state.output, output) })
   }
-  const input = shown(data.input, (name, value) => redactor?.value({ of: 'input', name }, value) ?? value)
-  if (data.request !== null) setOwn(input, '$request', redactor ? requestShown(data.request) : data.request)
+  const input = shown(flux.input, data.input)
+  if (data.request !== null) setOwn(input, '$request', redactor?.request(data.request) ?? data.request)
   return {
     input,
-    output: shown(data.output, (name, value) => redactor?.value({ of: 'output', name }, value) ?? value),
-    fluxEvent: redactor?.value({ of: 'event' }, data.fluxEvent) ?? data.fluxEvent,
-    trackerId: redactor?.text({ of: 'input', name: '$trackerId' }, data.trackerId) ?? data.trackerId,
+    output: shown(flux.output, data.output),
+    fluxEvent: redactor?.json(data.fluxEvent) ?? data.fluxEvent,
+    trackerId: redactor?.text(data.trackerId) ?? data.trackerId,
     states,
     epoch,
     attempt,
@@ -103,18 +101,12 @@ export function plainContextOf(flux: CompiledFlux, state: TurnState, redactor: R
   }
 }
 
-function shown(values: JsonObject, show: (name: string, value: Json) => Json): JsonObject {
-  const copy: JsonObject = {}
-  for (const name of Object.keys(values)) setOwn(copy, name, show(name, values[name] ?? null))
-  return copy
-}
-
 /** The field `registers` of a snapshot; empty if nothing is needed. */
 export function registersOf(
   flux: CompiledFlux,
   phase: Phase,
   { data, pick }: TurnState,
-  redactor: Redactor | null,
+  redactor: ContextRedactor | null,
 ): { registers?: JsonObject } {
   if (snapshotStatusOf(phase) !== 'active') return {}
   const { id, fluxName, state, trigger, response, exception } = data
@@ -123,7 +115,7 @@ export function registersOf(
     ...(flux.text.includes('$fluxName') && { fluxName }),
     ...(typeof pick === 'number' && pick !== soleTimed(flux, phase, state) && { pick }),
     ...(trigger !== null && { trigger }),
-    ...(response !== null && { response: redactor?.value({ of: 'response' }, response) ?? response }),
+    ...(response !== null && { response: redactor?.json(response) ?? response }),
     ...(phase === 'delayed' && exception !== null && { exception: { ...(redactor?.error(exception) ?? exception) } }),
   }
   return Object.keys(registers).length > 0 ? { registers } : {}

@@ -38,7 +38,7 @@ export interface ActionParams {
 /** The parameters of each named guard of the machine; undefined: the guard has none. */
 export interface GuardParams {
   readonly starts: At
-  readonly waitsFor: { readonly events: readonly string[]; readonly otherwise: boolean }
+  readonly waitsFor: At
   readonly due: undefined
   readonly answers: undefined
   readonly hasAttempts: Retry
@@ -47,9 +47,13 @@ export interface GuardParams {
   readonly picked: { readonly pick: Choice }
 }
 
-type Action = { [K in keyof ActionParams]: { type: K; params: ActionParams[K] } }[keyof ActionParams]
+export type ActionOf<K extends keyof ActionParams> = { [P in K]: { type: P; params: ActionParams[P] } }[K]
+export type GuardOf<K extends keyof GuardParams> = { [P in K]: { type: P; params: GuardParams[P] } }[K]
+
+type Action = ActionOf<keyof ActionParams>
+/** A guard without parameters is its name alone. */
 type Guard = {
-  [K in keyof GuardParams]: GuardParams[K] extends undefined ? K : { type: K; params: NonNullable<GuardParams[K]> }
+  [K in keyof GuardParams]: GuardParams[K] extends undefined ? K : GuardOf<K>
 }[keyof GuardParams]
 
 interface TransitionPlan {
@@ -132,7 +136,6 @@ function waitingNode(state: CompiledState): NodePlan {
   const { choice } = state
   const params = at(state)
   const guard = waitsFor(state)
-  const isTimed = choice.timed.length > 0 || state.fault !== null
   return {
     always: failing(state),
     on: {
@@ -142,7 +145,7 @@ function waitingNode(state: CompiledState): NodePlan {
           ? { actions: { type: 'map' as const, params } }
           : { target: 'acting', actions: { type: 'take' as const, params } }),
       },
-      ...(isTimed && { WAKE: { guard: 'due', actions: { type: 'resume' as const, params } } }),
+      ...(choice.timed.length > 0 && { WAKE: { guard: 'due', actions: { type: 'resume' as const, params } } }),
     },
   }
 }
@@ -163,10 +166,7 @@ function lostNode(state: CompiledState): NodePlan {
   }
 }
 
-const waitsFor = ({ choice: { events, otherwise } }: CompiledState) => ({
-  type: 'waitsFor' as const,
-  params: { events: [...events.keys()], otherwise: otherwise !== null },
-})
+const waitsFor = (state: CompiledState) => ({ type: 'waitsFor' as const, params: at(state) })
 
 function actingNode(state: CompiledState): NodePlan {
   const params = at(state)

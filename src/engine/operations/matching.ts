@@ -1,6 +1,6 @@
 // engine/operations: which contexts an operation is about, as they are when its turn comes to them: in the order of their
 // ids, up to the highest that there was at the start.
-import { roleOfDeed } from '../../api/operation-deeds.ts'
+import { COMMANDS } from '../../api/commands.ts'
 import type { ContextId } from '../../model/context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
@@ -39,8 +39,8 @@ export class Matching {
 
   /** `startedAt`: of the operation, epoch milliseconds. @throws FluxError `unavailable` */
   static async of(parts: MatchingParts, operation: StoredOperation, startedAt: number): Promise<Matching> {
-    const { caller, filter, deed } = operation
-    const selected = await selectionOf({ ...parts, caller }, filter, statusesOf(filter), roleOfDeed(deed.do))
+    const { caller, filter, command } = operation
+    const selected = await selectionOf({ ...parts, caller }, filter, statusesOf(filter), COMMANDS[command.do].role)
     return new Matching(parts.store, operation, startedAt, selected)
   }
 

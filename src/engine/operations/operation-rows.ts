@@ -1,19 +1,20 @@
 // engine/operations: the rows of an operation: how far it is, who carries it on, what is to be done with which contexts,
 // and a mark for each context that was changed. The second and the third are there while it is under way.
 import { randomBytes } from 'node:crypto'
-import type { OperationView } from '../../api/get-operations.ts'
-import type { OperationDeed } from '../../api/operation-deeds.ts'
-import type { OperationFilter } from '../../api/operation-filter.ts'
+import { type OperationFilter, type OperationView, operationAnswer } from '../../api/operations.ts'
+import type { Command } from '../../api/commands.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
-import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import type { OwnershipPlace } from '../carried/ownership.ts'
 import type { RowsOf } from '../message.ts'
+import { isUnreadableRow } from '../record/unreadable.ts'
+import type { TaskAddress } from '../tasks/task.ts'
 
 /** What was asked for. */
 export interface StoredOperation {
-  readonly deed: OperationDeed
+  readonly command: Command
   /** Texts may stand for the type declared. */
   readonly untyped: boolean
   readonly filter: OperationFilter
@@ -58,12 +59,12 @@ export const newOperationId = (now: number): string => {
 
 export const isOperationId = (text: string): boolean => OPERATION_ID.test(text)
 
-/** What the keys of progress begin with, and those that say who carries an operation on. */
+/** What the keys of progress begin with, and those of its task. */
 export const PROGRESS_PREFIX = 'o'
-export const OWNERSHIP_PREFIX = 'w'
+export const TASK_PREFIX = 'w'
 
 /** Of the key of a row that says who carries it on. */
-export const operationIdIn = (key: string): string => key.slice(OWNERSHIP_PREFIX.length)
+export const operationIdIn = (key: string): string => key.slice(TASK_PREFIX.length)
 
 export class OperationRows {
   readonly id: string
@@ -76,8 +77,8 @@ export class OperationRows {
     this.#store = store
   }
 
-  get ownership(): OwnershipPlace {
-    return { partition: this.partition, space: 'operations', key: OWNERSHIP_PREFIX + this.id, expiresAt: null }
+  get task(): TaskAddress {
+    return { partition: this.partition, space: 'operations', key: TASK_PREFIX + this.id, expiresAt: null }
   }
 
   progress(progress: OperationProgress): RowWrite {
@@ -122,6 +123,12 @@ export class OperationRows {
         : [{ partition: id % partitions, space: 'marks', key: this.#mark(id), expects: null, value: '1', expiresAt }]
   }
 
+  /** Whether that context has its mark. @throws FluxError `unavailable` */
+  async isMarked(id: ContextId): Promise<boolean> {
+    const partition = id % this.#store.partitions
+    return (await this.#store.readRow({ partition, space: 'marks', key: this.#mark(id) })) !== null
+  }
+
   get marksPrefix(): string {
     return `${this.id}:`
   }
@@ -149,8 +156,20 @@ const MARKS_AT_ONCE = 1000
 
 const storedKey = (id: string): string => `${id}=`
 
-export function progressIn({ value }: { readonly value: string }): OperationProgress {
+/** Of a list: none of a row that can't be read. */
+export function readableProgress(row: StoredRow, log: Log): OperationProgress[] {
+  try {
+    return [progressIn(row)]
+  } catch (error) {
+    if (isUnreadableRow(error, { space: 'operations', key: row.key }, log)) return []
+    throw error
+  }
+}
+
+/** @throws Error for a text that is no such row */
+function progressIn({ value }: { readonly value: string }): OperationProgress {
   const progress: OperationProgress = JSON.parse(value)
+  operationAnswer.parse(progress)
   return progress
 }
 

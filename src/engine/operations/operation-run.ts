@@ -1,7 +1,6 @@
 // engine/operations: carries out an operation, in waves, no faster than it may. In between it stores how far it is, so
 // that whoever carries it on begins there, and looks whether somebody wants it stopped.
-import type { OperationView } from '../../api/get-operations.ts'
-import { MAX_OPERATION_ERRORS } from '../../api/get-operations.ts'
+import { MAX_OPERATION_ERRORS, type OperationView } from '../../api/operations.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { bytesOf } from '../../model/json/weight.ts'
@@ -9,15 +8,14 @@ import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
 import { yieldTurn } from '../calls/broadcast.ts'
-import { Ownership, type OwnershipParts } from '../carried/ownership.ts'
-import { Patience } from '../carried/patience.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { RowTaken } from '../message.ts'
-import { messageOfDeed } from './deeds.ts'
+import { messageOf } from '../commands.ts'
+import { Task, type TaskParts } from '../tasks/task.ts'
 import { Matching, type MatchingParts } from './matching.ts'
 import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
 
-export interface OperationParts extends OwnershipParts, Pick<MatchingParts, 'catalog' | 'startTimes'> {
+export interface OperationParts extends TaskParts, Pick<MatchingParts, 'catalog' | 'startTimes'> {
   readonly store: Store
   readonly mailboxes: Pick<Mailboxes, 'post'>
   readonly log: Log
@@ -28,8 +26,8 @@ interface OperationFacts {
   readonly rows: OperationRows
   readonly stored: StoredOperation
   readonly progress: OperationProgress
-  /** The row of whoever had it before; null: it is new. */
-  readonly ownership: string | null
+  /** The row of the task as another server left it; null: it is new. */
+  readonly before: string | null
 }
 
 /** Contexts that it is done with at the same time: callers who come meanwhile wait for them. */
@@ -55,8 +53,7 @@ export class OperationRun {
   readonly #parts: OperationParts
   readonly #rows: OperationRows
   readonly #stored: StoredOperation
-  readonly ownership: Ownership
-  readonly patience: Patience
+  readonly task: Task
   readonly isNew: boolean
   #progress: OperationProgress
   /** Those with higher ids than the stored cursor that were changed before this server took it over, ascending. */
@@ -67,58 +64,54 @@ export class OperationRun {
   #saidAt = 0
   #saidDone = 0
 
-  constructor(parts: OperationParts, { rows, stored, progress, ownership }: OperationFacts) {
+  constructor(parts: OperationParts, { rows, stored, progress, before }: OperationFacts) {
     this.#parts = parts
     this.#rows = rows
     this.#stored = stored
-    this.isNew = ownership === null
+    this.isNew = before === null
     const { cursor, changed } = progress
     this.#progress = this.isNew ? progress : { ...progress, taken: progress.taken ?? { cursor, changed } }
-    this.ownership = new Ownership(parts, rows.ownership, ownership)
-    this.patience = new Patience(parts.clock)
-  }
-
-  /** Of the row that says who carries it on. */
-  get key(): string {
-    return this.#rows.ownership.key
+    this.task = new Task(parts, rows.task, { before })
   }
 
   get operationId(): string {
     return this.#rows.id
   }
 
+  /** Of who started it. */
+  get scope(): string {
+    return this.#progress.scope
+  }
+
   /** Of memory that what is to be done takes, about. */
-  get deedBytes(): number {
-    return bytesOf(this.#stored.deed, Infinity)
+  get commandBytes(): number {
+    return bytesOf(this.#stored.command, Infinity)
   }
 
   /** Stores it. @throws FluxError `unavailable` */
   begin(): Promise<void> {
-    return this.ownership.commit([this.#rows.progress(this.#progress), this.#rows.stored(this.#stored)])
+    return this.task.commit([this.#rows.progress(this.#progress), this.#rows.stored(this.#stored)])
   }
 
-  /** Carries it out. @throws OwnershipLost; FluxError when the server stops */
+  /** Carries it out. @throws TaskLost; FluxError when the server stops */
   async carryOut(): Promise<OperationView['status']> {
-    const { log, clock } = this.#parts
-    this.ownership.keep((error) => log.debug('the lease of an operation could not be renewed', { error }))
-    this.#nextAt = this.#saidAt = clock.now()
-    const matching = await this.patience.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
+    this.#nextAt = this.#saidAt = this.#parts.clock.now()
+    const matching = await this.task.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
     if (!this.isNew) {
       const { cursor } = this.#progress
-      this.#earlier = await this.patience.persist(() => this.#rows.marked(this.#parts.store, cursor))
+      this.#earlier = await this.task.persist(() => this.#rows.marked(this.#parts.store, cursor))
     }
     const status = await this.#goThrough(matching)
-    this.ownership.rest()
-    await this.patience.persist(() => this.#finish(status))
+    await this.task.persist(() => this.#finish(status))
     return status
   }
 
   async #goThrough(matching: Matching): Promise<'done' | 'stopped'> {
     const limit = Math.max(1, Math.min(WAVE_CONTEXTS, Math.ceil(this.#stored.rate / WAVES_A_SECOND)))
     const earlier = new Set(this.#earlier)
-    while (!this.ownership.stops) {
+    while (!this.task.stopRequested) {
       const begunAt = this.#parts.clock.now()
-      const { ids, rest } = await this.patience.persist(() => matching.page(this.#progress.cursor, limit))
+      const { ids, rest } = await this.task.persist(() => matching.page(this.#progress.cursor, limit))
       const left = ids.filter((id) => !earlier.has(id))
       if (!(await this.#wave(left))) return 'stopped'
       this.#advance(rest ?? this.#stored.upTo)
@@ -141,28 +134,26 @@ export class OperationRun {
       for (const [place, one] of handled.entries()) if (one) this.#count(left[place] ?? 0, one)
       left = left.filter((_, place) => handled[place]?.outcome === 'outOfReach')
       if (left.length === 0) return true
-      await this.patience.waitForStore()
-      // A part of the store may be away for long, and somebody may want it stopped meanwhile.
-      await this.patience.persist(() => this.ownership.commit([]))
-      if (this.ownership.stops) return false
+      if (!(await this.task.mayTryAgain())) return false
     }
     return true
   }
 
   async #one(id: ContextId): Promise<Handled | null> {
     const { mailboxes, clock, log, signals } = this.#parts
-    const { deed } = this.#stored
-    const message = messageOfDeed(deed, { ...this.#stored, operationId: this.operationId })
+    const { command } = this.#stored
+    const message = messageOf(command, { ...this.#stored, operationId: this.operationId })
     try {
       const rows = this.#rows.marks(clock.now())
       const { failure, kept } = await mailboxes.post(id, message, { waits: true, rows, rowsAlways: true })
-      if (deed.do === 'event') signals.event(failure ? 'refused' : kept ? 'pending' : 'moved')
-      return failure ? refused(failure) : CHANGED
+      if (command.do === 'event') signals.event(failure ? 'refused' : kept ? 'pending' : 'moved')
+      // That it was refused may be our own doing: an earlier try has changed it, of which nobody heard.
+      return failure && !(await this.#rows.isMarked(id)) ? refused(failure) : CHANGED
     } catch (error) {
       // An earlier try has changed it, of which nobody heard.
       if (error instanceof RowTaken && error.space === 'marks') return CHANGED
       if (error instanceof FluxError) return isOutOfReach(error) ? OUT_OF_REACH : refused(error.failure)
-      log.error('an operation could not change a context', { contextId: id, do: deed.do, error })
+      log.error('an operation could not change a context', { contextId: id, do: command.do, error })
       return { outcome: 'failed', detail: 'the server failed; the reason is in its log' }
     }
   }
@@ -194,18 +185,18 @@ export class OperationRun {
     const { clock } = this.#parts
     await yieldTurn()
     for (;;) {
-      this.patience.check()
+      this.task.check()
       const isFar = this.#progress.done - this.#saidDone >= SAY_CONTEXTS
       if (isFar || clock.now() - this.#saidAt >= SAY_MS) await this.#say()
       const left = this.#nextAt - clock.now()
-      if (left <= 0 || this.ownership.stops) return
-      await this.patience.pause(Math.ceil(Math.min(left, SAY_MS)))
+      if (left <= 0 || this.task.stopRequested) return
+      await this.task.pause(Math.ceil(Math.min(left, SAY_MS)))
     }
   }
 
   /** Stores how far it is. The same commit finds whether it is to stop. */
   async #say(): Promise<void> {
-    await this.patience.persist(() => this.ownership.commit([this.#rows.progress(this.#progress)]))
+    await this.task.persist(() => this.task.commit([this.#rows.progress(this.#progress)]))
     this.#saidAt = this.#parts.clock.now()
     this.#saidDone = this.#progress.done
   }
@@ -219,7 +210,7 @@ export class OperationRun {
       this.#progress = { ...this.#progress, changed, done: changed + failed }
     }
     this.#progress = { ...this.#progress, status, endedAt: clock.now() }
-    await this.ownership.commit([this.#rows.progress(this.#progress), this.#rows.stored(null)], { ends: true })
+    await this.task.end([this.#rows.progress(this.#progress), this.#rows.stored(null)])
   }
 }
 

@@ -11,13 +11,13 @@ const MAX_RUNNING = 100
 /** Of them, those that count at once: each may look at all contexts. */
 const MAX_COUNTING = 8
 /** Bytes of memory for what all under way are to do: about ten of the largest inputs that a body of 1 MiB may have. */
-const MAX_DEED_BYTES = 64 * 1024 * 1024
+const MAX_COMMAND_BYTES = 64 * 1024 * 1024
 /** Lists of operations that wait for others to be read: each may take tens of MB of memory until it is charged. */
 const MAX_WAITING = 200
 
 export function operationsOf(
-  { store, catalog, clock, log, others }: EngineParts,
-  { mailboxes, signals, identity }: Pick<OperationsParts, 'mailboxes' | 'signals' | 'identity'>,
+  { store, catalog, clock, log }: EngineParts,
+  { mailboxes, signals, servers }: Pick<OperationsParts, 'mailboxes' | 'signals' | 'servers'>,
 ): Operations {
   return new Operations({
     store,
@@ -26,11 +26,10 @@ export function operationsOf(
     log,
     mailboxes,
     signals,
-    identity,
-    beat: others?.beat ?? null,
+    servers,
     startTimes: new StartTimes(store),
     bound: new CountBound({ limit: MAX_RUNNING, what: 'operations under way' }),
-    deeds: new ByteBudget({ bytes: MAX_DEED_BYTES, what: 'operations with large inputs' }),
+    commands: new ByteBudget({ bytes: MAX_COMMAND_BYTES, what: 'operations with large inputs' }),
     counts: new CountBound({ limit: MAX_COUNTING, what: 'operations that are counted' }),
     lists: new Turnstile(1, { waiting: MAX_WAITING, what: 'lists of operations' }),
   })

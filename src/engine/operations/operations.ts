@@ -1,6 +1,6 @@
 // engine/operations: the operations: those that are stored, and those that this server carries out, its own and those that
 // others have left.
-import { MAX_LISTED_OPERATIONS } from '../../api/get-operations.ts'
+import { MAX_LISTED_OPERATIONS } from '../../api/operations.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
@@ -9,18 +9,18 @@ import { bytesOf } from '../../model/json/weight.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import type { Turnstile } from '../../model/turnstile.ts'
 import { yieldTurn } from '../calls/broadcast.ts'
-import { Carrier, isLeft } from '../carried/carrier.ts'
-import { dropRows } from '../carried/drop-rows.ts'
-import { askToStop, isHeldElsewhere, OwnershipLost, readOwnership } from '../carried/ownership.ts'
+import { dropRows } from '../tasks/drop-rows.ts'
+import { inDoubtIfAway, isLeft, TaskQueue, type Resumed } from '../tasks/queue.ts'
+import { requestStop } from '../tasks/task.ts'
 import { Matching } from './matching.ts'
 import {
   isOperationId,
   newOperationId,
   operationIdIn,
   OperationRows,
-  OWNERSHIP_PREFIX,
+  TASK_PREFIX,
   PROGRESS_PREFIX,
-  progressIn,
+  readableProgress,
   type OperationProgress,
   type StoredOperation,
 } from './operation-rows.ts'
@@ -30,7 +30,7 @@ export interface OperationsParts extends OperationParts {
   /** Operations that this server may carry out at once. */
   readonly bound: CountBound
   /** Memory for what those under way are to do: they may take days, and each may have a large input. */
-  readonly deeds: ByteBudget
+  readonly commands: ByteBudget
   /** Searches through many contexts, at once. */
   readonly counts: CountBound
   /** Lists of operations that are read, at once. */
@@ -51,18 +51,18 @@ const LISTED_AT_ONCE = 100
 
 export class Operations {
   readonly #parts: OperationsParts
-  readonly #carrier: Carrier<OperationRun>
+  /** Those that run on this server, and that others have abandoned. */
+  readonly tasks: TaskQueue<OperationRun>
 
   constructor(parts: OperationsParts) {
     this.#parts = parts
-    this.#carrier = new Carrier(parts, {
+    this.tasks = new TaskQueue(parts, {
       space: 'operations',
-      prefix: OWNERSHIP_PREFIX,
-      what: 'operations',
-      carryOn: (key, partition) => this.#carryOn(key, partition),
-      resume: async (key, partition) => {
-        await this.#carryOn(key, partition)
-      },
+      prefix: TASK_PREFIX,
+      names: { one: 'an operation', many: 'operations' },
+      bound: parts.bound,
+      load: (row) => this.#load(row),
+      run: (run) => this.#resume(run),
     })
   }
 
@@ -76,23 +76,23 @@ export class Operations {
    * @throws FluxError `overloaded` when too many are under way, or are kept; `unavailable`
    */
   async begin(wish: OperationWish): Promise<OperationProgress> {
-    const { store, bound, deeds } = this.#parts
-    bound.take()
+    const { store, bound, commands } = this.#parts
+    bound.take(wish.scope)
     try {
       if ((await store.countRows({ space: 'operations' })) >= MAX_KEPT_ROWS)
         throw overloaded('the server keeps as many operations as it may; they are kept for 7 days')
       const { stored, progress } = await this.#fixed(wish)
       const rows = new OperationRows(progress.operationId, store)
-      const release = deeds.take(bytesOf(stored.deed, Infinity))
-      const run = new OperationRun(this.#parts, { rows, stored, progress, ownership: null })
+      const release = commands.take(bytesOf(stored.command, Infinity))
+      const run = new OperationRun(this.#parts, { rows, stored, progress, before: null })
       const begun = run.begin()
-      bound.add()
+      bound.add(wish.scope)
       // From now on it is known to be under way here.
       void this.#carryOut(run, begun, release)
       await begun
       return progress
     } finally {
-      bound.release()
+      bound.release(wish.scope)
     }
   }
 
@@ -115,29 +115,23 @@ export class Operations {
    * @throws FluxError `notFound`; `conflict` when it is done
    */
   async stop(operationId: string): Promise<OperationProgress> {
-    const { ownership } = new OperationRows((await this.get(operationId)).operationId, this.#parts.store)
-    if (await askToStop(this.#parts.store, ownership)) await this.#carrier.waitForStop(ownership)
-    const progress = await this.get(operationId)
+    const { task } = new OperationRows((await this.get(operationId)).operationId, this.#parts.store)
+    const isAsked = await requestStop(this.#parts.store, task)
+    const progress = await inDoubtIfAway(async () => {
+      if (isAsked) await this.tasks.waitForStop(task)
+      return this.get(operationId)
+    })
     if (progress.status === 'done') throw conflict('the operation is done')
     return progress
   }
 
-  /** Carries on what was cut off, now and from time to time. */
-  start(): void {
-    this.#carrier.start()
-  }
-
-  /** Carries on nothing more; resolves when it has left what is under way. It goes on at the next start. */
-  close(): Promise<void> {
-    return this.#carrier.close()
-  }
-
   async #list(): Promise<OperationProgress[]> {
+    const { store, log } = this.#parts
     const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: LISTED_AT_ONCE } as const
     const listed: OperationProgress[] = []
     for (let after: StoredRow | undefined; listed.length < MAX_LISTED_OPERATIONS;) {
-      const rows = await this.#parts.store.listRows({ ...query, after })
-      for (const row of rows) listed.push(progressIn(row))
+      const rows = await store.listRows({ ...query, after })
+      listed.push(...rows.flatMap((row) => readableProgress(row, log)))
       if (rows.length < LISTED_AT_ONCE) break
       after = rows.at(-1)
       // Each may have many errors.
@@ -156,7 +150,7 @@ export class Operations {
       const matched = await (await Matching.of(this.#parts, stored, startedAt)).count()
       const progress: OperationProgress = {
         operationId: newOperationId(startedAt),
-        do: stored.deed.do,
+        do: stored.command.do,
         filter: shown,
         status: 'running',
         matched,
@@ -179,15 +173,15 @@ export class Operations {
   /** Carries it out, and releases its place and memory; what goes wrong is logged. `begun`: when it is stored. */
   async #carryOut(run: OperationRun, begun: Promise<void>, release: () => void): Promise<void> {
     const { log, bound } = this.#parts
-    const { operationId } = run
+    const { operationId, scope } = run
     try {
-      const status = await this.#carrier.track(run, this.#goOn(run, begun))
+      const status = await this.tasks.track(run, this.#goOn(run, begun))
       if (status !== null) log.info('an operation has ended', { operationId, status })
     } catch (error) {
-      if (isLeft(error)) log.debug('an operation is left to whoever carries it on', { operationId, error })
+      if (isLeft(error)) log.debug('an operation is left to another server', { operationId, error })
       else log.error('an operation could not be carried out', { operationId, error })
     } finally {
-      bound.release()
+      bound.release(scope)
       release()
     }
   }
@@ -201,46 +195,24 @@ export class Operations {
     if (!isStored) return null
     const status = await run.carryOut()
     // Else a server that had it, and was held up, may still go on: the marks keep it from changing any context again.
-    const { isNew, operationId, patience } = run
+    const { isNew, operationId, task } = run
     const { marksPrefix: prefix } = new OperationRows(operationId, this.#parts.store)
-    if (isNew) void dropRows(this.#parts, { space: 'marks', prefix, patience })
+    if (isNew) void dropRows(this.#parts, { space: 'marks', prefix, task })
     return status
   }
 
-  async #carryOn(key: string, partition: number): Promise<{ readonly ended: Promise<void> }> {
-    const running = this.#carrier.get(key)
-    if (running) return running
-    const run = this.#carrier.isStopped ? null : await this.#takeOver(key, partition)
-    if (!run) return { ended: Promise.resolve() }
-    const { log, bound, deeds } = this.#parts
+  #resume(run: OperationRun): Resumed {
+    const { log, bound, commands } = this.#parts
     log.info('an operation that was cut off is carried on', { operationId: run.operationId })
-    bound.add()
+    bound.add(run.scope)
     // It was accepted before, so it goes on whether or not there is room.
-    const release = deeds.tryTake(run.deedBytes) ?? (() => undefined)
+    const release = commands.tryTake(run.commandBytes) ?? (() => undefined)
     return { ended: this.#carryOut(run, Promise.resolve(), release) }
   }
 
-  /** Takes it from a server that does not carry it on any more; null: that one does, or it has ended. */
-  async #takeOver(key: string, partition: number): Promise<OperationRun | null> {
-    const { store, log } = this.#parts
-    const row = await store.readRow({ partition, space: 'operations', key })
-    if (!row || isHeldElsewhere(readOwnership(row.value), this.#parts)) return null
-    const rows = new OperationRows(operationIdIn(key), store)
+  async #load(row: StoredRow): Promise<OperationRun | null> {
+    const rows = new OperationRows(operationIdIn(row.key), this.#parts.store)
     const [stored, progress] = await Promise.all([rows.readStored(), rows.readProgress()])
-    if (!stored || !progress) {
-      // It was ended just now; else it is nothing that could be carried on.
-      const gone = { ...row, space: 'operations', expects: row.value, value: null } as const
-      if ((await store.commit({ writes: [], rows: [gone] })).ok)
-        log.error('an operation that was cut off is lost', { operationId: rows.id })
-      return null
-    }
-    const run = new OperationRun(this.#parts, { rows, stored, progress, ownership: row.value })
-    try {
-      await run.ownership.commit([])
-      return run
-    } catch (error) {
-      if (error instanceof OwnershipLost) return null
-      throw error
-    }
+    return stored && progress && new OperationRun(this.#parts, { rows, stored, progress, before: row.value })
   }
 }

@@ -1,6 +1,6 @@
 // engine/pending: the end of a broadcast: an event with a time to live that reached nobody is held for whoever comes to
 // wait for it.
-import type { EventAnswer } from '../../api/send-event.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { EventToHold, HeldEvents } from './held-events.ts'
 

@@ -5,11 +5,12 @@
 // commit that replaces the token by the mark that it is taken, so whoever replaces the token by another makes sure that
 // a commit that was prepared before can't be made any more. Tokens are written before the event, and deleted after it.
 import { randomUUID } from 'node:crypto'
+import { pendingView } from '../../api/contexts.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { heldCopyKey, pendingRowKey, scopeIn, type PendingEvent, type PendingRow } from '../../model/pending.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
-import { lookupKey, oldLookupKey } from './look-up-keys.ts'
+import { lookupKey } from './look-up-keys.ts'
 
 export interface HeldEvent extends PendingEvent {
   readonly expiresAt: number
@@ -23,8 +24,6 @@ export interface HeldEvent extends PendingEvent {
     /** Tells claims of the same context apart. */
     readonly by: string
   } | null
-  /** Whether its look-up rows are found by the name of the event. Those of earlier versions are not. */
-  readonly isNamed?: true
 }
 
 /** The event as its row has it: guards compare the text. */
@@ -40,8 +39,10 @@ export interface ListedHeld extends PendingRow {
   readonly byToken?: boolean
 }
 
+/** @throws Error for a text that is no such row */
 export function listedHeldOf(value: string): ListedHeld {
   const listed: ListedHeld = JSON.parse(value)
+  pendingView.parse(listed)
   return listed
 }
 
@@ -63,8 +64,7 @@ export const isOfToken = ({ roles }: Pick<HeldEvent, 'roles'>): boolean => denia
 export function lookupKeysOf(event: HeldEvent): readonly string[] {
   const [heldKey, byToken] = [heldKeyOf(event), isOfToken(event)]
   const tags = event.tags.length > 0 ? [...new Set(event.tags)] : [null]
-  const keyOf = event.isNamed ? lookupKey : oldLookupKey
-  return tags.map((tag) => keyOf(event.event, { tag, byToken, heldKey }))
+  return tags.map((tag) => lookupKey(event.event, { tag, byToken, heldKey }))
 }
 
 export const tokenKeyOf = (event: HeldEvent): string => lookupKeysOf(event)[0] ?? ''
@@ -88,8 +88,13 @@ export const takenBy = (home: number, taken: ContextId): string => JSON.stringif
 
 export const textOf = (event: HeldEvent): string => JSON.stringify(event)
 
+/** What an event has, held or kept by a context. */
+const anyPending = pendingView.omit({ contextId: true, fluxName: true })
+
+/** @throws Error for a text that is no such row */
 export function heldRowOf(home: number, key: string, text: string): HeldRow {
   const event: HeldEvent = JSON.parse(text)
+  anyPending.parse(event)
   return { home, key, text, event }
 }
 

@@ -86,7 +86,7 @@ export class HeldEvents {
         detail: `an event that is to be kept may have an input of ${MAX_INPUT_BYTES} bytes`,
       })
     const { caller, ...event } = given
-    const held: HeldEvent = { ...event, roles: caller.roles, claim: null, isNamed: true }
+    const held: HeldEvent = { ...event, roles: caller.roles, claim: null }
     const lookups = lookupKeysOf(held).length * this.#held.partitions
     this.#coming += 1
     this.#comingLookups += lookups

@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
+import { isUnreadableRow } from '../record/unreadable.ts'
 import { heldRowOf, type HeldRow } from './held-event.ts'
 import type { HeldStore } from './held-store.ts'
 import type { LookUps } from './look-ups.ts'
@@ -18,22 +19,31 @@ export interface HeldSweepParts {
   readonly lookUps: Pick<LookUps, 'run'>
 }
 
-/** Events looked at in a second. */
+/** Events that are read for one round of queries. */
 const EVENTS = 500
 /** Rows read at once: an event has 64 KB at most. */
 const ROWS = 50
-/** Keys in one query for contexts that wait for any of them, about, and contexts that are looked at then. */
+/** Keys in one query for contexts that wait for any of them, about. */
 const KEYS = 256
+/** Contexts looked at at once, and how often in a second. */
 const MAX_CONTEXTS = 200
+const PAGES = 10
 const TICK_MS = 1_000
 /** Milliseconds between two passes over all. */
 const PAUSE_MS = 10_000
 
+/** Contexts that have one of the keys, behind those that were looked at. */
+interface Query {
+  readonly any: readonly string[]
+  readonly upTo: ContextId
+  after: ContextId
+}
+
 export class HeldSweep {
   readonly #parts: HeldSweepParts
   #after: StoredRow | undefined
-  /** Of the contexts that were looked at last. */
-  #lastId: ContextId = 0
+  /** Of the events that were read last. Each is gone through to its end before the next. */
+  #queries: Query[] = []
   #callOff: (() => void) | null = null
   #sweeping: Promise<void> = Promise.resolve()
   #isSoon = false
@@ -73,39 +83,65 @@ export class HeldSweep {
     this.#callOff = null
     this.#isSoon = false
     try {
-      if (this.#after === undefined && (await store.countRows({ space: 'held' })) === 0) return PAUSE_MS
-      for (let looked = 0; looked < EVENTS && !this.#stopped; looked += ROWS) {
-        const rows = await store.listRows({ space: 'held', prefix: '', after: this.#after, limit: ROWS })
-        await this.#offer(rows)
-        this.#after = rows.length < ROWS ? undefined : rows.at(-1)
-        if (this.#after === undefined) return PAUSE_MS
+      if (this.#queries.length === 0) {
+        if (this.#after === undefined && (await store.countRows({ space: 'held' })) === 0) return PAUSE_MS
+        await this.#read()
       }
+      for (let pages = 0; pages < PAGES && !this.#stopped; pages += 1) await this.#look()
+      if (this.#after === undefined && this.#queries.length === 0) return PAUSE_MS
     } catch (error) {
       if (!this.#stopped) log.debug('pending events could not be looked at; trying again later', { error })
     }
     return TICK_MS
   }
 
-  async #offer(rows: readonly StoredRow[]): Promise<void> {
-    const { held } = this.#parts
+  /** Reads the next events. */
+  async #read(): Promise<void> {
+    const { store } = this.#parts
+    const upTo = await store.highestId()
+    const queries: Query[] = []
     const keys = new Set<string>()
-    for (const { partition, key, value } of rows) {
-      const row: HeldRow = heldRowOf(partition, key, value)
-      const free = row.event.claim === null ? row : await held.unclaimed(row)
-      if (free === null || free === 'taken') continue
-      for (const indexKey of keysOfHearers(row.event.event, row.event.tags)) keys.add(indexKey)
-      if (keys.size >= KEYS) await this.#lookFor(keys)
+    const ask = () => {
+      if (keys.size > 0) queries.push({ any: [...keys], upTo, after: 0 })
+      keys.clear()
     }
-    if (keys.size > 0) await this.#lookFor(keys)
+    let after = this.#after
+    for (let read = 0; read < EVENTS && !this.#stopped; read += ROWS) {
+      const rows = await store.listRows({ space: 'held', prefix: '', after, limit: ROWS })
+      for (const row of rows) {
+        for (const indexKey of await this.#keysOf(row)) keys.add(indexKey)
+        if (keys.size >= KEYS) ask()
+      }
+      after = rows.length < ROWS ? undefined : rows.at(-1)
+      if (after === undefined) break
+    }
+    ask()
+    this.#queries = queries
+    this.#after = after
   }
 
-  /** Looks at contexts that have one of the keys, from time to time at all of them. */
-  async #lookFor(keys: Set<string>): Promise<void> {
+  /** Of the contexts that may take the event; none where others are at it, or its row is damaged. */
+  async #keysOf({ partition, key, value }: StoredRow): Promise<readonly string[]> {
+    const { held, log } = this.#parts
+    try {
+      const row: HeldRow = heldRowOf(partition, key, value)
+      const free = row.event.claim === null ? row : await held.unclaimed(row)
+      return free === null || free === 'taken' ? [] : keysOfHearers(row.event.event, row.event.tags)
+    } catch (error) {
+      if (isUnreadableRow(error, { space: 'held', key }, log)) return []
+      throw error
+    }
+  }
+
+  /** Looks at the next contexts. */
+  async #look(): Promise<void> {
     const { store, lookUps } = this.#parts
-    const page = { upTo: await store.highestId(), after: this.#lastId, limit: MAX_CONTEXTS }
-    const ids = await store.waitingFor({ any: [...keys], ...page })
-    keys.clear()
-    this.#lastId = ids.length < MAX_CONTEXTS ? 0 : (ids.at(-1) ?? 0)
+    const [query] = this.#queries
+    if (query === undefined) return
+    const ids = await store.waitingFor({ ...query, limit: MAX_CONTEXTS })
+    const last = ids[MAX_CONTEXTS - 1]
+    if (last === undefined) this.#queries.shift()
+    else query.after = last
     await Promise.all(ids.map((id) => (this.#stopped ? undefined : lookUps.run(id))))
   }
 }

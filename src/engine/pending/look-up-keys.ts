@@ -4,19 +4,13 @@
 import { createHash } from 'node:crypto'
 import { SECURED, heardEvents } from '../record/index-keys.ts'
 
-/** Sorts behind the keys that earlier versions wrote: these begin with a digit or a letter. */
-const MARK = '~'
 /** Of hashes in keys. Another text with the same hash leads to an event that the context does not take. */
 const HASH_CHARACTERS = 16
 
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
-const shortHashOf = (text: string): string => hashOf(text).slice(0, HASH_CHARACTERS)
+const shortHashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, HASH_CHARACTERS)
 
 /** `tag` null: of events without tags. */
 const hashOfTag = (tag: string | null): string => shortHashOf(tag === null ? '' : `#${tag}`)
-
-/** What the keys begin with of all events of that name. */
-const eventPrefix = (event: string): string => MARK + shortHashOf(event)
 
 const tagPrefix = (prefix: string, byToken: boolean, tag: string): string => `${prefix}${byToken ? 't' : 'o'}:${tag}:`
 
@@ -24,16 +18,7 @@ const tagPrefix = (prefix: string, byToken: boolean, tag: string): string => `${
 export const lookupKey = (
   event: string,
   { tag, byToken, heldKey }: { readonly tag: string | null; readonly byToken: boolean; readonly heldKey: string },
-): string => tagPrefix(eventPrefix(event), byToken, hashOfTag(tag)) + heldKey
-
-/** As earlier versions wrote it. */
-export const oldLookupKey: typeof lookupKey = (event, { tag, byToken, heldKey }) =>
-  oldPrefix(event, tag, byToken) + heldKey
-
-const oldPrefix = (event: string, tag: string | null, byToken: boolean): string =>
-  `${hashOf(JSON.stringify([event, tag, byToken]))}:`
-
-export const isOldLookup = (key: string): boolean => !key.startsWith(MARK)
+): string => tagPrefix(shortHashOf(event), byToken, hashOfTag(tag)) + heldKey
 
 /** Events of one name that a context waits for. */
 export interface WantedEvents {
@@ -41,14 +26,12 @@ export interface WantedEvents {
   readonly prefix: string
   /** What those keys begin with of which the context may take the events: one for each tag, or two. */
   readonly prefixes: () => readonly string[]
-  /** The same, of what earlier versions wrote. */
-  readonly oldPrefixes: () => readonly string[]
   /** The key of the held event, if the context may take what the look-up row leads to; else null. */
   readonly heldKeyIn: (key: string) => string | null
 }
 
 /** Characters of a key before that of the held event. */
-const PREFIX_CHARACTERS = MARK.length + 2 * HASH_CHARACTERS + 't::'.length
+const PREFIX_CHARACTERS = 2 * HASH_CHARACTERS + 't::'.length
 
 /**
  * What a context waits for. A state that takes any event takes none that is held. Contexts of secured services look only
@@ -63,7 +46,7 @@ export function wantedBy(indexKeys: readonly string[]): readonly WantedEvents[] 
     else byEvent.set(event, [tag])
   }
   return [...byEvent].map(([event, tags]) => {
-    const prefix = eventPrefix(event)
+    const prefix = shortHashOf(event)
     let known: ReadonlySet<string> | null = null
     const prefixes = () =>
       (known ??= new Set(
@@ -72,7 +55,6 @@ export function wantedBy(indexKeys: readonly string[]): readonly WantedEvents[] 
     return {
       prefix,
       prefixes: () => [...prefixes()],
-      oldPrefixes: () => tags.flatMap((tag) => tokens.map((byToken) => oldPrefix(event, tag, byToken))),
       heldKeyIn: (key) =>
         key.startsWith(prefix) && prefixes().has(key.slice(0, PREFIX_CHARACTERS)) ? key.slice(PREFIX_CHARACTERS) : null,
     }

@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import type { FoundLookup, Offers } from './offers.ts'
-import { isOldLookup, wantedBy, type WantedEvents } from './look-up-keys.ts'
+import { wantedBy, type WantedEvents } from './look-up-keys.ts'
 
 export interface LookUpsParts {
   readonly store: Store
@@ -151,15 +151,7 @@ export class LookUps {
    */
   async #begin(id: ContextId, wanted: readonly WantedEvents[]): Promise<Found> {
     const [all = []] = await this.#pages(id, [{ prefix: '' }], ROWS)
-    // Rows of earlier versions come first.
-    const [first] = all
-    const old = first && isOldLookup(first.key) ? wanted.flatMap(({ oldPrefixes }) => oldPrefixes()) : []
-    const before = await this.#find(
-      id,
-      old.map((prefix) => ({ prefix })),
-    )
-    if (all.length < ROWS)
-      return { found: [...before.found, ...wanted.flatMap((one) => fitting(all, one))], more: before.more }
+    if (all.length < ROWS) return { found: wanted.flatMap((one) => fitting(all, one)), more: [] }
     const pages = await this.#pages(id, wanted, ROWS_OF_EVENT)
     const isMany = (place: number) => pages[place]?.length === ROWS_OF_EVENT
     const few = wanted.flatMap((one, place) => (isMany(place) ? [] : fitting(pages[place] ?? [], one)))
@@ -168,10 +160,7 @@ export class LookUps {
       id,
       many.map((prefix) => ({ prefix })),
     )
-    return {
-      found: [...before.found, ...few, ...rest.found],
-      more: [...before.more, ...rest.more],
-    }
+    return { found: [...few, ...rest.found], more: rest.more }
   }
 
   /** The next rows of each query, and the queries that have more. */

@@ -8,6 +8,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { RowTaken, standOf, type MessageOutcome, type RowsOf } from '../message.ts'
 import { indexKeysOf } from '../record/index-keys.ts'
+import { isUnreadableRow } from '../record/unreadable.ts'
 import { homeOf, lookupOf, removalOfHome, takenBy, tokenKeyOf, type HeldEvent, type HeldRow } from './held-event.ts'
 import type { HeldStore } from './held-store.ts'
 
@@ -51,7 +52,8 @@ export class Offers {
   /** @throws FluxError `unavailable` */
   async offer({ row, heldKey }: FoundLookup, id: ContextId): Promise<Offered> {
     const { held } = this.#parts
-    const found = await held.read(lookupOf(row.value).home, heldKey)
+    const found = await this.#read(row, heldKey)
+    if (found === 'damaged') return PASSED
     if (found === null) return LEFT_OVER
     const free = await held.unclaimed(found)
     if (free === 'taken') return GONE
@@ -60,6 +62,15 @@ export class Offers {
     return isAtHome
       ? this.#give(free, id, removalOfHome(free.event, held.partitions, free.text))
       : this.#giveAway(free, id)
+  }
+
+  async #read({ value }: StoredRow, heldKey: string): Promise<HeldRow | 'damaged' | null> {
+    try {
+      return await this.#parts.held.read(lookupOf(value).home, heldKey)
+    } catch (error) {
+      if (isUnreadableRow(error, { space: 'held', key: heldKey }, this.#parts.log)) return 'damaged'
+      throw error
+    }
   }
 
   /** In another partition: under a claim, which is given up if the context does not take it. */

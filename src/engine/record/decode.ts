@@ -3,28 +3,60 @@
 import { unreadable } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
-import type { ContextRecord, Position, StateData } from '../../model/record.ts'
+import type { ContextRecord, StateData } from '../../model/record.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import { phaseOf } from '../interpreter/nodes.ts'
 import { movesOfTail } from './move-log.ts'
-import { PENDING_PART, stateIndexOf, type Base, type DataPart, type Head } from './parts.ts'
+import { PENDING_PART, stateIndexOf, statePart, type Base, type DataPart, type Head } from './parts.ts'
+
+type Texts = StoredContext['parts']
+
+/** The names of the parts that a reader needs. */
+export type Extent = (parts: Texts, flux: CompiledFlux) => readonly string[]
+
+export const WHOLE: Extent = (parts) => Object.keys(parts)
+export const HEAD: Extent = () => HEAD_PARTS
+/** Without data, but with what the redactor of the rest needs: errors may quote values of sensitive properties. */
+export const SUMMARY: Extent = (parts, flux) => (flux.isSensitive ? WHOLE(parts, flux) : SUMMARY_PARTS)
+/** The data of one state, with what its redactor needs, and the newest moves. */
+export const extentOfState =
+  (stateName: string): Extent =>
+  (parts, flux) => [...SUMMARY(parts, flux), 'tail', statePart(String(flux.stateIndex.get(stateName)))]
+
+const HEAD_PARTS = ['base', 'head'] as const
+const MOVES_PARTS = [...HEAD_PARTS, 'tail'] as const
+const SUMMARY_PARTS = [...HEAD_PARTS, 'request', 'inheritedSecrets'] as const
 
 /**
  * The record of a stored context. The engine wrote it, so its shape is trusted if it parses as JSON.
+ *
+ * @param names of the parts that are parsed, as far as there are such; left out: all
  * @throws FluxError `unreadable`
  */
-export function decodeRecord(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
+export function decodeRecord(
+  stored: Pick<StoredContext, 'id' | 'version' | 'parts'>,
+  names?: readonly string[],
+): ContextRecord {
   try {
-    return recordOf(stored)
+    return recordOf(names === undefined ? stored : { ...stored, parts: partsNamed(stored.parts, names) })
   } catch (error) {
     throw unreadable(stored.id, error)
   }
 }
 
+function partsNamed(parts: Texts, names: readonly string[]): Texts {
+  const few: { [name: string]: string } = {}
+  for (const name of names) {
+    const text = parts[name]
+    if (text !== undefined) few[name] = text
+  }
+  return few
+}
+
 function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
   if (parts['base'] === undefined || parts['head'] === undefined) throw new TypeError('parts of it are missing')
   const base: Base = JSON.parse(parts['base'])
-  const head: Head & WrittenBefore = JSON.parse(parts['head'])
+  const head: Head = JSON.parse(parts['head'])
   const states: { [index: string]: StateData } = {}
   for (const name of Object.keys(parts)) {
     const index = stateIndexOf(name)
@@ -62,13 +94,13 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     moves: head.moves,
     tail: movesOfTail(parts['tail'] ?? '[]'),
     visited: head.visited,
-    position: head.snapshot ? positionOf(head.snapshot) : head.position,
+    position: head.position,
     input: dataOf(parts, 'input') ?? {},
     output: dataOf(parts, 'output') ?? {},
     request: dataOf(parts, 'request'),
-    inherited: dataOf(parts, 'inherited'),
+    inheritedSecrets: parts['inheritedSecrets'] === undefined ? null : JSON.parse(parts['inheritedSecrets']),
     raw: dataOf(parts, 'raw'),
-    answer: answerIn(parts),
+    answer: parts['answer'] === undefined ? null : JSON.parse(parts['answer']),
     isPaused: head.isPaused,
     retries: head.retries,
     keyEpoch: head.keyEpoch,
@@ -80,25 +112,6 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     args: dataOf(parts, 'args'),
     states,
   }
-}
-
-function answerIn({ answer }: StoredContext['parts']): ContextRecord['answer'] {
-  return answer === undefined ? null : { filled: [], from: [], ...JSON.parse(answer) }
-}
-
-/**
- * Version 0.1 stored the machine's snapshot, in which nodes had other names: `{ "s0": "waiting" }`, or the name of an
- * end.
- */
-interface WrittenBefore {
-  readonly snapshot?: { readonly value: unknown; readonly context: Omit<Position, 'phase'> }
-}
-
-function positionOf({
-  value,
-  context: { moves, epoch, attempt, pick },
-}: NonNullable<WrittenBefore['snapshot']>): Position {
-  return { phase: phaseOf(typeof value === 'string' ? `$${value}` : value), moves, epoch, attempt, pick }
 }
 
 /** The hash of the definition that the context was started with. Parses only the part that has it. */
@@ -119,24 +132,8 @@ function dataOf(parts: StoredContext['parts'], name: DataPart): JsonObject | nul
 }
 
 /** The record without its data parts, which may be large and are not parsed. @throws FluxError `unreadable` */
-export const decodeHead = ({
-  id,
-  version,
-  parts: { base, head },
-}: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
-  decodeRecord({ id, version, parts: { ...(base !== undefined && { base }), ...(head !== undefined && { head }) } })
-
-/** The record without most of its data: with what its redactor needs. @throws FluxError `unreadable` */
-export function decodeSummary({ id, version, parts }: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord {
-  const few: { [name: string]: string } = {}
-  for (const name of SUMMARY_PARTS) {
-    const text = parts[name]
-    if (text !== undefined) few[name] = text
-  }
-  return decodeRecord({ id, version, parts: few })
-}
-
-const SUMMARY_PARTS = ['base', 'head', 'input', 'request', 'inherited'] as const
+export const decodeHead = (stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
+  decodeRecord(stored, HEAD_PARTS)
 
 /** When a context was started, epoch milliseconds. @throws FluxError `unreadable` */
 export function startedAtOf({ id, parts }: Pick<StoredContext, 'id' | 'parts'>): number {
@@ -159,17 +156,5 @@ export function updatedAtOf({ id, parts }: Pick<StoredContext, 'id' | 'parts'>):
 }
 
 /** The record with its newest moves, and without its data. @throws FluxError `unreadable` */
-export const decodeMoves = ({
-  id,
-  version,
-  parts: { base, head, tail },
-}: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
-  decodeRecord({
-    id,
-    version,
-    parts: {
-      ...(base !== undefined && { base }),
-      ...(head !== undefined && { head }),
-      ...(tail !== undefined && { tail }),
-    },
-  })
+export const decodeMoves = (stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord =>
+  decodeRecord(stored, MOVES_PARTS)

@@ -10,7 +10,7 @@ export const DATA_PARTS = [
   'input',
   'output',
   'request',
-  'inherited',
+  'inheritedSecrets',
   'raw',
   'answer',
   'response',

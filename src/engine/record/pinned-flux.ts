@@ -1,9 +1,10 @@
 // engine/record: the definition that a stored context was started with. If it cannot be read, a replacement is made
 // from the record and its index keys.
 import type { Catalog } from '../../definitions/catalog.ts'
+import { brokenState } from '../../definitions/compile/state.ts'
 import { UnreadableDefinition } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { lostFlux, type KnownState } from '../../definitions/pinned/lost.ts'
+import { lostFlux, type KnownState } from '../../definitions/compile/lost.ts'
 import { isFinished } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import type { ContextRecord } from '../../model/record.ts'
@@ -34,10 +35,7 @@ export function pinnedFluxOf({ catalog, store }: Parts, stored: Stored, record: 
     })
 }
 
-/**
- * The fault of a definition that, compiled by this version, does not have the phase or state in which an older version
- * left the context.
- */
+/** The fault of a definition that does not have the phase or state in which the context was left. */
 const MISFIT = 'the context stands where its definition has no place'
 
 /**
@@ -47,7 +45,7 @@ const MISFIT = 'the context stands where its definition has no place'
 function fitted(flux: CompiledFlux, { state, startState, visited, status, position }: ContextRecord): CompiledFlux {
   const { states } = flux
   if (!states[state] || !states[startState] || !visited.every((index) => states[index])) {
-    throw new UnreadableDefinition(MISFIT, flux)
+    throw new UnreadableDefinition(MISFIT, { source: flux.source })
   }
   return isFinished(status) || hasPlace(flux, position.phase, state) ? flux : withFault(flux, state)
 }
@@ -55,7 +53,7 @@ function fitted(flux: CompiledFlux, { state, startState, visited, status, positi
 const withFault = (flux: CompiledFlux, at: number): CompiledFlux => ({
   ...flux,
   faults: [...flux.faults, MISFIT],
-  states: flux.states.map((state) => (state.index === at ? { ...state, fault: MISFIT } : state)),
+  states: flux.states.map((state) => (state.index === at ? brokenState(state, MISFIT) : state)),
 })
 
 /**
@@ -70,7 +68,7 @@ function lost(
   catalog: Catalog,
   { indexKeys }: Stored,
   record: ContextRecord,
-  { message: reason, source, isNewer }: UnreadableDefinition,
+  { message: reason, source, isForeign }: UnreadableDefinition,
 ): CompiledFlux {
   const { id, package: owner, fluxName, definition: hash, state, startState, visited } = record
   if (![state, startState, ...visited].every(isStateIndex)) throw unreadable(id)
@@ -87,5 +85,5 @@ function lost(
     },
   ]
   const secured = facts.isSecured || catalog.find(owner, fluxName)?.secured === true
-  return lostFlux({ hash, package: owner, fluxName, secured, reason, source, isNewer, states })
+  return lostFlux({ hash, package: owner, fluxName, secured, reason, source, isForeign, states })
 }

@@ -1,5 +1,5 @@
 // engine/record: the parent and the child of a context, as views of it show them.
-import type { RelativeView } from '../../api/get-context.ts'
+import type { RelativeView } from '../../api/contexts.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'

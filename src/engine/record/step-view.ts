@@ -1,10 +1,10 @@
 // engine/record: the step of a context as the API shows it.
 import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
-import type { StepView } from '../../api/get-context.ts'
+import type { StepView } from '../../api/contexts.ts'
 import { UNOWNED, type ContextRecord, type StepError } from '../../model/record.ts'
 import { maxAttemptsOf } from '../steps/attempts.ts'
 import { stepKeyIn, stepOf, type Step } from './position.ts'
-import type { Redactor } from '../redact/redactor.ts'
+import type { ContextRedactor } from '../redact/redactor.ts'
 
 /**
  * The start time of a step on this server, epoch milliseconds; null: it waits for a process; undefined: it is not on
@@ -17,7 +17,7 @@ export function stepView(
   record: ContextRecord,
   flux: CompiledFlux,
   startedAt: StartedAt,
-  redactor: Redactor,
+  redactor: ContextRedactor,
 ): StepView | null {
   const phase = record.position.phase
   const state = flux.states[record.state]
@@ -38,7 +38,7 @@ export function stepView(
     nextAttemptAt: phase === 'backoff' ? record.due : null,
     stepKey: stepKeyIn(record),
     server: owner === UNOWNED ? null : owner,
-    lastError: errorShown(record.lastError, (text) => redactor.text({ of: 'error', index: record.state }, text)),
+    lastError: errorShown(record.lastError, (text) => redactor.logged.text(text)),
   }
 }
 

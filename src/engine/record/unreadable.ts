@@ -1,10 +1,11 @@
-// engine/record: handles contexts whose stored record cannot be read. Each is logged once, and omitted when many
-// contexts are read.
+// engine/record: handles stored records of contexts, and rows, that cannot be read. Each is logged once, and omitted when
+// many are read.
 import { FluxError } from '../../model/failure.ts'
+import type { RowSpace } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 
-/** Maximum number of contexts that are logged. */
-const MAX_LOGGED_CONTEXTS = 10_000
+/** Maximum number of contexts and rows that are logged. */
+const MAX_LOGGED = 10_000
 
 const loggedTo = new WeakMap<Log, Set<string>>()
 
@@ -12,10 +13,28 @@ const loggedTo = new WeakMap<Log, Set<string>>()
 export function isUnreadable(error: unknown, log: Log): boolean {
   if (!(error instanceof FluxError) || error.failure.kind !== 'unreadable') return false
   const { detail, contextId } = error.failure
+  logOnce(log, detail, { contextId, error })
+  return true
+}
+
+/**
+ * Whether an error met while a row was read and used says that the row is damaged: the store refuses by FluxErrors, and
+ * whatever else is thrown comes from the row. It is logged once for each row.
+ */
+export function isUnreadableRow(
+  error: unknown,
+  { space, key }: { readonly space: RowSpace; readonly key: string },
+  log: Log,
+): boolean {
+  if (error instanceof FluxError) return false
+  logOnce(log, `the stored row '${key}' in '${space}' can't be read: it is left out`, { space, key, error })
+  return true
+}
+
+function logOnce(log: Log, text: string, fields: object): void {
   const logged = loggedTo.get(log) ?? new Set()
   loggedTo.set(log, logged)
-  if (logged.has(detail) || logged.size >= MAX_LOGGED_CONTEXTS) return true
-  logged.add(detail)
-  log.error(detail, { contextId, error })
-  return true
+  if (logged.has(text) || logged.size >= MAX_LOGGED) return
+  logged.add(text)
+  log.error(text, fields)
 }

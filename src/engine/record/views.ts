@@ -1,14 +1,11 @@
 // engine/record: a context as the API shows it.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { describeValues } from '../../definitions/values/properties.ts'
-import type { ContextView } from '../../api/get-context.ts'
-import type { StateContextView } from '../../api/get-state.ts'
+import type { ContextView, StateContextView } from '../../api/contexts.ts'
 import type { ModelDescriptor } from '../../model/context.ts'
-import { getOwn, setOwn, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, type Json } from '../../model/json/value.ts'
 import { RETRY_EVENT, type ContextRecord, type Move, type StateData } from '../../model/record.ts'
-import type { OriginPlace } from '../../definitions/compile/origins.ts'
-import { redactorOf, type Redactor } from '../redact/redactor.ts'
-import { requestShown } from '../redact/request.ts'
+import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
 import type { Relatives } from './relatives.ts'
 import { stepView, type StartedAt } from './step-view.ts'
 
@@ -40,11 +37,11 @@ export function contextView(
     nextRun: record.due,
     status,
     input: withRequest(
-      shown(describeValues('input', flux.input, record.input), redactor, (name) => ({ of: 'input', name })),
-      record.request,
+      describeValues('input', flux.input, redactor.values(flux.input, record.input)),
+      record.request && redactor.request(record.request),
     ),
-    output: shown(describeValues('output', flux.output, record.output), redactor, (name) => ({ of: 'output', name })),
-    tags: tags.map((tag) => redactor.text({ of: 'tags' }, tag)),
+    output: describeValues('output', flux.output, redactor.values(flux.output, record.output)),
+    tags: tags.map((tag) => redactor.text(tag)),
     stateContexts: record.visited.flatMap((index) => {
       const state = flux.states[index]
       return state ? [stateShown({ record, flux, state, log, redactor })] : []
@@ -70,7 +67,7 @@ export function contextView(
     pending: pendingShown(record, now),
     forkedFrom: null,
     paused: record.isPaused === true,
-    key: record.key === null ? null : redactor.text({ of: 'key' }, record.key),
+    key: record.key === null ? null : redactor.text(record.key),
   }
 }
 
@@ -87,7 +84,7 @@ interface Seen {
   readonly flux: CompiledFlux
   readonly state: CompiledState
   readonly log: readonly Move[]
-  readonly redactor: Redactor
+  readonly redactor: ContextRedactor
 }
 
 function stateShown({ record, flux, state, log, redactor }: Seen): StateContextView {
@@ -95,27 +92,23 @@ function stateShown({ record, flux, state, log, redactor }: Seen): StateContextV
   const { input, output } = getOwn(record.states, String(index)) ?? NO_DATA
   return {
     name: state.name,
-    input: shown(describeValues('input', state.input, input), redactor, (name) => ({ of: 'stateInput', index, name })),
-    output: shown(describeValues('output', state.output, output), redactor, (name) => ({
-      of: 'stateOutput',
-      index,
-      name,
-    })),
+    input: describeValues('input', state.input, redactor.values(state.input, input)),
+    output: describeValues('output', state.output, redactor.values(state.output, output)),
     transitionContexts: log
       .filter(({ from }) => from === index)
       .map(({ event, to, at, values }) => ({
-        event: event === null ? null : redactor.text({ of: 'event' }, event),
+        event: event === null ? null : redactor.text(event),
         to: nameIn(record, flux, to),
         takenAt: at,
-        values: valuesShown(values, to, redactor),
+        values: redactor.values(flux.states[to]?.input, values),
       })),
   }
 }
 
-function lastEventShown({ lastEvent }: ContextRecord, redactor: Redactor): ContextView['lastEvent'] {
+function lastEventShown({ lastEvent }: ContextRecord, redactor: ContextRedactor): ContextView['lastEvent'] {
   if (!lastEvent) return null
   const { event, at, eventId } = lastEvent
-  return { event: redactor.text({ of: 'event' }, event), at, eventId }
+  return { event: redactor.text(event), at, eventId }
 }
 
 const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number): ContextView['pending'] =>
@@ -132,30 +125,12 @@ const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number): Co
     }))
 
 /** Adds the request of the webhook. */
-function withRequest(input: ModelDescriptor, request: JsonObject | null): ModelDescriptor {
+function withRequest(input: ModelDescriptor, request: Json): ModelDescriptor {
   if (request === null) return input
   return {
     ...input,
-    gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: requestShown(request) }],
+    gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: request }],
   }
-}
-
-/** Redacts the values. The declarations around them are not data of users. */
-function shown(model: ModelDescriptor, redactor: Redactor, placeOf: (name: string) => OriginPlace): ModelDescriptor {
-  for (const property of model.gloopProperties) {
-    const value = property['value'] ?? null
-    const redacted = redactor.value(placeOf(String(property['name'])), value)
-    if (redacted !== value) property['value'] = redacted
-  }
-  return model
-}
-
-/** Redacts what the lines of a transition carried to the inputs of its target. */
-function valuesShown(values: JsonObject, index: number, redactor: Redactor): JsonObject {
-  const copy: JsonObject = {}
-  for (const name of Object.keys(values))
-    setOwn(copy, name, redactor.value({ of: 'stateInput', index, name }, values[name] ?? null))
-  return copy
 }
 
 /** How the history shows a retry. A transition on an event of that name comes from a state. */

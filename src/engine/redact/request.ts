@@ -1,37 +1,14 @@
-// engine/redact: redacts a request, or an unchanged part of it. Everything else that the client sent, such as the body,
-// is not changed.
+// engine/redact: the secrets of a request, and the request without them.
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 
-/** Whether the value has the fields that distinguish a request from other data. */
-export const isRequest = (value: Json): value is JsonObject =>
-  isObject(value) &&
-  typeof value['method'] === 'string' &&
-  typeof value['uri'] === 'string' &&
-  Array.isArray(value['headers']) &&
-  Array.isArray(value['cookies'])
-
-/** The fields of a request. Lines may have added other fields. */
-export const PARTS: ReadonlySet<string> = new Set([
-  'method',
-  'uri',
-  'contentType',
-  'headers',
-  'cookies',
-  'parameters',
-  'body',
-  'config',
-  'encoded',
-])
-
-/** A redacted copy of `$request`. */
+/** A redacted copy of `$request`. The rest of what the client sent, such as the body, is not changed. */
 export function requestShown(request: JsonObject): JsonObject {
   const { uri, headers = null, cookies = null, parameters = null } = request
-  const secret = secretSegments(parameters)
   const parts: { readonly [part: string]: Json } = {
-    ...(typeof uri === 'string' && { uri: uriShown(uri, secret) }),
-    headers: headersShown(headers),
-    cookies: cookiesShown(cookies),
+    ...(typeof uri === 'string' && { uri: uriShown(uri, new Set(secretParameters(parameters))) }),
+    headers: withoutValues(headers, isSecretName),
+    cookies: withoutValues(cookies, () => true),
     parameters: parametersShown(parameters),
   }
   const copy = { ...request }
@@ -39,12 +16,33 @@ export function requestShown(request: JsonObject): JsonObject {
   return copy
 }
 
-export const headersShown = (headers: Json): Json => withoutValues(headers, isSecretName)
+/**
+ * The secrets of `$request`, the most important first: headers, of `Authorization` also what follows the scheme, then
+ * cookies as they were sent and decoded, then parameters.
+ */
+export function secretsOf({ headers = null, cookies = null, parameters = null }: JsonObject): readonly string[] {
+  const secret = pairsOf(headers).filter(([name]) => isSecretName(name))
+  const named = (own: string) => secret.filter(([name]) => name.toLowerCase() === own).map(([, value]) => value)
+  return [
+    ...new Set([
+      ...named('authorization').flatMap((value) => [value, value.replace(/^\S+\s+/, '')]),
+      ...secret.map(([, value]) => value),
+      ...named('cookie').flatMap((value) => value.split(';').map(cookieSent)),
+      ...pairsOf(cookies).map(([, value]) => value),
+      ...secretParameters(parameters),
+    ]),
+  ]
+}
 
-export const cookiesShown = (cookies: Json): Json => withoutValues(cookies, () => true)
+/** The value of a cookie as it was sent, without quotes around it. */
+const cookieSent = (pair: string): string =>
+  pair
+    .slice(pair.indexOf('=') + 1)
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
 
 /** Redacts parameters with secret names, also if they are lists. */
-export function parametersShown(parameters: Json): Json {
+function parametersShown(parameters: Json): Json {
   if (!isObject(parameters)) return parameters
   const copy = { ...parameters }
   for (const name of Object.keys(copy)) {
@@ -54,31 +52,34 @@ export function parametersShown(parameters: Json): Json {
   return copy
 }
 
-/** Redacts path and query. `secret`: values of path parameters that are secrets. */
-export function uriShown(uri: string, secret: ReadonlySet<string>): string {
-  const [, path = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(uri) ?? []
-  const shown =
-    secret.size === 0
-      ? path
-      : path
-          .split('/')
-          .map((segment) => (secret.has(decoded(segment)) ? REDACTED : segment))
-          .join('/')
-  return query === undefined ? shown : `${shown}?${redactQuery(query)}`
+function secretParameters(parameters: Json): string[] {
+  const entries = isObject(parameters) ? Object.entries(parameters) : []
+  return entries.flatMap(([name, value]) =>
+    isSecretName(name) ? (Array.isArray(value) ? value : [value]).filter((text) => typeof text === 'string') : [],
+  )
 }
 
-function secretSegments(parameters: Json): ReadonlySet<string> {
-  const entries = isObject(parameters) ? Object.entries(parameters) : []
-  return new Set(
-    entries.flatMap(([name, value]) =>
-      isSecretName(name) && typeof value === 'string' && value !== '' ? [value] : [],
-    ),
-  )
+/** Redacts path and query. `secret`: values of path parameters that are secrets. */
+function uriShown(uri: string, secret: ReadonlySet<string>): string {
+  const [, path = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(uri) ?? []
+  const shown = path
+    .split('/')
+    .map((segment) => (segment !== '' && secret.has(decoded(segment)) ? REDACTED : segment))
+    .join('/')
+  return query === undefined ? shown : `${shown}?${redactQuery(query)}`
 }
 
 function withoutValues(list: Json, isSecret: (name: string) => boolean): Json {
   if (!Array.isArray(list)) return list
   return list.map((entry) =>
     isObject(entry) && isSecret(String(entry['name'])) ? { ...entry, value: REDACTED } : entry,
+  )
+}
+
+/** The pairs of a list of `{ name, value }`. */
+function pairsOf(list: Json): [string, string][] {
+  const entries = Array.isArray(list) ? list : []
+  return entries.flatMap((entry): [string, string][] =>
+    isObject(entry) ? [[String(entry['name']), String(entry['value'])]] : [],
   )
 }

@@ -1,15 +1,16 @@
 // engine: the steps that run on this server. Each has a slot and a lease. The result is posted to the context as a
 // message.
 import { DefinitionError } from '../../definitions/definition-error.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
-import type { FluxApi } from '../../api/flux-api.ts'
+import type { FluxApi } from '../../api/calls.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
+import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import type { StepDispatcher, StepRunner } from '../../ports/step-runner.ts'
 import type { StepSlots } from '../../ports/step-slots.ts'
@@ -22,6 +23,7 @@ import type { ContextLoader } from '../context-loader.ts'
 import type { StoreId } from '../store-id.ts'
 import type { Slot } from './admission.ts'
 import type { Job, StepResult } from './job.ts'
+import { missingOutputs } from './missing-outputs.ts'
 import { namesText } from './script-names.ts'
 import type { Step } from '../record/position.ts'
 
@@ -49,6 +51,8 @@ export class Steps {
   readonly #parts: StepsParts
   /** By context, which has one step at a time. */
   readonly #jobs = new Map<ContextId, Job>()
+  /** Actions whose missing outputs were logged. */
+  readonly #incomplete = new WeakSet<CompiledAction>()
   #running = 0
   #stopped = false
   #onIdle: (() => void) | null = null
@@ -78,7 +82,7 @@ export class Steps {
       (span ? span.run(run) : run())
         .then((result): StepResult => ({
           type: 'DONE',
-          result: this.#parts.secrets?.redactor()?.json(result) ?? result,
+          result: this.#redactor.json(result),
         }))
         .catch((error: unknown): StepResult => ({ type: 'FAIL', error: this.#errorOf(error, flux.package) })),
     )
@@ -102,9 +106,12 @@ export class Steps {
 
   /** The error as it is stored. No secret is in it that the step was given. */
   #errorOf(thrown: unknown, owner: string): ActionError {
-    const redactor = this.#parts.secrets?.redactor() ?? null
-    const error = errorOf(thrown, this.#parts.runner.stackOf(thrown, owner), redactor)
-    return redactor?.error(error) ?? error
+    const redactor = this.#redactor
+    return redactor.error(errorOf(thrown, this.#parts.runner.stackOf(thrown, owner), redactor))
+  }
+
+  get #redactor(): SecretRedactor {
+    return this.#parts.secrets?.redactor() ?? HIDES_NOTHING
   }
 
   /** When the step began, epoch milliseconds; null: it waits for a process; undefined: it is not on this server. */
@@ -201,7 +208,19 @@ export class Steps {
     const argument = fluxArgumentOf({ step, flux, record, signal, log, storeId, api, traceparent })
     const args = record.args ?? {}
     const hasSecrets = action.secrets.length > 0
-    return dispatcher.run({ name, args, hasSecrets, flux: argument, isolate, timeoutMs, controller })
+    const result = await dispatcher.run({ name, args, hasSecrets, flux: argument, isolate, timeoutMs, controller })
+    this.#warnOfMissing(job, action, record, result)
+    return result
+  }
+
+  /** Warns, once for an action, of outputs that its lines read and its function did not give. */
+  #warnOfMissing({ flux, step }: Job, action: CompiledAction, record: ContextRecord, result: Json): void {
+    if (this.#incomplete.has(action)) return
+    const missing = missingOutputs(flux, record, result)
+    if (missing === null) return
+    this.#incomplete.add(action)
+    const state = flux.states[step.state]?.name
+    this.#parts.log.warn(missing, { contextId: step.id, fluxName: flux.fluxName, state })
   }
 
   #isWanted(job: Job): boolean {

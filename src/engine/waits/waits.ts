@@ -11,7 +11,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { decodeMoves } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
-import { hasEntered, standsSo, type Condition } from './condition.ts'
+import { ByTag, hasEntered, standsIn, standsSo, type Condition } from './condition.ts'
 import { RemoteCommits } from './remote-commits.ts'
 
 export interface WaitsParts {
@@ -43,6 +43,8 @@ export interface HeldRequest {
 
 interface Watched {
   readonly waits: Set<HeldRequest>
+  /** Those of them that wait for a tag. */
+  readonly byTag: ByTag<HeldRequest>
   /** The version last seen; null: none yet. */
   version: number | null
   isLooking: boolean
@@ -78,7 +80,8 @@ export class Waits {
     const watched = this.#watched.get(id)
     if (watched) watched.waits.add(wait)
     else {
-      this.#watched.set(id, { waits: new Set([wait]), version: null, isLooking: false, looksAgain: false })
+      const byTag = new ByTag<HeldRequest>()
+      this.#watched.set(id, { waits: new Set([wait]), byTag, version: null, isLooking: false, looksAgain: false })
       this.#remote?.watch(id)
     }
     return wait
@@ -88,6 +91,7 @@ export class Waits {
   leave(wait: HeldRequest): void {
     const watched = this.#watched.get(wait.id)
     if (!watched?.waits.delete(wait)) return
+    watched.byTag.delete(wait, wait.condition?.tags ?? [])
     this.#parts.bound.release()
     if (watched.waits.size > 0) return
     this.#watched.delete(wait.id)
@@ -101,7 +105,7 @@ export class Waits {
    */
   hold(
     wait: HeldRequest,
-    record: Pick<ContextRecord, 'version' | 'moves' | 'status' | 'state' | 'tags'>,
+    record: Pick<ContextRecord, 'version' | 'moves' | 'status' | 'state' | 'tags' | 'paused'>,
     { condition, timeout, signal }: { condition: Condition; timeout: number; signal: AbortSignal | undefined },
   ): Promise<WaitOutcome> {
     if (standsSo(condition, record)) return Promise.resolve('there')
@@ -111,6 +115,7 @@ export class Waits {
     wait.seen = Math.min(wait.seen ?? record.moves, record.moves)
     const watched = this.#watched.get(wait.id)
     if (watched) watched.version ??= record.version
+    watched?.byTag.add(wait, condition.tags)
     // Whoever asks reads it again, with what was missed.
     if (isFinished(record.status) || timeout === 0) return Promise.resolve('over')
     return new Promise((resolve, reject) => {
@@ -146,7 +151,8 @@ export class Waits {
     const watched = this.#watched.get(record.id)
     if (!watched) return
     watched.version = record.version
-    for (const wait of watched.waits) this.#judge(wait, record, moves)
+    const tagged = watched.byTag.having(record.tags)
+    for (const wait of watched.waits) this.#judge(wait, record, moves, tagged)
   }
 
   /** Ends all requests that are held; those of steps stay. No more are taken. */
@@ -162,11 +168,14 @@ export class Waits {
     this.#remote?.close()
   }
 
-  /** `moves`: the newest; if some that were not looked at are older, the store is asked. */
+  /**
+   * `moves`: the newest; if older ones were not looked at, the store is asked. `tagged`: who waits for a tag that it has.
+   */
   #judge(
     wait: HeldRequest,
-    record: Pick<ContextRecord, 'id' | 'moves' | 'status' | 'state' | 'tags'>,
+    record: Pick<ContextRecord, 'id' | 'moves' | 'status' | 'state' | 'paused'>,
     moves: readonly Move[],
+    tagged: ReadonlySet<HeldRequest>,
   ): void {
     const { condition, seen } = wait
     if (condition === null || seen === null) {
@@ -174,7 +183,8 @@ export class Waits {
       return
     }
     const unseen = record.moves - seen
-    if (standsSo(condition, record) || hasEntered(condition, moves, unseen)) return wait.end?.('there')
+    const isThere = tagged.has(wait) || standsIn(condition, record) || hasEntered(condition, moves, unseen)
+    if (isThere) return wait.end?.('there')
     if (condition.states.length > 0 && unseen > moves.length && moves.length < record.moves)
       return this.#look(record.id)
     wait.seen = record.moves
@@ -213,12 +223,13 @@ export class Waits {
     )
     const moves = isBehind ? await movesOf(record, this.#parts) : record.tail
     watched.version = record.version
+    const tagged = watched.byTag.having(record.tags)
     for (const wait of watched.waits) {
       if (wait.condition === null) continue
       const { seen } = wait
       // Older ones are no longer kept.
       if (isBehind && seen !== null) wait.seen = Math.max(seen, record.moves - moves.length)
-      this.#judge(wait, record, moves)
+      this.#judge(wait, record, moves, tagged)
     }
   }
 

@@ -1,23 +1,16 @@
 // engine/webhooks: what is kept of a webhook that was called under a key: rows of the space `idempotency`, as those of
 // other calls, with the answer from which HTTP makes the same reply again.
-import type { EventAnswer } from '../../api/send-event.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { DoorAnswer, WebhookAnswer } from '../../model/webhook.ts'
 import { readKept } from '../idempotency/kept-answer.ts'
-
-/** The request that began it, while its caller waits for the answer. */
-export interface HeldWebhook {
-  /** The process that holds it. */
-  readonly server: string
-  /** When its caller is answered in any case, epoch milliseconds. */
-  readonly until: number
-}
 
 export interface KeptWebhook {
   /** Of what was asked for. */
   readonly hash: string
   /** `running`: there is no answer yet. Null: an event is being sent to all. */
   readonly answer: WebhookAnswer | null
-  readonly held: HeldWebhook | null
+  /** When the caller of the first is answered in any case, epoch milliseconds. */
+  readonly until: number
 }
 
 /** A row with the answer of a context. `at`: when the context started, epoch milliseconds. */
@@ -27,8 +20,8 @@ export const keptWebhookText = (facts: { hash: string; at: number; answer: Webho
 /** The engine wrote the row, so its shape is trusted. @throws Error for a text that is no such row */
 export function readKeptWebhook(text: string): KeptWebhook {
   const { hash } = readKept(text)
-  const { answer, held }: { answer: WebhookAnswer | EventAnswer | null; held?: HeldWebhook } = JSON.parse(text)
-  return { hash, held: held ?? null, answer: answer === null || 'kind' in answer ? answer : sentTo(answer) }
+  const { answer, until = 0 }: { answer: WebhookAnswer | EventAnswer | null; until?: number } = JSON.parse(text)
+  return { hash, until, answer: answer === null || 'kind' in answer ? answer : sentTo(answer) }
 }
 
 /** The answer of an endpoint that has sent an event. */

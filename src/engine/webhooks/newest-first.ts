@@ -3,6 +3,7 @@
 import type { StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
+import { isUnreadableRow } from '../record/unreadable.ts'
 import { deliveryKeyOf, storedDeliveryOf, type StoredDelivery } from './delivery-rows.ts'
 
 /** Rows of an endpoint and a partition that are read at once: first a few, then more and more. */
@@ -93,7 +94,7 @@ export async function nextDelivery(
     try {
       return { row, delivery: storedDeliveryOf(row) }
     } catch (error) {
-      log.error("a delivery of a webhook is left out of a list: it can't be read", { key: row.key, error })
+      if (!isUnreadableRow(error, { space: 'deliveries', key: row.key }, log)) throw error
     }
   }
 }

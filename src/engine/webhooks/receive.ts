@@ -1,6 +1,8 @@
 // engine/webhooks: a verified request starts a context, and the answer is taken from the commits of that context, on any
 // server. What says no comes before, and leaves no context.
+import type { EventRequest } from '../../api/events.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
+import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { notFound } from '../../model/failure.ts'
@@ -11,7 +13,9 @@ import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
-import { findKept } from '../idempotency/kept-row.ts'
+import { addresseeOf } from '../calls/address.ts'
+import { addresseeOfNew } from '../idempotency/drawn-turn.ts'
+import type { RootRequest } from '../start-request.ts'
 import { deferred } from './deferred.ts'
 import type { RowsOf } from '../message.ts'
 import type { Deliveries } from './deliveries.ts'
@@ -19,10 +23,10 @@ import type { Settled } from './first-answers.ts'
 import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import type { Once } from './once.ts'
 import { RequestExpressions } from './request-expressions.ts'
-import { sendForWebhook, type SendParts } from './send.ts'
+import { accessOf, eventOf, sendForWebhook, type SendParts } from './send.ts'
 import { acceptedAs, answerOf } from './webhook-answer.ts'
 import { webhookInputOf } from './webhook-input.ts'
-import { mayRepeat, webhookKeysOf } from './webhook-keys.ts'
+import { mayRepeat, webhookKeysOf, type WebhookKeys } from './webhook-keys.ts'
 import type { WebhookWaits } from './webhook-waits.ts'
 
 export interface ReceiveParts extends SendParts {
@@ -40,13 +44,18 @@ export interface ReceiveParts extends SendParts {
   readonly keptMs: number
 }
 
-/** A request, the endpoint as it is loaded now, and the keys under which the request has its effect once. */
-interface Judged {
+/** A request, and the endpoint as it is loaded now. */
+interface Asked {
   readonly flux: CompiledFlux
   readonly webhook: Webhook
   readonly call: WebhookCall
   readonly expressions: RequestExpressions
-  /** null: there is none. */
+  /** The event that is to be sent, as it was computed first. @throws FluxError when the request gives none */
+  readonly eventFor: (send: WebhookSend) => EventRequest
+}
+
+/** With the key under which it has its effect once; null: there is none. */
+interface Judged extends Asked {
   readonly keeping: WebhookKeeping | null
 }
 
@@ -54,10 +63,14 @@ interface Judged {
 export function receive(parts: ReceiveParts, call: WebhookCall): Promise<WebhookReply> {
   const found = serviceOf(parts, call.endpoint, call.request['method'])
   if (found === null) return Promise.reject(notFound('this webhook is no longer there'))
-  const facts = { ...found, call, expressions: new RequestExpressions(call.request, call.time) }
+  const { flux, webhook } = found
+  const expressions = new RequestExpressions(call.request, call.time)
+  let event: EventRequest | null = null
+  const eventFor = (send: WebhookSend) => (event ??= eventOf(flux, send, call, expressions))
+  const facts = { flux, webhook, call, expressions, eventFor }
   if (!mayRepeat(facts)) return commit(parts, { ...facts, keeping: null }).then(replyOf)
   if (call.replayOf !== null) return sentAgain(parts, facts).then(replyOf)
-  return webhookKeysOf({ ...facts, keepMs: parts.keptMs })
+  return keysOf(parts, facts)
     .then((keys) => parts.once.run(keys, call.timeout, (keeping) => commit(parts, { ...facts, keeping })))
     .then(replyOf)
 }
@@ -66,14 +79,22 @@ export function receive(parts: ReceiveParts, call: WebhookCall): Promise<Webhook
  * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is: its
  * sender may still repeat it.
  */
-async function sentAgain(parts: ReceiveParts, facts: Omit<Judged, 'keeping'>): Promise<Ending> {
-  const keys = await webhookKeysOf({ ...facts, keepMs: parts.keptMs }).catch(() => null)
-  const key = keys?.dedupe?.key
-  if (!keys || key === undefined || (await findKept(parts.store, key)))
-    return commit(parts, { ...facts, keeping: null })
-  return parts.once.run({ ...keys, idempotency: null }, facts.call.timeout, (keeping) =>
-    commit(parts, { ...facts, keeping }),
-  )
+async function sentAgain(parts: ReceiveParts, facts: Asked): Promise<Ending> {
+  const keys = await keysOf(parts, facts).catch(() => null)
+  if (!keys?.key || (await parts.store.readRow(keys.key.place))) return commit(parts, { ...facts, keeping: null })
+  return parts.once.run(keys, facts.call.timeout, (keeping) => commit(parts, { ...facts, keeping }))
+}
+
+function keysOf({ keptMs: keepMs, store, envOf }: ReceiveParts, facts: Asked): Promise<WebhookKeys> {
+  const { flux, webhook, call, eventFor } = facts
+  const addresseeOfCall: Parameters<typeof webhookKeysOf>[0]['addresseeOf'] = (seed) => {
+    const env = envOf(accessOf(call.endpoint, call.traceparent))
+    if (webhook.send === null) return addresseeOfNew(env, startOf(flux, call), seed)
+    const event = eventFor(webhook.send)
+    const isForAll = event.contextId === undefined && event.key === undefined
+    return { addressee: isForAll ? null : addresseeOf(env, event, 'invoke') }
+  }
+  return webhookKeysOf({ ...facts, keepMs, partitions: store.partitions, addresseeOf: addresseeOfCall })
 }
 
 const replyOf = ({ answer, replayed = false, remark = null }: Ending): Promise<WebhookReply> =>
@@ -86,7 +107,7 @@ function serviceOf(
   { catalog }: ReceiveParts,
   { package: owner, fluxName, urlPath }: Endpoint,
   method: unknown,
-): Pick<Judged, 'flux' | 'webhook'> | null {
+): Pick<Asked, 'flux' | 'webhook'> | null {
   const flux = catalog.find(owner, fluxName)
   const ofMethod = (name: unknown) =>
     flux?.webhooks.find((entry) => entry.urlPath === urlPath && entry.httpMethods.some((own) => own === name))
@@ -96,15 +117,15 @@ function serviceOf(
 
 /** Starts the service or sends the event, unless `when` says no: then nothing is stored. */
 function commit(parts: ReceiveParts, judged: Judged): Promise<Committed> {
-  const { flux, webhook, call, expressions, keeping } = judged
+  const { webhook, call, expressions, keeping, eventFor } = judged
   const { when, send, answer } = webhook
   try {
     if (when !== null && !expressions.evaluate(when, '/when'))
       return Promise.resolve({ contextId: null, answer: { kind: 'filtered' } })
+    if (send !== null) return sendForWebhook(parts, { send, wanted: eventFor(send) }, call, keeping)
   } catch (error) {
     return Promise.reject(error)
   }
-  if (send !== null) return sendForWebhook(parts, { flux, send, expressions }, call, keeping)
   return answer === 'accepted' ? startAlone(parts, judged) : startAndWait(parts, judged)
 }
 
@@ -128,38 +149,33 @@ function startAndWait(parts: ReceiveParts, judged: Judged): Promise<Committed> {
   }))
 }
 
+const startOf = (flux: CompiledFlux, { request, rawBody, textsOf, traceparent }: WebhookCall): RootRequest => ({
+  flux,
+  input: webhookInputOf(flux, textsOf),
+  untyped: true,
+  unknown: 'ignore',
+  tags: [],
+  trigger: null,
+  request: { shown: request, raw: rawBody },
+  traceparent,
+})
+
 /** Resolves with what is stored of the new context. */
 function start(
   { mailboxes, deliveries }: ReceiveParts,
   { flux, webhook, call, keeping }: Judged,
   watcher?: (record: ContextRecord) => void,
 ): Promise<Pick<ContextRecord, 'id' | 'version' | 'status' | 'paused'>> {
-  const { request, rawBody, textsOf, onStarted, traceparent } = call
-  const input = webhookInputOf(flux, textsOf)
-  const shown = { shown: request, raw: rawBody }
-  const { answerRows, options } = startUnder(keeping, webhook.answer === 'accepted')
+  const under = startUnder(keeping, webhook.answer === 'accepted')
   const rows: RowsOf = (...start) => {
     const [, record] = start
     const answer = webhook.answer === 'accepted' ? acceptedAs(record) : answerOf(record, flux)
-    return [...(options.rows?.(...start) ?? []), ...deliveries.rowsOf(call, record, answer)]
+    return [...(under.options.rows?.(...start) ?? []), ...deliveries.rowsOf(call, record, answer)]
   }
   return mailboxes
-    .start(
-      {
-        flux,
-        input,
-        untyped: true,
-        unknown: 'ignore',
-        tags: [],
-        trigger: null,
-        request: shown,
-        answerRows,
-        traceparent,
-      },
-      { ...options, rows, watcher, isCall: true },
-    )
+    .start({ ...startOf(flux, call), ...under.request }, { ...under.options, rows, watcher, isCall: true })
     .then(({ record: { id, version, status, paused } }) => {
-      onStarted()
+      call.onStarted()
       return { id, version, status, paused }
     })
 }

@@ -1,8 +1,8 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
 // service. It goes the way of every event, on behalf of the endpoint.
-import type { EventRequest } from '../../api/send-event.ts'
+import type { EventRequest } from '../../api/events.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
-import { isReplayed } from '../../api/replayed.ts'
+import { isReplayed } from '../../api/answers.ts'
 import type { Expression } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
@@ -12,6 +12,7 @@ import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallEnv } from '../calls/call-env.ts'
 import { sendEvent, type SendOptions } from '../calls/send-event.ts'
 import type { RowsOf } from '../message.ts'
+import { redactedFor } from '../redact/redactor.ts'
 import type { Deliveries } from './deliveries.ts'
 import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import { sentTo } from './kept-webhooks.ts'
@@ -25,20 +26,19 @@ export interface SendParts {
 }
 
 interface Sending {
-  readonly flux: CompiledFlux
   readonly send: WebhookSend
-  readonly expressions: RequestExpressions
+  /** What the request says. */
+  readonly wanted: EventRequest
 }
 
-/** @throws FluxError when the request gives no event that can be sent, or when it is refused */
+/** @throws FluxError when the event is refused */
 export async function sendForWebhook(
   { envOf, deliveries }: SendParts,
-  { flux, send, expressions }: Sending,
+  { send, wanted }: Sending,
   call: WebhookCall,
   keeping: WebhookKeeping | null,
 ): Promise<Committed> {
   const { endpoint, request, rawBody } = call
-  const wanted = eventOf(flux, send, call, expressions)
   const under = sendUnder(keeping)
   const options = send.orStart === null ? under : withDelivery(under, deliveries, call)
   const webhook = send.orStart === 'self' ? { shown: request, raw: rawBody } : undefined
@@ -46,6 +46,7 @@ export async function sendForWebhook(
     const answer = await sendEvent(envOf(accessOf(endpoint, call.traceparent)), wanted, {
       ...options,
       ...(webhook && { webhook }),
+      redact: (text) => redactedFor(request, text),
     })
     return { contextId: null, answer: sentTo(answer), replayed: isReplayed(answer) }
   } catch (error) {
@@ -84,7 +85,7 @@ export const scopeOfEndpoint = ({ package: owner, fluxName, urlPath }: Endpoint)
  * Whoever passed `verify` acts for the service, as its functions do. Where anybody may call, secured services stay out of
  * reach.
  */
-const accessOf = (endpoint: Endpoint, traceparent: string | undefined): Access => ({
+export const accessOf = (endpoint: Endpoint, traceparent: string | undefined): Access => ({
   caller: endpoint.verify === null ? ANONYMOUS : SYSTEM,
   scope: scopeOfEndpoint(endpoint),
   home: endpoint.package,
@@ -103,7 +104,8 @@ function withoutDenial(error: unknown): unknown {
     : error
 }
 
-function eventOf(
+/** @throws FluxError when the request gives no event that can be sent */
+export function eventOf(
   flux: CompiledFlux,
   send: WebhookSend,
   { textsOf }: WebhookCall,

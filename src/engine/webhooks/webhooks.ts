@@ -2,12 +2,13 @@
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Gate } from '../gate.ts'
+import { redactedFor } from '../redact/redactor.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 import { WebhookWaits } from './webhook-waits.ts'
 
-export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pick<OnceParts, 'idempotency' | 'beat'> {
+export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pick<OnceParts, 'idempotency' | 'waits'> {
   readonly refusals: RefusalLog
   readonly signals: Signals
   readonly gate: Gate
@@ -16,7 +17,7 @@ export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pic
 export function webhooks(parts: WebhooksParts): WebhookApi {
   const { catalog, clock, deliveries, gate, refusals, signals } = parts
   const waits = new WebhookWaits(parts)
-  const once = new Once({ ...parts, waits })
+  const once = new Once(parts)
   return {
     giveUp: () => waits.endAll(),
 
@@ -33,7 +34,10 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', 'unmatched', () => facts)
     },
 
-    settled(delivery) {
+    settled(given) {
+      const { request, reason: quoting } = given
+      const delivery =
+        request === null || quoting === null ? given : { ...given, reason: redactedFor(request, quoting) }
       deliveries.settled(delivery)
       signals.delivery(delivery.endpoint, delivery.outcome)
       const { endpoint, outcome, status, method, path, contextId, reason } = delivery

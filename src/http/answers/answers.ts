@@ -76,26 +76,31 @@ export class Answers {
     }
     // In tests without a socket, there is no `outgoing`.
     const outgoing = c.env?.outgoing
-    outgoing?.once('close', () => hold.release())
+    let isGone = false
+    const leave = () => {
+      isGone = true
+      hold.release()
+    }
+    outgoing?.once('close', leave)
     const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
       try {
         await ownTurn()
+        if (isGone) return
         const bytes = await source()
         if (bytes !== null) return controller.enqueue(bytes)
         hold.release()
         controller.close()
       } catch (error) {
         hold.release()
+        // Nobody reads any more what could not be written.
+        if (isGone || outgoing?.destroyed === true) return
         this.#log.error('an answer was aborted', { method: c.req.method, path: c.req.path, error })
         if (!outgoing) return controller.error(error)
         outgoing.destroy()
         controller.close()
       }
     }
-    return new Response(
-      new ReadableStream<Uint8Array>({ pull, cancel: () => hold.release() }, { highWaterMark: 0 }),
-      init,
-    )
+    return new Response(new ReadableStream<Uint8Array>({ pull, cancel: leave }, { highWaterMark: 0 }), init)
   }
 
   /**

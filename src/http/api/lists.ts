@@ -2,21 +2,21 @@
 import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { rootOf, type Call } from '../../api/call.ts'
-import type { FluxApi } from '../../api/flux-api.ts'
-import { LIST_CONTEXTS, type CheckedList } from '../../api/list-contexts.ts'
-import { LIST_DELIVERIES } from '../../api/list-deliveries.ts'
-import { LIST_PENDING } from '../../api/list-pending.ts'
+import { CALLS, type FluxApi } from '../../api/calls.ts'
+import { type CheckedList } from '../../api/context-lists.ts'
 import type { Caller, Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
+import type { ReadScope } from '../../model/read-scope.ts'
 import type { Answers } from '../answers/answers.ts'
 import { PageWriter } from '../answers/page.ts'
 import type { Env } from '../request/incoming.ts'
+import { readScopeOf } from '../request/hang-up.ts'
 import { acceptedFormat, callHeaders } from './answer-format.ts'
 import { requestReader } from './request.ts'
 
 export interface ListParts {
   /** The calls, with the rights of that caller. */
-  readonly api: (caller: Caller) => FluxApi
+  readonly api: (caller: Caller, traceparent: undefined, reads: ReadScope) => FluxApi
   /** The caller of a request. @throws FluxError when it may not make the call */
   readonly callerOf: (c: Context<Env>, role: Role) => Caller
   readonly answers: Answers
@@ -24,11 +24,11 @@ export interface ListParts {
 
 export function addLists(app: Hono<Env>, parts: ListParts): void {
   addList(app, parts)
-  addPaged(app, parts, LIST_PENDING, async (calls, request) => {
+  addPaged(app, parts, CALLS.listPending, async (calls, request) => {
     const { events: items, next } = await calls.listPendingPage(request)
     return { items, next }
   })
-  addPaged(app, parts, LIST_DELIVERIES, async (calls, request) => {
+  addPaged(app, parts, CALLS.listDeliveries, async (calls, request) => {
     const { deliveries: items, next } = await calls.listDeliveriesPage(request)
     return { items, next }
   })
@@ -36,20 +36,23 @@ export function addLists(app: Hono<Env>, parts: ListParts): void {
 
 /** The list is written while it is read, and ends where it becomes large. */
 function addList(app: Hono<Env>, { api, callerOf, answers }: ListParts): void {
-  const reader = requestReader(LIST_CONTEXTS)
-  app.get(LIST_CONTEXTS.route, async (c) => {
-    const calls = api(callerOf(c, LIST_CONTEXTS.role))
+  const reader = requestReader(CALLS.listContexts)
+  app.get(CALLS.listContexts.route, async (c) => {
+    const reads = readScopeOf(c)
+    const calls = api(callerOf(c, CALLS.listContexts.role), undefined, reads)
     const format = acceptedFormat(c)
     const request = reader.finish(reader.begin(c), null)
-    const page = new PageWriter(answers, format, rootOf(LIST_CONTEXTS.answer))
+    const page = new PageWriter(answers, format, rootOf(CALLS.listContexts.answer))
     try {
       const next = await fill(page, calls, request)
       const place = request.order === 'desc' ? { before: next } : { after: next }
-      const link = next === null ? {} : { link: `<${nextPage(LIST_CONTEXTS.route, request, place)}>; rel="next"` }
+      const link = next === null ? {} : { link: `<${nextPage(CALLS.listContexts.route, request, place)}>; rel="next"` }
       return page.respond(c, { ...callHeaders(c, format), ...link })
     } catch (error) {
       page.drop()
       throw error
+    } finally {
+      reads.end()
     }
   })
 }
@@ -66,12 +69,18 @@ function addPaged<R extends z.ZodType<Filters>, A extends z.ZodType>(
 ): void {
   const [reader, root] = [requestReader(call), rootOf(call.answer)]
   app.get(call.route, async (c) => {
-    const calls = api(callerOf(c, call.role))
+    const reads = readScopeOf(c)
+    const calls = api(callerOf(c, call.role), undefined, reads)
     const format = acceptedFormat(c)
     const request = reader.finish(reader.begin(c), null)
-    const { items, next } = await run(calls, request)
-    const link = next === null ? {} : { link: `<${nextPage(call.route, request, { after: next })}>; rel="next"` }
-    return answers.send(c, items, format.pieces(items, root), { headers: { ...callHeaders(c, format), ...link } })
+    try {
+      const { items, next } = await run(calls, request)
+      const link = next === null ? {} : { link: `<${nextPage(call.route, request, { after: next })}>; rel="next"` }
+      const headers = { ...callHeaders(c, format), ...link }
+      return await answers.send(c, items, format.pieces(items, root), { headers })
+    } finally {
+      reads.end()
+    }
   })
 }
 

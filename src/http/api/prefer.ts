@@ -1,10 +1,10 @@
 // http: `Prefer` (RFC 7240). `wait=N` on calls that move or start a context: the answer is held until that one rests.
 // `respond-async` on an event for all: it is answered when it is stored.
 import type { Context } from 'hono'
-import type { FluxApi } from '../../api/flux-api.ts'
-import type { EventAnswer } from '../../api/send-event.ts'
-import { endOfAccepted } from '../../api/accepted.ts'
-import { AT_REST, MAX_TIMEOUT_SECONDS } from '../../api/wait-for.ts'
+import type { FluxApi } from '../../api/calls.ts'
+import type { EventAnswer } from '../../api/events.ts'
+import { endOfAccepted } from '../../api/answers.ts'
+import { AT_REST, MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { hangUpSignal } from '../request/hang-up.ts'

@@ -1,8 +1,7 @@
 // http: assembles the request of a call from path, query and body, and checks it.
 import type { Context } from 'hono'
 import type { z } from 'zod'
-import type { Call } from '../../api/call.ts'
-import { check } from '../../api/check.ts'
+import { type Call, check } from '../../api/call.ts'
 import type { ReadBody } from '../request/body.ts'
 import { fieldsOf, readFields, type CallFields } from '../request/call-fields.ts'
 import type { Env } from '../request/incoming.ts'

@@ -1,8 +1,8 @@
 // http: the call that tells a server that was started paused to go on. It concerns the process that answers, not contexts.
+import { CALLS } from '../../api/calls.ts'
 import type { Hono } from 'hono'
 import type { Authenticate } from '../../access/authenticate.ts'
 import { rootOf } from '../../api/call.ts'
-import { RESUME_SERVER } from '../../api/resume-server.ts'
 import { denial } from '../../model/caller.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Answers } from '../answers/answers.ts'
@@ -23,7 +23,7 @@ interface ResumeParts {
 
 export function addResumeServer(app: Hono<Env>, parts: ResumeParts): void {
   const { authenticate, requireAuth, origins, answers, resumeServer } = parts
-  app.on(RESUME_SERVER.method, RESUME_SERVER.route, async (c) => {
+  app.on(CALLS.resumeServer.method, CALLS.resumeServer.route, async (c) => {
     origins.checkCall(c)
     const caller = authenticate(authorizationOf(c))
     if (caller.quota) takeQuota(c, caller)
@@ -34,7 +34,7 @@ export function addResumeServer(app: Hono<Env>, parts: ResumeParts): void {
     readQuery(c.req.url, new Map())
     await resumeServer?.()
     const answer = { message: 'the server goes on' }
-    return answers.send(c, answer, format.pieces(answer, rootOf(RESUME_SERVER.answer)), {
+    return answers.send(c, answer, format.pieces(answer, rootOf(CALLS.resumeServer.answer)), {
       status: 200,
       headers: callHeaders(c, format),
     })

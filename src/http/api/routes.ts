@@ -4,35 +4,13 @@ import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import type { Authenticate } from '../../access/authenticate.ts'
 import { rootOf, type Call } from '../../api/call.ts'
-import { COUNT_CONTEXTS } from '../../api/count-contexts.ts'
-import { EXECUTE } from '../../api/execute.ts'
-import type { FluxApi } from '../../api/flux-api.ts'
-import { GET_CONTEXT_EVENTS } from '../../api/get-context-events.ts'
-import { GET_CONTEXT } from '../../api/get-context.ts'
-import { GET_DEFINITION } from '../../api/get-definition.ts'
-import { GET_EVENT } from '../../api/get-event.ts'
-import { GET_OPERATIONS } from '../../api/get-operations.ts'
-import { GET_SERVICE_SCHEMA } from '../../api/get-service-schema.ts'
-import { GET_MACHINE } from '../../api/get-machine.ts'
-import { GET_STATE } from '../../api/get-state.ts'
-import { LIST_SERVICES } from '../../api/list-services.ts'
-import { LIST_WEBHOOKS } from '../../api/list-webhooks.ts'
-import { PAUSE } from '../../api/pause-context.ts'
-import { REPLAY_DELIVERY } from '../../api/replay-delivery.ts'
-import { RESUME } from '../../api/resume-context.ts'
-import { RETRY } from '../../api/retry.ts'
-import { SEND_EVENT } from '../../api/send-event.ts'
-import { roleOfDeed, type DeedName } from '../../api/operation-deeds.ts'
-import { START_OPERATION, type OperationStart } from '../../api/start-operation.ts'
-import { STOP_EVENT } from '../../api/stop-event.ts'
-import { STOP_OPERATION } from '../../api/stop-operation.ts'
-import { ADD_TAGS, PUT_TAGS, REMOVE_TAGS } from '../../api/tags.ts'
-import { TERMINATE } from '../../api/terminate.ts'
-import { isReplayed } from '../../api/replayed.ts'
-import { WAIT_FOR } from '../../api/wait-for.ts'
-import { WITHDRAW } from '../../api/withdraw.ts'
+import { CALL_LIST, callNamed, CALLS, type CallName, type FluxApi } from '../../api/calls.ts'
+import { type OperationStart } from '../../api/operations.ts'
+import { type CommandName, COMMANDS } from '../../api/commands.ts'
+import { isReplayed } from '../../api/answers.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError, serverPaused } from '../../model/failure.ts'
+import type { ReadScope } from '../../model/read-scope.ts'
 import type { Log } from '../../ports/log.ts'
 import { addBatch, type BatchOptions } from '../batch/routes.ts'
 import { addLive, type StreamMoves } from '../live/routes.ts'
@@ -48,7 +26,7 @@ import { readQuery } from '../request/query.ts'
 import { traceOf } from '../request/trace.ts'
 import { acceptedFormat, callHeaders } from './answer-format.ts'
 import { idempotencyKeyOf } from './idempotency-key.ts'
-import { hangUpSignal } from '../request/hang-up.ts'
+import { readScopeOf } from '../request/hang-up.ts'
 import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from './prefer.ts'
 import { addLists } from './lists.ts'
 import { addResumeServer } from './resume-server.ts'
@@ -57,7 +35,7 @@ import { requestReader } from './request.ts'
 
 export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
   /** The calls, with the rights of that caller. */
-  readonly api: (caller: Caller, traceparent?: string) => FluxApi
+  readonly api: (caller: Caller, traceparent?: string, reads?: ReadScope) => FluxApi
   readonly authenticate: Authenticate
   /** Whether every call needs a token, and not only those that touch secured services. */
   readonly requireAuth: boolean
@@ -104,10 +82,12 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   if (requireAuth) app.use('/flux-api/*', guard)
 
   const parts = { ...given, callerOf }
-  addCall(app, parts, EXECUTE, (calls, request) => calls.execute(request), {
+  for (const { name, call } of CALL_LIST)
+    if (!EXCEPTIONS.has(name)) addCall(app, parts, call, (calls, request) => callNamed(calls, name, request))
+  addCall(app, parts, CALLS.execute, (calls, request) => calls.execute(request), {
     settle: (c, answer, holding) => heldAnswer(c, answer, { ...holding, contextId: answer.contextId }),
   })
-  addCall(app, parts, SEND_EVENT, (calls, request) => calls.sendEvent(request), {
+  addCall(app, parts, CALLS.sendEvent, (calls, request) => calls.sendEvent(request), {
     prefer: preferEvent,
     settle: (c, answer, { request, ...holding }) =>
       settledEvent(c, answer, { ...holding, isForAll: isForAll(request) }),
@@ -116,21 +96,6 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
       return mode && answerCloudEvents(c, mode, { caller, calls, parts })
     },
   })
-  addCall(app, parts, GET_EVENT, (calls, request) => calls.getEvent(request))
-  addCall(app, parts, WITHDRAW, (calls, request) => calls.withdraw(request))
-  addCall(app, parts, STOP_EVENT, (calls, request) => calls.stopEvent(request))
-  addSteering(app, parts)
-  addCall(app, parts, COUNT_CONTEXTS, (calls, request, c) => calls.countContexts(request, { signal: hangUpSignal(c) }))
-  addCall(app, parts, GET_CONTEXT, (calls, request) => calls.getContext(request))
-  addCall(app, parts, WAIT_FOR, (calls, request, c) => calls.waitFor(request, { signal: hangUpSignal(c) }))
-  addCall(app, parts, GET_STATE, (calls, request) => calls.getStateContext(request))
-  addCall(app, parts, GET_CONTEXT_EVENTS, (calls, request) => calls.getContextEvents(request))
-  addCall(app, parts, GET_DEFINITION, (calls, request) => calls.getDefinition(request))
-  addCall(app, parts, GET_SERVICE_SCHEMA, (calls, request) => calls.getServiceSchema(request))
-  addCall(app, parts, LIST_SERVICES, (calls, request) => calls.listServices(request))
-  addCall(app, parts, GET_MACHINE, (calls, request) => calls.getMachine(request))
-  addCall(app, parts, LIST_WEBHOOKS, (calls, request) => calls.listWebhooks(request))
-  addCall(app, parts, REPLAY_DELIVERY, (calls, request) => calls.replayDelivery(request))
   addOperations(app, parts)
   addLists(app, parts)
   addResumeServer(app, given)
@@ -144,36 +109,38 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   })
 }
 
-/** Calls that change one context. */
-function addSteering(app: Hono<Env>, parts: Parts): void {
-  addCall(app, parts, TERMINATE, (calls, request) => calls.terminate(request))
-  addCall(app, parts, RETRY, (calls, request) => calls.retry(request))
-  addCall(app, parts, PAUSE, (calls, request) => calls.pause(request))
-  addCall(app, parts, RESUME, (calls, request) => calls.resume(request))
-  addCall(app, parts, ADD_TAGS, (calls, request) => calls.addTags(request))
-  addCall(app, parts, PUT_TAGS, (calls, request) => calls.addTags(request))
-  addCall(app, parts, REMOVE_TAGS, (calls, request) => calls.removeTags(request))
-}
+/** Calls whose routes do more than to make them. */
+const EXCEPTIONS: ReadonlySet<string> = new Set<CallName>([
+  'execute',
+  'sendEvent',
+  'startOperation',
+  'getOperations',
+  'stopOperation',
+  'listContexts',
+  'listPending',
+  'listDeliveries',
+  'resumeServer',
+])
 
 /** What is done with many contexts. */
 function addOperations(app: Hono<Env>, parts: Parts): void {
   const { authenticate, requireAuth } = parts
   // The call itself needs the lowest role of all that can be done.
-  const checkRole = (c: Context<Env>, name: DeedName) => {
-    const failure = requireAuth ? denial(authenticate(authorizationOf(c)), roleOfDeed(name)) : null
+  const checkRole = (c: Context<Env>, name: CommandName) => {
+    const failure = requireAuth ? denial(authenticate(authorizationOf(c)), COMMANDS[name].role) : null
     if (failure) throw new FluxError(failure)
   }
-  const start: Run<typeof START_OPERATION.request, OperationStart> = async (calls, request, c) => {
+  const start: Run<typeof CALLS.startOperation.request, OperationStart> = async (calls, request, c) => {
     checkRole(c, request.do)
     return calls.startOperation(request)
   }
-  addCall(app, parts, START_OPERATION, start, {
+  addCall(app, parts, CALLS.startOperation, start, {
     settle: (_, { operationId, matched }) => (operationId === undefined ? null : beganOperation(operationId, matched)),
   })
-  addCall(app, parts, GET_OPERATIONS, async (calls, { operationId }): Promise<object> =>
+  addCall(app, parts, CALLS.getOperations, async (calls, { operationId }): Promise<object> =>
     operationId === undefined ? calls.listOperations() : calls.getOperation({ operationId }),
   )
-  addCall(app, parts, STOP_OPERATION, async (calls, request, c) => {
+  addCall(app, parts, CALLS.stopOperation, async (calls, request, c) => {
     checkRole(c, (await calls.getOperation(request)).do)
     return calls.stopOperation(request)
   })
@@ -216,9 +183,10 @@ function addCall<R extends z.ZodType, A extends object>(
       status,
       headers: { ...callHeaders(c, format), ...headers },
     })
-  app.on(call.method, call.route, async (c) => {
+  app.on(call.alias ? [call.method, call.alias.method] : [call.method], [call.route], async (c) => {
     const caller = callerOf(c, call.role)
-    const calls = api(caller, traceOf(c))
+    const reads = call.method === 'GET' ? readScopeOf(c) : undefined
+    const calls = api(caller, traceOf(c), reads)
     const other = otherwise?.(c, caller, calls)
     if (other) return other
     const format = acceptedFormat(c)
@@ -232,11 +200,12 @@ function addCall<R extends z.ZodType, A extends object>(
       const value = await run(calls, request, c)
       const settled = settle ? settle(c, value, { calls, hold, request }) : null
       const replayed = isReplayed(value) ? REPLAYED : NO_HEADERS
-      if (settled === null) return send(c, format, { answer: value, headers: replayed })
+      if (settled === null) return await send(c, format, { answer: value, headers: replayed })
       const { headers, ...rest } = await settled
       return await send(c, format, { ...rest, headers: { ...headers, ...replayed } })
     } finally {
       hold?.release()
+      reads?.end()
     }
   })
 }

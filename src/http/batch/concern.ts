@@ -1,12 +1,12 @@
 // http: an event as a line of many asks for it, and which of them must keep their order: those that name the same
 // context, or the same key of a service.
 import type { z } from 'zod'
-import type { FluxApi } from '../../api/flux-api.ts'
-import { endOfAccepted, markAccepted } from '../../api/accepted.ts'
-import { isReplayed } from '../../api/replayed.ts'
-import type { EventAnswer, SEND_EVENT } from '../../api/send-event.ts'
+import type { CALLS, FluxApi } from '../../api/calls.ts'
+import { endOfAccepted, isReplayed, markAccepted } from '../../api/answers.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
 import type { CallFields } from '../request/call-fields.ts'
+import type { Concern } from './lanes.ts'
 import type { LineAnswer, LineRequest } from './line-stream.ts'
 
 /**
@@ -20,11 +20,17 @@ export function concernOf({ contextId, key, fluxName, orStart }: CallFields): nu
   return JSON.stringify([fluxName ?? getOwn(start, 'fluxName'), key])
 }
 
+/** A start that may be repeated under a key keeps its order with those under that key. */
+export function startConcernOf(fields: CallFields): Concern {
+  const { idempotencyKey } = fields
+  return concernOf(fields) ?? (typeof idempotencyKey === 'string' ? JSON.stringify([idempotencyKey]) : null)
+}
+
 /** Bytes of a line up to which an event is in its context's mailbox as soon as it is sent. */
 const PROMPT_BYTES = 4096
 
 interface EventLine {
-  readonly request: z.output<typeof SEND_EVENT.request>
+  readonly request: z.output<typeof CALLS.sendEvent.request>
   readonly fields: CallFields
   readonly bytes: number
 }
@@ -35,6 +41,7 @@ export function eventLine(calls: FluxApi, { request, fields, bytes }: EventLine)
   return {
     concern: concern ?? 'everything',
     keepsPlace: typeof concern === 'number' && bytes <= PROMPT_BYTES,
+    key: request.eventId ?? null,
     run: () => calls.sendEvent(request).then(answered),
   }
 }

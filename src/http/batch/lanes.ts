@@ -11,6 +11,8 @@ export interface LaneJob {
    * as all do so.
    */
   readonly keepsPlace: boolean
+  /** Under which it has its effect once: one that repeats it begins when it is done, and gets its answer. */
+  readonly key: string | null
   /** Never rejects. */
   run(): Promise<void>
 }
@@ -21,6 +23,8 @@ interface Lane {
   count: number
   /** Whether all that is under way took its place as it was called. */
   keepsPlace: boolean
+  /** Of the jobs under way. */
+  readonly keys: Set<string>
   readonly waiting: LaneJob[]
 }
 
@@ -63,7 +67,7 @@ export class Lanes {
   #enter(concern: number | string, job: LaneJob): void {
     let lane = this.#lanes.get(concern)
     if (lane === undefined) {
-      lane = { count: 0, keepsPlace: true, waiting: [] }
+      lane = { count: 0, keepsPlace: true, keys: new Set(), waiting: [] }
       this.#lanes.set(concern, lane)
     }
     if (lane.waiting.length === 0 && mayBegin(lane, job)) this.#begin(job, lane)
@@ -74,6 +78,7 @@ export class Lanes {
     if (lane) {
       lane.keepsPlace = job.keepsPlace
       lane.count += 1
+      if (job.key !== null) lane.keys.add(job.key)
     }
     void job.run().then(() => this.#end(job, lane))
   }
@@ -86,8 +91,9 @@ export class Lanes {
     this.#onRoom()
   }
 
-  #goOn({ concern }: LaneJob, lane: Lane): void {
+  #goOn({ concern, key }: LaneJob, lane: Lane): void {
     lane.count -= 1
+    if (key !== null) lane.keys.delete(key)
     for (let next = lane.waiting[0]; next !== undefined && mayBegin(lane, next); next = lane.waiting[0]) {
       lane.waiting.shift()
       this.#begin(next, lane)
@@ -96,5 +102,5 @@ export class Lanes {
   }
 }
 
-const mayBegin = ({ count, keepsPlace }: Lane, job: LaneJob): boolean =>
-  count === 0 || (count < LANE_JOBS && keepsPlace && job.keepsPlace)
+const mayBegin = ({ count, keepsPlace, keys }: Lane, job: LaneJob): boolean =>
+  count === 0 || (count < LANE_JOBS && keepsPlace && job.keepsPlace && !(job.key !== null && keys.has(job.key)))

@@ -1,6 +1,6 @@
 // http: a request that is read line by line and answered line by line. It is read no faster than its lines are dealt
 // with and their answers are taken, so memory stays flat however long it is.
-import { endOfAccepted } from '../../api/accepted.ts'
+import { endOfAccepted } from '../../api/answers.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -9,7 +9,7 @@ import { problemOf, type ProblemDocument } from '../problem.ts'
 import { bodyMemoryOf } from '../request/incoming.ts'
 import { AnswerLines } from './answer-lines.ts'
 import { HeldBack } from './held-back.ts'
-import { Lanes, type Concern } from './lanes.ts'
+import { Lanes, type LaneJob } from './lanes.ts'
 import { LineSplitter } from './line-splitter.ts'
 import { MAX_BLANK_BYTES, TOO_BLANK, type PausableSource, type SourceEvents } from './source.ts'
 
@@ -20,9 +20,7 @@ export interface LineAnswer {
 }
 
 /** What a line asks for. */
-export interface LineRequest {
-  readonly concern: Concern
-  readonly keepsPlace: boolean
+export interface LineRequest extends Omit<LaneJob, 'run'> {
   /** Its status, and what else the answer says. @throws FluxError when it is refused */
   run(): Promise<LineAnswer>
 }
@@ -108,8 +106,9 @@ export class LineStream {
     this.#end()
   }
 
-  /** As `breakOff`, and drops what hasn't begun. */
+  /** As `breakOff`, and drops what hasn't begun. The last line says so also where the whole request has come. */
   stop(failure: Failure = unavailable('the server is stopping').failure): void {
+    if (this.#splitter.held > 0) this.#problem ??= failure
     this.#splitter.clear()
     this.#heldBack.check()
     this.breakOff(failure)
@@ -133,7 +132,7 @@ export class LineStream {
   #goOnSoon(): void {
     if (this.#isGoingOn || this.#isOver) return
     this.#isGoingOn = true
-    void ownTurn().then(() => this.#goOn())
+    void ownTurn('acting').then(() => this.#goOn())
   }
 
   get #isFull(): boolean {
@@ -212,8 +211,8 @@ export class LineStream {
     }
     try {
       const request = this.#options.read(line)
-      const { concern, keepsPlace } = request
-      this.#lanes.add({ concern, keepsPlace, run: () => request.run().then(succeed, fail) })
+      const { concern, keepsPlace, key } = request
+      this.#lanes.add({ concern, keepsPlace, key, run: () => request.run().then(succeed, fail) })
     } catch (error) {
       fail(error)
     }

@@ -1,13 +1,10 @@
 // http: the calls that take a line for each of many events or starts.
 import type { Context, Hono } from 'hono'
-import { EXECUTE } from '../../api/execute.ts'
-import { EXECUTES } from '../../api/executes.ts'
-import { isReplayed } from '../../api/replayed.ts'
-import type { FluxApi } from '../../api/flux-api.ts'
-import { SEND_EVENT } from '../../api/send-event.ts'
-import { SEND_EVENTS } from '../../api/send-events.ts'
-import type { StreamCall } from '../../api/stream-call.ts'
-import type { Caller, Role } from '../../model/caller.ts'
+import { EXECUTES, SEND_EVENTS, type StreamCall } from '../../api/streams.ts'
+import { isReplayed } from '../../api/answers.ts'
+import { CALLS, type FluxApi } from '../../api/calls.ts'
+import { scopeOfToken, type Caller, type Role } from '../../model/caller.ts'
+import { CountBound } from '../../model/count-bound.ts'
 import { FluxError, malformed, overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
@@ -24,7 +21,7 @@ import { headerOf, socketed, type Env } from '../request/incoming.ts'
 import { traceOf } from '../request/trace.ts'
 import { readQuery } from '../request/query.ts'
 import { mayComeSlowly } from '../socket/faults.ts'
-import { concernOf, eventLine } from './concern.ts'
+import { eventLine, startConcernOf } from './concern.ts'
 import { LineStream, type LineRequest } from './line-stream.ts'
 import { codingOf, openSource } from './source.ts'
 
@@ -62,20 +59,22 @@ type ReaderOf = (c: Context<Env>, valueOf: (line: Buffer) => unknown) => (line: 
 
 export function addBatch(app: Hono<Env>, parts: BatchParts): void {
   const streams = new Set<LineStream>()
+  const bound = new CountBound({ limit: parts.maxStreams, what: 'streams of lines' })
   parts.stopping.addEventListener('abort', () => {
     for (const stream of streams) stream.stop()
   })
-  addStream(app, parts, { call: SEND_EVENTS, streams, readerOf: events })
-  addStream(app, parts, { call: EXECUTES, streams, readerOf: starts })
+  addStream(app, parts, { call: SEND_EVENTS, streams, bound, readerOf: events })
+  addStream(app, parts, { call: EXECUTES, streams, bound, readerOf: starts })
 }
 
 interface Streaming {
   readonly call: StreamCall
   readonly streams: Set<LineStream>
+  readonly bound: CountBound
   readonly readerOf: ReaderOf
 }
 
-function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, readerOf }: Streaming): void {
+function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, bound, readerOf }: Streaming): void {
   const { api, callerOf, answers, inFlight, clock, stopping, maxBody } = parts
   app.post(call.route, (c) => {
     const { role } = call.each
@@ -86,7 +85,9 @@ function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, readerOf 
       throw malformed('Idempotency-Key is for single calls: a line has a key of its own')
     typeOfBody(c, LINES)
     const coding = codingOf(c)
-    if (streams.size >= parts.maxStreams || stopping.aborted) throw overloaded('there are too many streams of lines')
+    if (stopping.aborted) throw overloaded('the server is stopping')
+    const scope = scopeOfToken(caller.name)
+    bound.take(scope)
     const minimal = wantsMinimal(headerOf(c, 'prefer'))
     const nextCall = callsOf({ c, api, callerOf, role, clock, caller })
     const read = readerOf(c, (line) => decodeJson(utf8Of(line), parts))
@@ -106,7 +107,7 @@ function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, readerOf 
     })
     streams.add(stream)
     const end = () => {
-      streams.delete(stream)
+      if (streams.delete(stream)) bound.release(scope)
       stream.stop()
     }
     if (socketed(c)) watch(c, { parts, end })
@@ -183,8 +184,8 @@ function callsOf({ c, api, callerOf, role, clock, caller: first }: Calling): () 
 const wantsMinimal = (prefer = ''): boolean =>
   prefer.split(',').some((preference) => /^return *= *"?minimal"?$/i.test((preference.split(';')[0] ?? '').trim()))
 
-const EVENT_READER = requestReader({ ...SEND_EVENT, body: SEND_EVENTS.line })
-const START_READER = requestReader({ ...EXECUTE, body: EXECUTES.line })
+const EVENT_READER = requestReader({ ...CALLS.sendEvent, body: SEND_EVENTS.line })
+const START_READER = requestReader({ ...CALLS.execute, body: EXECUTES.line })
 
 const events: ReaderOf = (_, valueOf) => (line, calls) => {
   const fields: CallFields = { waits: true }
@@ -196,8 +197,9 @@ const starts: ReaderOf = (c, valueOf) => (line, calls) => {
   const fields: CallFields = { package: c.req.param('package'), waits: true }
   const request = START_READER.finish(fields, { value: valueOf(line), untyped: false })
   return {
-    concern: concernOf(fields),
+    concern: startConcernOf(fields),
     keepsPlace: false,
+    key: request.idempotencyKey ?? null,
     async run() {
       const answer = await calls.execute(request)
       const { message: _message, ...told } = answer

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Context } from 'hono'
-import { malformed, unsupportedType, type Failure, type FluxError } from '../../model/failure.ts'
+import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
 
 /** Bytes of empty lines between two lines. Compressed, they cost their sender next to nothing, and the server to read. */
@@ -11,6 +11,16 @@ export const MAX_BLANK_BYTES = 1_048_576
 export const TOO_BLANK: Failure = {
   kind: 'tooLarge',
   detail: `more than ${MAX_BLANK_BYTES} bytes of empty lines came between two lines`,
+}
+
+/**
+ * A compressed body may unpack to this many bytes in any case, and to so many for each byte of its own: lines of data to
+ * 10 to 50, what only keeps the server busy to 1,000.
+ */
+const MAX_UNPACKED = { bytes: 1_048_576, ratio: 200 }
+const TOO_DENSE: Failure = {
+  kind: 'tooLarge',
+  detail: `the body unpacks to more than ${MAX_UNPACKED.ratio} times its size`,
 }
 
 export interface PausableSource {
@@ -56,7 +66,13 @@ export function openSource(c: Context<Env>, coding: Coding, { onChunk, onEnd, on
     }
     body.pause()
   }
-  const take = (chunk: Uint8Array) => onChunk(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk))
+  let given = 0
+  const take = (chunk: Uint8Array) => {
+    given += chunk.length
+    if (unpacked && given > MAX_UNPACKED.bytes + MAX_UNPACKED.ratio * unpacked.bytesWritten)
+      return fail(new FluxError(TOO_DENSE))()
+    onChunk(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk))
+  }
   const end = () => {
     close()
     onEnd()

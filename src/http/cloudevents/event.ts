@@ -27,6 +27,8 @@ export interface EventBody extends ReadBody {
 export function bodyOfEvent(attributes: { readonly [name: string]: unknown }, data: ReadBody): EventBody {
   const given = { ...attributes }
   for (const name of REQUIRED) textOf(given, name)
+  // A URI reference has none; and the id of the event is told from its source by the first one.
+  if (/\s/.test(textOf(given, 'source'))) throw wrong('source', 'must not have spaces')
   if (given['specversion'] !== '1.0') throw malformed("the attribute specversion must be '1.0'")
   const fields: CallFields = { event: given['type'] }
   if (data.value !== undefined) fields['input'] = data.value
@@ -78,9 +80,12 @@ const isThere = (value: unknown): boolean => value !== undefined && value !== nu
 function textOf(attributes: { readonly [name: string]: unknown }, name: string): string {
   const value = attributes[name]
   if (typeof value === 'string' && value !== '') return value
-  const detail = isThere(value) ? 'must be a text that is not empty' : 'is missing'
+  throw wrong(name, isThere(value) ? 'must be a text that is not empty' : 'is missing')
+}
+
+function wrong(name: string, detail: string): FluxError {
   const errors = [{ pointer: `/${name}`, detail }]
-  throw new FluxError({ kind: 'malformed', detail: `the attribute ${name} ${detail}`, errors })
+  return new FluxError({ kind: 'malformed', detail: `the attribute ${name} ${detail}`, errors })
 }
 
 function numberOf(attributes: { readonly [name: string]: unknown }, name: string): unknown {

@@ -1,10 +1,8 @@
 // http: CloudEvents on the event call, by the HTTP binding: binary, structured, and in batches.
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
-import type { FluxApi } from '../../api/flux-api.ts'
-import { endOfAccepted } from '../../api/accepted.ts'
-import { isReplayed } from '../../api/replayed.ts'
-import { SEND_EVENT } from '../../api/send-event.ts'
+import { CALLS, type FluxApi } from '../../api/calls.ts'
+import { endOfAccepted, isReplayed } from '../../api/answers.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Caller } from '../../model/caller.ts'
 import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
@@ -45,7 +43,7 @@ const PREFIX = 'application/cloudevents'
 const HEADERS = { 'content-type': JSON_FORMAT.answerType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 const NOTHING: FieldsByName = new Map()
 const NO_FIELDS: ReadonlySet<string> = new Set()
-const READER = requestReader(SEND_EVENT)
+const READER = requestReader(CALLS.sendEvent)
 
 /** How the request has CloudEvents; null: it has none. @throws FluxError `unsupportedType` for another format of them */
 export function modeOf(c: Context<Env>): Mode | null {
@@ -191,7 +189,7 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
       const request = requestOf(fields, await bodyOfStructured(event, decode))
       const line = eventLine(calls, { request, fields, bytes: Infinity })
       while (lanes.isFull) await room()
-      lanes.add({ concern: line.concern, keepsPlace: line.keepsPlace, run: () => run(n, line) })
+      lanes.add({ ...line, run: () => run(n, line) })
     } catch (error) {
       refuse(n, error)
     }

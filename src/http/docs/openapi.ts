@@ -2,12 +2,9 @@
 // services that are loaded.
 import type { Hono } from 'hono'
 import type { Authenticate } from '../../access/authenticate.ts'
-import { CALLS } from '../../api/calls.ts'
-import { EXECUTES } from '../../api/executes.ts'
-import { componentSchemas } from '../../api/json-schema.ts'
-import { SEND_EVENT } from '../../api/send-event.ts'
-import { SEND_EVENTS } from '../../api/send-events.ts'
-import { STREAM_MOVES } from '../../api/stream-moves.ts'
+import { CALL_LIST, CALLS } from '../../api/calls.ts'
+import { EXECUTES, SEND_EVENTS, STREAM_MOVES } from '../../api/streams.ts'
+import { componentSchemas } from '../../api/component.ts'
 import { denial } from '../../model/caller.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { EndpointDescription, WebhookApi } from '../../model/webhook.ts'
@@ -55,8 +52,13 @@ const NONE: readonly EndpointDescription[] = []
 
 function callPaths(): JsonObject {
   const paths: { [path: string]: JsonObject } = {}
-  for (const call of CALLS)
-    (paths[pathOf(call)] ??= {})[call.method.toLowerCase()] = operationOf(call, call === SEND_EVENT ? CLOUD_EVENTS : {})
+  for (const { name, call } of CALL_LIST)
+    for (const { id, method } of [{ id: name, method: call.method }, ...(call.alias ? [call.alias] : [])])
+      (paths[pathOf(call)] ??= {})[method.toLowerCase()] = operationOf(
+        id,
+        call,
+        call === CALLS.sendEvent ? CLOUD_EVENTS : {},
+      )
   for (const call of [SEND_EVENTS, EXECUTES]) paths[pathOf(call)] = { post: streamOperation(call) }
   paths[pathOf(STREAM_MOVES)] = { get: movesOperation() }
   return { ...paths, '/flux-api/schema.xsd': { get: schemaOperation() } }

@@ -1,8 +1,8 @@
 // http: describes a call as an operation of the OpenAPI document, from the schemas that check its requests.
 import { z } from 'zod'
 import { rootOf, type Call, type FieldShape } from '../../api/call.ts'
-import { fieldSchema, referenceTo } from '../../api/json-schema.ts'
-import { problemSchema } from '../../api/problem.ts'
+import { fieldSchema, referenceTo } from '../../api/component.ts'
+import { problemSchema } from '../../api/server.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { joinPieces } from '../answers/pieces.ts'
 import { FORMATS } from '../formats/codecs.ts'
@@ -14,9 +14,9 @@ export const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 429, 431, 500,
 
 export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceAll(/:(\w+)/g, '{$1}')
 
-/** @param more types of bodies that it takes besides the usual ones */
-export function operationOf(call: Call, more: JsonObject = {}): JsonObject {
-  const { id, summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
+/** @param id the operationId. @param more types of bodies that it takes besides the usual ones */
+export function operationOf(id: string, call: Call, more: JsonObject = {}): JsonObject {
+  const { summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
   const { prefersWait, takesKey, accepted, one, mayLackBody = false } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {

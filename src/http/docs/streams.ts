@@ -1,7 +1,6 @@
 // http: the calls that take many requests, a line each, as operations of the OpenAPI document; and CloudEvents.
-import { referenceTo } from '../../api/json-schema.ts'
-import { STREAM_MOVES } from '../../api/stream-moves.ts'
-import { lastLine, refusedLine, type StreamCall } from '../../api/stream-call.ts'
+import { referenceTo } from '../../api/component.ts'
+import { STREAM_MOVES, type StreamCall, lastLine, refusedLine } from '../../api/streams.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { headersToldOf, objectOf, parametersOf, problemsOf, RATE_HEADERS, USUAL_PROBLEMS } from './operation.ts'
 
@@ -38,9 +37,9 @@ export function streamOperation(call: StreamCall): JsonObject {
 
 /** Server-sent events, whose form OpenAPI can not describe: the schema is that of the data of moves. */
 export function movesOperation(): JsonObject {
-  const { id, summary, query, answer, answerExample, problems } = STREAM_MOVES
+  const { summary, query, answer, answerExample, problems } = STREAM_MOVES
   return {
-    operationId: id,
+    operationId: 'streamMoves',
     tags: ['flux-api'],
     summary,
     description:

@@ -1,9 +1,9 @@
 // http: derives the XML Schema of the answers from the schemas of the calls.
 import type { z } from 'zod'
 import { rootOf } from '../../api/call.ts'
-import { CALLS } from '../../api/calls.ts'
-import { componentSchemas, fieldSchema, referenceTo } from '../../api/json-schema.ts'
-import { pausedAnswer } from '../../api/problem.ts'
+import { CALL_LIST } from '../../api/calls.ts'
+import { componentSchemas, fieldSchema, referenceTo } from '../../api/component.ts'
+import { pausedAnswer } from '../../api/server.ts'
 import { isObject, type JsonObject } from '../../model/json/value.ts'
 import { VALUE_TYPES } from './xsd-values.ts'
 
@@ -29,7 +29,9 @@ interface Field {
 export function xmlSchema(): string {
   const answers = new Map<string, Set<z.ZodType>>()
   for (const answer of [
-    ...CALLS.flatMap(({ answer, accepted, one }) => [answer, accepted?.answer ?? [], one?.answer ?? []].flat()),
+    ...CALL_LIST.flatMap(({ call: { answer, accepted, one } }) =>
+      [answer, accepted?.answer ?? [], one?.answer ?? []].flat(),
+    ),
     pausedAnswer,
   ]) {
     const root = rootOf(answer)

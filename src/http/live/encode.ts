@@ -1,5 +1,5 @@
 // http: the stream of moves as text: server-sent events, in the form that the WHATWG HTML standard gives them.
-import { matchesMove, type MoveFilters } from '../../api/stream-moves.ts'
+import { matchesMove, type MoveFilters } from '../../api/streams.ts'
 import type { CommittedMove } from '../../model/committed-move.ts'
 import type { FeedItem } from '../../ports/move-feed.ts'
 
@@ -22,19 +22,32 @@ export const gapOf = (from: string, to: string, place: string | null): string =>
 
 const moveTextOf = ({ id, text }: FeedItem): string => `id: ${id}\nevent: move\ndata: ${text}\n\n`
 
-/** Some events that are written at once. */
-export interface Piece {
-  readonly bytes: Buffer
-  /** The bytes as a chunk of HTTP/1.1 (RFC 9112, 7.1). They share their memory. */
-  readonly chunk: Buffer
+/** Some events that are written at once. Their text is made when the first reader takes them. */
+export class Piece {
   /** Moves among them. */
   readonly count: number
-}
+  readonly #texts: () => string
+  #chunk: Buffer | null = null
+  #start = 0
 
-function pieceOf(text: string, count: number): Piece {
-  const head = `${Buffer.byteLength(text).toString(16)}\r\n`
-  const chunk = Buffer.from(`${head}${text}\r\n`)
-  return { bytes: chunk.subarray(head.length, -2), chunk, count }
+  constructor(texts: () => string, count: number) {
+    this.#texts = texts
+    this.count = count
+  }
+
+  /** The bytes as a chunk of HTTP/1.1 (RFC 9112, 7.1). They share their memory. */
+  get chunk(): Buffer {
+    if (this.#chunk) return this.#chunk
+    const text = this.#texts()
+    const head = `${Buffer.byteLength(text).toString(16)}\r\n`
+    this.#start = head.length
+    this.#chunk = Buffer.from(`${head}${text}\r\n`)
+    return this.#chunk
+  }
+
+  get bytes(): Buffer {
+    return this.chunk.subarray(this.#start, -2)
+  }
 }
 
 /** Bytes of a piece, about. */
@@ -60,23 +73,28 @@ export class Batch {
     this.#before = before
   }
 
+  get size(): number {
+    return this.#items.length
+  }
+
   /** The events for those who ask for these, and may see these. `from`: index of the first item that counts. */
   piecesFor({ filters, isAll, sees }: ReaderSelection, from = 0): readonly Piece[] {
     const pieces: Piece[] = []
-    let [text, count] = ['', 0]
+    let [places, count, characters]: [number[], number, number] = [[], 0, 0]
     const cut = () => {
-      if (text !== '') pieces.push(pieceOf(text, count))
-      text = ''
-      count = 0
+      const all = places
+      if (all.length > 0) pieces.push(new Piece(() => all.map((at) => this.#textOf(at)).join(''), count))
+      ;[places, count, characters] = [[], 0, 0]
     }
     for (let at = from; at < this.#items.length; at += 1) {
       const item = this.#items[at]
       if (item === undefined) continue
       const { move } = item
       if (move !== null && !isAll && !(matchesMove(filters, move) && sees(move))) continue
-      text += this.#textOf(item, at)
+      places.push(at)
+      characters += item.text.length + item.id.length
       if (move !== null) count += 1
-      if (text.length >= PIECE_BYTES) cut()
+      if (characters >= PIECE_BYTES) cut()
     }
     cut()
     return pieces
@@ -88,9 +106,9 @@ export class Batch {
     return index < 0 ? this.#items.length : index
   }
 
-  #textOf(item: FeedItem, at: number): string {
-    const known = this.#texts[at]
-    if (known !== undefined) return known
+  #textOf(at: number): string {
+    const [known, item] = [this.#texts[at], this.#items[at]]
+    if (known !== undefined || item === undefined) return known ?? ''
     const before = this.#items[at - 1]?.id ?? this.#before
     const text = item.move === null ? gapOf(before, this.#items[at + 1]?.id ?? item.id, item.id) : moveTextOf(item)
     this.#texts[at] = text

@@ -2,12 +2,14 @@
 // for the same is made once.
 import type { CommittedMove } from '../../model/committed-move.ts'
 import { Turnstile } from '../../model/turnstile.ts'
+import { CountBound } from '../../model/count-bound.ts'
 import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/move-feed.ts'
-import { asksForAll, type MoveFilters } from '../../api/stream-moves.ts'
+import { asksForAll, meaningOf } from '../../api/streams.ts'
+import { Slices } from '../answers/turns.ts'
 import { Batch, gapOf, heartbeatOf, openingOf, type Piece, type ReaderSelection } from './encode.ts'
-import { LiveStream, queueBound, shareOf, type Sink } from './stream.ts'
+import { LiveStream, paceOf, queueBound, shareOf, type OpenRequest } from './stream.ts'
 
 export interface HubOptions {
   readonly feed: MoveFeed
@@ -16,16 +18,6 @@ export interface HubOptions {
   readonly clock: Pick<Clock, 'after' | 'now'>
   /** Streams at once. */
   readonly maxReaders: number
-}
-
-export interface OpenRequest {
-  readonly filters: MoveFilters
-  /** Where the reader goes on; null: from now on. */
-  readonly from: string | null
-  /** Whether the reader may see secured services. It throws when it may not read any more. */
-  readonly mayReadAll: () => boolean
-  /** Called when all servers tell of their commits, with the first bytes. Null: the reader is gone. */
-  readonly begin: (opening: string) => Sink | null
 }
 
 /** An open stream, and what it shows. */
@@ -42,21 +34,18 @@ interface Reader {
 }
 
 const TICK_MS = 1000
-/** Ticks between two heartbeats. */
 const HEARTBEAT_TICKS = 15
 /** Items, and characters of them, read at once of what came before, and streams that read such at once. */
 const CATCH_UP_ITEMS = 500
 const CATCH_UP_CHARACTERS = 262_144
 const MAX_CATCHING_UP = 8
-
-/** Milliseconds between two writes to the streams: each write costs more than the bytes of some moves. */
-const paceOf = (streams: number): number => Math.min(50 + streams, 250)
+/** Moves that are compared with filters in one turn of the event loop: some milliseconds. */
+const MOVES_A_TURN = 50_000
 
 export class MoveHub {
   readonly #options: HubOptions
   readonly #readers = new Set<Reader>()
-  /** Streams that are being opened. */
-  #opening = 0
+  readonly #bound: CountBound
   /** Of what the streams were given. */
   #place = ''
   #stopListening: (() => void) | null = null
@@ -64,12 +53,15 @@ export class MoveHub {
   #ticks = 0
   /** When the streams were last given something: epoch milliseconds. */
   #gaveAt = 0
+  /** What the streams have not been given yet, in order. */
+  readonly #giving = new Slices()
   readonly #catchingUp = new Turnstile(MAX_CATCHING_UP)
   /** Why there are no streams any more; null: there may be. */
   #ended: string | null = null
 
   constructor(options: HubOptions) {
     this.#options = options
+    this.#bound = new CountBound({ limit: options.maxReaders, what: 'streams of moves' })
   }
 
   /**
@@ -77,18 +69,23 @@ export class MoveHub {
    * the reader was gone by then.
    * @throws FluxError `overloaded` when there are as many as may be; `unavailable`; what `mayReadAll` throws
    */
-  async open(request: OpenRequest): Promise<LiveStream | null> {
-    const { feed, maxReaders } = this.#options
+  async open(given: OpenRequest): Promise<LiveStream | null> {
+    const request = { ...given, filters: meaningOf(given.filters) }
     if (this.#ended !== null) throw overloaded(this.#ended)
-    if (this.#readers.size + this.#opening >= maxReaders) throw overloaded('there are too many streams of moves')
-    const shown = this.#shownTo(request)
-    this.#opening += 1
-    let place
+    this.#bound.take(request.scope)
+    let stream: LiveStream | null = null
     try {
-      place = await feed.activate()
+      stream = await this.#open(request)
+      return stream
     } finally {
-      this.#opening -= 1
+      if (stream === null) this.#bound.release(request.scope)
     }
+  }
+
+  async #open(request: OpenRequest): Promise<LiveStream | null> {
+    const { feed } = this.#options
+    const shown = this.#shownTo(request)
+    const place = await feed.activate()
     if (this.#ended !== null) throw overloaded(this.#ended)
     const sink = request.begin(openingOf(request.from === null ? place : null))
     if (sink === null) return null
@@ -104,7 +101,11 @@ export class MoveHub {
   /** To be called when the reader is gone, or its stream has ended. */
   close(stream: LiveStream): void {
     stream.close()
-    for (const reader of this.#readers) if (reader.stream === stream) this.#readers.delete(reader)
+    for (const reader of this.#readers)
+      if (reader.stream === stream) {
+        this.#readers.delete(reader)
+        this.#bound.release(reader.request.scope)
+      }
   }
 
   /** Ends all streams, and opens no more. */
@@ -142,27 +143,33 @@ export class MoveHub {
   #give(items: readonly FeedItem[]): void {
     const last = items.at(-1)
     if (last === undefined) return
-    const { feed } = this.#options
     const batch = new Batch(items, this.#place)
     const before = this.#place
     this.#place = last.id
-    const bounds = {
-      queued: queueBound(new Set([...this.#readers].map(({ group }) => group)).size),
-      share: shareOf(this.#readers.size, this.#sinceLast()),
-    }
+    this.#giving.run(this.#rounds(batch, { before, last: last.id }))
+  }
+
+  /** Gives the batch to all readers; yields when it has looked at as many moves as may be in one turn. */
+  *#rounds(batch: Batch, { before, last }: { readonly before: string; readonly last: string }): Generator<void, void> {
+    const { feed } = this.#options
+    const queued = queueBound(new Set([...this.#readers].map(({ group }) => group)).size)
+    const bounds = { queued, share: shareOf(this.#readers.size, { elapsed: this.#sinceLast(), queued }) }
     const made = new Map<string, readonly Piece[]>()
+    let looked = 0
     for (const { stream, selection, group, isLive } of this.#readers) {
       if (!isLive) continue
       if (feed.isBefore(before, stream.place)) {
         // It was opened where the feed is by now.
         stream.give(batch.piecesFor(selection, batch.indexBehind(stream.place, feed.isBefore)), bounds)
-        if (feed.isBefore(stream.place, last.id)) stream.place = last.id
+        if (feed.isBefore(stream.place, last)) stream.place = last
         continue
       }
       const pieces = made.get(group) ?? batch.piecesFor(selection)
+      if (!made.has(group)) looked += batch.size
       made.set(group, pieces)
       stream.give(pieces, bounds)
-      stream.place = last.id
+      stream.place = last
+      if (looked >= MOVES_A_TURN) yield void (looked = 0)
     }
   }
 
@@ -184,18 +191,17 @@ export class MoveHub {
     }
   }
 
-  async #readInTurn(reader: Reader): Promise<boolean> {
-    await this.#catchingUp.enter()
-    try {
-      return reader.stream.isOver || (await this.#readOn(reader))
-    } catch {
-      // The reader comes again, with the place that it knows.
-      reader.stream.end('the server can not read what came before')
-      this.close(reader.stream)
-      return true
-    } finally {
-      this.#catchingUp.leave()
-    }
+  #readInTurn(reader: Reader): Promise<boolean> {
+    return this.#catchingUp.run(async () => {
+      try {
+        return reader.stream.isOver || (await this.#readOn(reader))
+      } catch {
+        // The reader comes again, with the place that it knows.
+        reader.stream.end('the server can not read what came before')
+        this.close(reader.stream)
+        return true
+      }
+    })
   }
 
   /** Reads a page; resolves with whether the stream is live now. */
@@ -222,11 +228,6 @@ export class MoveHub {
     })
   }
 
-  /** A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for long. */
-  #beat({ stream, selection, isLive }: Reader): void {
-    stream.tell(heartbeatOf(isLive && !selection.isAll ? stream.place : null))
-  }
-
   #tick(): void {
     this.#ticks += 1
     if (this.#readers.size === 0) return this.#rest()
@@ -239,8 +240,11 @@ export class MoveHub {
         this.close(reader.stream)
         continue
       }
-      reader.stream.tellDropped()
-      if (this.#ticks % HEARTBEAT_TICKS === 0) this.#beat(reader)
+      const { stream, selection, isLive } = reader
+      stream.tellDropped()
+      // A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for long.
+      if (this.#ticks % HEARTBEAT_TICKS === 0)
+        stream.tell(heartbeatOf(isLive && !selection.isAll ? stream.place : null))
     }
   }
 }

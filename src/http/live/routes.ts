@@ -1,8 +1,9 @@
 // http: the stream of moves: server-sent events, written to the socket as they come.
 import type { Context, Hono } from 'hono'
-import { placeAskedFor, STREAM_MOVES } from '../../api/stream-moves.ts'
-import { denial, type Caller, type Role } from '../../model/caller.ts'
-import { FluxError } from '../../model/failure.ts'
+import { placeAskedFor, STREAM_MOVES } from '../../api/streams.ts'
+import { denial, scopeOfToken, type Caller, type Role } from '../../model/caller.ts'
+import { FluxError, invalid } from '../../model/failure.ts'
+import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { requestReader } from '../api/request.ts'
 import { quotaHeaders } from '../api/quotas.ts'
@@ -13,19 +14,19 @@ import { MoveHub, type HubOptions } from './hub.ts'
 import type { Sink } from './stream.ts'
 
 export interface LiveOptions {
-  readonly live: Omit<HubOptions, 'clock'>
+  readonly live: Omit<HubOptions, 'clock'> & { readonly tagLimits: TagLimits }
   readonly clock: Clock
   /** Aborted when the server is to end: streams end then. */
   readonly stopping: AbortSignal
 }
 
-/** Answers a request by a stream of moves. `mayReadAll`: see `OpenRequest`. */
-export type StreamMoves = (c: Context<Env>, mayReadAll: () => boolean) => Promise<Response>
+/** Answers a request by a stream of moves. `caller`: who reads, now. It throws a FluxError when they may not any more. */
+export type StreamMoves = (c: Context<Env>, caller: () => Caller) => Promise<Response>
 
 /** `callerOf`: the caller of a request. It throws a FluxError when they may not make the call. */
 export function addLive(app: Hono<Env>, stream: StreamMoves, callerOf: (c: Context<Env>, role: Role) => Caller): void {
   const { role, route } = STREAM_MOVES
-  app.get(route, (c) => stream(c, () => denial(callerOf(c, role), 'read') === null))
+  app.get(route, (c) => stream(c, () => callerOf(c, role)))
 }
 
 const EVENT_STREAM: readonly Format[] = [{ type: 'text/event-stream', suffix: null }]
@@ -35,11 +36,14 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
   const reader = requestReader(STREAM_MOVES)
   const hub = new MoveHub({ ...live, clock })
   stopping.addEventListener('abort', () => hub.end('the server is stopping'))
-  return async (c, mayReadAll) => {
-    mayReadAll()
+  return async (c, caller) => {
+    const scope = scopeOfToken(caller().name)
+    const mayReadAll = () => denial(caller(), 'read') === null
     if (negotiate(headerOf(c, 'accept'), EVENT_STREAM) === null)
       throw new FluxError({ kind: 'notAcceptable', detail: 'the answer is text/event-stream' })
     const { lastEventId, ...filters } = reader.finish(reader.begin(c), null)
+    const errors = tagErrors(filters.tag ?? [], '/tag', live.tagLimits)
+    if (errors.length > 0) throw invalid(`invalid filters: ${errors[0]?.pointer} ${errors[0]?.detail}`, errors)
     const headers = headersOf(c)
     // There is nobody to write to, or nothing is to be written.
     if (c.req.method === 'HEAD' || !socketed(c)) return new Response(null, { headers })
@@ -51,7 +55,7 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
       outgoing.write(opening)
       return sinkOf(c)
     }
-    const stream = await hub.open({ filters, from, mayReadAll, begin })
+    const stream = await hub.open({ scope, filters, from, mayReadAll, begin })
     if (stream) {
       const { socket } = c.env.incoming
       const onDrained = () => stream.onDrained()

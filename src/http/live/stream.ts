@@ -1,5 +1,6 @@
 // http: one stream of moves, to one reader. What a slow reader has not taken is bounded, and so is what all readers take in
 // a second: beyond that, moves are counted and not written, and the reader is told how many they were.
+import type { MoveFilters } from '../../api/streams.ts'
 import { byeOf, droppedOf, type Piece } from './encode.ts'
 
 /** Where the bytes of a stream go. */
@@ -13,6 +14,18 @@ export interface Sink {
   end(): void
 }
 
+export interface OpenRequest {
+  /** Whose share of the streams it counts for. */
+  readonly scope: string
+  readonly filters: MoveFilters
+  /** Where the reader goes on; null: from now on. */
+  readonly from: string | null
+  /** Whether the reader may see secured services. It throws when it may not read any more. */
+  readonly mayReadAll: () => boolean
+  /** Called when all servers tell of their commits, with the first bytes. Null: the reader is gone. */
+  readonly begin: (opening: string) => Sink | null
+}
+
 /**
  * Bytes that may wait for a reader. What is written to readers who are shown the same is in memory once, so they count as
  * one.
@@ -22,6 +35,9 @@ const [MIN_QUEUED_BYTES, MAX_QUEUED_BYTES, ALL_QUEUED_BYTES] = [65_536, 1_048_57
 /** Bytes that may wait for a reader where what is shown differs so often. */
 export const queueBound = (groups: number): number =>
   Math.max(MIN_QUEUED_BYTES, Math.min(MAX_QUEUED_BYTES, ALL_QUEUED_BYTES / groups))
+
+/** Milliseconds between two writes to the streams: each write costs more than the bytes of some moves. */
+export const paceOf = (streams: number): number => Math.min(50 + streams, 250)
 
 /**
  * Bytes a second that all streams together are given. A write of so many costs a few hundredths of a processor, so senders
@@ -37,10 +53,13 @@ interface Share {
   readonly most: number
 }
 
-/** The share of one of so many readers for so many milliseconds. */
-export function shareOf(readers: number, elapsed: number): Share {
+/** The share of one of so many readers for so many milliseconds. `queued`: bytes that may wait for it. */
+export function shareOf(
+  readers: number,
+  { elapsed, queued }: { readonly elapsed: number; readonly queued: number },
+): Share {
   const perSecond = ALL_BYTES_PER_SECOND / readers
-  return { earned: (perSecond * elapsed) / 1000, most: Math.max(perSecond, MAX_QUEUED_BYTES) }
+  return { earned: (perSecond * elapsed) / 1000, most: Math.max(perSecond, queued) }
 }
 
 export class LiveStream {

@@ -1,6 +1,7 @@
 // http: notices when the client of a request that is held has gone.
 import type { Context } from 'hono'
 import { unavailable } from '../../model/failure.ts'
+import { ReadScope } from '../../model/read-scope.ts'
 import type { Env } from './incoming.ts'
 
 /** Aborted when the client hangs up; undefined where there is no socket. */
@@ -16,3 +17,6 @@ export function hangUpSignal(c: Context<Env>): AbortSignal | undefined {
     })
   return controller.signal
 }
+
+/** Of a request that changes nothing: it ends with its client. */
+export const readScopeOf = (c: Context<Env>): ReadScope => new ReadScope(hangUpSignal(c))

@@ -13,10 +13,6 @@ export type Env = { Bindings: HttpBindings }
 /** Whether Node's own request is at hand. */
 export const socketed = (c: Context<Env>): boolean => c.env !== undefined
 
-/** Address of the other end of the connection; null where there is none. */
-export const peerOf = (c: Context<Env>): string | null =>
-  socketed(c) ? (c.env.incoming.socket.remoteAddress ?? null) : null
-
 /** Most characters of a header that is read here. Node bounds all headers of a request together: 16 KiB, 431 beyond. */
 const MAX_HEADER_CHARACTERS = 8192
 

@@ -103,10 +103,26 @@ function nameOf(host: string): string | null {
   return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
 }
 
+/** Headers by which proxies tell of themselves or of their clients, beside those that begin with `x-forwarded-`. */
+const OF_PROXIES: ReadonlySet<string> = new Set([
+  'cf-connecting-ip',
+  'client-ip',
+  'fastly-client-ip',
+  'forwarded',
+  'true-client-ip',
+  'via',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-envoy-external-address',
+  'x-original-forwarded-for',
+  'x-original-host',
+  'x-real-ip',
+])
+
 /** Whether a program on this machine asks for itself, and not a proxy for somebody else. */
 export function isLocal(c: Context<Env>): boolean {
   if (!socketed(c)) return false
   const { headers, socket } = c.env.incoming
-  if (headers['forwarded'] !== undefined || headers['x-forwarded-for'] !== undefined) return false
+  if (Object.keys(headers).some((name) => OF_PROXIES.has(name) || name.startsWith('x-forwarded-'))) return false
   return isLoopbackAddress(socket.remoteAddress ?? '')
 }

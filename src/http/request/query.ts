@@ -33,7 +33,9 @@ function valueOf(name: string, texts: readonly string[], field: Field | undefine
   const type = field?.type
   const [first = '', ...more] = texts
   if (type !== 'array' && more.length === 0) return fromText(first, type)
-  const values = type !== 'array' ? [] : field?.isSeparated ? texts.flatMap((text) => text.split(',')) : texts
+  // The elements of a list are a set, and repeated ones cost work.
+  const values =
+    type !== 'array' ? [] : [...new Set(field?.isSeparated ? texts.flatMap((text) => text.split(',')) : texts)]
   if (values.some((text) => text !== '')) return values
   if (type === 'array') throw malformed(`${name} has no value`)
   throw new FluxError({

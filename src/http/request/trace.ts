@@ -15,26 +15,23 @@ export function traceOf(c: Context<Env>): string | undefined {
   return spans.get(incoming) ?? traceparentOf(incoming.headers['traceparent'])
 }
 
-/** The application with a span for each request. `routeOf`: the template of a route; null: there is none. */
+/** The application with a span for each request, until the end of its answer. `routeOf`: the template of a route; null: there is none. */
 export function tracedFetch(
   { fetch }: Pick<Hono<Env>, 'fetch'>,
   traces: Traces,
   routeOf: (method: string, url: string) => string | null,
 ): Hono<Env>['fetch'] {
-  return async (request, env) => {
+  return (request, env) => {
     if (env === undefined || !('incoming' in env)) return fetch(request, env)
     const { incoming, outgoing } = env
     const { method } = request
     const span = traces.request(method, traceparentOf(incoming.headers['traceparent']))
     spans.set(incoming, span.traceparent)
-    let status = 500
-    try {
-      const response = await span.run(() => fetch(request, env))
-      status = response.status
-      return response
-    } finally {
+    // Some answers are written without a response of the application.
+    outgoing.once('close', () => {
       const own = outgoing instanceof TimedResponse ? outgoing.route : null
-      span.end(own ?? routeOf(method, incoming.url ?? ''), status)
-    }
+      span.end(own ?? routeOf(method, incoming.url ?? ''), outgoing.headersSent ? outgoing.statusCode : null)
+    })
+    return span.run(() => fetch(request, env))
   }
 }

@@ -1,7 +1,6 @@
 // http: who may call an endpoint. The proof is checked over the request as it was received, before anything of it is
-// parsed. What was wrong with it is in the log alone.
+// parsed. What was wrong with it is in the log and in the list of deliveries, and never in the answer.
 import type { Context } from 'hono'
-import type { Failure } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { Endpoint } from '../../model/webhook.ts'
 import type { HandshakeAnswer, WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
@@ -13,6 +12,7 @@ import { socketed, type Env } from '../request/incoming.ts'
 import { pathShown } from '../socket/access-log.ts'
 import { ForgeryLog } from './forgery-log.ts'
 import { headerPairsOf, targetOf } from './request.ts'
+import type { DoorReply } from './visit.ts'
 
 export interface DoorOptions {
   /** Of the senders of webhooks, as they are at present. */
@@ -35,15 +35,16 @@ export class Door {
   }
 
   /**
-   * null: the sender knows a secret of the endpoint, or the endpoint asks for none. Otherwise the failure, which says
-   * nothing of the reason. It is not thrown, which would cost more than to check the proof.
+   * null: the sender knows a secret of the endpoint, or the endpoint asks for none. Otherwise the failure for the sender,
+   * and the reason for who lists deliveries, which tells no secret and no more of the server than names of secrets. The
+   * failure is not thrown, which would cost more than to check the proof.
    * @param nowMs epoch milliseconds, with which times of messages are compared
    */
   refusalOf(
     c: Context<Env>,
     endpoint: Endpoint,
     { body, nowMs }: { readonly body: Uint8Array; readonly nowMs: number },
-  ): Failure | null {
+  ): Extract<DoorReply, { readonly refusal: unknown }> | null {
     const { verify } = endpoint
     if (verify === null) return null
     const scheme = WEBHOOK_SCHEMES[verify.scheme]
@@ -52,24 +53,28 @@ export class Door {
     const env = { nowMs, publicUrl: this.#options.publicUrl }
     const wrong = values.length === 0 ? '' : scheme.verify({ ...verify.rule, secrets: values }, request, env)
     if (wrong === null) return null
-    const reason = [wrong, ...missing].filter((text) => text !== '').join('; ')
-    this.#forgeries.add(endpoint, { method: c.req.method, path: pathShown(c), reason })
-    return { kind: 'signatureInvalid', detail: DETAIL, challenge: scheme.challenge ?? null }
+    const reasonWith = (others: readonly string[]) => [wrong, ...others].filter((text) => text !== '').join('; ')
+    const logged = reasonWith(missing.map((name) => this.#options.secrets.fault(name).reason))
+    this.#forgeries.add(endpoint, { method: c.req.method, path: pathShown(c), reason: logged })
+    return {
+      refusal: { kind: 'signatureInvalid', detail: DETAIL, challenge: scheme.challenge ?? null },
+      reason: reasonWith(missing.map((name) => `there is no secret ${name}`)),
+    }
   }
 
   /** The text without values of secrets. */
   hidden(text: string): string {
-    return this.#options.secrets.redactor()?.text(text) ?? text
+    return this.#options.secrets.redactor().text(text)
   }
 
-  /** `missing`: why there are no values of the others. */
+  /** `missing`: names of those without a value. */
   #secretsOf({ secrets: names }: WebhookVerify): { readonly values: string[]; readonly missing: string[] } {
     const { secrets } = this.#options
     const values: string[] = []
     const missing: string[] = []
     for (const name of names) {
       const value = secrets.get(name)
-      if (value === null) missing.push(secrets.fault(name).reason)
+      if (value === null) missing.push(name)
       else values.push(value)
     }
     return { values, missing }

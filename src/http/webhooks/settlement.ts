@@ -72,7 +72,7 @@ const INVALID: ReadonlySet<Failure['kind']> = new Set([
 function ofFailure(failure: Failure): Settlement {
   const { kind, detail: reason } = failure
   const contextId = 'contextId' in failure ? (failure.contextId ?? null) : null
-  // The sender of a forged request must not read why in the list of deliveries either: the log has the reason.
+  // What the sender of a forged request is told says nothing of the reason.
   if (kind === 'signatureInvalid')
     return { outcome: 'signature-invalid', status: statusOf(failure), contextId, reason: null }
   if (kind === 'webhookFailed') return { outcome: 'failed', status: statusOf(failure), contextId, reason }

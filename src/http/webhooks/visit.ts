@@ -15,10 +15,11 @@ const FAULT: Settlement = {
 }
 
 /**
- * What an endpoint answers. `handshake`: to a provider that tests it. `refusal`: to a sender that proves nothing, who
- * must not read the reason in the list of deliveries either.
+ * What an endpoint answers. `handshake`: to a provider that tests it. `refusal`: to a sender that proves nothing;
+ * `reason` is not for the sender, but for the list of deliveries.
  */
-export type DoorReply = WebhookReply | { readonly handshake: HandshakeAnswer } | { readonly refusal: Failure }
+export type DoorReply =
+  WebhookReply | { readonly handshake: HandshakeAnswer } | { readonly refusal: Failure; readonly reason: string }
 
 export class Visit {
   readonly #about: Pick<Delivery, 'endpoint' | 'method' | 'path' | 'deliveryId' | 'time'>
@@ -72,7 +73,7 @@ export class Visit {
   #settlement(error: unknown): Settlement {
     const { reply } = this
     if (reply === null) return error instanceof FluxError ? settlementOf(error.failure) : FAULT
-    if ('refusal' in reply) return settlementOf(reply.refusal)
+    if ('refusal' in reply) return { ...settlementOf(reply.refusal), reason: reply.reason }
     return 'handshake' in reply
       ? { outcome: 'handshake', status: reply.handshake.status, contextId: null, reason: null }
       : settlementOf(reply)

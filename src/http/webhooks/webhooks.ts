@@ -131,8 +131,8 @@ function passed(
   { found: { endpoint, parameters }, visit, wait, arriving, hold }: Received,
 ): DoorReply | Promise<DoorReply> {
   arriving.release()
-  const refusal = door.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
-  if (refusal) return { refusal }
+  const refused = door.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
+  if (refused) return refused
   wait.resize(WAITING_BYTES)
   const timeout = endpoint.timeout ?? webhookTimeout
   const about = { path: parameters, timeout, proofHeader: proofHeaderOf(endpoint) }

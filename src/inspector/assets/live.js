@@ -187,15 +187,19 @@ document.addEventListener('keydown', (event) => {
   else if (key === 'j' || key === 'k') choose(key === 'j' ? 1 : -1)
   else if (key === 'Enter' && chosen >= 0 && event.target === document.body)
     rows()[chosen]?.querySelector('a[data-open], a')?.click()
+  else if (key === 'Escape' && location.hash === '#diagram') location.hash = '#main'
   else if (key === '?') document.querySelector('.foot').scrollIntoView()
 })
 
 begin()
 // Where the context is, or where contexts begin.
-const here = document.querySelector('.diagram .here') ?? document.querySelector('.diagram .start')
-const frame = here?.closest('.diagram')
-if (frame) {
+const showHere = () => {
+  const here = document.querySelector('.diagram .here') ?? document.querySelector('.diagram .start')
+  const frame = here?.closest('.diagram')
+  if (!frame) return
   const [box, outer] = [here.getBoundingClientRect(), frame.getBoundingClientRect()]
   frame.scrollLeft += box.left + box.width / 2 - outer.left - frame.clientWidth / 2
   frame.scrollTop += box.top + box.height / 2 - outer.top - frame.clientHeight / 2
 }
+addEventListener('hashchange', showHere)
+showHere()

@@ -25,8 +25,8 @@ export interface Drawing {
 }
 
 /** A definition with more states is shown as a list. */
-export const MAX_DRAWN_STATES = 150
-const MAX_DRAWN_EDGES = 600
+export const MAX_DRAWN_STATES = 80
+const MAX_DRAWN_EDGES = 300
 
 /** Memory for drawings that are kept, about. */
 const MAX_KEPT_BYTES = 32 * 1_048_576

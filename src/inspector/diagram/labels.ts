@@ -24,9 +24,12 @@ const CHARACTER_PX = 6.4
 const HEIGHT_PX = 14
 const PADDING_PX = 4
 const MAX_CHARACTERS = 28
-const MIN_CHARACTERS = 4
+/** A shorter label is whole or not there: fewer characters of it say nothing. */
+const MIN_CHARACTERS = 10
+/** Where along a piece a label may be: the middle is best. */
+const SHARES = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9]
 
-/** null: there is no text, or no room even for a few characters. */
+/** null: there is no text, or no room for it. */
 export function labelsOf(
   boxes: readonly Box[],
   lines: readonly { readonly points: readonly Point[]; readonly text: string }[],
@@ -49,7 +52,7 @@ function placed(points: readonly Point[], text: string, areas: readonly Area[]):
   const ordered = [...pieces.filter(isRow), ...pieces.filter((piece) => !isRow(piece))]
   // First as a whole, then cut.
   const characters = Math.min(text.length, MAX_CHARACTERS)
-  for (const most of [characters, 16, 10, 7, MIN_CHARACTERS]) {
+  for (const most of [characters, 20, MIN_CHARACTERS]) {
     if (most > characters) continue
     for (const piece of ordered) {
       const label = placedOn(piece, cutText(text, most), areas)
@@ -72,11 +75,11 @@ function placedOn(piece: Piece, text: string, areas: readonly Area[]): Label | n
   const { start, end } = piece
   const width = text.length * CHARACTER_PX + PADDING_PX * 2
   // The arrow and the bend stay visible.
-  if (start.y === end.y ? lengthOf(piece) < width + 18 : lengthOf(piece) < HEIGHT_PX + 22) return null
-  for (const share of [0.5, 0.35, 0.65, 0.2, 0.8]) {
+  if (start.y === end.y ? lengthOf(piece) < width + 12 : lengthOf(piece) < HEIGHT_PX + 14) return null
+  for (const share of SHARES) {
     const label = { text, width, x: start.x + (end.x - start.x) * share, y: start.y + (end.y - start.y) * share }
     const isWithin =
-      start.y !== end.y || Math.min(Math.abs(label.x - start.x), Math.abs(label.x - end.x)) >= width / 2 + 8
+      start.y !== end.y || Math.min(Math.abs(label.x - start.x), Math.abs(label.x - end.x)) >= width / 2 + 6
     if (isWithin && !areas.some((area) => overlap(area, areaOf(label)))) return label
   }
   return null

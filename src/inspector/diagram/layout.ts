@@ -15,11 +15,14 @@ export interface Box {
 export const BOX_WIDTH = 172
 export const BOX_HEIGHT = 44
 /** Between two states, for labels and lines. */
-const GAP = { x: 104, y: 48, most: 200 }
+const GAP = { x: 116, y: 48, most: 200 }
 /** Around the drawing. */
 export const MARGIN = 40
-/** A larger graph is laid out by fewer of its edges, and by so many at most: the time grows with their crossings. */
-const MAX_LAID_OUT_EDGES = 60
+/**
+ * A larger graph is laid out by fewer of its edges, and by so many at most: the time grows with their lengths and crossings,
+ * and others wait for it.
+ */
+const MAX_LAID_OUT_EDGES = 30
 const MAX_LEADING_EDGES = 200
 /** A drawing is never spread more. */
 const MAX_SPREAD = 6

@@ -26,10 +26,6 @@ export interface Marks {
   readonly hrefOf: (state: string) => string
 }
 
-/** A wide drawing is shown smaller, so that more of it is seen at once. */
-const FRAME_PX = 780
-const MIN_SCALE = 0.78
-
 const BADGE = { min: 9, max: 16 }
 const RADIUS_PX = 8
 const TITLE_CHARACTERS = 17
@@ -50,28 +46,36 @@ export const Diagram: FC<{ readonly drawing: Drawing; readonly marks: Marks; rea
 }) => {
   const { width, height, lines, states, start } = drawing
   const most = Math.max(1, ...(marks.counts?.values() ?? []))
-  const scale = Math.min(1, Math.max(MIN_SCALE, FRAME_PX / width))
   const first = states.find(({ name }) => name === start)
+  const unlabelled = lines.filter((line) => line.edge.label !== '' && line.label === null).length
   return (
-    <div class="diagram" tabindex={0} role="group" aria-label={label}>
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        width={Math.round(width * scale)}
-        height={Math.round(height * scale)}
-        xmlns="http://www.w3.org/2000/svg"
-      >
-        {lines.map((line) => (
-          <Line line={line} marks={marks} />
-        ))}
-        {lines.map((line) => (
-          <LineLabel line={line} marks={marks} />
-        ))}
-        {first && <path class="start" d={`M${first.x - 26} ${first.y + first.height / 2}h18m-6 -5l6 5l-6 5`} />}
-        {states.map((state) => (
-          <State drawn={state} marks={marks} most={most} />
-        ))}
-      </svg>
-    </div>
+    <figure id="diagram">
+      <div class="diagram" tabindex={0} role="group" aria-label={label}>
+        <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} xmlns="http://www.w3.org/2000/svg">
+          {lines.map((line) => (
+            <Line line={line} marks={marks} />
+          ))}
+          {lines.map((line) => (
+            <LineLabel line={line} marks={marks} />
+          ))}
+          {first && <path class="start" d={`M${first.x - 26} ${first.y + first.height / 2}h18m-6 -5l6 5l-6 5`} />}
+          {states.map((state) => (
+            <State drawn={state} marks={marks} most={most} />
+          ))}
+        </svg>
+      </div>
+      <figcaption class="row">
+        <span>{states.length === 1 ? '1 state' : `${states.length} states`}</span>
+        {unlabelled > 0 && <span>{`Without room for their labels: ${unlabelled}; point at a line to read it`}</span>}
+        <span class="scrolls">scroll to see all of them</span>
+        <a class="opens" href="#diagram">
+          Open large
+        </a>
+        <a class="closes" href="#main">
+          Close
+        </a>
+      </figcaption>
+    </figure>
   )
 }
 

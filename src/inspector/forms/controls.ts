@@ -2,6 +2,7 @@
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { FieldError } from '../../model/failure.ts'
 import type { FormValues } from '../host.ts'
+import { skeletonOf } from './skeleton.ts'
 
 /** How a value is typed: as text, as one of some texts, as yes or no, or as JSON. */
 export type ControlKind = 'text' | 'number' | 'choice' | 'flag' | 'json'
@@ -18,6 +19,8 @@ export interface Control {
   readonly description: string | null
   /** What is taken if it is left empty; null: nothing. */
   readonly initial: string | null
+  /** Of JSON: what a model looks like; null: it is none. */
+  readonly skeleton: string | null
 }
 
 const PROTO = '__proto__'
@@ -33,10 +36,14 @@ export function controlsOf(schema: JsonObject): readonly Control[] {
   // Schemas have a property of this name as a pattern, since some validators would miss it.
   const proto = patterns[`^${PROTO}$`]
   const listed = [...Object.entries(properties), ...(proto === undefined ? [] : [[PROTO, proto] as const])]
-  return listed.map(([name, property]) => controlOf(name, isObject(property) ? property : {}, required.includes(name)))
+  const models = isObject(schema['$defs']) ? schema['$defs'] : {}
+  return listed.map(([name, property]) => {
+    const own = isObject(property) ? property : {}
+    return { ...controlOf(name, own, required.includes(name)), skeleton: skeletonOf(own, models) }
+  })
 }
 
-function controlOf(name: string, schema: JsonObject, isRequired: boolean): Control {
+function controlOf(name: string, schema: JsonObject, isRequired: boolean): Omit<Control, 'skeleton'> {
   const types = typesOf(schema)
   const choices = Array.isArray(schema['enum']) ? schema['enum'].filter((choice) => typeof choice === 'string') : []
   const kind = kindOf(types, choices.length > 0)

@@ -11,6 +11,11 @@ export interface Refusal {
   readonly errors: readonly FieldError[]
 }
 
+/** Fields of one form. */
+const MAX_FIELDS = 200
+/** Lines of a text area. */
+const MAX_ROWS = 16
+
 export const InputFields: FC<{
   readonly controls: readonly Control[]
   readonly refusal: Refusal | null
@@ -18,9 +23,12 @@ export const InputFields: FC<{
   readonly prefix: string
 }> = ({ controls, refusal, prefix }) => (
   <>
-    {controls.map((control, index) => (
+    {controls.slice(0, MAX_FIELDS).map((control, index) => (
       <Field control={control} refusal={refusal} id={`${prefix}-${index}`} />
     ))}
+    {controls.length > MAX_FIELDS && (
+      <p class="faint">{`${controls.length - MAX_FIELDS} more inputs are left out here: the API takes them.`}</p>
+    )}
   </>
 )
 
@@ -29,10 +37,11 @@ const Field: FC<{ readonly control: Control; readonly refusal: Refusal | null; r
   refusal,
   id,
 }) => {
-  const { name, isRequired, description, initial, takesEmpty } = control
+  const { name, isRequired, description, initial, takesEmpty, skeleton } = control
   const pointer = pointerOf(name)
   const wrong = refusal?.errors.filter((error) => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`))
-  const value = refusal?.values.get(fieldNameOf(name))?.[0] ?? ''
+  // What must be given begins with what it looks like; what may be left out stays empty, which means that it is.
+  const value = refusal ? (refusal.values.get(fieldNameOf(name))?.[0] ?? '') : isRequired ? (skeleton ?? '') : ''
   const hints = [description, initial === null ? null : `${initial} if left empty`].filter(Boolean).join('; ')
   const describedBy = [hints !== '' && `${id}-hint`, wrong?.length && `${id}-wrong`].filter(Boolean).join(' ')
   const common = {
@@ -66,13 +75,18 @@ const Field: FC<{ readonly control: Control; readonly refusal: Refusal | null; r
 }
 
 const Input: FC<{ readonly control: Control; readonly value: string; readonly common: object }> = ({
-  control: { kind, choices },
+  control: { kind, choices, skeleton },
   value,
   common,
 }) => {
   if (kind === 'json')
     return (
-      <textarea {...common} spellcheck={false} placeholder="JSON">
+      <textarea
+        {...common}
+        spellcheck={false}
+        placeholder={skeleton ?? 'JSON'}
+        rows={skeleton === null ? undefined : Math.min(MAX_ROWS, skeleton.split('\n').length)}
+      >
         {value}
       </textarea>
     )

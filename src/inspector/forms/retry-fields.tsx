@@ -1,6 +1,6 @@
 // inspector/forms: what a retry may be told, of one context or of many: the state, its inputs, the definition, the key.
 import type { FC } from 'hono/jsx'
-import type { RetryRequest } from '../../api/retry.ts'
+import type { RetryRequest } from '../../api/commands.ts'
 import { invalid } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { FormValues } from '../host.ts'

@@ -1,10 +1,12 @@
 // inspector/pages: the list of contexts, with filters in its address, so that a link is a view.
 import type { FC } from 'hono/jsx'
-import type { ListedContext } from '../../api/list-contexts.ts'
+import type { ListedContext } from '../../api/context-lists.ts'
+import type { ServicesView } from '../../api/services.ts'
 import { CONTEXT_STATUSES } from '../../model/context.ts'
 import { FilterForm, type ListFilters } from '../parts/filter-form.tsx'
-import { Empty } from '../parts/command.tsx'
-import { contextHref, contextsHref, operationHref, serviceHref, streamFilters } from '../parts/links.ts'
+import { Empty, startCommandFor } from '../parts/command.tsx'
+import { contextHref, contextsHref, fullNameOf, operationHref, streamFilters } from '../parts/links.ts'
+import { ServiceLink } from '../parts/service-link.tsx'
 import { StatusSign } from '../parts/status.tsx'
 import { Older, Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
@@ -22,14 +24,12 @@ export interface ContextsFacts {
   readonly next: string | null
   /** How many there are by status, of the same filters. */
   readonly counts: { readonly [status: string]: number }
-  /** Names of the loaded services. */
-  readonly services: readonly string[]
-  /** What was done, or could not be done. */
-  readonly notice: string | null
+  /** Those that are loaded. */
+  readonly services: ServicesView['services']
 }
 
 export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (facts) => {
-  const { visitor, filters, contexts, next, counts, services, notice } = facts
+  const { visitor, filters, contexts, next, counts, services } = facts
   return (
     <Shell title="Contexts" place="Contexts" visitor={visitor} live={streamFilters(filters)}>
       <div class="head">
@@ -39,14 +39,9 @@ export const ContextsPage: FC<ContextsFacts & { readonly visitor: Visitor }> = (
         </div>
         <Counts counts={counts} filters={filters} />
       </div>
-      {notice !== null && (
-        <p class="notice" role="status">
-          {notice}
-        </p>
-      )}
-      <FilterForm filters={filters} services={services} />
+      <FilterForm filters={filters} services={services.map(fullNameOf)} />
       {contexts.length === 0 ? (
-        <Nothing filters={filters} />
+        <Nothing filters={filters} command={startCommandFor(services, visitor)} />
       ) : !visitor.mayInvoke ? (
         <List contexts={contexts} visitor={visitor} />
       ) : (
@@ -75,14 +70,7 @@ const columnsFor = (visitor: Visitor): readonly Column<ListedContext>[] => [
       </a>
     ),
   },
-  {
-    head: 'service',
-    cell: ({ package: owner, fluxName }) => (
-      <a class="cut" href={serviceHref(owner, fluxName)} title={`${owner}/${fluxName}`}>
-        {fluxName}
-      </a>
-    ),
-  },
+  { head: 'service', cell: (context) => <ServiceLink service={context} /> },
   { head: 'state', cell: (context) => <StateOf context={context} /> },
   { head: 'tags', cell: ({ tags }) => (tags.length === 0 ? '' : <Tags tags={tags} />) },
   { head: 'started', isNumber: true, cell: ({ startedAt }) => <When at={startedAt} now={visitor.now} /> },
@@ -142,10 +130,10 @@ const Counts: FC<{ readonly counts: ContextsFacts['counts']; readonly filters: L
   </p>
 )
 
-const Nothing: FC<{ readonly filters: ListFilters }> = ({ filters }) =>
+const Nothing: FC<{ readonly filters: ListFilters; readonly command: string | undefined }> = ({ filters, command }) =>
   Object.keys(filters).length === 0 ? (
-    <Empty command={`curl --json '{"fluxName":"ApprovalWithTimeout"}' localhost:8080/flux-api/examples/execute`}>
-      No context is unfinished. Start one with the form of a service, or with the API:
+    <Empty command={command}>
+      No context is unfinished. Start one with the form of <a href="/inspector">a service</a>, or with the API.
     </Empty>
   ) : (
     <Empty>

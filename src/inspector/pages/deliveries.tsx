@@ -1,11 +1,12 @@
 // inspector/pages: deliveries to webhooks, with what became of them and a way to send one again.
 import type { FC } from 'hono/jsx'
-import type { DeliveryView } from '../../api/list-deliveries.ts'
-import type { WebhookView } from '../../api/list-webhooks.ts'
+import type { DeliveryView, WebhookView } from '../../api/webhooks.ts'
+import { shellWord } from '../../model/start-command.ts'
 import { DELIVERY_OUTCOMES } from '../../model/webhook.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref } from '../parts/links.ts'
 import { jsonText } from '../parts/json-text.ts'
+import { ServiceLink } from '../parts/service-link.tsx'
 import { Older, Table, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import { FormToken, Shell } from '../shell.tsx'
@@ -17,23 +18,29 @@ export interface DeliveriesFacts {
   readonly filters: { readonly urlPath: string; readonly outcome: string }
   /** Address of the next page; null: this is the last. */
   readonly next: string | null
-  readonly notice: string | null
+  /** What became of the one that was sent again. */
+  readonly replayed: { readonly status: number | null; readonly contextId: number | null }
 }
 
 /** Characters of a request that a row shows. */
 const MAX_REQUEST_CHARACTERS = 4000
 
 export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }> = (facts) => {
-  const { visitor, webhooks, deliveries, filters, next, notice } = facts
+  const { visitor, webhooks, deliveries, filters, next, replayed } = facts
   return (
     <Shell title="Deliveries" place="Deliveries" visitor={visitor}>
       <div class="head">
         <h1>Deliveries</h1>
         <p class="faint">Requests to the webhooks of services, and what became of them.</p>
       </div>
-      {notice !== null && (
+      {replayed.status !== null && (
         <p class="notice" role="status">
-          {notice}
+          {`Sent again: ${replayed.status}`}
+          {replayed.contextId !== null && (
+            <>
+              , <a href={contextHref(replayed.contextId)}>{`context ${replayed.contextId}`}</a>
+            </>
+          )}
         </p>
       )}
       {webhooks.length === 0 ? (
@@ -45,7 +52,7 @@ export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }>
           <Webhooks webhooks={webhooks} now={visitor.now} />
           <FilterForm webhooks={webhooks} filters={filters} />
           {deliveries.length === 0 ? (
-            <NoDelivery webhooks={webhooks} filters={filters} />
+            <NoDelivery webhooks={webhooks} filters={filters} origin={visitor.origin} />
           ) : (
             <Table columns={columnsFor(visitor)} rows={deliveries} />
           )}
@@ -56,9 +63,13 @@ export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }>
   )
 }
 
-const NoDelivery: FC<Pick<DeliveriesFacts, 'webhooks' | 'filters'>> = ({ webhooks, filters: { urlPath, outcome } }) =>
+const NoDelivery: FC<Pick<DeliveriesFacts, 'webhooks' | 'filters'> & { readonly origin: string }> = ({
+  webhooks,
+  filters: { urlPath, outcome },
+  origin,
+}) =>
   urlPath === '' && outcome === '' ? (
-    <Empty command={`npx actorflux webhook test '${(webhooks[0]?.urlPath ?? '').replaceAll("'", String.raw`'\''`)}'`}>
+    <Empty command={`npx actorflux webhook test ${shellWord(webhooks[0]?.urlPath ?? '')} --url ${origin}`}>
       No delivery is kept. Those that were refused are gone after a restart. Play a provider:
     </Empty>
   ) : (
@@ -81,7 +92,7 @@ const webhookColumns = (now: number): readonly Column<WebhookView>[] => [
     class: 'lead',
     cell: ({ httpMethods, urlPath }) => <code>{`${httpMethods.join('/')} /api${urlPath}`}</code>,
   },
-  { head: 'service', cell: ({ fluxName }) => fluxName },
+  { head: 'service', cell: (webhook) => <ServiceLink service={webhook} /> },
   {
     head: 'verified by',
     isLabelled: true,

@@ -51,8 +51,12 @@ export const HealthPage: FC<HealthFacts & { readonly visitor: Visitor }> = ({ vi
           <section class="box">
             <h2>This server</h2>
             <dl>
-              <dt>store</dt>
-              <dd>{store}</dd>
+              {visitor.caller.roles.length > 0 && (
+                <>
+                  <dt>store</dt>
+                  <dd>{store}</dd>
+                </>
+              )}
               <dt>runs since</dt>
               <dd>{durationText(uptimeMs)}</dd>
               <dt>lag (p99)</dt>

@@ -17,24 +17,28 @@ export const ManyBar: FC<{ readonly visitor: Visitor; readonly filters: ListFilt
       <legend class="hidden">Do with those chosen</legend>
       <span class="row">
         <input name="tag" placeholder="tag" aria-label="Tag for those chosen" />
-        <Deed name="tag">Tag</Deed>
-        <Deed name="untag">Untag</Deed>
+        <CommandButton name="tag">Tag</CommandButton>
+        <CommandButton name="untag">Untag</CommandButton>
       </span>
       {hasUnfinished && (
         <span class="row">
           <input name="event" placeholder="event" aria-label="Event for those chosen" />
-          <Deed name="event">Send</Deed>
+          <CommandButton name="event">Send</CommandButton>
         </span>
       )}
-      {mayAdminister && statuses.some(isRetryable) && <Deed name="retry">Retry …</Deed>}
-      {mayAdminister && hasUnfinished && filters['paused'] !== 'true' && <Deed name="pause">Pause …</Deed>}
-      {mayAdminister && hasUnfinished && filters['paused'] !== 'false' && <Deed name="resume">Resume …</Deed>}
-      {hasUnfinished && <Deed name="terminate">Terminate …</Deed>}
+      {mayAdminister && statuses.some(isRetryable) && <CommandButton name="retry">Retry …</CommandButton>}
+      {mayAdminister && hasUnfinished && filters['paused'] !== 'true' && (
+        <CommandButton name="pause">Pause …</CommandButton>
+      )}
+      {mayAdminister && hasUnfinished && filters['paused'] !== 'false' && (
+        <CommandButton name="resume">Resume …</CommandButton>
+      )}
+      {hasUnfinished && <CommandButton name="terminate">Terminate …</CommandButton>}
     </fieldset>
   )
 }
 
-const Deed: FC<{ readonly name: string; readonly children: string }> = ({ name, children }) => (
+const CommandButton: FC<{ readonly name: string; readonly children: string }> = ({ name, children }) => (
   <button class={name === 'terminate' ? 'danger' : undefined} type="submit" name="do" value={name}>
     {children}
   </button>

@@ -1,19 +1,20 @@
 // inspector/pages: asks before many contexts are changed, and takes what that needs.
 import type { FC } from 'hono/jsx'
-import type { DeedName } from '../../api/operation-deeds.ts'
+import type { CommandName } from '../../api/commands.ts'
 import { RefusalNotice, type Refusal } from '../forms/fields.tsx'
 import { InputsField, RETRY_PLACES, RetryFields } from '../forms/retry-fields.tsx'
 import { FormToken, OnceToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
 
 /** What can be asked for on the pages. */
-export const ASKED_DEEDS = ['terminate', 'tag', 'untag', 'event', 'retry', 'pause', 'resume'] as const
-export type AskedDeed = (typeof ASKED_DEEDS)[number] & DeedName
+export const ASKED_COMMANDS = ['terminate', 'tag', 'untag', 'event', 'retry', 'pause', 'resume'] as const
+export type AskedCommand = (typeof ASKED_COMMANDS)[number] & CommandName
 
-export const takesWord = (deed: AskedDeed): boolean => deed === 'tag' || deed === 'untag' || deed === 'event'
+export const takesWord = (command: AskedCommand): boolean =>
+  command === 'tag' || command === 'untag' || command === 'event'
 
 export interface Asked {
-  readonly deed: AskedDeed
+  readonly command: AskedCommand
   /** The tag, or the name of the event; empty for others. */
   readonly with: string
   /** Those that were chosen; none: only all that match are offered. */
@@ -27,7 +28,7 @@ export interface Asked {
 }
 
 /** What will happen, where the word alone does not say it. */
-const HINTS: { readonly [deed in AskedDeed]?: string } = {
+const HINTS: { readonly [command in AskedCommand]?: string } = {
   terminate: 'They end where they are.',
   event: 'Each that does not wait for it is counted as failed.',
   retry: 'Each goes on in the state that failed, with the same data and a new set of attempts.',
@@ -38,7 +39,7 @@ const HINTS: { readonly [deed in AskedDeed]?: string } = {
 export const countedContexts = (count: number): string =>
   count === 1 ? '1 context' : `${count.toLocaleString('en')} contexts`
 
-const VERBS: { readonly [deed in AskedDeed]: (word: string) => string } = {
+const VERBS: { readonly [command in AskedCommand]: (word: string) => string } = {
   terminate: () => 'Terminate',
   tag: (word) => `Tag with ${word}`,
   untag: (word) => `Take the tag ${word} from`,
@@ -50,7 +51,7 @@ const VERBS: { readonly [deed in AskedDeed]: (word: string) => string } = {
 
 export const AskPage: FC<Asked & { readonly visitor: Visitor; readonly refusal: Refusal | null }> = ({
   visitor,
-  deed,
+  command,
   ids,
   matched,
   filters,
@@ -58,7 +59,7 @@ export const AskPage: FC<Asked & { readonly visitor: Visitor; readonly refusal: 
   refusal,
   ...asked
 }) => {
-  const verb = VERBS[deed](asked.with)
+  const verb = VERBS[command](asked.with)
   const isChosen = ids.length > 0 && refusal?.values.get('scope')?.[0] !== 'all'
   return (
     <Shell title="Are you sure?" place="Contexts" visitor={visitor}>
@@ -66,7 +67,7 @@ export const AskPage: FC<Asked & { readonly visitor: Visitor; readonly refusal: 
       <form class="stack" method="post" action="/inspector/contexts/many">
         <FormToken visitor={visitor} />
         <OnceToken />
-        <input type="hidden" name="do" value={deed} />
+        <input type="hidden" name="do" value={command} />
         <input type="hidden" name="with" value={asked.with} />
         <input type="hidden" name="back" value={back} />
         <input type="hidden" name="sure" value="yes" />
@@ -87,9 +88,9 @@ export const AskPage: FC<Asked & { readonly visitor: Visitor; readonly refusal: 
             {`all ${countedContexts(matched)} that match: ${filters}`}
           </label>
         </fieldset>
-        {HINTS[deed] !== undefined && <p class="faint">{HINTS[deed]}</p>}
-        {deed === 'event' && <InputsField label="Inputs of the event" refusal={refusal} />}
-        {deed === 'retry' && (
+        {HINTS[command] !== undefined && <p class="faint">{HINTS[command]}</p>}
+        {command === 'event' && <InputsField label="Inputs of the event" refusal={refusal} />}
+        {command === 'retry' && (
           <details open={refusal !== null}>
             <summary>Otherwise …</summary>
             <section>
@@ -98,7 +99,7 @@ export const AskPage: FC<Asked & { readonly visitor: Visitor; readonly refusal: 
           </details>
         )}
         <div class="row">
-          <button class={deed === 'terminate' ? 'danger' : 'primary'} type="submit">
+          <button class={command === 'terminate' ? 'danger' : 'primary'} type="submit">
             {verb} them
           </button>
           <a href={back}>Leave them as they are</a>

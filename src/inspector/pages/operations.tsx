@@ -1,7 +1,8 @@
 // inspector/pages: how far an operation is, and the list of operations.
 import type { FC } from 'hono/jsx'
-import type { OperationView } from '../../api/get-operations.ts'
-import { roleOfDeed } from '../../api/operation-deeds.ts'
+import type { OperationView } from '../../api/operations.ts'
+import { COMMANDS } from '../../api/commands.ts'
+import { shellWord } from '../../model/start-command.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref, contextsHref, operationHref } from '../parts/links.ts'
 import { Older, Table, type Column } from '../parts/table.tsx'
@@ -62,7 +63,7 @@ export const OperationPage: FC<OperationFacts> = ({ visitor, operation }) => {
           <Progress operation={operation} now={visitor.now} />
           <p class="faint">{`Of those that match: ${filterText(operation)}`}</p>
         </div>
-        {isRunning && isShown(visitor, roleOfDeed(operation.do)) && (
+        {isRunning && isShown(visitor, COMMANDS[operation.do].role) && (
           <form method="post" action={`${operationHref(operationId)}/stop`} data-part="stop">
             <FormToken visitor={visitor} />
             <button type="submit">Stop</button>
@@ -124,7 +125,9 @@ export const OperationsPage: FC<{
   readonly operations: readonly OperationView[]
   /** Address of the next page; null: this is the last. */
   readonly next: string | null
-}> = ({ visitor, operations, next }) => (
+  /** A service that is loaded, by its full name; null: there is none. */
+  readonly service: string | null
+}> = ({ visitor, operations, next, service }) => (
   <Shell title="Operations" place="Contexts" visitor={visitor} polls={operations.some(isUnderWay)}>
     <div class="head" data-part="head" data-ended={!operations.some(isUnderWay)}>
       <div class="row split">
@@ -135,9 +138,13 @@ export const OperationsPage: FC<{
     </div>
     {operations.length === 0 ? (
       <Empty
-        command={`curl --json '{"filter":{"fluxName":"ApprovalWithTimeout"},"do":"tag","with":{"tags":["audited"]}}' localhost:8080/flux-api/operations`}
+        command={
+          service === null
+            ? undefined
+            : `curl --json ${shellWord(JSON.stringify({ filter: { fluxName: service }, do: 'tag', with: { tags: ['audited'] } }))} ${visitor.origin}/flux-api/operations`
+        }
       >
-        No operation yet. Choose contexts in <a href={contextsHref({})}>their list</a>, or begin one with the API:
+        No operation yet. Choose contexts in <a href={contextsHref({})}>their list</a>, or begin one with the API.
       </Empty>
     ) : (
       <Table

@@ -1,14 +1,13 @@
 // inspector/pages: one service: its diagram with how many contexts are in each state, and a form that starts one.
 import type { FC } from 'hono/jsx'
-import type { ServiceSchemaView } from '../../api/get-service-schema.ts'
-import type { ServicesView } from '../../api/list-services.ts'
+import type { ServiceSchemaView, ServicesView } from '../../api/services.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Drawing } from '../diagram/drawing.ts'
 import { Diagram } from '../diagram/svg.tsx'
 import { controlsOf } from '../forms/controls.ts'
 import { InputFields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
 import { JsonBlock } from '../parts/cut-text.tsx'
-import { contextsHref, serviceHref } from '../parts/links.ts'
+import { contextsHref, fullNameOf, serviceHref, streamFilters } from '../parts/links.ts'
 import { Table } from '../parts/table.tsx'
 import { FormToken, OnceToken, Shell } from '../shell.tsx'
 import type { Visitor } from '../visitor.ts'
@@ -33,22 +32,18 @@ export const ServicePage: FC<ServiceFacts & { readonly visitor: Visitor; readonl
   refusal,
 }) => {
   const { package: owner, fluxName, comment, states, file } = service
-  const hrefOf = (currentState: string) => contextsHref({ fluxName, currentState })
+  const name = fullNameOf(service)
+  const hrefOf = (currentState: string) => contextsHref({ fluxName: name, currentState })
   return (
-    <Shell
-      title={`${owner}/${fluxName}`}
-      place="Services"
-      visitor={visitor}
-      live={`fluxName=${encodeURIComponent(fluxName)}`}
-    >
+    <Shell title={name} place="Services" visitor={visitor} live={streamFilters({ fluxName: name })}>
       <div class="head">
         <h1 class="crumbs">
           {owner} / <b>{fluxName}</b>
         </h1>
         {comment !== null && <p class="comment">{comment}</p>}
         <p class="row faint" data-part="counts">
-          <a href={contextsHref({ fluxName })}>Unfinished contexts</a>
-          <a href={contextsHref({ fluxName, status: 'all' })}>All that are kept</a>
+          <a href={contextsHref({ fluxName: name })}>Unfinished contexts</a>
+          <a href={contextsHref({ fluxName: name, status: 'all' })}>All that are kept</a>
           <code>{file}</code>
         </p>
       </div>
@@ -56,7 +51,7 @@ export const ServicePage: FC<ServiceFacts & { readonly visitor: Visitor; readonl
         <div class="side">
           <div data-part="diagram">
             {drawing ? (
-              <Diagram drawing={drawing} marks={{ counts, hrefOf }} label={`Diagram of ${fluxName}`} />
+              <Diagram drawing={drawing} marks={{ counts, hrefOf }} label={`Diagram of ${name}`} />
             ) : (
               <StateList states={states} counts={counts} hrefOf={hrefOf} />
             )}
@@ -88,6 +83,11 @@ const StartForm: FC<{
         <OnceToken />
         <RefusalNotice refusal={refusal} controls={controls} />
         <InputFields controls={controls} refusal={refusal} prefix="start" />
+        <div class="field">
+          <label for="start-key">key</label>
+          <input id="start-key" name="key" value={refusal?.values.get('key')?.[0] ?? ''} autocomplete="off" />
+          <small>unique among the unfinished contexts; that of the definition if left empty</small>
+        </div>
         <div class="field">
           <label for="start-tags">tags</label>
           <input id="start-tags" name="tags" value={refusal?.values.get('tags')?.[0] ?? ''} autocomplete="off" />
@@ -125,18 +125,25 @@ const StartedBy: FC<{ readonly service: ServiceFacts['service'] }> = ({ service:
   )
 }
 
+/** States of a list. */
+const MAX_LISTED = 1000
+
 const StateList: FC<{
   readonly states: readonly string[]
   readonly counts: ReadonlyMap<string, number>
   readonly hrefOf: (state: string) => string
 }> = ({ states, counts, hrefOf }) => (
   <section class="box tall" tabindex={0} aria-label="States">
+    <p class="faint">
+      {`It is too large to be drawn: its ${states.length} states as a list.`}
+      {states.length > MAX_LISTED && ` The first ${MAX_LISTED} are shown.`}
+    </p>
     <Table
       columns={[
         { head: 'state', cell: (name) => <a href={hrefOf(name)}>{name}</a> },
         { head: 'contexts', isNumber: true, isLabelled: true, cell: (name) => counts.get(name) ?? 0 },
       ]}
-      rows={states}
+      rows={states.slice(0, MAX_LISTED)}
     />
   </section>
 )

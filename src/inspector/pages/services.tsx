@@ -1,8 +1,9 @@
 // inspector/pages: the services, with how many contexts each has.
 import type { FC } from 'hono/jsx'
-import type { ServicesView } from '../../api/list-services.ts'
+import type { ServicesView } from '../../api/services.ts'
 import { Empty } from '../parts/command.tsx'
-import { contextsHref, serviceHref } from '../parts/links.ts'
+import { contextsHref, fullNameOf } from '../parts/links.ts'
+import { ServiceLink } from '../parts/service-link.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
 import { Shell } from '../shell.tsx'
@@ -57,7 +58,7 @@ const counted = (
     if (count === 0) return <span class="faint">0</span>
     return (
       <a
-        href={contextsHref({ fluxName: service.fluxName, ...status })}
+        href={contextsHref({ fluxName: fullNameOf(service), ...status })}
         class={status.status === 'FAILED' ? 'status failed' : undefined}
       >
         {count.toLocaleString('en')}
@@ -86,16 +87,13 @@ const COLUMNS: readonly Column<Service>[] = [
   counted('kept', keptOf, { status: 'all' }),
 ]
 
-const Name: FC<{ readonly service: Service }> = ({ service: { package: owner, fluxName, comment, secured } }) => (
+const Name: FC<{ readonly service: Service }> = ({ service }) => (
   <>
-    <span class="faint">{owner} / </span>
-    <a class="cut" href={serviceHref(owner, fluxName)} title={`${owner}/${fluxName}`}>
-      {fluxName}
-    </a>
-    {secured && <span class="tag">secured</span>}
-    {comment !== null && (
-      <p class="faint cut line" title={comment}>
-        {firstLine(comment)}
+    <ServiceLink service={service} />
+    {service.secured && <span class="tag">secured</span>}
+    {service.comment !== null && (
+      <p class="faint cut line" title={service.comment}>
+        {firstLine(service.comment)}
       </p>
     )}
   </>
@@ -108,9 +106,9 @@ const Faults: FC<{ readonly faults: ServicesView['faults'] }> = ({ faults }) => 
     <div class="notice bad" role="alert">
       <p>The last load found faults. These services go on as they were:</p>
       <ul>
-        {bad.map(({ file, pointer, reason }) => (
+        {bad.map(({ file, pointer, line, column, reason }) => (
           <li>
-            <code>{`${file}${pointer}`}</code> {reason}
+            <code>{line === null ? `${file}${pointer}` : `${file}:${line}:${column}`}</code> {reason}
           </li>
         ))}
       </ul>

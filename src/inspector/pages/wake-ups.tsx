@@ -1,8 +1,9 @@
 // inspector/pages: what is due in the next hour and in the next day, as charts, and what comes first.
 import type { FC } from 'hono/jsx'
-import type { ListedContext } from '../../api/list-contexts.ts'
+import type { ListedContext } from '../../api/context-lists.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref } from '../parts/links.ts'
+import { ServiceLink } from '../parts/service-link.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import { Shell } from '../shell.tsx'
@@ -124,6 +125,6 @@ const columnsAt = (now: number): readonly Column<ListedContext>[] => [
       </a>
     ),
   },
-  { head: 'service', cell: ({ fluxName }) => fluxName },
+  { head: 'service', cell: (context) => <ServiceLink service={context} /> },
   { head: 'state', cell: ({ currentState }) => currentState },
 ]

@@ -1,5 +1,8 @@
 // inspector/parts: a command to copy, and what is shown where there is nothing yet.
 import type { Child, FC } from 'hono/jsx'
+import type { ServicesView } from '../../api/services.ts'
+import { asksForToken, easiest, startCommand } from '../../model/start-command.ts'
+import type { Visitor } from '../visitor.ts'
 
 /** The button appears only where scripts run. */
 export const CommandText: FC<{ readonly text: string }> = ({ text }) => (
@@ -20,6 +23,15 @@ export const Empty: FC<{ readonly children: Child; readonly command?: string | u
     {command !== undefined && <CommandText text={command} />}
   </div>
 )
+
+/** Starts a service that is loaded, on the server that was asked; undefined: there is none. */
+export function startCommandFor(
+  services: ServicesView['services'],
+  { origin: url, hasSession }: Visitor,
+): string | undefined {
+  const first = easiest(services.map(({ input, secured, ...name }) => ({ ...name, source: { input, secured } })))
+  return first && startCommand(first, { url, withToken: hasSession || asksForToken(first) })
+}
 
 /** An id or another text that is copied often. */
 export const Copyable: FC<{ readonly text: string }> = ({ text }) => (

@@ -1,4 +1,8 @@
 // inspector/parts: the addresses of pages.
+/** As filters name a service, and people: two packages may have one of the same name. */
+export const fullNameOf = (service: { readonly package: string; readonly fluxName: string }): string =>
+  `${service.package}/${service.fluxName}`
+
 /** Of a service. */
 export const serviceHref = (owner: string, fluxName: string): string =>
   `/inspector/services/${encodeURIComponent(owner)}/${encodeURIComponent(fluxName)}`

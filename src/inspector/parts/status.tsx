@@ -1,6 +1,6 @@
 // inspector/parts: the status of a context, as a word and a sign.
 import type { FC } from 'hono/jsx'
-import type { ContextView } from '../../api/get-context.ts'
+import type { ContextView } from '../../api/contexts.ts'
 
 type Status = ContextView['status']
 

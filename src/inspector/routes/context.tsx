@@ -1,8 +1,9 @@
 // inspector/routes: the page of a context, and its forms.
+import { CALLS } from '../../api/calls.ts'
 import type { Context, Hono } from 'hono'
 import { rootOf } from '../../api/call.ts'
-import { GET_CONTEXT } from '../../api/get-context.ts'
 import { notFound, FluxError } from '../../model/failure.ts'
+import { graphOf } from '../diagram/graph.ts'
 import { controlsOf, inputOf } from '../forms/controls.ts'
 import { retryOptionsOf } from '../forms/retry-fields.tsx'
 import type { FormValues } from '../host.ts'
@@ -13,6 +14,9 @@ import { contextHref } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
 import { documentOf, onceKeyOf, type Pages } from './pages.ts'
 import { UnderWay } from './under-way.ts'
+
+/** Children that the timeline links to. */
+const MAX_CHILDREN = 100
 
 export function addContextPage(app: Hono, pages: Pages): void {
   const underWay = new UnderWay<void>()
@@ -27,12 +31,12 @@ export function addContextPage(app: Hono, pages: Pages): void {
     const sent = { event: form.get('event')?.[0] ?? '', refusal: refused.refusal }
     return show(c, pages, { visitor, sent, status: refused.status })
   })
-  for (const deed of ['retry', 'pause', 'resume'] as const)
-    app.post(`/contexts/:id/${deed}`, async (c) => {
+  for (const command of ['retry', 'pause', 'resume'] as const)
+    app.post(`/contexts/:id/${command}`, async (c) => {
       const { visitor, form } = await pages.changer(c, 'admin')
       const refused = await pages.refusedBy(form, () => {
         const key = onceKeyOf(c, visitor.caller, form)
-        return underWay.join(key, () => steer(visitor, deed, { contextId: idOf(c), form, key }))
+        return underWay.join(key, () => steer(visitor, command, { contextId: idOf(c), form, key }))
       })
       if (refused === null) return c.redirect(contextHref(idOf(c)), 303)
       return show(c, pages, { visitor, sent: { event: null, refusal: refused.refusal }, status: refused.status })
@@ -79,11 +83,11 @@ async function send({ api }: Visitor, { contextId, form, key }: Sent): Promise<v
 /** @throws FluxError also for inputs that are no JSON */
 async function steer(
   { api }: Visitor,
-  deed: 'retry' | 'pause' | 'resume',
+  command: 'retry' | 'pause' | 'resume',
   { contextId, form, key: idempotencyKey }: Sent,
 ): Promise<void> {
-  if (deed === 'retry') await api.retry({ contextId, ...retryOptionsOf(form), idempotencyKey })
-  else await api[deed]({ contextId, idempotencyKey })
+  if (command === 'retry') await api.retry({ contextId, ...retryOptionsOf(form), idempotencyKey })
+  else await api[command]({ contextId, idempotencyKey })
 }
 
 interface Shown {
@@ -102,14 +106,29 @@ function show(c: Context, pages: Pages, { visitor, sent, status }: Shown): Promi
 async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<ContextFacts> {
   const contextId = idOf(c)
   const tab = TABS.find((name) => name === c.req.query('tab')) ?? 'Timeline'
+  const state = c.req.query('state') ?? null
+  // The models say which values of the data are dates.
+  const resolved = tab === 'Data' || state !== null
   const [context, events, definition] = await Promise.all([
     api.getContext({ contextId, snapshot: tab === 'Snapshot' }),
     api.getContextEvents({ contextId }),
-    api.getDefinition({ contextId }).catch(nullIfLost),
+    api.getDefinition({ contextId, ...(resolved && { resolved }) }).catch(nullIfLost),
   ])
+  const hasChildren = graphOf(definition ?? {}).states.some(({ kind }) => kind === 'child')
+  const children = { parent: contextId, status: 'all', order: 'desc', view: 'summary', limit: MAX_CHILDREN } as const
   const drawing = definition && (await pages.drawings.of(context.definition, definition))
-  const xml = tab === 'XML' ? pages.xmlText(context, rootOf(GET_CONTEXT.answer), MAX_TEXT_CHARACTERS) : null
-  return { context, events, definition, drawing, xml, tab, state: c.req.query('state') ?? null }
+  const xml = tab === 'XML' ? pages.xmlText(context, rootOf(CALLS.getContext.answer), MAX_TEXT_CHARACTERS) : null
+  return {
+    context,
+    events,
+    definition,
+    drawing,
+    childContexts: hasChildren ? (await api.listPage(children)).contexts : [],
+    xml,
+    tab,
+    state,
+    event: c.req.query('event') ?? null,
+  }
 }
 
 /** The definition of an old context may be lost; the rest is shown all the same. */

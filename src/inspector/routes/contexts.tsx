@@ -3,7 +3,7 @@ import type { Context, Hono } from 'hono'
 import { malformed } from '../../model/failure.ts'
 import { ContextsPage } from '../pages/contexts.tsx'
 import { WakeUpsPage } from '../pages/wake-ups.tsx'
-import { contextHref, contextsHref } from '../parts/links.ts'
+import { contextHref, contextsHref, fullNameOf } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
 import { filterParametersOf, requestOf, withoutPage } from './filters.ts'
 import { documentOf, type Pages } from './pages.ts'
@@ -53,8 +53,7 @@ async function list(c: Context, pages: Pages): Promise<Response> {
     contexts,
     next: next === null ? null : contextsHref({ ...kept, [cursor]: String(next) }),
     counts: counted.counts,
-    services: [...new Set(services.map(({ fluxName }) => fluxName))],
-    notice: parameters['done'] ?? null,
+    services,
   }
   return documentOf(c, <ContextsPage {...facts} visitor={visitor} />)
 }
@@ -69,8 +68,8 @@ async function find(c: Context, { api }: Visitor): Promise<Response> {
   const upTo = id > 0 ? await firstOf({ order: 'desc', before: id + 1 }) : undefined
   if (upTo?.id === id) return c.redirect(contextHref(id), 302)
   const { services } = await api.listServices({})
-  const isService = services.some(({ fluxName }) => fluxName === text)
-  if (isService) return c.redirect(contextsHref({ fluxName: text }), 302)
+  const [service, other] = services.filter((each) => each.fluxName === text || fullNameOf(each) === text)
+  if (service) return c.redirect(contextsHref({ fluxName: other ? text : fullNameOf(service) }), 302)
   if (await firstOf({ key: text })) return c.redirect(contextsHref({ key: text, status: 'all' }), 302)
   // It may be one that is shown to others.
   if (id > 0 && !(await firstOf({ tag: [text] }))) return c.redirect(contextHref(id), 302)

@@ -11,8 +11,7 @@ export function addDeliveriesPages(app: Hono, pages: Pages): void {
   app.post('/deliveries/replay', async (c) => {
     const { visitor, form } = await pages.changer(c)
     const { status, contextId } = await visitor.api.replayDelivery({ deliveryId: form.get('deliveryId')?.[0] ?? '' })
-    const became = contextId === null ? '' : `, context ${contextId}`
-    return c.redirect(`/inspector/deliveries?done=${encodeURIComponent(`Sent again: ${status}${became}`)}`, 303)
+    return c.redirect(`/inspector/deliveries?done=${status}${contextId === null ? '' : `&context=${contextId}`}`, 303)
   })
 }
 
@@ -37,7 +36,13 @@ async function list(c: Context, pages: Pages): Promise<Response> {
     deliveries,
     filters,
     next: next === null ? null : `/inspector/deliveries?${query}`,
-    notice: c.req.query('done') ?? null,
+    replayed: { status: numberIn(c, 'done'), contextId: numberIn(c, 'context') },
   }
   return documentOf(c, <DeliveriesPage {...facts} visitor={visitor} />)
+}
+
+/** Anybody can make an address, so nothing of it is shown but numbers. */
+function numberIn(c: Context, name: string): number | null {
+  const text = c.req.query(name) ?? ''
+  return /^\d{1,16}$/.test(text) ? Number(text) : null
 }

@@ -1,11 +1,11 @@
 // inspector/routes: the filters in the address of a list, as the calls take them.
 import type { Context } from 'hono'
 import { malformed } from '../../model/failure.ts'
-import type { CountRequest } from '../../api/count-contexts.ts'
+import type { CountRequest } from '../../api/context-lists.ts'
 import type { ListFilters } from '../parts/filter-form.tsx'
 
 /** Of a page, and not of what is listed. */
-const NOT_FILTERS: ReadonlySet<string> = new Set(['order', 'limit', 'after', 'before', 'page', 'done', 'view'])
+const NOT_FILTERS: ReadonlySet<string> = new Set(['order', 'limit', 'after', 'before', 'page', 'view'])
 
 /** The parameters that are not empty; values of a repeated one are joined by commas. */
 export function filterParametersOf(c: Context): ListFilters {

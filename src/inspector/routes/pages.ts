@@ -1,10 +1,10 @@
 // inspector/routes: what the routes of all pages share: who looks at them, their forms, and how they answer.
 import { createHash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { CountBound } from '../../model/count-bound.ts'
 import { ANONYMOUS, denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
+import { breathe } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Drawings } from '../diagram/drawing.ts'
 import type { Refusal } from '../forms/fields.tsx'
@@ -40,9 +40,6 @@ export class Pages {
     chart: new CountBound({ limit: MAX_AT_ONCE.chart, what: 'charts to make' }),
   }
 
-  /** Of the page that began last. */
-  #turn: Promise<void> = Promise.resolve()
-
   constructor(parts: PagesParts) {
     this.#parts = parts
   }
@@ -69,10 +66,11 @@ export class Pages {
     return { text: text.slice(0, max), isCut: text.length > max }
   }
 
-  /** @throws FluxError when they may not see the pages */
+  /** @throws FluxError when they may not see the pages; `rateLimited` */
   caller(c: Context): Caller {
-    const { options, sessions } = this.#parts
+    const { options, sessions, host } = this.#parts
     const caller = sessions.callerOf(c)
+    host.takeQuota(c, caller)
     const failure = options.requireAuth ? denial(caller, 'read') : null
     if (failure) throw new FluxError(failure)
     return caller
@@ -120,8 +118,7 @@ export class Pages {
     const bound = this.#bounds[kind]
     bound.take()
     try {
-      this.#turn = this.#turn.then(() => nextTurn())
-      await this.#turn
+      await breathe(Infinity)
       return await make()
     } finally {
       bound.release()
@@ -152,8 +149,15 @@ export class Pages {
       mayAdminister: mayUse(caller, 'admin', options.requireAuth),
       now: options.now(),
       version: options.version,
+      origin: originOf(c),
     }
   }
+}
+
+/** As the browser was told it. A host that would mean something to a shell has no place in a command. */
+function originOf(c: Context): string {
+  const { origin, protocol, host } = new URL(c.req.url)
+  return /^[\w.:[\]-]+$/.test(host) ? origin : `${protocol}//localhost`
 }
 
 /** The key under which a form is carried out once, however often it is sent; undefined: it has none. */

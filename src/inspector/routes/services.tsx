@@ -6,7 +6,7 @@ import type { Refusal } from '../forms/fields.tsx'
 import type { FormValues } from '../host.ts'
 import { ServicePage, type ServiceFacts } from '../pages/service.tsx'
 import { ServicesPage } from '../pages/services.tsx'
-import { contextHref } from '../parts/links.ts'
+import { contextHref, fullNameOf } from '../parts/links.ts'
 import type { Visitor } from '../visitor.ts'
 import { documentOf, onceKeyOf, type Pages } from './pages.ts'
 import { UnderWay } from './under-way.ts'
@@ -55,7 +55,7 @@ async function factsOf(c: Context, pages: Pages, { api }: Visitor): Promise<Serv
     api.listServices({}),
     api.getServiceSchema(name),
     api.getDefinition(name),
-    api.countContexts({ fluxName: name.fluxName, by: 'currentState' }),
+    api.countContexts({ fluxName: fullNameOf(name), by: 'currentState' }),
   ])
   const service = services.find(({ package: owner, fluxName }) => owner === name.package && fluxName === name.fluxName)
   if (!service) throw notFound(`package '${name.package}' has no service '${name.fluxName}'`)
@@ -79,5 +79,6 @@ async function start({ api }: Visitor, { name, form, key }: Wanted): Promise<num
     .split(',')
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '')
-  return (await api.execute({ ...name, input, tags, untyped: true, idempotencyKey: key })).contextId
+  const contextKey = form.get('key')?.[0] || undefined
+  return (await api.execute({ ...name, input, tags, key: contextKey, untyped: true, idempotencyKey: key })).contextId
 }

@@ -105,8 +105,9 @@ export interface WebhookScheme {
   /** Whether the time of messages is checked, so that a tolerance has a meaning. */
   hasTime(rule: Pick<VerifyRule, 'timestampHeader'>): boolean
   /**
-   * Null: the sender knows a secret. Otherwise why that is not proved, for the log alone: never for the sender. Takes
-   * time in proportion to the size of the request, for each secret.
+   * Null: the sender knows a secret. Otherwise why that is not proved, without anything that was sent: it is shown to
+   * all who may list deliveries, and never to the sender. Takes time in proportion to the size of the request, for each
+   * secret.
    */
   verify(rule: VerifyRule, request: ReceivedWebhook, env: VerifyEnv): string | null
   /**

@@ -34,6 +34,7 @@ export const standardScheme: WebhookScheme = {
     const timestamp = readSingleHeader(request, 'webhook-timestamp')
     const list = readSingleHeader(request, 'webhook-signature')
     if (id.fault !== null) return id.fault
+    if (isAmbiguous(id.value)) return AMBIGUOUS
     if (timestamp.fault !== null) return timestamp.fault
     if (list.fault !== null) return list.fault
     const late = timeFault(timestamp.value, toleranceS, nowMs)
@@ -56,6 +57,7 @@ export const standardScheme: WebhookScheme = {
     const secret = signingSecret(secrets, (text) => sharedKey(text) !== null || privateKey(text) !== null)
     const given = readSingleHeader(request, 'webhook-id')
     const id = given.fault === null ? given.value : `msg_${randomBytes(16).toString('hex')}`
+    if (isAmbiguous(id)) throw new Error(AMBIGUOUS)
     const timestamp = String(secondsOf(nowMs))
     const content = contentOf(id, timestamp, request)
     const key = privateKey(secret)
@@ -86,6 +88,10 @@ export function signingSecretFault(secret: string): string | null {
       : 'after "whsk_" must stand the base64 of the 32 or 64 bytes of an Ed25519 private key'
   return sharedKey(secret) ? null : 'must be base64, after "whsec_" or without it, or a private key after "whsk_"'
 }
+
+/** Whether the signature could be that of another id, with a part of this one moved into the body. */
+const isAmbiguous = (id: string): boolean => id.includes('.')
+const AMBIGUOUS = 'the header "webhook-id" has a period'
 
 const contentOf = (id: string, timestamp: string, { body }: ReceivedWebhook): Uint8Array[] => [
   rawBytes(`${id}.${timestamp}.`),

@@ -14,7 +14,7 @@ export async function answerCall(
 ): Promise<ToIsolate> {
   try {
     if (!flux) throw new Error('the function has ended: it can make no more calls')
-    const answer: unknown = await Reflect.apply(flux[method], flux, [JSON.parse(request)])
+    const answer: unknown = await Reflect.apply(Reflect.get(flux, method), flux, [JSON.parse(request)])
     return { kind: 'answer', call, json: JSON.stringify(answer ?? null) }
   } catch (error) {
     return {

@@ -1,5 +1,6 @@
 // steps: the pool of processes for isolated functions. Each runs one function at a time. A function that does not
 // return within its time limit is ended by killing its process.
+import { METHODS } from '../../api/calls.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { StepFlux, IsolatedCall, PackageFolder } from '../../ports/step-runner.ts'
 import { PooledProcess } from '../processes/pooled-process.ts'
@@ -125,7 +126,8 @@ export class IsolatePool {
       }
       this.#places.add(place)
       place.process.limit(MAX_START_MS, () => this.#onEnd(place, 'it did not start in time'))
-      place.process.send({ kind: 'open', packages: this.#packages, allowPrivate: this.#options.allowPrivate })
+      const { allowPrivate } = this.#options
+      place.process.send({ kind: 'open', packages: this.#packages, allowPrivate, methods: Object.keys(METHODS) })
     } catch (error) {
       job.settle(Promise.reject(error))
     }
@@ -178,7 +180,6 @@ export class IsolatePool {
             ? Promise.resolve(message.json).then(parse)
             : Promise.reject(rethrown(message.thrown)),
         )
-        this.#assign()
     }
   }
 
@@ -208,9 +209,12 @@ export class IsolatePool {
   }
 
   #free(place: Place): void {
-    if (place.isLast) return this.#drop(place)
-    Object.assign(place, { job: null, flux: null, isFree: true })
-    place.process.rest(IDLE_MS, () => this.#drop(place))
+    if (place.isLast) this.#drop(place)
+    else {
+      Object.assign(place, { job: null, flux: null, isFree: true })
+      place.process.rest(IDLE_MS, () => this.#drop(place))
+    }
+    this.#assign()
   }
 
   /** Handles the unexpected end of a process. A function that had not begun is tried again. */

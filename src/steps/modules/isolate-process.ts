@@ -1,8 +1,6 @@
 // steps: the process in which isolated functions run, one at a time. Its `flux` argument forwards calls to the server
 // over the channel.
-import type { FluxApi } from '../../api/flux-api.ts'
-import type { ContextView } from '../../api/get-context.ts'
-import type { ListedContext, ListRequest } from '../../api/list-contexts.ts'
+import type { FluxApi } from '../../api/calls.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { isObject, toBoundedJson, tryJson, type JsonObject } from '../../model/json/value.ts'
 import type { Log, LogLevel } from '../../ports/log.ts'
@@ -17,12 +15,15 @@ export type FluxFacts = Pick<
   'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody' | 'traceparent'
 >
 
-/** The methods of the argument that the server performs. */
-type CalledMethod = keyof FluxApi | 'messageId'
-
 export type ToIsolate =
   /** The first message. */
-  | { readonly kind: 'open'; readonly packages: readonly PackageFolder[]; readonly allowPrivate: boolean }
+  | {
+      readonly kind: 'open'
+      readonly packages: readonly PackageFolder[]
+      readonly allowPrivate: boolean
+      /** The names of the calls. */
+      readonly methods: readonly string[]
+    }
   /** `run`: number of the run. `args`: JSON text. `maxResult`: maximum size of the result in bytes of JSON. */
   | {
       readonly kind: 'run'
@@ -54,7 +55,7 @@ export type FromIsolate =
       readonly kind: 'call'
       readonly run: number
       readonly call: number
-      readonly method: CalledMethod
+      readonly method: string
       readonly request: string
     }
   /** `json`: JSON text of the result. */
@@ -79,7 +80,7 @@ const waiting = new Map<
   { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }
 >()
 
-async function ask<T>(run: number, method: CalledMethod, request: unknown): Promise<T> {
+async function ask<T>(run: number, method: string, request: unknown): Promise<T> {
   const call = ++calls
   const answer = new Promise<string>((resolve, reject) => {
     waiting.set(call, { resolve, reject })
@@ -88,50 +89,13 @@ async function ask<T>(run: number, method: CalledMethod, request: unknown): Prom
   return JSON.parse(await answer)
 }
 
-function listedFor(run: number) {
-  function list(request: ListRequest & { readonly view?: 'full' | undefined }): Promise<ContextView[]>
-  function list(request: ListRequest): Promise<ListedContext[]>
-  function list(request: ListRequest): Promise<ListedContext[]> {
-    return ask(run, 'listContexts', request)
-  }
-  return list
-}
+/** The names of the calls, which the server tells. */
+let methods: readonly string[] = []
 
-const apiOf = (run: number): FluxApi => ({
-  execute: (request) => ask(run, 'execute', request),
-  terminate: (request) => ask(run, 'terminate', request),
-  retry: (request) => ask(run, 'retry', request),
-  pause: (request) => ask(run, 'pause', request),
-  resume: (request) => ask(run, 'resume', request),
-  sendEvent: (request) => ask(run, 'sendEvent', request),
-  getEvent: (request) => ask(run, 'getEvent', request),
-  listPending: (request = {}) => ask(run, 'listPending', request),
-  listPendingPage: (request = {}) => ask(run, 'listPendingPage', request),
-  withdraw: (request) => ask(run, 'withdraw', request),
-  stopEvent: (request) => ask(run, 'stopEvent', request),
-  listContexts: listedFor(run),
-  countContexts: (request) => ask(run, 'countContexts', request),
-  listPage: (request) => ask(run, 'listPage', request),
-  getContext: (request) => ask(run, 'getContext', request),
-  // The function's own end ends it, wherever it runs.
-  waitFor: (request) => ask(run, 'waitFor', request),
-  getStateContext: (request) => ask(run, 'getStateContext', request),
-  getContextEvents: (request) => ask(run, 'getContextEvents', request),
-  addTags: (request) => ask(run, 'addTags', request),
-  removeTags: (request) => ask(run, 'removeTags', request),
-  getDefinition: (request) => ask(run, 'getDefinition', request),
-  getServiceSchema: (request) => ask(run, 'getServiceSchema', request),
-  listServices: (request = {}) => ask(run, 'listServices', request),
-  getMachine: (request) => ask(run, 'getMachine', request),
-  listWebhooks: (request = {}) => ask(run, 'listWebhooks', request),
-  listDeliveries: (request = {}) => ask(run, 'listDeliveries', request),
-  listDeliveriesPage: (request = {}) => ask(run, 'listDeliveriesPage', request),
-  replayDelivery: (request) => ask(run, 'replayDelivery', request),
-  startOperation: (request) => ask(run, 'startOperation', request),
-  getOperation: (request) => ask(run, 'getOperation', request),
-  listOperations: () => ask(run, 'listOperations', {}),
-  stopOperation: (request) => ask(run, 'stopOperation', request),
-})
+const apiOf = (run: number): FluxApi => {
+  const entries: unknown[][] = methods.map((name) => [name, (request: unknown = {}) => ask(run, name, request)])
+  return Object.fromEntries(entries)
+}
 
 function logOf(run: number): Log {
   const logAt = (level: LogLevel) => (message: unknown, fields?: object) => {
@@ -187,6 +151,7 @@ process.on('message', (message: ToIsolate) => {
     case 'open':
       functions = new Functions({ allowPrivate: message.allowPrivate })
       functions.mount(message.packages)
+      methods = message.methods
       post({ kind: 'ready' })
       return
     case 'run':

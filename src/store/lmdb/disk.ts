@@ -3,29 +3,15 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { ABORT, type Database, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
+import { FORMAT, otherFormat } from '../../model/format.ts'
 import { Arena } from './arena.ts'
 import { DataFolderError, isMarked, lockFolder, makeFile, mark, fileBytesOf } from './data-folder.ts'
 import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
 import { LogRows } from './records/log-rows.ts'
 import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
-import { ROW_DATABASES, RowTables } from './row-tables.ts'
+import { RowTables } from './row-tables.ts'
 import { Space, type SpaceOptions } from './space.ts'
 import { messageOf } from '../../model/error-message.ts'
-
-/** The format of the data. A change that older code can't read gets the next number. */
-const FORMAT = 4
-
-/** With rows. The first write of a row makes it of format 4: until then, older code may go on with the file. */
-const FORMAT_WITH_ROWS = 5
-
-/** Without large parts, and with other records, which are read as they are. The first write upgrades the file. */
-const FORMAT_OF_0_1 = 3
-
-/** Pages for the upgrade of a file: two transactions, each of which copies what leads to what it writes. */
-const UPGRADE_PAGES = 16
-
-/** The same, for each database of rows. */
-const PAGES_OF_DATABASE = 8
 
 /** What a new data file and lmdb's own file beside it take at most. */
 const NEW_FILE_BYTES = 1024 * 1024
@@ -39,6 +25,9 @@ export function filesIn(folder: string, namespace: string): { readonly data: str
   const name = encodeURIComponent(namespace)
   return { data: join(folder, `${name}.mdb`), lock: join(folder, `${name}.lock`) }
 }
+
+/** Whether there is data of a namespace in a folder. */
+export const hasData = (folder: string, namespace: string): boolean => fileBytesOf(filesIn(folder, namespace).data) > 0
 
 /**
  * Opens the data of a namespace after it was examined.
@@ -64,21 +53,30 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
   }
 }
 
+const openAll = (root: RootDatabase) => ({
+  contexts: root.openDB<Buffer, ContextId>('contexts', { encoding: 'binary' }),
+  rows: new LogRows(root.openDB('rows', { encoding: 'binary' })),
+  notifications: root.openDB<Buffer, ContextId>('pokes', { encoding: 'binary' }),
+  definitions: root.openDB<string, string>('definitions', { encoding: 'string' }),
+  parts: root.openDB<Buffer, [ContextId, number]>('parts', { encoding: 'binary' }),
+  rowTables: new RowTables(root),
+})
+
 export class Disk {
   readonly contexts: Database<Buffer, ContextId>
   readonly rows: LogRows
   readonly notifications: Database<Buffer, ContextId>
   readonly definitions: Database<string, string>
+  readonly rowTables: RowTables
   readonly meta: Database<unknown, string>
   readonly pageBytes: number
   /** For the records of the group that is written next. */
   readonly arena = new Arena()
   readonly #root: RootDatabase
+  /** Large parts, by context and slot. */
+  readonly #parts: Database<Buffer, [ContextId, number]>
   readonly #lock: number
   readonly #space: Space
-  /** Large parts, by context and slot; null as long as the file has the format of version 0.1. */
-  #parts: Database<Buffer, [ContextId, number]> | null = null
-  #rowTables: RowTables | null = null
   #broken: Error | null = null
 
   /** Opens the file, or makes it. @throws DataFolderError when its format is another */
@@ -100,13 +98,14 @@ export class Disk {
     try {
       this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
       this.meta = this.#root.openDB(META, { encoding: 'json' })
-      const format = hasData ? this.#formatOf(file) : FORMAT
-      this.contexts = this.#root.openDB('contexts', { encoding: 'binary' })
-      this.rows = new LogRows(this.#root.openDB('rows', { encoding: 'binary' }))
-      this.notifications = this.#root.openDB('pokes', { encoding: 'binary' })
-      this.definitions = this.#root.openDB('definitions', { encoding: 'string' })
-      if (format !== FORMAT_OF_0_1) this.#parts = this.#openParts()
-      if (format === FORMAT_WITH_ROWS) this.#rowTables = new RowTables(this.#root)
+      if (hasData) this.#checkFormat(file)
+      const opened = hasData ? openAll(this.#root) : this.#root.transactionSync(() => openAll(this.#root))
+      this.contexts = opened.contexts
+      this.rows = opened.rows
+      this.notifications = opened.notifications
+      this.definitions = opened.definitions
+      this.#parts = opened.parts
+      this.rowTables = opened.rowTables
       if (!hasData) this.meta.putSync('format', FORMAT)
     } catch (error) {
       void this.#root.close()
@@ -121,9 +120,9 @@ export class Disk {
     return this.#space.trouble()
   }
 
-  /** Null as long as no row has been written. */
-  get rowTables(): RowTables | null {
-    return this.#rowTables
+  /** The number of lmdb's last transaction. */
+  get revision(): number {
+    return numberIn(this.#root.getStats(), 'lastTxnId')
   }
 
   /** Contexts, as lmdb counts them. */
@@ -133,30 +132,18 @@ export class Disk {
 
   /**
    * Runs the operations in one transaction, which takes so many bytes of the disk at most; resolves when it is flushed.
-   * `hasRows`: they may write rows.
    * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or nobody
    * knows
    */
-  async write(operations: readonly (() => void)[], bytes: number, hasRows = false): Promise<void> {
+  async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
     if (this.#broken !== null) throw this.#broken
-    const isOld = this.#parts === null
-    const areFirstRows = hasRows && this.#rowTables === null
-    const missing = hasRows ? (this.#rowTables?.missing ?? ROW_DATABASES) : 0
-    const pages = (isOld || areFirstRows ? UPGRADE_PAGES : 0) + missing * PAGES_OF_DATABASE
-    this.#space.take(bytes + pages * this.pageBytes)
+    this.#space.take(bytes)
     try {
-      this.#parts ??= this.#openParts()
-      if (areFirstRows) this.#rowTables = new RowTables(this.#root)
-      if (missing > 0) this.#rowTables?.makeMissing()
       await this.#root.batch(() => {
-        if (areFirstRows) void this.meta.put('format', FORMAT_WITH_ROWS)
-        else if (isOld) void this.meta.put('format', FORMAT)
         for (const operation of operations) operation()
       })
     } catch (error) {
       this.arena.renew()
-      if (isOld) this.#parts = null
-      if (areFirstRows) this.#rowTables = null
       const cause = await causeOf(error)
       const failure = new Error(`the store can't write: ${messageOf(cause)}`, { cause })
       if (!this.#works()) this.#broken = failure
@@ -181,21 +168,17 @@ export class Disk {
 
   /** The row of a large part. The bytes are there until the next is read. */
   largePart(id: ContextId, slot: number): Buffer | undefined {
-    return this.#parts?.getBinaryFast([id, slot])
+    return this.#parts.getBinaryFast([id, slot])
   }
 
   /** To be called by an operation. */
   putLargePart(id: ContextId, slot: number, row: Buffer): void {
-    void this.#parts?.put([id, slot], row)
+    void this.#parts.put([id, slot], row)
   }
 
   /** To be called by an operation. */
   removeLargePart(id: ContextId, slot: number): void {
-    void this.#parts?.remove([id, slot])
-  }
-
-  #openParts(): Database<Buffer, [ContextId, number]> {
-    return this.#root.openDB('parts', { encoding: 'binary' })
+    void this.#parts.remove([id, slot])
   }
 
   async close(): Promise<void> {
@@ -203,14 +186,11 @@ export class Disk {
     closeSync(this.#lock)
   }
 
-  /** The format of a file with data. @throws DataFolderError when it is one that this code can't read */
-  #formatOf(file: string): typeof FORMAT_OF_0_1 | typeof FORMAT | typeof FORMAT_WITH_ROWS {
+  /** @throws DataFolderError when a file with data has another format */
+  #checkFormat(file: string): void {
     const format = this.#readMeta('format')
-    if (format === FORMAT_OF_0_1 || format === FORMAT || format === FORMAT_WITH_ROWS) return format
     if (format === undefined) throw new DataFolderError(noFormat(file))
-    throw new DataFolderError(
-      `the data in ${file} has format ${String(format)}, and this version of actorflux knows formats ${FORMAT_OF_0_1} to ${FORMAT_WITH_ROWS}`,
-    )
+    if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${file}`, format))
   }
 
   /** The highest id given out. @throws DataFolderError when it can't be read */

@@ -1,7 +1,7 @@
 // store/lmdb: group commit: many requests share one flush. While a group is being written, the requests for the next
 // one gather. They are decided only when the group before is durable and visible, or has failed, so a decision never
 // rests on data that may still be lost.
-import { FluxError, unavailable } from '../../model/failure.ts'
+import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 
 export interface Group {
   /**
@@ -13,7 +13,7 @@ export interface Group {
    * Writes all decisions or nothing. Resolves when they are durable. A FluxError is passed to the callers unchanged.
    */
   write(): Promise<void>
-  /** Makes the decisions visible. */
+  /** Makes the decisions visible, all that it can of them. An error: they are durable all the same. */
   adopt(): void
 }
 
@@ -148,7 +148,7 @@ export class GroupCommit<G extends Group> {
       group.adopt()
       for (const request of decided) request.answer()
     } catch (error) {
-      this.#reject(decided, error)
+      this.#reject(decided, inDoubt('the store has written this, and then failed', { cause: error }))
     }
     this.#next()
   }

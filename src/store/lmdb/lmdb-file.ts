@@ -1,14 +1,15 @@
 // store/lmdb: opens lmdb, and reads what its interface hides: numbers of its statistics, and the cause of a failed
 // commit.
 import { open, type RootDatabase } from 'lmdb'
-import { ROW_DATABASES } from './row-tables.ts'
+import { ROW_SPACES } from '../../model/rows.ts'
 
-/** Databases of a file without rows. */
-const DATABASES = 6
+/** Databases of a file: one for each space of rows, and seven others. */
+const DATABASES = ROW_SPACES.length + 7
 
-/** Opens a data file. */
-export function openRoot(file: string): RootDatabase {
+/** Opens a data file. `readOnly`: also while another process writes it. */
+export function openRoot(file: string, { readOnly = false } = {}): RootDatabase {
   return open({
+    readOnly,
     path: file,
     noSubdir: true,
     // So the promise of a put resolves when it is on disk, and is rejected when the flush fails. With overlapping sync,
@@ -17,7 +18,7 @@ export function openRoot(file: string): RootDatabase {
     // The promise of a batch that lmdb starts by itself is not accessible, and its rejection would end the process.
     eventTurnBatching: false,
     encoding: 'binary',
-    maxDbs: DATABASES + ROW_DATABASES,
+    maxDbs: DATABASES,
   })
 }
 

@@ -10,7 +10,7 @@ import { encodeRow, type RowValue } from './row-tables.ts'
 export type RowCounts = Map<RowSpace, number>
 
 export const rowCountsOf = ({ rowTables }: Disk): RowCounts =>
-  new Map(ROW_SPACES.map((space) => [space, rowTables?.count(space) ?? 0]))
+  new Map(ROW_SPACES.map((space) => [space, rowTables.count(space)]))
 
 export class RowGroup {
   readonly #disk: Disk
@@ -24,11 +24,6 @@ export class RowGroup {
     this.#disk = disk
     this.#now = now
     this.#operations = operations
-  }
-
-  /** Whether any row is written. */
-  get isNeeded(): boolean {
-    return this.#spaces.size > 0
   }
 
   touches(space: RowSpace, key?: string): boolean {
@@ -61,7 +56,6 @@ export class RowGroup {
   /** Deletes rows that are expired, at most so many; gives their number. */
   sweep(now: number, limit: number): number {
     const { rowTables } = this.#disk
-    if (rowTables === null) return 0
     let swept = 0
     for (const { space, key, time, entry } of rowTables.expiredAt(Math.min(now, this.#now))) {
       if (swept >= limit) break
@@ -77,24 +71,24 @@ export class RowGroup {
 
   #row(space: RowSpace, key: string): RowValue | null {
     const written = this.#rows.get(nameOf(space, key))
-    return written === undefined ? (this.#disk.rowTables?.read(space, key) ?? null) : written
+    return written === undefined ? this.#disk.rowTables.read(space, key) : written
   }
 
   #put(space: RowSpace, key: string, row: RowValue, before: RowValue | null): void {
     const bytes = encodeRow(space, row)
-    this.#operations.add(() => this.#disk.rowTables?.put(space, key, bytes, row, before))
+    this.#operations.add(() => this.#disk.rowTables.put(space, key, bytes, row, before))
     this.#operations.takes(bytes.length, 3)
     this.#set(space, key, row, before)
   }
 
   #remove(space: RowSpace, key: string, before: RowValue): void {
-    this.#operations.add(() => this.#disk.rowTables?.remove(space, key, before))
+    this.#operations.add(() => this.#disk.rowTables.remove(space, key, before))
     this.#operations.takes(0, 2)
     this.#set(space, key, null, before)
   }
 
   #removeExpiry(entry: Buffer): void {
-    this.#operations.add(() => this.#disk.rowTables?.removeExpiry(entry))
+    this.#operations.add(() => this.#disk.rowTables.removeExpiry(entry))
     this.#operations.takes(0, 1)
   }
 

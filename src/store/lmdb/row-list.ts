@@ -1,5 +1,5 @@
 // store/lmdb: pages of rows. What can't be read is left out, and said; others are served while many are passed over.
-import type { StoredRow } from '../../model/rows.ts'
+import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { RowQuery } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
@@ -12,11 +12,11 @@ const STRIDE = 1000
 /** As `Store.listRows`. */
 export async function listRows(
   { rowTables }: Disk,
-  { partition = 0, space, prefix, after, limit }: RowQuery,
+  { partition = 0, space, prefix, after, limit }: Omit<RowQuery, 'space'> & { readonly space: RowSpace },
   { now, log }: { readonly now: number; readonly log: Log },
 ): Promise<StoredRow[]> {
   const rows: StoredRow[] = []
-  if (rowTables === null || partition !== 0) return rows
+  if (partition !== 0) return rows
   const read = (key: string, bytes: Buffer): RowValue | null => {
     try {
       return decodeRow(space, bytes)

@@ -1,6 +1,7 @@
 // store/lmdb: rows on disk, a database for each space, and one in which they lie in the order in which they expire.
 import type { Database, RootDatabase } from 'lmdb'
 import { ROW_SPACES, type RowSpace, type StoredRow } from '../../model/rows.ts'
+import { numberIn } from './lmdb-file.ts'
 
 /** A row without its place. */
 export type RowValue = Pick<StoredRow, 'value' | 'expiresAt'>
@@ -19,9 +20,6 @@ const NOTHING = Buffer.alloc(0)
 
 export const tableOf = (space: RowSpace): string => `space:${space}`
 
-/** Databases that are made for rows. */
-export const ROW_DATABASES = ROW_SPACES.length + 1
-
 interface Expiry {
   readonly space: RowSpace
   readonly key: string
@@ -31,37 +29,20 @@ interface Expiry {
   readonly entry: Buffer
 }
 
-const EXPIRIES = 'expiries'
-const NAMES: readonly string[] = [...ROW_SPACES.map(tableOf), EXPIRIES]
-
 export class RowTables {
-  readonly #root: RootDatabase
-  readonly #tables = new Map<string, Database<Buffer, Buffer>>()
+  readonly #tables: ReadonlyMap<RowSpace, Database<Buffer, Buffer>>
+  readonly #expiries: Database<Buffer, Buffer>
 
-  /** Opens those that are there: a file that an earlier version wrote may have fewer. */
   constructor(root: RootDatabase) {
-    this.#root = root
-    const names: ReadonlySet<unknown> = new Set(root.getKeys())
-    for (const name of NAMES) if (names.has(name)) this.#open(name)
-  }
-
-  /** Databases that aren't there yet. */
-  get missing(): number {
-    return ROW_DATABASES - this.#tables.size
-  }
-
-  /** Makes those that aren't there, each in a transaction of its own. */
-  makeMissing(): void {
-    for (const name of NAMES) if (!this.#tables.has(name)) this.#open(name)
-  }
-
-  #open(name: string): void {
-    this.#tables.set(name, this.#root.openDB(name, { encoding: 'binary', keyEncoding: 'binary' }))
+    const open = (name: string): Database<Buffer, Buffer> =>
+      root.openDB(name, { encoding: 'binary', keyEncoding: 'binary' })
+    this.#tables = new Map(ROW_SPACES.map((space) => [space, open(tableOf(space))]))
+    this.#expiries = open('expiries')
   }
 
   /** Whether it is expired or not. @throws TypeError when it can't be read */
   read(space: RowSpace, key: string): RowValue | null {
-    const bytes = this.#tables.get(tableOf(space))?.get(Buffer.from(key))
+    const bytes = this.#table(space).get(Buffer.from(key))
     return bytes === undefined ? null : decodeRow(space, bytes)
   }
 
@@ -69,22 +50,17 @@ export class RowTables {
   *from(space: RowSpace, start: string, isExclusive: boolean): Generator<{ key: string; bytes: Buffer }> {
     // No key is empty, and lmdb takes no empty one.
     const options = start === '' ? {} : { start: Buffer.from(start), exclusiveStart: isExclusive }
-    for (const { key, value } of this.#tables.get(tableOf(space))?.getRange(options) ?? [])
-      yield { key: key.toString(), bytes: value }
+    for (const { key, value } of this.#table(space).getRange(options)) yield { key: key.toString(), bytes: value }
   }
 
   /** Rows that a space has, expired ones included. */
   count(space: RowSpace): number {
-    const table = this.#tables.get(tableOf(space))
-    if (table === undefined) return 0
-    const count: unknown = Reflect.get(table.getStats(), 'entryCount')
-    if (typeof count !== 'number') throw new TypeError('lmdb does not tell its entryCount')
-    return count
+    return numberIn(this.#table(space).getStats(), 'entryCount')
   }
 
   /** What expires up to that time, the earliest first. */
   *expiredAt(now: number): Generator<Expiry> {
-    for (const entry of this.#tables.get(EXPIRIES)?.getKeys() ?? []) {
+    for (const entry of this.#expiries.getKeys()) {
       const time = entry.readUIntBE(0, TIME_BYTES)
       if (time > now) return
       const space = ROW_SPACES[entry[TIME_BYTES] ?? ROW_SPACES.length]
@@ -94,30 +70,29 @@ export class RowTables {
 
   /** To be called by an operation. `before`: what is there. */
   put(space: RowSpace, key: string, row: Buffer, { expiresAt }: RowValue, before: RowValue | null): void {
-    void this.#table(tableOf(space)).put(Buffer.from(key), row)
+    void this.#table(space).put(Buffer.from(key), row)
     if (before !== null && before.expiresAt !== expiresAt) this.#forget(space, key, before)
-    if (expiresAt !== null) void this.#table(EXPIRIES).put(expiryOf(space, key, expiresAt), NOTHING)
+    if (expiresAt !== null) void this.#expiries.put(expiryOf(space, key, expiresAt), NOTHING)
   }
 
   /** To be called by an operation. `before`: what is there. */
   remove(space: RowSpace, key: string, before: RowValue): void {
-    void this.#table(tableOf(space)).remove(Buffer.from(key))
+    void this.#table(space).remove(Buffer.from(key))
     this.#forget(space, key, before)
   }
 
   /** To be called by an operation. */
   removeExpiry(entry: Buffer): void {
-    void this.#table(EXPIRIES).remove(entry)
+    void this.#expiries.remove(entry)
   }
 
   #forget(space: RowSpace, key: string, { expiresAt }: RowValue): void {
     if (expiresAt !== null) this.removeExpiry(expiryOf(space, key, expiresAt))
   }
 
-  /** Of those that write: `makeMissing` comes before. */
-  #table(name: string): Database<Buffer, Buffer> {
-    const table = this.#tables.get(name)
-    if (table === undefined) throw new TypeError(`there is no database '${name}'`)
+  #table(space: RowSpace): Database<Buffer, Buffer> {
+    const table = this.#tables.get(space)
+    if (table === undefined) throw new TypeError(`there is no space '${space}'`)
     return table
   }
 }

@@ -51,7 +51,7 @@ export async function openLmdbStore({
   readonly gauge?: Gauge
   readonly log: Log
   readonly clock: Clock
-}): Promise<Store> {
+}): Promise<EmbeddedStore> {
   const disk = await openDisk({ folder, namespace, minFree, gauge, log })
   try {
     const start = clock.now()
@@ -64,12 +64,27 @@ export async function openLmdbStore({
   }
 }
 
+interface EmbeddedQuery extends Omit<RowQuery, 'space'> {
+  readonly space: RowSpace
+  readonly withExpired?: boolean
+}
+
+/** With what only one who reads all of it needs. */
+export interface EmbeddedStore extends Store {
+  /** The highest id given out. */
+  readonly lastId: ContextId
+  /** Another one after each write. */
+  readonly revision: number
+  /** As `Store.listRows`, of any space; `withExpired`: also what has expired and is not deleted yet. */
+  listRows(query: EmbeddedQuery): Promise<StoredRow[]>
+}
+
 /** Ids that are issued at once, because each time costs a write to the disk. */
 const IDS_AT_ONCE = 1000
 /** Rows swept by one group: others wait for it. */
 const SWEPT_AT_ONCE = 10_000
 
-class LmdbStore implements Store {
+class LmdbStore implements EmbeddedStore {
   readonly partitions = 1
   readonly incarnation = 0
   readonly notes: NotesPlace
@@ -101,6 +116,14 @@ class LmdbStore implements Store {
     return { first: await this.#commits.run((group) => group.reserveIds(given)), count: given }
   }
 
+  get lastId(): ContextId {
+    return this.#memory.lastId
+  }
+
+  get revision(): number {
+    return this.#disk.revision
+  }
+
   async highestId(): Promise<ContextId> {
     return this.#memory.highestId
   }
@@ -126,14 +149,14 @@ class LmdbStore implements Store {
   async readRow({ space, key }: { space: RowSpace; key: string }): Promise<StoredRow | null> {
     if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(space, key))
     this.#checkOpen()
-    const row = this.#disk.rowTables?.read(space, key) ?? null
+    const row = this.#disk.rowTables.read(space, key)
     return row === null || isExpired(row, this.#clock.now()) ? null : { partition: 0, key, ...row }
   }
 
-  async listRows(query: RowQuery): Promise<StoredRow[]> {
+  async listRows({ withExpired = false, ...query }: EmbeddedQuery): Promise<StoredRow[]> {
     if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(query.space))
     this.#checkOpen()
-    return listRows(this.#disk, query, { now: this.#clock.now(), log: this.#log })
+    return listRows(this.#disk, query, { now: withExpired ? -Infinity : this.#clock.now(), log: this.#log })
   }
 
   async countRows({ space }: { space: RowSpace }): Promise<number> {
@@ -141,7 +164,6 @@ class LmdbStore implements Store {
   }
 
   async sweepRows({ now, limit }: { now: number; limit: number }): Promise<number> {
-    if (this.#disk.rowTables === null) return 0
     return this.#commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE)))
   }
 

@@ -30,7 +30,6 @@ export class WriteGroup implements Group {
   readonly #memory: Memory
   readonly #operations: GroupOperations
   readonly #writes: ContextWrites
-  readonly #effects: (() => void)[] = []
   readonly #contexts = new Map<ContextId, Header | null>()
   readonly #notified = new Map<ContextId, boolean>()
   #lastId: ContextId
@@ -67,12 +66,33 @@ export class WriteGroup implements Group {
   write(): Promise<void> {
     const { list, pages } = this.#operations
     if (list.length === 0) return Promise.resolve()
-    return this.#disk.write(list, pages * this.#disk.pageBytes, this.#rows?.isNeeded)
+    return this.#disk.write(list, pages * this.#disk.pageBytes)
   }
 
+  /** Where memory fails for a context, the others are made visible all the same, and its own entry is made anew. */
   adopt(): void {
-    for (const effect of this.#effects) effect()
-    if (this.#rows !== null) this.#memory.addRows(this.#rows)
+    const memory = this.#memory
+    memory.lastId = this.#lastId
+    if (this.#rows !== null) memory.addRows(this.#rows)
+    const failed: { readonly id: ContextId; readonly header: Header | null; readonly error: unknown }[] = []
+    for (const [id, header] of this.#contexts) {
+      try {
+        if (header === null) memory.remove(id)
+        else memory.put(id, header)
+      } catch (error) {
+        failed.push({ id, header, error })
+        this.#notified.set(id, this.#isNotified(id))
+      }
+    }
+    for (const { id, header } of failed) {
+      memory.remove(id)
+      if (header !== null) memory.put(id, header)
+    }
+    for (const [id, isNotified] of this.#notified) {
+      if (isNotified) memory.notify(id)
+      else memory.clearNotification(id)
+    }
+    if (failed[0] !== undefined) throw failed[0].error
   }
 
   commit({ writes, rows }: CommitRequest): CommitOutcome {
@@ -98,7 +118,7 @@ export class WriteGroup implements Group {
       if (!isWhole) this.#operations.list.length = operationsBefore
     }
     if (rows !== undefined) this.#rowGroup().write(rows)
-    for (const [id, header] of headers) this.#put(id, header)
+    for (const [id, header] of headers) this.#contexts.set(id, header)
     for (const write of writes) this.#answerNotification(write)
     // After the answers: a notification that comes along with one stands.
     for (const { notifies } of writes) this.#notifyAll(notifies)
@@ -117,7 +137,7 @@ export class WriteGroup implements Group {
     } finally {
       if (header === null) this.#operations.list.length = length
     }
-    this.#put(id, header)
+    this.#contexts.set(id, header)
     this.#answerNotification(write)
     this.#notifyAll(write.notifies)
     return this.#done()
@@ -145,9 +165,6 @@ export class WriteGroup implements Group {
     const last = (this.#lastId += count)
     this.#operations.add(() => void this.#disk.meta.put('lastId', last))
     this.#operations.takes(0, 1)
-    this.#effects.push(() => {
-      this.#memory.lastId = last
-    })
     return first
   }
 
@@ -188,23 +205,16 @@ export class WriteGroup implements Group {
     return this.#notified.get(id) ?? this.#memory.isNotified(id)
   }
 
-  #put(id: ContextId, header: Header): void {
-    this.#contexts.set(id, header)
-    this.#effects.push(() => this.#memory.put(id, header))
-  }
-
   #notify(id: ContextId): void {
     this.#notified.set(id, true)
     this.#operations.add(() => void this.#disk.notifications.put(id, POKED))
     this.#operations.takes(0, 1)
-    this.#effects.push(() => this.#memory.notify(id))
   }
 
   #clearNotification(id: ContextId): void {
     this.#notified.set(id, false)
     this.#operations.add(() => void this.#disk.notifications.remove(id))
     this.#operations.takes(0, 1)
-    this.#effects.push(() => this.#memory.clearNotification(id))
   }
 
   #remove(id: ContextId): void {
@@ -220,6 +230,5 @@ export class WriteGroup implements Group {
     this.#operations.pages += rows.length + large.length
     this.#contexts.set(id, null)
     this.#notified.set(id, false)
-    this.#effects.push(() => this.#memory.remove(id))
   }
 }

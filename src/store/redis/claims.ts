@@ -128,14 +128,20 @@ export class PartitionClaims {
     return answers.every((lives) => lives)
   }
 
-  /** As `Store.servers`. Of the first partition that answers. */
+  /** As `Store.servers`. A partition that was unreachable has no fresh heartbeats, so the latest of all partitions counts. */
   async servers(): Promise<ServerSeen[]> {
-    const [[now = '', ...pairs] = []] = await this.#client.reachable(async (partition) =>
+    const answers = await this.#client.reachable(async (partition) =>
       texts(await this.#client.run('servers', partition, [])),
     )
-    return pairs.flatMap((runId, at) =>
-      at % 2 === 0 ? [{ runId, silentMs: Math.max(0, Number(now) - Number(pairs[at + 1])) }] : [],
-    )
+    const silences = new Map<string, number>()
+    for (const [now, ...pairs] of answers) {
+      for (let at = 0; at < pairs.length; at += 2) {
+        const runId = pairs[at] ?? ''
+        const silentMs = Math.max(0, Number(now) - Number(pairs[at + 1]))
+        silences.set(runId, Math.min(silentMs, silences.get(runId) ?? Infinity))
+      }
+    }
+    return [...silences].map(([runId, silentMs]) => ({ runId, silentMs }))
   }
 
   #receiveTime(time: number, asked: number, partition: number): void {

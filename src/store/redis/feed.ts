@@ -22,7 +22,7 @@ const LATE =
 
 /** The start of the message in which a server asks for notifications: `watch:<server>:<id>,<id>`. */
 const WATCH = 'watch:'
-/** What a message about the feed of moves begins with: `watch:moves/on/<name>/<place>:`. Earlier versions find no id in it. */
+/** What a message about the feed of moves begins with: `watch:moves/on/<name>/<place>:` */
 const MOVES = `${WATCH}moves/`
 /** The message that steps are ready; any other message is the id of a context. */
 const READY = 'ready'

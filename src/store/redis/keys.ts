@@ -35,7 +35,7 @@ export const PARTITION_KEYS = `
 local root = KEYS[1]
 -- String: a small context.
 local function packed(id) return root .. 'p:' .. id end
--- Hash: a large context, or one of version 0.1. v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent),
+-- Hash: a large context. v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent),
 -- k: 1 when a relative has notified it, w: the last commit of each writer, r: for whom it is reserved and until when;
 -- and its parts, each under '.' and its name. Null is the empty text.
 local function context(id) return root .. 'c:' .. id end

@@ -1,15 +1,9 @@
 // store/redis: checks Redis and the namespace before a server works with them.
+import { FORMAT, otherFormat } from '../../model/format.ts'
 import type { Log } from '../../ports/log.ts'
 import { infoOf, mastersOf, RedisError, type Connection } from './connection.ts'
 import { settingsKey } from './keys.ts'
 
-/** The format of keys and their content; incremented when older versions cannot work with it. */
-const FORMAT = '2'
-/**
- * The format of version 0.1, which is also read: a context is converted when it is next written, a set of ids stays as
- * it is. Version 0.1 refuses the namespace from then on; none of its servers may still be running.
- */
-const OLDER = '1'
 /**
  * Since version 7, the first line of a script declares what it may do, so that Redis refuses it as a whole when it has
  * no memory left.
@@ -34,27 +28,54 @@ export async function checkRedis(connection: Connection, log: Log): Promise<void
   }
 }
 
+/** The field that says from where contexts are being moved into the namespace. Until it is gone, no server opens it. */
+const SOURCE = 'source'
+
 /**
- * Creates the namespace if it does not exist.
- * @throws RedisError when it was created with other settings or another format
+ * Creates the namespace if it does not exist. `source`: contexts are to be moved into it from there.
+ * @throws RedisError when it was created with other settings or another format, or is being filled from elsewhere
  */
 export async function checkNamespace(
   connection: Connection,
-  { namespace, partitions }: { readonly namespace: string; readonly partitions: number },
+  {
+    namespace,
+    partitions,
+    source,
+  }: { readonly namespace: string; readonly partitions: number; readonly source?: string | undefined },
 ): Promise<void> {
   const key = settingsKey(namespace)
+  checkFormat(namespace, await connection.hget(key, 'format'))
+  if (source !== undefined && (await connection.exists(key)) === 0) await connection.hset(key, SOURCE, source)
+  const begun = await connection.hget(key, SOURCE)
+  if (source === undefined && begun !== null)
+    throw new RedisError(
+      `contexts are being moved to namespace '${namespace}': let actorflux move come to its end first`,
+    )
+  if (source !== undefined && begun === null)
+    throw new RedisError(`namespace '${namespace}' is not empty: contexts are moved to a new one`)
+  if (source !== undefined && begun !== source) {
+    throw new RedisError(
+      `the move to namespace '${namespace}' began with other data, or with older data of the same folder: choose another namespace (ACTORFLUX_NAMESPACE), or delete that one`,
+    )
+  }
   await connection.hsetnx(key, 'partitions', partitions)
   await connection.hsetnx(key, 'format', FORMAT)
   const found = await connection.hgetall(key)
-  if (found['format'] === OLDER && found['partitions'] === String(partitions)) {
-    await connection.hset(key, 'format', FORMAT)
-    found['format'] = FORMAT
-  }
-  if (found['format'] !== FORMAT)
-    throw new RedisError(`namespace '${namespace}' has data of format ${found['format']}; this version reads ${FORMAT}`)
+  checkFormat(namespace, found['format'] ?? null)
   if (found['partitions'] !== String(partitions)) {
     throw new RedisError(
       `namespace '${namespace}' was created with ACTORFLUX_PARTITIONS=${found['partitions']}, which can't be changed; the setting is now ${partitions}`,
     )
   }
+}
+
+/** `format`: null while there is none yet. @throws RedisError when it is another one */
+function checkFormat(namespace: string, format: string | null): void {
+  if (format !== null && format !== String(FORMAT))
+    throw new RedisError(otherFormat(`namespace '${namespace}'`, format))
+}
+
+/** All contexts were moved into the namespace: servers may open it. */
+export async function endMove(connection: Connection, namespace: string): Promise<void> {
+  await connection.hdel(settingsKey(namespace), SOURCE)
 }

@@ -26,7 +26,7 @@ import { connect, outOfReach, RedisError, untilReady, type Connection, type Redi
 import { IdNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
 import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
-import { checkNamespace, checkRedis } from './namespace.ts'
+import { checkNamespace, checkRedis, endMove } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
 import { purge } from './purge.ts'
 import { Queries } from './queries.ts'
@@ -44,6 +44,8 @@ export interface RedisStoreOptions {
   readonly partitions: number
   /** Milliseconds without heartbeat after which a server is dead. */
   readonly deadAfterMs: number
+  /** Contexts are moved from there into the namespace, which must be new, or have been made for that. */
+  readonly source?: string
   readonly log: Log
 }
 
@@ -236,6 +238,11 @@ export class RedisStore implements Store {
   /** For the feed: the store's own connection can send. That it can't is no trouble of the store. */
   publish(channel: string, text: string): Promise<unknown> {
     return this.#connection.publish(channel, text)
+  }
+
+  /** All contexts were moved into the namespace: servers may open it. */
+  endMove(): Promise<void> {
+    return this.#client.ask((connection) => endMove(connection, this.#options.namespace))
   }
 
   purge(request: { endedBefore: number; limit: number }): Promise<number> {

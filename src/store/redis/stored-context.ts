@@ -71,7 +71,7 @@ export function pushWrite(
   values: string[],
   { context, previous, changed, log, notifies, answersNotification }: Write,
 ): void {
-  const { id, parts } = context
+  const { id, version, parts } = context
   const packed = packedParts(parts)
   const rows = log.length > MAX_LOG_ROWS ? log.slice(-MAX_LOG_ROWS) : log
   const facts = factsOf(context)
@@ -85,18 +85,24 @@ export function pushWrite(
     ...rows,
   )
   if (packed === null) {
-    pushChanged(values, parts, changed)
+    pushChanged(values, parts, { changed, version: previous === 0 && version > 1 ? version : null })
   } else {
     // Concatenated here, because Lua reads each byte of a text that it creates.
     const [writer = '', number = ''] = values
-    const head = `${previous + 1}${SEPARATOR}${SEPARATOR}${SEPARATOR}${writer}=${number}`
+    const head = `${version}${SEPARATOR}${SEPARATOR}${SEPARATOR}${writer}=${number}`
     values.push('1', head + FACTS + facts + FACTS + packed, '0')
   }
   values.push(String(notifies.length), ...notifies.map(String))
 }
 
-function pushChanged(values: string[], parts: StoredContext['parts'], changed: readonly string[]): void {
+/** `version`: of a context that is created with a higher one than the first; the script sets that first. */
+function pushChanged(
+  values: string[],
+  parts: StoredContext['parts'],
+  { changed, version }: { readonly changed: readonly string[]; readonly version: number | null },
+): void {
   const place = values.push('') - 1
+  if (version !== null) values.push('v', String(version))
   const removed: string[] = []
   for (const name of changed) {
     if (Object.hasOwn(parts, name)) values.push(fieldOf(name), parts[name] ?? '')

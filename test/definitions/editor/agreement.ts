@@ -15,7 +15,8 @@ const UNSEEN: readonly RegExp[] = [
   /^\$secrets (is visible only|stands for)/,
   /^must be \["\$secrets", "NAME"\]$/,
   /is no name of a secret: /,
-  /has no (part|property) "/,
+  /has no (part|property|input) "/,
+  / requires the input "/,
   /is a \S+: it has no "/,
   /is a single value: it has no parts/,
   /is a list: ".*" is no index/,
@@ -41,6 +42,8 @@ const UNSEEN: readonly RegExp[] = [
   /is none of \$\{body\}/,
   // What values are.
   /^the default /,
+  // A key that is near to a known one: editors only warn of unknown keys.
+  /^unknown key ".*"; did you mean "/,
   // What is there twice.
   /^two (states|transitions|properties) of this (state|list) are /,
   /^two states are named "/,
@@ -50,6 +53,8 @@ export const canBeSeen = ({ severity, reason }: Fault): boolean =>
   severity === 'fault' && !UNSEEN.some((pattern) => pattern.test(reason))
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, strictRequired: false })
+// Keywords of VS Code, which say what is allowed.
+ajv.addVocabulary(['errorMessage', 'deprecationMessage'])
 ajv.addSchema({ ...definitionSchema(), $id: 'schema' })
 const validators = {
   file: ajv.compile({ $ref: 'schema' }),

@@ -100,18 +100,31 @@ describe('the language service of VS Code', () => {
   })
 
   test.each([
-    ['a misspelt key', '{ "states": [{ "name": "a", "transitons": [] }] }', /^"transitons": .*not allowed/],
+    [
+      'a misspelt key',
+      '{ "states": [{ "name": "a", "transitons": [] }] }',
+      /^"transitons": \[\]: unknown key: there are name, .*transitions/,
+    ],
+    [
+      'a key that is not allowed',
+      '{ "webhooks": [{ "urlPath": "/a", "verify": { "scheme": "github", "secrets": ["$secrets.A"], "no": 1 } }], "states": [{ "name": "a" }] }',
+      /^"no": must be an object with known keys: there are scheme, secrets, /,
+    ],
     ['a type that there is not', inAction('"type": "fly"'), /^"fly": .*"invokeCode"/],
     ['a call without its method', inAction('"type": "invokeCode", "className": "a"'), /Missing property "methodName"/],
     ['a flag that is text', '{ "secured": "yes", "states": [{ "name": "a" }] }', /^"yes": .*boolean/],
     ['no states', '{ }', /Missing property "states"/],
-    ['a wait that is none', '{ "states": [{ "name": "a", "transitions": [{ "to": "a", "wait": "5s" }] }] }', /^"5s": /],
+    [
+      'a wait that is none',
+      '{ "states": [{ "name": "a", "transitions": [{ "to": "a", "wait": "5s" }] }] }',
+      /^"5s": must be duration:<seconds> or date:/,
+    ],
   ])('underlines %s', async (_, text, expected) => {
     expect(await underlined(text)).toEqual([expect.stringMatching(expected)])
   })
 
   test('underlines nothing that is right', async () => {
-    expect(await underlined('{ "states": [{ "name": "a", "icon": 1 }] }')).toEqual([])
+    expect(await underlined('{ "states": [{ "name": "a", "comment": "x" }] }')).toEqual([])
     expect(await underlined('{ "gloopProperties": [{ "name": "a" }] }', 'M.model')).toEqual([])
   })
 })

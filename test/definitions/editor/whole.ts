@@ -18,7 +18,7 @@ export const WHOLE: JsonObject = {
   allowExtraProperties: true,
   input: [
     { name: 'text', type: 'string', minLength: 1, maxLength: 9, choices: ['a'], allowOtherValues: true, comments: 'c' },
-    { name: 'count', type: 'integer', min: 1, max: 2, required: true, allowNull: false, array: true },
+    { name: 'count', type: 'integer', min: 1, max: 2, required: true, allowNull: false, array: true, sensitive: true },
     { name: 'free', type: '', array: '', defaultValue: 'x', reference: null },
     {
       name: 'model',
@@ -76,6 +76,7 @@ export const WHOLE: JsonObject = {
         { to: 'code', event: 'e', early: '7d', lines: [{ type: 'map', from: ['text'], to: ['j'] }], comments: 'c' },
         { to: 'end', wait: 'duration:5' },
         { to: 'end', event: '$else', early: null },
+        { to: 'end', event: 'i', internal: true },
       ],
     },
     {
@@ -119,6 +120,6 @@ export const MODEL: JsonObject = {
   required: 'odd',
   gloopProperties: [
     { name: 'a', type: 'long', min: 1 },
-    { name: 'b', type: 'model', gloopProperties: [{ name: 'c', required: true }] },
+    { name: 'b', type: 'model', gloopProperties: [{ name: 'c', required: true, allowNull: true }] },
   ],
 }

@@ -156,18 +156,15 @@ describe('a schema', () => {
     expect(event['properties']).not.toHaveProperty('size.default')
   })
 
-  test('refuses what a pinned definition can not read any more', () => {
-    const shape = shapeOf([
-      { name: 'v', type: 'nonsense' },
-      { name: 'w', type: 'integer', defaultValue: 'x' },
-    ])
+  test('asks for what a pinned definition has no readable default for', () => {
+    const shape = shapeOf([{ name: 'w', type: 'integer', defaultValue: 'x' }])
     const schema = startSchema({ input: shape })
-    const tried = [{ w: 1 }, { v: 1, w: 1 }, { v: null, w: 1 }, {}, { w: null }]
+    const tried = [{ w: 1 }, {}, { w: null }]
     const server = tried.map(
       (given) =>
         validate(shape, given, { now: 0, unknown: 'refuse', fill: true, text: false, pointer: '' }).errors.length === 0,
     )
-    expect(server).toEqual([true, false, false, false, true])
+    expect(server).toEqual([true, false, true])
     expect(tried.map((given) => ajv.validate(schema, given))).toEqual(server)
   })
 })

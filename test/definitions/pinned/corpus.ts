@@ -39,19 +39,19 @@ export async function readVersions(): Promise<string[]> {
 const fileOf = (version: string, name: string) => join(import.meta.dirname, version, name)
 
 export async function readCorpus(version: string): Promise<Corpus> {
-  const corpus: Corpus & { readonly records: readonly { readonly context: { readonly terms?: readonly string[] } }[] } =
-    JSON.parse(await readFile(fileOf(version, 'corpus.json'), 'utf8'))
-  return { ...corpus, records: corpus.records.map(withIndexKeys) }
-}
-
-/** Version 0.1 called the index keys terms. */
-function withIndexKeys({ context, ...rest }: PinnedRecord & { context: { terms?: readonly string[] } }): PinnedRecord {
-  const { terms, ...facts } = context
-  return { ...rest, context: terms === undefined ? context : { ...facts, indexKeys: terms } }
+  const corpus: Corpus = JSON.parse(await readFile(fileOf(version, 'corpus.json'), 'utf8'))
+  return corpus
 }
 
 export async function readExpected(version: string): Promise<Expected> {
   return JSON.parse(gunzipSync(await readFile(fileOf(version, 'expected.json.gz'))).toString('utf8'))
+}
+
+/** What brings about a Redis namespace. */
+export type Commands = readonly (readonly [name: string, key: string, ...values: string[]])[]
+
+export async function readCommands(version: string): Promise<Commands> {
+  return JSON.parse(gunzipSync(await readFile(fileOf(version, 'redis.json.gz'))).toString('utf8'))
 }
 
 /** The files of a data folder of the embedded store, by name. */
@@ -65,7 +65,12 @@ export async function readDataFolder(version: string): Promise<Map<string, Buffe
 /** @throws Error when that version is there: what was pinned once isn't written again */
 export async function writeVersion(
   version: string,
-  { corpus, expected, data }: { corpus: Corpus; expected: Expected; data: ReadonlyMap<string, Buffer> },
+  {
+    corpus,
+    expected,
+    data,
+    commands,
+  }: { corpus: Corpus; expected: Expected; data: ReadonlyMap<string, Buffer>; commands: Commands },
 ): Promise<void> {
   const folder = join(import.meta.dirname, version)
   if (existsSync(folder)) throw new Error(`version ${version} is pinned already`)
@@ -73,6 +78,7 @@ export async function writeVersion(
   const packed = Object.fromEntries([...data].map(([name, bytes]) => [name, bytes.toString('base64')]))
   await writeFile(fileOf(version, 'corpus.json'), listOf(corpus))
   await writeExpected(version, expected)
+  await writeFile(fileOf(version, 'redis.json.gz'), gzipSync(JSON.stringify(commands), { level: 9 }))
   await writeFile(fileOf(version, 'data.json.gz'), gzipSync(JSON.stringify(packed), { level: 9 }))
 }
 

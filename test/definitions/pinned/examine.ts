@@ -1,7 +1,7 @@
 // pinned: opens a server on what an earlier version wrote, looks at every context, and goes on with it: an event, a
 // long time, the end.
-import type { FluxApi } from '../../../src/api/flux-api.ts'
-import type { ContextView } from '../../../src/api/get-context.ts'
+import type { FluxApi } from '../../../src/api/calls.ts'
+import type { ContextView } from '../../../src/api/contexts.ts'
 import { CONTEXT_STATUSES } from '../../../src/model/context.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { getOwn, isObject, type Json } from '../../../src/model/json/value.ts'
@@ -60,11 +60,7 @@ export async function examine({ now, records, code }: Corpus, folder: string): P
 }
 
 /** Into how many commits a change is parted isn't what is held here, nor are the texts of answers. */
-/** Fields that version 0.1 did not have. */
-const LATER = new Set(['version', 'key', 'parent', 'child', 'lastEvent', 'pending', 'forkedFrom', 'paused'])
-
-const withoutVersion = (view: ContextView): unknown =>
-  Object.fromEntries(Object.entries(view).filter(([name]) => !LATER.has(name)))
+const withoutVersion = ({ version: _version, ...view }: ContextView): unknown => view
 
 /** What came, or why it was refused. */
 async function orFailure(call: Promise<unknown>): Promise<unknown> {

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../../../src/ports/log.ts'
-import { openLmdbStore } from '../../../src/store/lmdb/store.ts'
+import { openLmdbStore, type EmbeddedStore } from '../../../src/store/lmdb/store.ts'
 import { newFolder } from '../../recorded/server.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { fill, type Corpus } from './corpus.ts'
@@ -10,10 +10,14 @@ import { fill, type Corpus } from './corpus.ts'
 const quiet = (): void => {}
 const log: Log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
+/** The store of a folder, at the time of the corpus. */
+export const openData = (folder: string, { now }: Corpus): Promise<EmbeddedStore> =>
+  openLmdbStore({ folder: join(folder, 'data'), log, clock: new SimulatedClock(now) })
+
 /** Gives the folder, which `examine` removes. */
 export async function filledFolder(corpus: Corpus): Promise<string> {
   const folder = await newFolder()
-  const store = await openLmdbStore({ folder: join(folder, 'data'), log, clock: new SimulatedClock(corpus.now) })
+  const store = await openData(folder, corpus)
   try {
     await fill(store, corpus)
   } finally {

@@ -40,6 +40,7 @@ export async function play(server: RecordedServer, commits: Commits): Promise<Pl
   }
   const steps = await playSteps(server, commits)
   await playEvents(server)
+  await playKeyed(server)
   const relatives = await playRelatives(server, commits)
   const waiting = await playWebhooks(server, commits)
   await server.advance(1)
@@ -93,6 +94,15 @@ async function playEvents(server: RecordedServer): Promise<void> {
   await send(server, await run(server, 'Events'), 'later')
   await server.api.sendEvent({ event: 'begin', tags: ['from-trigger'] })
   await server.api.terminate({ contextId: await run(server, 'Events', { name: 'short' }) })
+}
+
+/** Events that come early, for a context and for nobody, under ids of their sender. */
+async function playKeyed(server: RecordedServer): Promise<void> {
+  const first = await run(server, 'Keyed', { name: 'first' })
+  await server.api.sendEvent({ contextId: first, event: 'paid', eventId: 'paid-1' })
+  await server.api.sendEvent({ event: 'ordered', input: { name: 'second' }, eventId: 'ordered-1', ttl: 3600 })
+  await server.api.sendEvent({ event: 'later', tags: ['nobody'], eventId: 'later-1', ttl: 3600 })
+  await server.settle()
 }
 
 /** A parent whose child waits, and one whose child has ended and that hasn't looked yet. */

@@ -84,6 +84,26 @@ const SERVICES: { readonly [name: string]: JsonObject } = {
       end,
     ],
   },
+  Keyed: {
+    key: 'order-${name}',
+    keyReuse: 'never',
+    early: '10m',
+    triggers: [{ event: 'ordered', key: 'order-${name}', unlessMoved: true }],
+    onEnd: { url: 'https://example.com/ends/${name}', secret: '$secrets.PINNED' },
+    input: [{ name: 'name', required: true }],
+    states: [
+      {
+        name: 'waits',
+        waiting: true,
+        transitions: [
+          { event: 'go', to: 'pays' },
+          { event: 'on', to: 'end', internal: true },
+        ],
+      },
+      { name: 'pays', waiting: true, transitions: [{ event: 'paid', to: 'end', early: '1h' }] },
+      end,
+    ],
+  },
   Stands: {
     output: [{ name: 'result', type: 'any' }],
     states: [

@@ -34,5 +34,5 @@ test.each([
   ['that is left at once', {}],
   ['that may be left later', { wait: 'duration:5' }],
 ])('the action of a state %s is not run', (_, transition) => {
-  expect(sent(transition)).toMatchObject({ status: 'COMPLETED', output: {} })
+  expect(sent(transition)).toMatchObject({ status: 'FAILED', state: 1, output: {}, error: { type: 'DefinitionError' } })
 })

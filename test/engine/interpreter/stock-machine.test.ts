@@ -277,6 +277,25 @@ describe('machineOf', () => {
     expect(actor.getSnapshot().status).toBe('stopped')
   })
 
+  test('takes no event of an internal transition, which its action chooses', () => {
+    const transitions = [
+      { event: 'go', to: 'wait' },
+      { event: 'enough', to: 'end', internal: true },
+      { event: '$else', to: 'wait' },
+    ]
+    const lines = [{ type: 'set', expression: "random() > 0.5 ? 'enough' : 'go'", evaluate: true, to: ['$fluxEvent'] }]
+    const decides = { name: 'wait', waiting: true, action: { lines }, transitions }
+    const actor = createActor(machineOf({ states: [decides, { name: 'end' }] })).start()
+    for (const [name, random, value] of [
+      ['enough', 0.9, { wait: 'waiting' }],
+      ['go', 0.1, { wait: 'waiting' }],
+      ['go', 0.9, '$completed'],
+    ] as const) {
+      actor.send({ type: 'EVENT', name, random })
+      expect(actor.getSnapshot().value).toEqual(value)
+    }
+  })
+
   test('tells why it is refused, and changes nothing of the definition', () => {
     const definition = { states: [{ name: 'a', transitions: [{ event: 'x', to: 'nowhere' }] }] }
     const before = structuredClone(definition)

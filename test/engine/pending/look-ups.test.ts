@@ -1,7 +1,5 @@
-// What it costs to look for held events goes with what is held, not with what a context waits for; events that earlier
-// versions held are found, too.
+// What it costs to look for held events goes with what is held, not with what a context waits for.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { rowsOfHome, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
 import type { Store } from '../../../src/ports/store.ts'
 import type { Bench } from '../../support/engine.ts'
 import { withVerbs } from '../../support/stores.ts'
@@ -16,21 +14,18 @@ describe.each([
 ])('on %s', (_, openWorld) => {
   let world: World
   let bench: Bench
-  let shared: Store | null
   /** Look-ups since the last count. */
   let reads: number
   beforeEach(async () => {
     reads = 0
     world = await openWorld()
-    const wrap = (store: Store) => {
-      shared = store
-      return withVerbs(store, {
+    const wrap = (store: Store) =>
+      withVerbs(store, {
         listRows(query) {
           if (query.space === 'lookups') reads += 1
           return store.listRows(query)
         },
       })
-    }
     const first = await world.open()
     // The first server opens the store; those behind it share that, and the embedded one has only one.
     bench = openWorld === embedded ? await reopened(first, wrap) : await world.open({ wrap })
@@ -74,20 +69,5 @@ describe.each([
     }
     await bench.sendEvent({ contextId, event: 'go' })
     await expect.poll(() => seenBy(bench, contextId)).toEqual([7, 9, 47, 49, 87, 89])
-  })
-
-  test('an event that an earlier version held is taken, and its rows go', async () => {
-    const store = shared
-    if (store === null) throw new Error('the store was opened')
-    const contextId = await bench.run('Long', {}, { tags: ['mine'] })
-    const receivedAt = world.clock.now()
-    const said = { eventId: 'old', event: 'paid', input: { by: 5 }, untyped: false, tags: ['mine'], receipt: null }
-    const event: HeldEvent = { ...said, receivedAt, expiresAt: receivedAt + 3_600_000, roles: ['admin'], claim: null }
-    await store.commit({ writes: [], rows: rowsOfHome(event, store.partitions) })
-    await bench.sendEvent({ event: 'paid', input: { by: 6 }, ttl: 3600, tags: ['mine'] })
-    await bench.sendEvent({ contextId, event: 'go' })
-    await expect.poll(async () => (await seenBy(bench, contextId)).length).toBe(2)
-    await pass(world)
-    for (const space of ['held', 'lookups', 'copies'] as const) expect(await store.countRows({ space })).toBe(0)
   })
 })

@@ -3,8 +3,8 @@
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { EventRequest } from '../../../src/api/send-event.ts'
-import type { ExecuteRequest } from '../../../src/api/execute.ts'
+import type { EventRequest } from '../../../src/api/events.ts'
+import type { FluxApi } from '../../../src/api/calls.ts'
 import { notFound } from '../../../src/model/failure.ts'
 import { nextTurn } from '../../support/held.ts'
 import { testApp } from '../support.ts'
@@ -73,8 +73,12 @@ interface Answer {
 
 /** Calls that are answered some turns later. */
 function openApp() {
-  const seen: (EventRequest | ExecuteRequest)[] = []
-  const answerTo = async <A>(request: EventRequest | ExecuteRequest, name: string, answer: A): Promise<A> => {
+  const seen: (EventRequest | Parameters<FluxApi['execute']>[0])[] = []
+  const answerTo = async <A>(
+    request: EventRequest | Parameters<FluxApi['execute']>[0],
+    name: string,
+    answer: A,
+  ): Promise<A> => {
     seen.push(request)
     for (let turns = seen.length % 4; turns > 0; turns -= 1) await nextTurn()
     if (name === 'refused') throw notFound('there is none')

@@ -47,6 +47,8 @@ async function send(
 const start = async (fluxName = 'Waiter') =>
   ((await live.call('POST', '/flux-api/p/execute', { body: { fluxName } })).json as { contextId: number }).contextId
 
+const hold = (contextId: number, eventId: string) => ({ event: 'hold', contextId, eventId, input: { by: 'Ada' } })
+
 const PROBLEM = { type: expect.any(String), title: expect.any(String), detail: expect.any(String) }
 
 test('each line counts for the rate of a token, and what is beyond it is refused by itself', async () => {
@@ -101,6 +103,25 @@ describe('a stream of events', () => {
         eventId: expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-7/),
       }),
       { done: true, lines: 6, ok: 3, failed: 3 },
+    ])
+  })
+
+  test('answers lines that repeat an event of the same request as its repeats', async () => {
+    const [id, other] = [await start(), await start()]
+    const twice = [hold(id, 'same'), hold(other, 'another'), hold(id, 'same'), hold(id, 'same')]
+    const toAll = { event: 'nobody waits for this', eventId: 'same-for-all' }
+    const changed = { ...hold(id, 'same'), input: { other: 1 } }
+    const { text } = await send(jsonLines([...twice, toAll, toAll, hold(other, 'same'), changed]))
+    expect(linesOf(text).map(({ status, replayed }) => [status, replayed])).toEqual([
+      [200, undefined],
+      [200, undefined],
+      [200, true],
+      [200, true],
+      [200, undefined],
+      [200, true],
+      [200, undefined],
+      [422, undefined],
+      [undefined, undefined],
     ])
   })
 
@@ -215,6 +236,18 @@ describe('a stream of starts', () => {
       expect.objectContaining({ n: 4, status: 400 }),
       { done: true, lines: 5, ok: 1, failed: 4 },
     ])
+  })
+
+  test('answers lines under one key as repeats of the first', async () => {
+    const line = { fluxName: 'Waiter', idempotencyKey: 'the-same' }
+    const { text } = await send(
+      jsonLines([line, line, { ...line, input: { tag: 'other' } }]),
+      {},
+      '/flux-api/p/executes',
+    )
+    const [first, second, other] = linesOf(text)
+    expect(second).toEqual({ ...first, n: 1, replayed: true })
+    expect(other).toMatchObject({ status: 422, problem: { type: 'urn:actorflux:problem:idempotency-mismatch' } })
   })
 
   test('of 3,000 lines starts 3,000 contexts', async () => {

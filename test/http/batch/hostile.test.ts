@@ -71,11 +71,19 @@ describe('a stream', () => {
   })
 
   test('beyond the bound is refused, until another one ends', async () => {
-    live = await openLive({ ACTORFLUX_MAX_STREAMS: '2' })
+    live = await openLive({ ACTORFLUX_MAX_STREAMS: '4' })
+    const token = await live.token('sender', 'invoke')
+    const asSender = () => open({ authorization: `Bearer ${token}` })
+    await vi.waitFor(
+      async () => expect((await live.call('GET', '/flux-api/contexts', { token })).status).toBe(200),
+      10_000,
+    )
     const first = await open()
     await open()
     const third = await open()
     expect([third.answer.statusCode, third.answer.headers['retry-after']]).toEqual([503, '1'])
+    // Others have their half.
+    for (const status of [200, 200, 503]) expect((await asSender()).answer.statusCode).toBe(status)
     first.outgoing.destroy()
     await vi.waitFor(async () => expect((await open()).answer.statusCode).toBe(200), { timeout: 10_000 })
   })
@@ -94,6 +102,11 @@ describe('a stream', () => {
   })
 })
 
+/** Repeated, it is packed to less than a 200th. */
+const LONG = `{"event":"x","input":{"text":"${'a'.repeat(1000)}"}}\n`
+
+const dataLine = (n: number) => `{"event":"nobody","input":{"n":${n},"text":"${'the same text again '.repeat(20)}"}}\n`
+
 describe('what is unpacked', () => {
   test('empty lines without end are read for a while, and then the answer says why it ends', async () => {
     live = await openLive()
@@ -110,18 +123,40 @@ describe('what is unpacked', () => {
     })
   })
 
-  test('a gigabyte without a line feed, packed, is one refused line', async () => {
-    live = await openLive({ ACTORFLUX_MAX_BODY: '64kb' })
-    const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024, 'x'))
-    const { outgoing, answer } = await open({ 'content-encoding': 'gzip' })
-    for (let part = 0; part < 16; part += 1) outgoing.write(packed)
-    outgoing.end(gzipSync('\n{"event":"x"}\n'))
-    const lines = (await textOf(answer)).trim().split('\n')
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      expect.objectContaining({ n: 0, status: 413 }),
-      expect.objectContaining({ n: 1, status: 200 }),
-      { done: true, lines: 2, ok: 1, failed: 1 },
-    ])
+  test.each([
+    ['lines', LONG, '64kb'],
+    ['bytes without a line feed', 'x', '64kb'],
+  ])(
+    '%s that are packed to a thousandth are read for a while, and then the answer says why it ends',
+    async (_, fill, max) => {
+      live = await openLive({ ACTORFLUX_MAX_BODY: max })
+      const packed = gzipSync(Buffer.alloc(64 * 1024 * 1024, fill))
+      const { outgoing, answer } = await open({ 'content-encoding': 'gzip', prefer: 'return=minimal' })
+      for (let part = 0; part < 16; part += 1) outgoing.write(packed)
+      outgoing.end()
+      const last = lastOf(await textOf(answer))
+      expect(last).toMatchObject({
+        done: false,
+        problem: { status: 413, detail: 'the body unpacks to more than 200 times its size' },
+      })
+      // Of a million.
+      expect(Object(last).lines).toBeLessThan(2500)
+    },
+  )
+
+  test('lines of data, which are packed to a fiftieth, and a MiB of whatever there is are read whole', async () => {
+    live = await openLive()
+    const body = Buffer.from(Array.from({ length: 5000 }, (_, n) => dataLine(n)).join(''))
+    for (const [text, least, lines] of [
+      [body, 30, 5000],
+      [Buffer.from(LONG.repeat(1000)), 200, 1000],
+    ] as const) {
+      const packed = gzipSync(text)
+      expect(text.length / packed.length).toBeGreaterThan(least)
+      const { outgoing, answer } = await open({ 'content-encoding': 'gzip', prefer: 'return=minimal' })
+      outgoing.end(packed)
+      expect(lastOf(await textOf(answer))).toMatchObject({ done: true, lines })
+    }
   })
 })
 

@@ -67,6 +67,7 @@ function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> 
 const at = (concern: number | string | 'everything' | null, run: () => Promise<unknown>, keepsPlace = false) => ({
   concern,
   keepsPlace,
+  key: null,
   run: async () => {
     await run()
     return { status: 200 }
@@ -144,6 +145,41 @@ describe('order', () => {
       expect(most).toBe(expected)
     }
   })
+
+  test('one that takes its place as it is called does not pass those that wait', async () => {
+    const { gate, go } = waiting()
+    const begun: string[] = []
+    const place = open((line) => {
+      const name = line.toString()
+      return at(1, () => Promise.resolve(begun.push(name)).then(() => gate), name !== 'slow')
+    })
+    const answers = place.rest()
+    await place.feed('first\nslow\nlast\n')
+    expect(begun).toEqual(['first'])
+    place.end()
+    go()
+    await answers
+    expect(begun).toEqual(['first', 'slow', 'last'])
+  })
+
+  test('one that repeats a key waits for the one before it, and for no other', async () => {
+    const [first, other] = [waiting(), waiting()]
+    const begun: string[] = []
+    const place = open((line) => {
+      const name = line.toString()
+      const run = () => Promise.resolve(begun.push(name)).then(() => (name === 'first' ? first.gate : other.gate))
+      return { ...at(1, run, true), key: name === 'other' ? null : 'same' }
+    })
+    const answers = place.rest()
+    await place.feed('first\nother\nagain\n')
+    expect(begun).toEqual(['first', 'other'])
+    first.go()
+    await place.settle()
+    expect(begun).toEqual(['first', 'other', 'again'])
+    place.end()
+    other.go()
+    await answers
+  })
 })
 
 describe('memory', () => {
@@ -220,6 +256,37 @@ describe('the end', () => {
       { n: 0, status: 200 },
       { done: false, lines: 1, ok: 1, failed: 0, problem: expect.objectContaining({ status: 503 }) },
     ])
+  })
+
+  test('says that lines were dropped, also when the server stops after the whole request has come', async () => {
+    const { gate, go } = waiting()
+    const stopping = expect.objectContaining({ status: 503, detail: expect.stringContaining('stopping') })
+    const place = open(() => at(null, () => gate))
+    const answers = place.rest()
+    await place.feed('x\n'.repeat(1100))
+    place.end()
+    await place.settle()
+    place.stream.stop()
+    go()
+    expect((await answers).at(-1)).toEqual({ done: false, lines: 512, ok: 512, failed: 0, problem: stopping })
+
+    const unread = open(() => at(null, () => gate))
+    unread.feed('only one')
+    unread.end()
+    unread.stream.stop()
+    expect(await unread.rest()).toEqual([{ done: false, lines: 0, ok: 0, failed: 0, problem: stopping }])
+  })
+
+  test('says that all is done when the server stops after the last line has begun', async () => {
+    const { gate, go } = waiting()
+    const place = open(() => at(null, () => gate))
+    const answers = place.rest()
+    await place.feed('x\ny\n')
+    place.end()
+    await place.settle()
+    place.stream.stop()
+    go()
+    expect((await answers).at(-1)).toEqual({ done: true, lines: 2, ok: 2, failed: 0 })
   })
 
   test('comes when the source breaks: whole lines are dealt with, half of one is not', async () => {

@@ -1,6 +1,6 @@
 // Readers of the stream of moves who take nothing, or ask for much: they hold up nobody else.
 import { expect, test } from 'vitest'
-import type { MoveFilters } from '../../../src/api/stream-moves.ts'
+import type { MoveFilters } from '../../../src/api/streams.ts'
 import { MoveHub } from '../../../src/http/live/hub.ts'
 import type { Sink } from '../../../src/http/live/stream.ts'
 import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
@@ -28,9 +28,11 @@ function setUp() {
   const clock = new SimulatedClock(0)
   const feed = new MoveRing(clock)
   const hub = new MoveHub({ feed, clock, isSecured: () => false, maxReaders: 1000 })
+  let readers = 0
   const open = async (takes: boolean, from: string | null = null, filters: MoveFilters = {}) => {
     const reader = new Reader(takes)
-    await hub.open({ filters, from, mayReadAll: () => true, begin: () => reader })
+    readers += 1
+    await hub.open({ scope: `reader ${readers}`, filters, from, mayReadAll: () => true, begin: () => reader })
     return reader
   }
   return { clock, feed, open }

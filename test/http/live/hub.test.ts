@@ -1,8 +1,9 @@
 // The streams of moves without a socket, on a clock that the test moves: heartbeats, slow readers, what is kept and for how
 // long.
 import { describe, expect, test, vi } from 'vitest'
-import { asksForAll, matchesMove, type MoveFilters } from '../../../src/api/stream-moves.ts'
+import { asksForAll, matchesMove, type MoveFilters } from '../../../src/api/streams.ts'
 import { MoveHub, type HubOptions } from '../../../src/http/live/hub.ts'
+import { Batch, Piece } from '../../../src/http/live/encode.ts'
 import type { Sink } from '../../../src/http/live/stream.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { KEPT_MOVES, UNREAD_MS } from '../../../src/ports/move-feed.ts'
@@ -32,9 +33,15 @@ function setUp(more: Partial<HubOptions> = {}) {
   const clock = new SimulatedClock(0)
   const feed = new MoveRing(clock)
   const hub = new MoveHub({ feed, clock, isSecured: () => false, maxReaders: 3, ...more })
-  const open = async (filters: MoveFilters = {}, given: { from?: string; mayReadAll?: () => boolean } = {}) => {
+  let readers = 0
+  const open = async (
+    filters: MoveFilters = {},
+    given: { from?: string; mayReadAll?: () => boolean; scope?: string } = {},
+  ) => {
     const reader = new Reader()
+    readers += 1
     const stream = await hub.open({
+      scope: given.scope ?? `reader ${readers}`,
       filters,
       from: given.from ?? null,
       mayReadAll: given.mayReadAll ?? (() => true),
@@ -74,6 +81,24 @@ describe('a stream', () => {
     const { reader: again } = await open({ tag: ['blue'] }, last === undefined ? {} : { from: last })
     await clock.advance(1000)
     expect([reader.text, again.text].map((text) => count(text, 'event: '))).toEqual([0, 0])
+  })
+
+  test('no scope has more than half of the streams, and a place that comes free is taken again', async () => {
+    const { open, hub } = setUp({ maxReaders: 4 })
+    const overloaded = { failure: { kind: 'overloaded' } }
+    const denied = new Error('not any more')
+    const mayReadAll = () => {
+      throw denied
+    }
+    for (let round = 0; round < 4; round += 1) await expect(open({}, { scope: 'one', mayReadAll })).rejects.toBe(denied)
+    const { stream } = await open({}, { scope: 'one' })
+    await open({}, { scope: 'one' })
+    await expect(open({}, { scope: 'one' })).rejects.toMatchObject(overloaded)
+    for (const scope of ['two', 'three']) await open({}, { scope })
+    await expect(open({}, { scope: 'two' })).rejects.toMatchObject(overloaded)
+    for (let round = 0; round < 2; round += 1) hub.close(stream)
+    await open({}, { scope: 'one' })
+    await expect(open({}, { scope: 'four' })).rejects.toMatchObject(overloaded)
   })
 
   test('listens on for a moment when its last reader has gone', async () => {
@@ -308,4 +333,55 @@ test.each<[MoveFilters, boolean]>([
 ])('%j: %s', (filters, fits) => {
   expect(matchesMove(filters, move(1))).toBe(fits)
   expect(asksForAll(filters)).toBe(Object.keys(filters).length === 0)
+})
+
+describe('the work for many streams', () => {
+  test('filters that mean the same are looked at once', async () => {
+    const { clock, feed, open } = setUp({ maxReaders: 10 })
+    const filters: MoveFilters[] = [
+      { status: ['WAITING', 'COMPLETED'], tag: ['a', 'b'] },
+      { status: ['COMPLETED', 'WAITING', 'WAITING'], tag: ['b', 'a', 'a'] },
+      { tag: ['a', 'b'], status: ['COMPLETED', 'WAITING'] },
+    ]
+    for (const each of filters) await open(each)
+    await open({ status: ['all', 'all', 'WAITING'] })
+    await open({})
+    const looked = vi.spyOn(Batch.prototype, 'piecesFor')
+    feed.publish(move(1))
+    await clock.advance(1000)
+    expect(looked).toHaveBeenCalledTimes(2)
+    looked.mockRestore()
+  })
+
+  test('no text is made of what nobody may have', async () => {
+    const { clock, feed, open } = setUp({ maxReaders: 10 })
+    const { reader } = await open()
+    reader.isSlow = true
+    reader.queued = 10_000_000
+    const made = vi.spyOn(Piece.prototype, 'chunk', 'get')
+    for (let id = 1; id <= 1000; id += 1) feed.publish(move(id))
+    await clock.advance(1000)
+    expect(made).not.toHaveBeenCalled()
+    made.mockRestore()
+    reader.queued = 0
+    await clock.advance(1000)
+    expect(reader.text).toContain('event: dropped\ndata: {"count":1000}')
+  })
+
+  test('many different filters are looked at in several turns of the event loop, and nobody misses anything', async () => {
+    const { clock, feed, open } = setUp({ maxReaders: 300 })
+    const readers: Reader[] = []
+    for (let n = 0; n < 300; n += 1) readers.push((await open({ contextId: n + 1 })).reader)
+    const shown = () => readers.filter(({ text }) => text.includes('event: move')).length
+    for (let id = 1; id <= 500; id += 1) feed.publish(move(id))
+    const before = vi.spyOn(Batch.prototype, 'piecesFor')
+    const advanced = clock.advance(1000)
+    const first = before.mock.calls.length
+    await advanced
+    await vi.waitFor(() => expect(shown()).toBe(300))
+    expect(first).toBeLessThan(300)
+    expect(before).toHaveBeenCalledTimes(300)
+    before.mockRestore()
+    for (const { text } of readers) expect(count(text, 'event: move')).toBe(1)
+  })
 })

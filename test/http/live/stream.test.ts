@@ -182,6 +182,15 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
       stream.close()
     })
 
+    test('takes as many tags as a list does, and no more', async () => {
+      const tags = Array.from({ length: 65 }, (_, n) => `t${n}`)
+      const most = tags.slice(1).join()
+      const refused = await fetch(`${live.url}/flux-api/stream?tag=${tags.join()}`)
+      expect([refused.status, await refused.json()]).toMatchObject([422, { errors: [{ pointer: '/tag' }] }])
+      const stream = await openStream(live.url, `?tag=${most},${most}`)
+      stream.close()
+    })
+
     test('shows what the filters ask for, as it is after the commit', async () => {
       const queries = {
         all: '?status=all',

@@ -45,7 +45,7 @@ beforeAll(async () => {
       at(`/inspector/contexts?tag=${encodeURIComponent(HOSTILE)}&currentState=${encodeURIComponent(HOSTILE)}`),
     ],
     ['no context', at('/inspector/contexts?fluxName=Nothing')],
-    ['a notice', at(`/inspector/contexts?done=${encodeURIComponent(HOSTILE)}`, true)],
+    ['a notice', at(`/inspector/deliveries?done=202&context=${hostile}&urlPath=${encodeURIComponent(HOSTILE)}`)],
     ['a context', at(context, true)],
     ['one that moved', at(`/inspector/contexts/${moved}`, true)],
     ['one that failed', at(`/inspector/contexts/${failed}`, true)],

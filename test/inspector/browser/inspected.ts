@@ -1,7 +1,7 @@
 // What the tests with a browser share: one server, one browser, and calls that make what the pages show.
 import { resolve } from 'node:path'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import type { ContextView } from '../../../src/api/get-context.ts'
+import type { ContextView } from '../../../src/api/contexts.ts'
 import { inject } from 'vitest'
 import { launchChromium } from '../../support/chromium.ts'
 import { placeFor, startServer } from '../../support/server.ts'

@@ -3,7 +3,8 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { drawingOf, Drawings, MAX_DRAWN_STATES, type Drawing } from '../../../src/inspector/diagram/drawing.ts'
 import { turnsDuring } from '../../support/turns-during.ts'
-import { BOX_HEIGHT, BOX_WIDTH } from '../../../src/inspector/diagram/layout.ts'
+import { graphOf } from '../../../src/inspector/diagram/graph.ts'
+import { BOX_HEIGHT, BOX_WIDTH, boxesOf } from '../../../src/inspector/diagram/layout.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 
 interface Area {
@@ -214,12 +215,54 @@ describe('a drawing', () => {
 
   test('of the most states and transitions takes no longer than others', async () => {
     const started = performance.now()
-    await drawingOf(tangled(MAX_DRAWN_STATES, 600))
+    await drawingOf(tangled(MAX_DRAWN_STATES, 300))
     expect(performance.now() - started).toBeLessThan(10_000)
   })
 
+  test('is laid out as fast where its transitions lead far as where they lead one state on', () => {
+    const names = Array.from({ length: 40 }, (_, index) => `s${index}`)
+    const graph = (isFar: boolean) =>
+      graphOf({
+        states: names.map((name, index) =>
+          state(name, [
+            ...(index < 39 ? [next(`s${index + 1}`)] : []),
+            ...(isFar && index % 2 === 0 ? [next(`s${(index * 17 + 23) % 40}`)] : []),
+          ]),
+        ),
+      })
+    const costOf = (isFar: boolean) => {
+      const [laidOut, before] = [graph(isFar), process.cpuUsage()]
+      boxesOf(laidOut)
+      const { user, system } = process.cpuUsage(before)
+      return user + system
+    }
+    const least = (isFar: boolean) => Math.min(...Array.from({ length: 5 }, () => costOf(isFar)))
+    expect(least(true) / least(false)).toBeLessThan(4)
+  })
+
+  test('cuts no label so short that it says nothing', async () => {
+    const { lines } = await drawn({
+      states: [
+        state('a', [{ event: '$exception', to: 'd' }, next('b')], { x: 0, y: 0 }),
+        state('b', [{ event: '$exception', to: 'd' }, next('c')], { x: 200, y: 0 }),
+        state(
+          'c',
+          [
+            { event: '$exception', to: 'd' },
+            { event: 'exceptional', to: 'd' },
+          ],
+          { x: 400, y: 0 },
+        ),
+        state('d', [{ event: 'x'.repeat(60), to: 'a' }], { x: 600, y: 40 }),
+      ],
+    })
+    const shown = lines.flatMap(({ label }) => label?.text ?? [])
+    expect(shown.filter((text) => text === 'exception')).toHaveLength(3)
+    for (const text of shown.filter((each) => each.endsWith('…'))) expect(text.length).toBeGreaterThanOrEqual(10)
+  })
+
   test('lets others work while it is made', async () => {
-    const turns = await turnsDuring(drawingOf(tangled(100, 150)))
+    const turns = await turnsDuring(drawingOf(tangled(80, 120)))
     expect(turns).toBeGreaterThan(1)
   })
 })

@@ -52,6 +52,43 @@ describe('the control of', () => {
 const form = (fields: { readonly [name: string]: string }) =>
   new Map(Object.entries(fields).map(([name, value]) => [name, [value]]))
 
+const skeletonIn = (property: JsonObject, models: JsonObject = {}): Json | undefined => {
+  const [control] = controlsOf({ properties: { it: property }, $defs: models })
+  return control?.skeleton == null ? undefined : JSON.parse(control.skeleton)
+}
+
+describe('a model', () => {
+  const SHOWN = {
+    Order: {
+      type: 'object',
+      properties: {
+        id: { type: 'string', minLength: 1 },
+        items: { type: 'array', items: { $ref: '#/$defs/Item' } },
+        note: { type: ['string', 'null'] },
+        level: { type: 'string', enum: ['low', 'high'] },
+        isGift: { type: 'boolean' },
+      },
+      required: ['id', 'items'],
+    },
+    Item: { type: 'object', properties: { quantity: { type: 'integer', minimum: 2 }, price: { type: 'number' } } },
+    Tree: { type: 'object', properties: { left: { $ref: '#/$defs/Tree' }, right: { $ref: '#/$defs/Tree' } } },
+  }
+
+  test('is shown with its fields', () => {
+    const order = { id: '', items: [{ quantity: 2, price: 0 }], note: null, level: 'low', isGift: false }
+    expect(skeletonIn({ $ref: '#/$defs/Order' }, SHOWN)).toEqual(order)
+    expect(skeletonIn({ anyOf: [{ $ref: '#/$defs/Order' }, { type: 'null' }] }, SHOWN)).toEqual(order)
+    expect(skeletonIn({ type: 'array', items: { $ref: '#/$defs/Item' } }, SHOWN)).toEqual([{ quantity: 2, price: 0 }])
+    for (const other of [{}, { type: 'object' }, { type: 'string' }, { type: 'array', items: {} }])
+      expect(skeletonIn(other, SHOWN)).toBeUndefined()
+  })
+
+  test('has an end, also one that contains itself', () => {
+    expect(JSON.stringify(skeletonIn({ $ref: '#/$defs/Tree' }, SHOWN)).length).toBeLessThan(10_000)
+    expect(skeletonIn({ $ref: '#/$defs/missing' }, SHOWN)).toBeNull()
+  })
+})
+
 describe('an input', () => {
   test('has no value for an empty field, and an empty text for its box', () => {
     const [one] = controls({ name: 'a' })

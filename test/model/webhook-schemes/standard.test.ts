@@ -60,6 +60,20 @@ describe('v1', () => {
     expect(standardScheme.verify(withSecrets(SECRET), received({ headers }), at(NOW))).toBeNull()
   })
 
+  test('refuses an id with a period: a part of it could be moved into the body', () => {
+    const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64')
+    const body = '{"a":1}'
+    const sent = (id: string, text: string) => {
+      const signature = createHmac('sha256', key).update(`a.${NOW}.${NOW}.${body}`).digest('base64')
+      const headers = { 'webhook-id': id, 'webhook-timestamp': `${NOW}`, 'webhook-signature': `v1,${signature}` }
+      return received({ headers, body: Buffer.from(text) })
+    }
+    const verified = (id: string, text: string) => standardScheme.verify(withSecrets(SECRET), sent(id, text), at(NOW))
+    expect(verified('a', `${NOW}.${body}`)).toBeNull()
+    expect(verified(`a.${NOW}`, body)).toBe('the header "webhook-id" has a period')
+    expect(() => standardScheme.sign(withSecrets(SECRET), sent('a.b', body), at(NOW))).toThrow('has a period')
+  })
+
   test('refuses another header, body or secret', () => {
     for (const forged of [...forgeries(request(SHARED), HEADERS), ...otherBodies(request(SHARED))])
       expect(standardScheme.verify(withSecrets(SECRET), forged, at(NOW))).toEqual(expect.any(String))

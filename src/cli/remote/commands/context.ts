@@ -1,9 +1,10 @@
 // cli/remote: `actorflux context …`: one context, or several by their ids; or, with filters, all that match, by an
 // operation.
-import { contextFilters } from '../../../api/context-filters.ts'
-import { WAIT_FOR } from '../../../api/wait-for.ts'
+import { CALLS } from '../../../api/calls.ts'
+import { contextFilters } from '../../../api/context-lists.ts'
+import { AT_REST } from '../../../api/contexts.ts'
 import { Problem } from '../../../client/problem.ts'
-import { EXIT, UsageError } from '../../command.ts'
+import { EXIT, UsageError, type World } from '../../command.ts'
 import {
   checked,
   fieldsIn,
@@ -12,15 +13,17 @@ import {
   idsIn,
   listOption,
   optionsFor,
+  optionText,
   textOption,
   withoutFields,
   wordIn,
   type Given,
 } from '../arguments.ts'
-import { contextLines } from '../context-table.ts'
+import { contextLines, standingLines, stepText } from '../context-table.ts'
+import { jsonArgumentOf } from '../json-argument.ts'
 import { problemText, type Remote, type RemoteCommand } from '../remote.ts'
 import { runOperation, type OperationKind } from '../run-operation.ts'
-import { plain } from '../text.ts'
+import { plain, plainJson } from '../text.ts'
 
 export const showCommand: RemoteCommand = {
   usage: 'context show <id>…',
@@ -32,8 +35,24 @@ export const showCommand: RemoteCommand = {
         contextId,
         ...(values['snapshot'] === true && { snapshot: true }),
       })
-      remote.answer(context, () => contextLines(context, remote))
+      if (remote.isJson) return remote.answer(context, () => [])
+      const [events, definition] = await Promise.all([
+        remote.client.getContextEvents({ contextId }),
+        // That of an old context may be lost.
+        remote.client.getDefinition({ contextId }).catch(nullIfProblem),
+      ])
+      const { snapshot } = context
+      remote.answer(context, () => [
+        ...standingLines(context, { events, definition }, remote),
+        ...contextLines(context, remote, definition),
+        ...(snapshot ? ['', 'snapshot', ...plainJson(snapshot, 2).split('\n')] : []),
+      ])
     }),
+}
+
+function nullIfProblem(error: unknown): null {
+  if (error instanceof Problem) return null
+  throw error
 }
 
 export const waitCommand: RemoteCommand = {
@@ -50,31 +69,35 @@ export const waitCommand: RemoteCommand = {
     // Names of states may have commas.
     const state = Array.isArray(values['state']) && { state: values['state'].map(String) }
     const fields = {
-      ...fieldsIn(withoutFields(WAIT_FOR.query, 'contextId', 'key', 'fluxName', 'state'), values),
+      ...fieldsIn(withoutFields(CALLS.waitFor.query, 'contextId', 'key', 'fluxName', 'state'), values),
       ...state,
     }
-    const context = await remote.client.waitFor(checked(WAIT_FOR, { contextId, ...fields }))
+    const context = await remote.client.waitFor(checked(CALLS.waitFor, { contextId, ...fields }))
     remote.answer(context, () => contextLines(context, remote))
     return EXIT.fine
   },
 }
 
-/** Does it for each id, in order; tells of each that was refused, and goes on. */
+/** Does it for each id, in order; tells of each that was refused, or that `act` gives a failure of, and goes on. */
 async function eachOf(
   words: readonly string[],
   { world }: Remote,
-  act: (contextId: number) => Promise<void>,
+  act: (contextId: number) => Promise<string | void>,
 ): Promise<number> {
   const ids = idsIn(words)
   let exit: number = EXIT.fine
+  const fail = (id: number, text: string) => {
+    world.err(`actorflux: context ${id}: ${text}`)
+    exit = EXIT.failed
+  }
   for (const id of ids) {
     try {
-      await act(id)
+      const failure = await act(id)
+      if (failure) fail(id, plain(failure))
     } catch (error) {
       // With one id, or without a server, there is nothing to go on with.
       if (!(error instanceof Problem) || ids.length === 1) throw error
-      world.err(`actorflux: context ${id}: ${problemText(error)}`)
-      exit = EXIT.failed
+      fail(id, problemText(error))
     }
   }
   return exit
@@ -82,18 +105,24 @@ async function eachOf(
 
 const FILTERS = contextFilters('those that have not ended')
 
-const MANY = {
-  ...optionsFor(FILTERS),
-  all: flagOption('all that have not ended'),
+/** Options of an operation on all that match. */
+const OPERATION = {
   yes: flagOption('do it: without it, you are told how many would be changed'),
   rate: textOption('number', 'so many a second; 1,000 if left out'),
-  with: textOption('json|@file|-', 'what the operation takes besides'),
 }
 
-/** Names of options that choose many contexts. */
-const CHOOSING = [...Object.keys(optionsFor(FILTERS)), 'all']
+/** Of one that can be told more. */
+const TOLD_OPERATION = { ...OPERATION, with: textOption('json|@file|-', 'what the operation takes besides, as JSON') }
 
-const choosesMany = ({ values }: Given): boolean => CHOOSING.some((name) => values[name] !== undefined)
+const MANY = { ...optionsFor(FILTERS), all: flagOption('all that have not ended') }
+
+const choosesMany = ({ values }: Given): boolean => Object.keys(MANY).some((name) => values[name] !== undefined)
+
+/** @throws UsageError for an option that means nothing where contexts are named */
+function notForIds({ values }: Given): void {
+  const given = Object.keys(TOLD_OPERATION).find((name) => values[name] !== undefined)
+  if (given !== undefined) throw new UsageError(`--${given} goes with filters, not with an id`)
+}
 
 type One = (client: Remote['client'], request: { readonly contextId: number }) => Promise<{ readonly message: string }>
 
@@ -101,12 +130,10 @@ type One = (client: Remote['client'], request: { readonly contextId: number }) =
 const changing = (kind: OperationKind, summary: string, one: One): RemoteCommand => ({
   usage: `context ${kind} <id>… | <filters> --yes`,
   summary,
-  options: MANY,
+  options: { ...MANY, ...OPERATION },
   async run(given, remote) {
-    if (choosesMany(given)) {
-      if (given.words.length > 0) throw new UsageError('give ids or filters, not both')
-      return runOperation(kind, {}, given, remote)
-    }
+    if (choosesMany(given)) return runOperation(kind, {}, noIds(given), remote)
+    notForIds(given)
     return eachOf(given.words, remote, async (contextId) => {
       const done = await one(remote.client, { contextId })
       remote.answer(done, () => [plain(done.message)])
@@ -114,11 +141,14 @@ const changing = (kind: OperationKind, summary: string, one: One): RemoteCommand
   },
 })
 
+/** @throws UsageError */
+function noIds(given: Given): Given {
+  if (given.words.length > 0) throw new UsageError('give ids or filters, not both')
+  return given
+}
+
 export const terminateCommand = changing('terminate', 'end contexts, or all that match', (client, request) =>
   client.terminate(request),
-)
-export const retryCommand = changing('retry', 'let failed or terminated contexts go on', (client, request) =>
-  client.retry(request),
 )
 export const pauseCommand = changing(
   'pause',
@@ -129,15 +159,67 @@ export const resumeCommand = changing('resume', 'let paused contexts go on', (cl
   client.resume(request),
 )
 
+/** Seconds for which a retried context is waited for, to tell what has become of it. */
+const RETRY_SECONDS = 5
+
+export const retryCommand: RemoteCommand = {
+  usage: 'context retry <id>… | <filters> --yes',
+  summary: 'let failed or terminated contexts go on, and print the status after it',
+  options: {
+    state: textOption('state', 'the state to enter; the one that failed if left out'),
+    input: textOption('json|@file|-', 'inputs by name'),
+    definition: textOption('pinned|current', 'the definition to go on with; pinned if left out'),
+    'new-key': flagOption('the step gets another stepKey'),
+    ...MANY,
+    ...TOLD_OPERATION,
+  },
+  async run(given, remote) {
+    const { client, world } = remote
+    const fields = await retryFieldsIn(given, world)
+    if (choosesMany(given)) return runOperation('retry', fields, noIds(given), remote)
+    notForIds(given)
+    return eachOf(given.words, remote, async (contextId) => {
+      const done = await client.retry(checked(CALLS.retry, { contextId, ...fields }))
+      const { status, currentState, error, step } = await atRest(contextId, remote)
+      const next = status === 'RUNNING' && step ? `: ${stepText(step)}` : ''
+      remote.answer({ ...done, status, error }, () =>
+        status === 'FAILED' ? [] : [plain(`${done.message}: ${status} in ${currentState}${next}`)],
+      )
+      return status === 'FAILED' ? `failed again: ${error?.type}: ${error?.message}` : undefined
+    })
+  },
+}
+
+async function retryFieldsIn({ values }: Given, world: World) {
+  const [state, definition, input] = ['state', 'definition', 'input'].map((name) => optionText(values, name))
+  return {
+    ...(state !== undefined && { state }),
+    ...(definition !== undefined && { definition }),
+    ...(input !== undefined && { input: await jsonArgumentOf(input, 'input', world) }),
+    ...(values['new-key'] === true && { newKey: true }),
+  }
+}
+
+/** The context once it waits or has ended; as it is, if that takes long. */
+async function atRest(contextId: number, { client }: Remote) {
+  try {
+    return await client.waitFor({ contextId, status: AT_REST, timeout: RETRY_SECONDS })
+  } catch (error) {
+    if (error instanceof Problem && error.status === 504) return client.getContext({ contextId })
+    throw error
+  }
+}
+
 const tagging = (kind: 'tag' | 'untag', summary: string): RemoteCommand => ({
   usage: `context ${kind} <id> <tag>… | <tag>… <filters> --yes`,
   summary,
-  options: MANY,
+  options: { ...MANY, ...TOLD_OPERATION },
   async run(given, remote) {
     if (choosesMany(given)) {
       const tags = tagsIn(given.words)
       return runOperation(kind, tags.length === 0 ? {} : { tags }, given, remote)
     }
+    notForIds(given)
     const [id, ...words] = given.words
     if (id === undefined) throw new UsageError('<id> is missing')
     const request = { contextId: idOf(id), tag: tagsIn(words) }

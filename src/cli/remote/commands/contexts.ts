@@ -1,5 +1,5 @@
 // cli/remote: `actorflux contexts`: lists contexts.
-import { LIST_CONTEXTS } from '../../../api/list-contexts.ts'
+import { CALLS } from '../../../api/calls.ts'
 import { EXIT, UsageError } from '../../command.ts'
 import { checked, fieldsIn, noWords, optionsFor, optionText, textOption, withoutFields } from '../arguments.ts'
 import { CONTEXT_HEADS, contextRow } from '../context-table.ts'
@@ -10,7 +10,7 @@ const DEFAULT_LIMIT = 30
 /** Contexts that are asked for at once. */
 const PAGE = 1000
 
-const filters = withoutFields(LIST_CONTEXTS.query, 'limit', 'page')
+const filters = withoutFields(CALLS.listContexts.query, 'limit', 'page')
 
 export const contextsCommand: RemoteCommand = {
   usage: 'contexts [filters]',
@@ -18,9 +18,10 @@ export const contextsCommand: RemoteCommand = {
   options: { ...optionsFor(filters), limit: textOption('number|all', `how many; ${DEFAULT_LIMIT} if left out`) },
   async run({ words, values }, { client, world, isJson, table, answer }) {
     noWords(words)
+    if (!isJson && values['view'] !== undefined) throw new UsageError('--view goes with --json')
     const most = limitOf(optionText(values, 'limit'))
     const fields = { view: isJson ? undefined : 'summary', ...fieldsIn(filters, values) }
-    const request = checked(LIST_CONTEXTS, { ...withoutGaps(fields), limit: Math.min(most + 1, PAGE) })
+    const request = checked(CALLS.listContexts, { ...withoutGaps(fields), limit: Math.min(most + 1, PAGE) })
     const rows = []
     let count = 0
     for await (const context of client.contexts(request)) {
@@ -29,8 +30,12 @@ export const contextsCommand: RemoteCommand = {
         break
       }
       count += 1
-      if (isJson) answer(context, () => [])
-      else rows.push(contextRow(context))
+      if (!isJson) rows.push(contextRow(context))
+      else {
+        answer(context, () => [])
+        // The list is read as fast as its reader takes it.
+        if ((await world.flushed()) !== null) break
+      }
     }
     if (!isJson) for (const line of count === 0 ? ['No context.'] : table(CONTEXT_HEADS, rows)) world.out(line)
     return EXIT.fine

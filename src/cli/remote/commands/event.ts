@@ -28,8 +28,13 @@ export const sendEventCommand: RemoteCommand = {
       ...tagsIn(values),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     })
-    remote.answer(sent, () => answerLines(sent, remote))
-    return EXIT.fine
+    const lines = answerLines(sent, remote)
+    const { message, transitions, executions, pending, hint, accepted } = sent
+    const hasEffect = accepted || transitions.length + executions.length + pending.length > 0
+    remote.answer(sent, () => lines ?? (hasEffect ? [plain(message)] : []))
+    const faults = [...(hasEffect ? [] : [message]), ...(hint === undefined ? [] : [hint])]
+    if (faults.length > 0) remote.world.err(`actorflux: ${plain(faults.join('; '))}`)
+    return hasEffect ? EXIT.fine : EXIT.failed
   },
 }
 
@@ -46,17 +51,16 @@ function addressIn(values: Values) {
 
 type Sent = Awaited<ReturnType<Remote['client']['sendEvent']>>
 
-function answerLines({ message, transitions, executions, ignored }: Sent, { table }: Remote): string[] {
+/** A line for each context or service that the event was for; null: there is none. */
+function answerLines({ transitions, executions, ignored }: Sent, { table }: Remote): readonly string[] | null {
   const rows = [
     ...transitions.map(({ contextId, state }) => ['moved', contextId, state] as const),
     ...executions.map(({ contextId, state }) => ['started', contextId, state] as const),
     ...ignored.map(({ contextId, fluxName, reason }) => ['ignored', contextId ?? fluxName, reason] as const),
   ]
-  if (rows.length === 0) return [plain(message)]
-  return [
-    ...table(
-      ['OUTCOME', 'CONTEXT', 'STATE'],
-      rows.map((row) => row.map((text) => ({ text: String(text ?? '') }))),
-    ),
-  ]
+  if (rows.length === 0) return null
+  return table(
+    ['OUTCOME', 'CONTEXT', 'STATE'],
+    rows.map((row) => row.map((text) => ({ text: String(text ?? '') }))),
+  )
 }

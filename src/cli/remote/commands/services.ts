@@ -3,10 +3,11 @@
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
 import { svgFileOf } from '../../../inspector/diagram/standalone.tsx'
 import { EXIT, UsageError } from '../../command.ts'
+import { shownPlace } from '../../report.ts'
 import { noWords, serviceFields, optionText, textOption, wordIn } from '../arguments.ts'
 import { mermaidOf } from '../mermaid.ts'
 import type { Remote, RemoteCommand } from '../remote.ts'
-import { plainJson, plain } from '../text.ts'
+import { plainJson, plain, plainText } from '../text.ts'
 
 type Service = Awaited<ReturnType<Remote['client']['listServices']>>['services'][number]
 
@@ -34,8 +35,8 @@ export const servicesCommand: RemoteCommand = {
               { text: countsText(service.contexts) },
             ]),
           )),
-      ...listed.faults.map(({ file, pointer, reason, severity }) =>
-        plain(`${file}#${pointer}: ${severity}: ${reason}`),
+      ...listed.faults.map(({ file, pointer, line, column, reason, severity }) =>
+        plain(`${shownPlace({ file, pointer, line, column })}: ${severity}: ${reason}`),
       ),
     ])
     return EXIT.fine
@@ -109,6 +110,7 @@ function serviceLines(service: Service, { table, style }: Remote): string[] {
 export const diagramCommand: RemoteCommand = {
   usage: 'service diagram <package/service>',
   summary: 'draw a service, to standard output',
+  hasOwnForm: true,
   options: { format: textOption('svg|mermaid', 'svg if left out') },
   async run({ words, values }, { client, world }) {
     const fluxName = wordIn(words, 'package/service')
@@ -119,7 +121,7 @@ export const diagramCommand: RemoteCommand = {
     else {
       const drawing = await drawingOf(definition)
       if (drawing === null) throw new Error(`${fluxName} is too large to be drawn`)
-      world.out(svgFileOf(drawing, fluxName))
+      world.out(plainText(svgFileOf(drawing, fluxName)))
     }
     return EXIT.fine
   },

@@ -1,5 +1,5 @@
 // cli/remote: `actorflux tail`: moves of contexts as they happen, until SIGINT.
-import { STREAM_MOVES } from '../../../api/stream-moves.ts'
+import { STREAM_MOVES } from '../../../api/streams.ts'
 import { EXIT } from '../../command.ts'
 import { checked, fieldsIn, noWords, optionsFor } from '../arguments.ts'
 import { statusCell } from '../context-table.ts'
@@ -16,7 +16,10 @@ export const tailCommand: RemoteCommand = {
     const filters = checked(STREAM_MOVES, fieldsIn(STREAM_MOVES.query, values))
     const signal = world.interrupted()
     try {
-      for await (const item of client.stream(filters, { signal })) remote.answer(item, () => [lineOf(item, remote)])
+      for await (const item of client.stream(filters, { signal })) {
+        remote.answer(item, () => [lineOf(item, remote)])
+        if ((await world.flushed()) !== null) break
+      }
     } catch (error) {
       if (!signal.aborted) throw error
     }

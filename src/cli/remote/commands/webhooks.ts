@@ -1,5 +1,5 @@
 // cli/remote: `actorflux webhook list`, `deliveries` and `replay`.
-import { LIST_DELIVERIES } from '../../../api/list-deliveries.ts'
+import { CALLS } from '../../../api/calls.ts'
 import { EXIT } from '../../command.ts'
 import { checked, fieldsIn, noWords, optionsFor, wordIn } from '../arguments.ts'
 import type { RemoteCommand } from '../remote.ts'
@@ -39,10 +39,12 @@ const toneOf = (outcome: string): Style => {
 export const deliveriesCommand: RemoteCommand = {
   usage: 'webhook deliveries',
   summary: 'list deliveries to webhooks, newest first',
-  options: optionsFor(LIST_DELIVERIES.query),
+  options: optionsFor(CALLS.listDeliveries.query),
   async run({ words, values }, { client, table, answer, isJson }) {
     noWords(words)
-    const listed = await client.listDeliveries(checked(LIST_DELIVERIES, fieldsIn(LIST_DELIVERIES.query, values)))
+    const listed = await client.listDeliveries(
+      checked(CALLS.listDeliveries, fieldsIn(CALLS.listDeliveries.query, values)),
+    )
     if (isJson) for (const delivery of listed) answer(delivery, () => [])
     else
       answer(listed, () =>

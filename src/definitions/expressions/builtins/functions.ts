@@ -6,6 +6,7 @@ import { isFields, isList } from '../evaluation.ts'
 import { ExpressionError } from '../expression.ts'
 import { parseDate } from '../../values/dates.ts'
 import { parseJsonText } from '../../values/json-text.ts'
+import { toldOf } from '../../values/told.ts'
 import { jsonOf, typeNameOf, MAX_TEXT_DIGITS, numberOf, plainText } from '../values.ts'
 
 export type Callable = (run: Evaluation, args: List) => Value
@@ -69,9 +70,10 @@ function parseJson(run: Evaluation, [text]: List): Value {
     run.spend(STEPS_TO_PARSE)
     value = parseJsonText(text, { maxDepth: MAX_JSON_DEPTH, spend: (steps) => run.spend(steps) })
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof RangeError)
-      throw new ExpressionError(`parseJson(): ${error.message}`)
-    throw error
+    if (error instanceof RangeError) throw new ExpressionError(`parseJson(): ${error.message}`)
+    if (!(error instanceof SyntaxError)) throw error
+    const [place = ''] = / at position \d+/.exec(error.message) ?? []
+    throw new ExpressionError(`parseJson(): ${toldOf(text)} is no JSON${place}`)
   }
   run.measure(value)
   return value

@@ -8,6 +8,9 @@ import { PIECE_CHARACTERS, slices } from '../../answers/pieces.ts'
  */
 const DEEPEST = 100
 
+/** Names beyond which an object's are remembered: they are gathered in a time that grows with their number. */
+const MANY_NAMES = 1000
+
 /** A list or an object that is being written. `next`: the index of its next item. */
 interface Open {
   readonly value: object
@@ -48,13 +51,15 @@ class Writer {
   /** A text that is too long for one piece, and is written next. */
   long: string | null = null
   readonly #open: Open[] = []
+  /** The names of large objects, which each level around them asks for. */
+  readonly #names = new Map<object, readonly string[]>()
 
   /** Writes a small value, and begins a large one. */
   write(value: unknown): void {
-    if (weight(value, PIECE_CHARACTERS) <= PIECE_CHARACTERS) this.text += JSON.stringify(value) ?? 'null'
+    if (this.#weigh(value) <= PIECE_CHARACTERS) this.text += JSON.stringify(value) ?? 'null'
     else if (typeof value === 'string') this.long = value
     else if (typeof value === 'object' && value !== null) {
-      const keys = Array.isArray(value) ? null : Object.keys(value)
+      const keys = Array.isArray(value) ? null : this.#namesOf(value)
       this.text += keys === null ? '[' : '{'
       this.#open.push({ value, keys, next: 0, empty: true })
     }
@@ -70,6 +75,7 @@ class Writer {
         this.#field(open, keys[open.next++] ?? '', value)
       else {
         this.text += keys === null ? ']' : '}'
+        this.#names.delete(value)
         this.#open.pop()
       }
     }
@@ -81,7 +87,7 @@ class Writer {
     const start = open.next
     this.text += start === 0 ? '' : ','
     for (let size = 0; open.next < list.length; open.next++) {
-      size += 1 + weight(list[open.next], PIECE_CHARACTERS)
+      size += 1 + this.#weigh(list[open.next])
       if (size > PIECE_CHARACTERS) break
     }
     if (open.next > start) this.text += JSON.stringify(list.slice(start, open.next)).slice(1, -1)
@@ -95,22 +101,38 @@ class Writer {
     open.empty = false
     this.write(item)
   }
+
+  readonly #weigh = (value: unknown): number => weight(value, PIECE_CHARACTERS, { namesOf: this.#namesOf })
+
+  readonly #namesOf = (value: object): readonly string[] => {
+    const known = this.#names.get(value)
+    if (known) return known
+    const names = Object.keys(value)
+    if (names.length > MANY_NAMES) this.#names.set(value, names)
+    return names
+  }
+}
+
+interface Weighing {
+  readonly depth?: number
+  readonly namesOf?: (value: object) => readonly string[]
 }
 
 /** The approximate length of the JSON text of a value; stops counting beyond the limit. */
-export function weight(value: unknown, limit: number, depth = 0): number {
+export function weight(value: unknown, limit: number, { depth = 0, namesOf = Object.keys }: Weighing = {}): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 8
   if (depth > DEEPEST) return Infinity
   let size = 2
+  const inside = { depth: depth + 1, namesOf }
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length && size <= limit; at++) size += 1 + weight(value[at], limit - size, depth + 1)
+    for (let at = 0; at < value.length && size <= limit; at++) size += 1 + weight(value[at], limit - size, inside)
     return size
   }
   if (!isObject(value)) return size
-  for (const key of Object.keys(value)) {
+  for (const key of namesOf(value)) {
     if (size > limit) break
-    size += key.length + 4 + weight(value[key], limit - size, depth + 1)
+    size += key.length + 4 + weight(value[key], limit - size, inside)
   }
   return size
 }

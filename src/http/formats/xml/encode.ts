@@ -1,6 +1,6 @@
 // http: encodes JSON as XML without loss. A field is an element, a list has <item>s, and `type` says what the text
 // alone does not. The text is written directly: the builder of fast-xml-parser takes six times as long.
-import { PROBLEM_NAMESPACE } from '../../../api/problem.ts'
+import { PROBLEM_NAMESPACE } from '../../../api/server.ts'
 import { isObject, type JsonObject } from '../../../model/json/value.ts'
 import { PIECE_CHARACTERS, slices } from '../../answers/pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'

@@ -43,6 +43,9 @@ const ALL_FORBIDDEN = new RegExp(FORBIDDEN, 'gu')
 /** Whether a text contains characters that XML can only contain escaped. */
 export const needsEscape = (text: string): boolean => FORBIDDEN.test(text)
 
+/** The offset of the first such character; -1 if there is none. */
+export const findForbidden = (text: string): number => text.search(FORBIDDEN)
+
 /** Writes `\uXXXX` for characters that XML forbids, and `\\` for a backslash. */
 export const escapeText = (text: string): string =>
   text
@@ -90,31 +93,33 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 
 const REFERENCE = /&(?:#0*(\d{1,7})|#x0*([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g
 
+export const UNKNOWN_REFERENCE = 'the body has a reference that XML does not know'
+
 /**
  * Replaces references by characters. Only XML's own five entities exist, because a document cannot declare any here.
+ * `refuse` is called with the offset of one that stands for nothing; it throws.
  * @throws FluxError `malformed`
  */
-export function resolveReferences(text: string): string {
+export function resolveReferences(text: string, refuse: (at: number) => never = refuseReference): string {
   if (!text.includes('&')) return text
   let result = ''
   let after = 0
   // One by one: there may be a million, and the first may be invalid.
   for (const { 0: whole, 1: decimal, 2: hex, 3: name, index } of text.matchAll(REFERENCE)) {
-    result +=
-      text.slice(after, index) +
-      (name === undefined ? characterOf(decimal, hex) : (NAMED.get(name) ?? refuseReference()))
+    const character = name === undefined ? characterOf(decimal, hex) : NAMED.get(name)
+    result += text.slice(after, index) + (character ?? refuse(index))
     after = index + whole.length
   }
   return result + text.slice(after)
 }
 
-function characterOf(decimal: string | undefined, hex: string | undefined): string {
+function characterOf(decimal: string | undefined, hex: string | undefined): string | undefined {
   const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
-  if (code > 0x10ffff) return refuseReference()
+  if (code > 0x10ffff) return undefined
   const character = String.fromCodePoint(code)
-  return needsEscape(character) ? refuseReference() : character
+  return needsEscape(character) ? undefined : character
 }
 
 function refuseReference(): never {
-  throw malformed('the body has a reference that XML does not know')
+  throw malformed(UNKNOWN_REFERENCE)
 }

@@ -1,8 +1,9 @@
 // http: checks that a text is well-formed XML. fast-xml-parser accepts much that is not, and text must never be read as
 // markup.
 import { malformed, unsupportedType } from '../../../model/failure.ts'
+import { positionOf } from '../../../model/json/scan.ts'
 import { tooMany } from '../json/decode.ts'
-import { isBlank, XML_NAME, needsEscape, resolveReferences } from './names.ts'
+import { findForbidden, isBlank, resolveReferences, UNKNOWN_REFERENCE, XML_NAME } from './names.ts'
 
 const S = '[ \\t\\r\\n]'
 const DECLARATION = new RegExp(
@@ -14,7 +15,8 @@ const ATTRIBUTE = new RegExp(`${S}+(${XML_NAME})${S}*=${S}*(?:"([^<"]*)"|'([^<']
 const END = new RegExp(`${S}*(/?)>`, 'y')
 const INSTRUCTION = new RegExp(`<\\?(?!xml(?:${S}|\\?))${XML_NAME}(?=${S}|\\?>)`, 'iyu')
 
-export const notXml = () => malformed('the body is not well-formed XML')
+const NOT_XML = 'the body is not well-formed XML'
+export const notXml = () => malformed(NOT_XML)
 export const tooDeep = () => malformed('the body is nested too deep')
 
 /**
@@ -25,8 +27,14 @@ export const tooDeep = () => malformed('the body is nested too deep')
  * @throws FluxError `malformed`; `tooLarge`; `unsupportedType` for an encoding other than UTF-8
  */
 export function scanXml(text: string, options: ScanOptions): string {
-  if (needsEscape(text)) throw malformed('the body has a character that XML does not allow')
+  const forbidden = findForbidden(text)
+  if (forbidden >= 0) throw malformedAt(text, forbidden, 'the body has a character that XML does not allow')
   return new Scan(text, options).run()
+}
+
+function malformedAt(text: string, at: number, reason = NOT_XML) {
+  const { line, column } = positionOf(text, at)
+  return malformed(`${reason}, at line ${line}, column ${column}`)
 }
 
 interface ScanOptions {
@@ -62,17 +70,18 @@ class Scan {
     while (this.#at < text.length) {
       const next = text.indexOf('<', this.#at)
       const piece = text.slice(this.#at, next === -1 ? text.length : next)
-      if (piece.includes(']]>') || (this.#open.length === 0 && !isBlank(piece))) throw notXml()
+      if (piece.includes(']]>')) throw this.#fault(this.#at + piece.indexOf(']]>'))
+      if (this.#open.length === 0 && !isBlank(piece)) throw this.#fault(this.#at + piece.search(/[^ \t\r\n]/))
+      // The parser joins the texts on both sides of a comment, so references are checked here, before that.
+      this.#references(piece, this.#at)
       if (next === -1) break
       this.#at = next
       const kind = text[next + 1]
-      // The parser joins the texts on both sides of a comment, so references are checked here, before that.
-      if (kind === '!' || kind === '?') resolveReferences(piece)
       if (kind === '!') this.#special()
       else if (kind === '?') this.#instruction()
       else this.#tag()
     }
-    if (this.#open.length > 0 || this.#roots !== 1) throw notXml()
+    if (this.#open.length > 0 || this.#roots !== 1) throw this.#fault(text.length)
     return this.#result + text.slice(this.#kept)
   }
 
@@ -85,7 +94,7 @@ class Scan {
   /** Removes an instruction, because the parser misreads quotes in it. */
   #instruction(): void {
     INSTRUCTION.lastIndex = this.#at
-    if (!INSTRUCTION.test(this.#text)) throw notXml()
+    if (!INSTRUCTION.test(this.#text)) throw this.#fault()
     this.#skip(this.#end('?>', this.#at))
   }
 
@@ -99,15 +108,15 @@ class Scan {
     const text = this.#text
     if (text.startsWith('<!--', this.#at)) {
       const end = this.#end('--', this.#at + 4)
-      if (text[end] !== '>') throw notXml()
+      if (text[end] !== '>') throw this.#fault(end)
       this.#at = end + 1
     } else if (text.startsWith('<![CDATA[', this.#at) && this.#open.length > 0) this.#at = this.#end(']]>', this.#at)
-    else throw malformed('the body must be well-formed XML without a document type')
+    else throw malformedAt(text, this.#at, 'the body must be well-formed XML without a document type')
   }
 
   #end(of: string, from: number): number {
     const place = this.#text.indexOf(of, from)
-    if (place === -1) throw notXml()
+    if (place === -1) throw this.#fault(from)
     return place + of.length
   }
 
@@ -115,18 +124,30 @@ class Scan {
     const text = this.#text
     TAG.lastIndex = this.#at
     const match = TAG.exec(text)
-    if (match === null) throw notXml()
+    if (match === null) throw this.#fault()
     const [, closing = '', name = '', end] = match
-    this.#at = TAG.lastIndex
     if (closing !== '') {
-      if (end === undefined || match[4] !== '' || this.#open.pop() !== name) throw notXml()
+      if (end === undefined || match[4] !== '' || this.#open.pop() !== name) throw this.#fault()
+      this.#at = TAG.lastIndex
       return
     }
+    this.#at = TAG.lastIndex
     this.#count()
     const empty = end === undefined ? this.#attributes() : match[4] === '/'
     if (this.#open.length === 0) this.#roots += 1
     if (empty) return
     if (this.#open.push(name) > this.#maxNested) throw tooDeep()
+  }
+
+  #fault(at = this.#at) {
+    return malformedAt(this.#text, at)
+  }
+
+  /** Checks the references in a part of the text that begins at `from`. */
+  #references(part: string, from: number): void {
+    resolveReferences(part, (index) => {
+      throw malformedAt(this.#text, from + index, UNKNOWN_REFERENCE)
+    })
   }
 
   #count(): void {
@@ -139,15 +160,15 @@ class Scan {
     ATTRIBUTE.lastIndex = this.#at
     for (let match = ATTRIBUTE.exec(this.#text); match !== null; match = ATTRIBUTE.exec(this.#text)) {
       const [, name = '', double = '', single = ''] = match
-      if (names.has(name)) throw notXml()
+      if (names.has(name)) throw this.#fault()
       this.#count()
       names.add(name)
-      resolveReferences(double + single)
+      this.#references(double + single, ATTRIBUTE.lastIndex - 1 - (double + single).length)
       this.#at = ATTRIBUTE.lastIndex
     }
     END.lastIndex = this.#at
     const end = END.exec(this.#text)
-    if (end === null) throw notXml()
+    if (end === null) throw this.#fault()
     this.#at = END.lastIndex
     return end[1] === '/'
   }

@@ -1,20 +1,20 @@
 // inspector/pages: one context: where it is, why, what it can take, and what it has been through.
 import type { FC } from 'hono/jsx'
-import type { ContextEventsView } from '../../../api/get-context-events.ts'
-import type { ContextView } from '../../../api/get-context.ts'
+import type { ContextEventsView, ContextView } from '../../../api/contexts.ts'
+import type { ListedContext } from '../../../api/context-lists.ts'
 import type { JsonObject } from '../../../model/json/value.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { Diagram, moveKey } from '../../diagram/svg.tsx'
 import { Copyable } from '../../parts/command.tsx'
 import { CutText, JsonBlock } from '../../parts/cut-text.tsx'
 import type { Cut } from '../../parts/json-text.ts'
-import { contextHref, contextsHref, serviceHref } from '../../parts/links.ts'
+import { contextHref, contextsHref, fullNameOf, serviceHref } from '../../parts/links.ts'
 import { hasEnded, StatusSign, toneOf } from '../../parts/status.tsx'
-import { Sentence } from '../../sentence.tsx'
+import { Sentence, situationOf } from '../../sentence.tsx'
 import { Shell } from '../../shell.tsx'
 import type { Visitor } from '../../visitor.ts'
 import { CanTake, type SentForm } from './actions.tsx'
-import { DataTab, StateValues } from './data.tsx'
+import { DataTab, modelsOf, StateValues } from './data.tsx'
 import { staysOf, type Stay } from './moves.ts'
 import { Steering, SteeringLinks } from './steering.tsx'
 import { Timeline } from './timeline.tsx'
@@ -28,19 +28,23 @@ export interface ContextFacts {
   /** null: it can't be shown. */
   readonly definition: JsonObject | null
   readonly drawing: Drawing | null
+  /** The newest of those that it started as its children, the latest first. */
+  readonly childContexts: readonly ListedContext[]
   /** The context in XML, for that tab. */
   readonly xml: Cut | null
   readonly tab: Tab
   /** A state whose data is shown at the side. */
   readonly state: string | null
+  /** An event whose form was asked for. */
+  readonly event: string | null
 }
 
 /** `sent`: a form that was refused. */
 export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; readonly sent: SentForm | null }> = (
   facts,
 ) => {
-  const { context, events, definition, drawing, visitor, sent, tab, state } = facts
-  const stays = staysOf(context, visitor.now)
+  const { context, events, definition, drawing, visitor, sent, tab, state, event } = facts
+  const stays = staysOf(context, definition, visitor.now)
   const chosen = context.stateContexts.find(({ name }) => name === state)
   const hrefOf = (name: string) => `${contextHref(context.id)}?state=${encodeURIComponent(name)}#state`
   return (
@@ -50,14 +54,14 @@ export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; rea
       visitor={visitor}
       live={context.status === 'COMPLETED' ? undefined : `contextId=${context.id}`}
     >
-      <Head context={context} events={events} stays={stays} visitor={visitor} />
+      <Head {...facts} />
       <div class="columns">
         <div class="side">
           <div data-part="diagram">
             {drawing ? (
               <Diagram
                 drawing={drawing}
-                label={`Diagram of ${context.fluxName}, which is in ${context.currentState}`}
+                label={`Diagram of ${fullNameOf(context)}, which is in ${context.currentState}`}
                 marks={{ context: marksOf(context, stays, visitor.now), hrefOf }}
               />
             ) : (
@@ -72,10 +76,17 @@ export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; rea
         <div class="side">
           {chosen && (
             <div id="state" class="box">
-              <StateValues state={chosen} jsonHref={contextHref(context.id, 'JSON')} />
+              <StateValues state={chosen} models={modelsOf(definition)} jsonHref={contextHref(context.id, 'JSON')} />
             </div>
           )}
-          <CanTake visitor={visitor} context={context} events={events} sent={sent} />
+          <CanTake
+            visitor={visitor}
+            context={context}
+            events={events}
+            definition={definition}
+            asked={event}
+            sent={sent}
+          />
           <Steering visitor={visitor} context={context} definition={definition} sent={sent} />
           <Facts context={context} />
         </div>
@@ -84,28 +95,18 @@ export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; rea
   )
 }
 
-const Head: FC<{
-  readonly context: ContextView
-  readonly events: ContextEventsView
-  readonly stays: readonly Stay[]
-  readonly visitor: Visitor
-}> = ({ context, events, stays, visitor }) => (
+const Head: FC<ContextFacts & { readonly visitor: Visitor }> = ({ context, events, definition, visitor }) => (
   <div class="head" data-part="head">
     <div class="row split">
       <h1 class="crumbs">
-        <a href={contextsHref({ fluxName: context.fluxName })}>{context.package}</a> /{' '}
+        <a href={contextsHref({ fluxName: fullNameOf(context) })}>{context.package}</a> /{' '}
         <a href={serviceHref(context.package, context.fluxName)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
       </h1>
       <span>
         <StatusSign status={context.status} isPaused={context.paused} />
       </span>
     </div>
-    <Sentence
-      context={context}
-      awaited={[...events.events.map(({ event }) => event), ...(events.else === null ? [] : ['any other event'])]}
-      since={stays.at(-1)?.at ?? context.startedAt}
-      now={visitor.now}
-    />
+    <Sentence {...situationOf(context, events, { definition, now: visitor.now })} />
     {context.error?.stack !== undefined && (
       <details>
         <summary>Where it failed</summary>
@@ -152,12 +153,12 @@ const TabContent: FC<
     readonly stays: readonly Stay[]
     readonly hrefOf: (state: string) => string
   }
-> = ({ context, definition, xml, tab, stays, visitor, hrefOf }) => {
+> = ({ context, childContexts, definition, xml, tab, stays, hrefOf }) => {
   switch (tab) {
     case 'Timeline':
-      return <Timeline context={context} stays={stays} now={visitor.now} hrefOf={hrefOf} />
+      return <Timeline context={context} stays={stays} childContexts={childContexts} hrefOf={hrefOf} />
     case 'Data':
-      return <DataTab context={context} jsonHref={contextHref(context.id, 'JSON')} />
+      return <DataTab context={context} definition={definition} jsonHref={contextHref(context.id, 'JSON')} />
     case 'Snapshot':
       return <JsonBlock value={context.snapshot ?? {}} />
     case 'Definition':

@@ -1,5 +1,8 @@
-// inspector/pages: the moves of a context, as its view has them: states by time, each with the event that led there.
-import type { ContextView } from '../../../api/get-context.ts'
+// inspector/pages: the moves of a context, as its view has them: states by time, each with what led there. The record names
+// events alone; the definition tells a time from an exception.
+import type { ContextView } from '../../../api/contexts.ts'
+import { isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
+import { durationText } from '../../parts/time.tsx'
 import { hasEnded } from '../../parts/status.tsx'
 
 export interface Stay {
@@ -8,6 +11,10 @@ export interface Stay {
   readonly from: string | null
   /** What led there; null: it came by itself, or began there. */
   readonly event: string | null
+  /** What led there, where it was no event: `after 10 s`, `exception: card declined`; null: nothing is known. */
+  readonly cause: string | null
+  /** Whether the state starts a child. */
+  readonly hasChild: boolean
   /** Epoch milliseconds. */
   readonly at: number
   /** Milliseconds up to the next move, or to now. */
@@ -15,19 +22,68 @@ export interface Stay {
   readonly isCurrent: boolean
 }
 
-export function staysOf(context: ContextView, now: number): readonly Stay[] {
+type Taken = ContextView['stateContexts'][number]['transitionContexts'][number]
+
+/** `definition` null: it is lost. */
+export function staysOf(context: ContextView, definition: JsonObject | null, now: number): readonly Stay[] {
   const { executionHistory: history, stateContexts, endedAt, status } = context
-  const taken = new Map<string, (string | null)[]>()
+  const taken = new Map<string, Taken[]>()
   for (const { name, transitionContexts } of stateContexts)
-    for (const { event, to, takenAt } of transitionContexts) {
-      const key = JSON.stringify([name, to, takenAt])
-      taken.set(key, [...(taken.get(key) ?? []), event])
+    for (const transition of transitionContexts) {
+      const key = JSON.stringify([name, transition.to, transition.takenAt])
+      taken.set(key, [...(taken.get(key) ?? []), transition])
     }
+  const states = new Map(objectsIn(definition?.['states']).map((state) => [state['name'], state]))
   const end = hasEnded(status) ? (endedAt ?? context.updatedAt) : now
   return history.map(({ stateName: state, enteredAt: at, event: told }, index) => {
-    const from = history[index - 1]?.stateName ?? null
+    const before = history[index - 1]
+    const from = before?.stateName ?? null
     const next = history[index + 1]
-    const event = told ?? (from === null ? null : (taken.get(JSON.stringify([from, state, at]))?.shift() ?? null))
-    return { state, from, event, at, lasted: Math.max(0, (next?.enteredAt ?? end) - at), isCurrent: next === undefined }
+    const move = told || from === null ? undefined : taken.get(JSON.stringify([from, state, at]))?.shift()
+    const event = told ?? move?.event ?? null
+    const waited = at - (before?.enteredAt ?? at)
+    const cause = move && event === null ? causeOf(move, objectsIn(states.get(from)?.['transitions']), waited) : null
+    const lasted = Math.max(0, (next?.enteredAt ?? end) - at)
+    const action = states.get(state)?.['action']
+    const hasChild = isObject(action) && action['type'] === 'invokeFlux'
+    return { state, from, event, cause, hasChild, at, lasted, isCurrent: next === undefined }
   })
 }
+
+/** Of several transitions that may have been taken, the one that wrote what was written. null: it is not known. */
+function causeOf({ to, values }: Taken, transitions: readonly JsonObject[], waited: number): string | null {
+  const possible = transitions.filter(
+    ({ to: target, event = null }) => target === to && (event === null || event === '$exception'),
+  )
+  const written = Object.keys(values)
+  const fitting = possible.filter((transition) => {
+    const names = new Set(objectsIn(transition['lines']).map(({ to: path }) => (Array.isArray(path) ? path[0] : null)))
+    return names.size === written.length && written.every((name) => names.has(name))
+  })
+  const kinds = new Map((fitting.length > 0 ? fitting : possible).map((one) => [kindOf(one), one]))
+  const [[kind, transition] = ['next', {}]] = kinds
+  if (kinds.size !== 1 || kind === 'next') return null
+  if (kind === 'timed') return `after ${durationText(waited)}`
+  const message = messageIn(transition, values)
+  return message === null ? 'exception' : `exception: ${message}`
+}
+
+const kindOf = ({ event = null, wait = null }: JsonObject): 'exception' | 'timed' | 'next' =>
+  event !== null ? 'exception' : wait === null ? 'next' : 'timed'
+
+/** What a line of the transition carried on of the exception; null: nothing. */
+function messageIn(transition: JsonObject, values: JsonObject): string | null {
+  for (const { from, expression, to } of objectsIn(transition['lines'])) {
+    const source = Array.isArray(from) ? from.join('.') : typeof expression === 'string' ? expression.trim() : ''
+    if (source !== '$fluxException.message' || !Array.isArray(to)) continue
+    const value = to.reduce<Json | undefined>(
+      (inside, name) => (isObject(inside) && typeof name === 'string' ? inside[name] : undefined),
+      values,
+    )
+    if (typeof value === 'string') return value
+  }
+  return null
+}
+
+const objectsIn = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? value.filter(isObject) : []

@@ -1,20 +1,20 @@
 // inspector/pages: what can be done with a context, besides sending it an event: retry, pause, resume, tag, terminate.
 import type { Child, FC } from 'hono/jsx'
-import type { ContextView } from '../../../api/get-context.ts'
+import type { ContextView } from '../../../api/contexts.ts'
 import type { JsonObject } from '../../../model/json/value.ts'
 import { RefusalNotice, type Refusal } from '../../forms/fields.tsx'
 import { RETRY_PLACES, RetryFields, statesOf } from '../../forms/retry-fields.tsx'
-import { contextHref } from '../../parts/links.ts'
+import { contextHref, fullNameOf } from '../../parts/links.ts'
 import { hasEnded, isRetryable } from '../../parts/status.tsx'
 import { FormToken, OnceToken } from '../../shell.tsx'
 import type { Visitor } from '../../visitor.ts'
 import type { SentForm } from './actions.tsx'
 
 /** What an administrator may do with a context, as it is now. */
-export type SteeringDeed = 'retry' | 'try' | 'pause' | 'resume'
+export type SteeringCommand = 'retry' | 'try' | 'pause' | 'resume'
 
 /** Each with its words. */
-const WORDS: { readonly [deed in SteeringDeed]: string } = {
+const WORDS: { readonly [command in SteeringCommand]: string } = {
   retry: 'Retry',
   try: 'Try now',
   pause: 'Pause',
@@ -22,7 +22,7 @@ const WORDS: { readonly [deed in SteeringDeed]: string } = {
 }
 
 /** In the order in which they are offered. */
-function deedsFor({ mayAdminister }: Visitor, { status, paused, step }: ContextView): readonly SteeringDeed[] {
+function commandsFor({ mayAdminister }: Visitor, { status, paused, step }: ContextView): readonly SteeringCommand[] {
   if (!mayAdminister) return []
   if (isRetryable(status)) return ['retry']
   if (hasEnded(status)) return []
@@ -39,10 +39,10 @@ interface SteeringFacts {
 /** Leads from the head of the page to what can be done; on a phone that is far below. */
 export const SteeringLinks: FC<SteeringFacts> = ({ visitor, context }) => (
   <>
-    {deedsFor(visitor, context)
-      .filter((deed) => deed !== 'pause')
-      .map((deed) => (
-        <a href="#steering">{WORDS[deed]} …</a>
+    {commandsFor(visitor, context)
+      .filter((command) => command !== 'pause')
+      .map((command) => (
+        <a href="#steering">{WORDS[command]} …</a>
       ))}
   </>
 )
@@ -51,11 +51,11 @@ export const Steering: FC<
   SteeringFacts & { readonly definition: JsonObject | null; readonly sent: SentForm | null }
 > = ({ visitor, context, definition, sent }) => {
   const { status, tags, paused, step, currentState } = context
-  const deeds = deedsFor(visitor, context)
+  const commands = commandsFor(visitor, context)
   const isOpen = visitor.mayInvoke && !hasEnded(status)
   const refusal = sent && sent.event === null ? sent.refusal : null
   // It is a part of the page in any case, so that it can come back.
-  if (deeds.length === 0 && !isOpen && !refusal) return <div id="steering" data-part="steering" hidden />
+  if (commands.length === 0 && !isOpen && !refusal) return <div id="steering" data-part="steering" hidden />
   // Replaced only when what can be done has changed, so that nothing that is being typed is lost.
   const key = JSON.stringify([tags, status, paused, step?.attempt, step?.nextAttemptAt, currentState])
   return (
@@ -68,38 +68,38 @@ export const Steering: FC<
     >
       <h2 id="actions">Actions</h2>
       <RefusalNotice refusal={refusal} controls={[]} places={RETRY_PLACES} />
-      {deeds
-        .filter((deed) => deed !== 'pause')
-        .map((deed) => (
-          <DeedForm visitor={visitor} context={context} deed={deed} />
+      {commands
+        .filter((command) => command !== 'pause')
+        .map((command) => (
+          <CommandForm visitor={visitor} context={context} command={command} />
         ))}
-      {deeds.includes('retry') && (
+      {commands.includes('retry') && (
         <RetryForm visitor={visitor} context={context} definition={definition} refusal={refusal} />
       )}
       {isOpen && <TagForm visitor={visitor} context={context} />}
-      {deeds.includes('pause') && <DeedForm visitor={visitor} context={context} deed="pause" />}
+      {commands.includes('pause') && <CommandForm visitor={visitor} context={context} command="pause" />}
       {isOpen && <TerminateForm visitor={visitor} context={context} />}
     </section>
   )
 }
 
-const DeedForm: FC<SteeringFacts & { readonly deed: SteeringDeed }> = ({ visitor, context, deed }) => (
-  <form class="stack" method="post" action={`${contextHref(context.id)}/${deed === 'try' ? 'retry' : deed}`}>
+const CommandForm: FC<SteeringFacts & { readonly command: SteeringCommand }> = ({ visitor, context, command }) => (
+  <form class="stack" method="post" action={`${contextHref(context.id)}/${command === 'try' ? 'retry' : command}`}>
     <FormToken visitor={visitor} />
     <OnceToken />
-    <p class="faint">{explained(deed, context)}</p>
+    <p class="faint">{explained(command, context)}</p>
     <div>
-      <button class={deed === 'pause' ? undefined : 'primary'} type="submit">
-        {WORDS[deed]}
+      <button class={command === 'pause' ? undefined : 'primary'} type="submit">
+        {WORDS[command]}
       </button>
     </div>
   </form>
 )
 
 /** What will happen. */
-function explained(deed: SteeringDeed, { status, currentState, step, pending }: ContextView): Child {
+function explained(command: SteeringCommand, { status, currentState, step, pending }: ContextView): Child {
   const state = <b>{currentState}</b>
-  switch (deed) {
+  switch (command) {
     case 'try':
       return `Makes attempt ${step?.attempt ?? 1} of ${step?.maxAttempts ?? 1} now.`
     case 'pause':
@@ -151,12 +151,12 @@ const TagForm: FC<SteeringFacts> = ({ visitor, context }) => (
   </form>
 )
 
-const TerminateForm: FC<SteeringFacts> = ({ visitor, context: { id, fluxName, currentState } }) => (
+const TerminateForm: FC<SteeringFacts> = ({ visitor, context }) => (
   <details>
     <summary>Terminate …</summary>
-    <form class="stack" method="post" action={`${contextHref(id)}/terminate`}>
+    <form class="stack" method="post" action={`${contextHref(context.id)}/terminate`}>
       <FormToken visitor={visitor} />
-      <p>{`Terminate context ${id} of ${fluxName}, which is in ${currentState}?`}</p>
+      <p>{`Terminate context ${context.id} of ${fullNameOf(context)}, which is in ${context.currentState}?`}</p>
       <div>
         <button class="danger" type="submit">
           Terminate

@@ -5,7 +5,6 @@ import { unreadable } from '../../../model/failure.ts'
 import { setOwn } from '../../../model/json/value.ts'
 import type { StoredContext } from '../../../ports/store.ts'
 import type { Arena } from '../arena.ts'
-import { decodeFormat3, headerOfFormat3, isFormat3 } from './format-3.ts'
 import { type Header, type LargePart, NO_LARGE_PARTS } from './header.ts'
 import { decodeLargePart, isLargePart } from './large-parts.ts'
 
@@ -79,7 +78,6 @@ export type ReadKeys = (text: string) => readonly string[]
 
 /** @throws FluxError `unreadable` that names the context, if these bytes are no record */
 export function decodeHeader(id: ContextId, bytes: Buffer, readKeys: ReadKeys = keysOf): Header {
-  if (isFormat3(bytes)) return headerOfFormat3(id, bytes)
   try {
     const ends = endsOf(bytes)
     return headerOf(bytes, ends, (ends.flags & HAS_MORE) === 0 ? NOTHING_MORE : tableIn(bytes, ends), readKeys)
@@ -97,7 +95,6 @@ export function decodeStored(
   bytes: Buffer,
   readRow: (part: LargePart) => Buffer | undefined,
 ): StoredContext {
-  if (isFormat3(bytes)) return decodeFormat3(id, bytes)
   try {
     const ends = endsOf(bytes)
     const table = tableIn(bytes, ends)

@@ -2,6 +2,7 @@
 import { closeSync, existsSync } from 'node:fs'
 import { mkdir, rename, rmdir } from 'node:fs/promises'
 import type { ContextId } from '../../../model/context.ts'
+import { FORMAT, otherFormat } from '../../../model/format.ts'
 import type { Log } from '../../../ports/log.ts'
 import { DataFolderError, lockFolder, fileBytesOf } from '../data-folder.ts'
 import { type Disk, filesIn, openDisk } from '../disk.ts'
@@ -80,6 +81,7 @@ async function withRecords<T>(
     try {
       const walk = await walkAll(file)
       const records = await findRecords(file, walk)
+      checkFormat(files.data, file, records)
       const { readable, broken } = await readAll(file, records)
       return await use({
         file,
@@ -93,6 +95,13 @@ async function withRecords<T>(
   } finally {
     closeSync(lock)
   }
+}
+
+/** What lost the row with its format may be of this one. @throws DataFolderError when the format is another */
+function checkFormat(name: string, file: PageFile, { meta }: Records): void {
+  const place = meta.get('format')
+  const format = place === undefined ? FORMAT : Number(valueAt(file, place).toString())
+  if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${name}`, format))
 }
 
 interface Looked {
@@ -215,7 +224,7 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
 async function copyRows(file: PageFile, { stored }: Records, disk: Disk): Promise<void> {
   let [operations, bytes]: [(() => void)[], number] = [[], 0]
   const flush = async () => {
-    await disk.write(operations, 2 * bytes, true)
+    await disk.write(operations, 2 * bytes)
     operations = []
     bytes = 0
   }
@@ -224,7 +233,7 @@ async function copyRows(file: PageFile, { stored }: Records, disk: Disk): Promis
     const space = spaceOf(value)
     if (space === null) continue
     const [key, row] = [name.slice(space.length + 1), decodeRow(space, value)]
-    operations.push(() => disk.rowTables?.put(space, key, value, row, null))
+    operations.push(() => disk.rowTables.put(space, key, value, row, null))
     // With the pages of its key and of its expiry.
     bytes += value.length + 2 * disk.pageBytes
     if (bytes > GROUP_BYTES) await flush()

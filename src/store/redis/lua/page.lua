@@ -79,18 +79,7 @@ local function take(candidates)
   end
 end
 
--- Skips or takes the ids of the first leaf up to an id, until the page is complete.
-local function pass_first(up_to)
-  local count = count_in_first(lead, text_of(from), text_of(up_to))
-  local passed = math.min(count, skip)
-  local taken = math.min(count - passed, limit - #page)
-  skip = skip - passed
-  if taken <= 0 then return end
-  local rank = passed + count_in_first(lead, '-inf', '(' .. text_of(from))
-  for _, id in ipairs(ranked(lead, rank, rank + taken - 1)) do page[#page + 1] = id end
-end
-
--- Does the same in another leaf. A leaf that is skipped as a whole is not read.
+-- Skips or takes the ids of a leaf up to an id, until the page is complete. One that is skipped as a whole is not read.
 local function pass(first, up_to, is_whole)
   local count = is_whole and skip > 0 and count_of(lead, first)
   if count and count <= skip then
@@ -98,7 +87,7 @@ local function pass(first, up_to, is_whole)
     return
   end
   hops = hops - LEAF_HOPS
-  for _, id in ipairs(ids_between(lead, first, from, up_to, math.huge)) do
+  for _, id in ipairs(ids_between(lead, first, from, up_to, -1)) do
     if skip > 0 then skip = skip - 1 elseif #page < limit then page[#page + 1] = id end
   end
 end
@@ -111,12 +100,10 @@ while hops > 0 do
     if stops and following and stops >= following then stops = nil end
     hops = hops - 2
   end
-  if #sets == 1 and (not stops or not first and count_in_first(lead, text_of(from), text_of(stops - 1)) >= 100) then
-    -- Up to the next excluded id.
-    local up_to = stops and stops - 1 or to
-    if first then pass(first, up_to, not stops and following and from <= tonumber(first)) else pass_first(up_to) end
+  if #sets == 1 and not stops then
+    pass(first, to, first and following and from <= tonumber(first))
     if limit > 0 and #page == limit then return answer(page[#page] + 1) end
-    from = stops and stops + 1 or following
+    from = following
     if not from then return answer() end
   else
     local count = math.max(16, math.min(200, 2 * (skip + limit - #page)))

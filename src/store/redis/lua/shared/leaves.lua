@@ -1,6 +1,6 @@
 -- Sets of ids, named by their keys, in leaves of few ids each: Redis stores a small set of numbers in four bytes per
 -- number, and a large one in a hundred. The first leaf is a sorted set under the name itself: the whole set while it is
--- small, and sets of version 0.1, of any size. The other leaves are sets. The directory, a sorted set, has the lowest
+-- small. The other leaves are sets. The directory, a sorted set, has the lowest
 -- id that belongs to each of them. A leaf is named by that id, the first one by false.
 local FIRST_IDS = 64
 local LEAF_IDS = 128
@@ -22,9 +22,6 @@ local function leaves_after(name, id, last, limit)
   return redis.call('ZRANGE', directory(name), '(' .. text_of(id), text_of(last), 'BYSCORE', 'LIMIT', 0, limit)
 end
 
--- The ids of the first leaf from one rank to another.
-local function ranked(name, from, to) return redis.call('ZRANGE', root .. name, from, to) end
-
 -- The ids of the first leaf from one down to another.
 local function ranked_down(name, from, to, limit)
   return redis.call('ZRANGE', root .. name, text_of(from), text_of(to), 'BYSCORE', 'REV', 'LIMIT', 0, limit)
@@ -36,11 +33,8 @@ local function size_of(name)
   return redis.call('ZCARD', root .. name) + redis.call('ZCARD', directory(name)) * 2 * LEAF_IDS
 end
 
--- How many ids the first leaf has in a range, and how many any other leaf has.
-local function count_in_first(name, from, to) return redis.call('ZCOUNT', root .. name, from, to) end
+-- How many ids a leaf other than the first has.
 local function count_of(name, first) return redis.call('SCARD', leaf(name, first)) end
-
-local function scores_in_first(name, ids) return redis.call('ZMSCORE', root .. name, unpack(ids)) end
 
 local function contains(name, id)
   local first = leaf_of(name, id)
@@ -90,21 +84,16 @@ end
 -- Which of the candidates, ascending ids, are in a set.
 local function members(name, candidates)
   local lowest, highest, has = candidates[1], candidates[#candidates], {}
-  local function look(first, wanted)
-    -- Reading a few members too many costs less than querying each candidate.
-    if first then
-      for _, id in ipairs(ids_of(name, first)) do has[id] = true end
-    elseif count_in_first(name, lowest, highest) > 3 * #wanted then
-      for index, score in ipairs(scores_in_first(name, wanted)) do has[wanted[index]] = score end
-    else
-      for _, id in ipairs(ids_between(name, false, tonumber(lowest), tonumber(highest), -1)) do has[id] = true end
-    end
+  -- Reading a few members too many costs less than querying each candidate.
+  local function look(first)
+    local ids = first and ids_of(name, first) or redis.call('ZRANGE', root .. name, 0, -1)
+    for _, id in ipairs(ids) do has[id] = true end
   end
-  look(leaf_of(name, lowest), candidates)
+  look(leaf_of(name, lowest))
   local few = math.floor(#candidates / 8) + 1
   local leaves = leaves_after(name, tonumber(lowest), tonumber(highest), few)
   if #leaves < few then
-    for _, first in ipairs(leaves) do look(first, candidates) end
+    for _, first in ipairs(leaves) do look(first) end
   else
     for _, id in ipairs(candidates) do has[id] = has[id] or contains(name, id) end
   end
@@ -113,18 +102,18 @@ end
 
 local function highest_id(name)
   local last = leaf_of(name, '+inf')
-  if not last then return ranked(name, -1, -1)[1] end
+  if not last then return redis.call('ZRANGE', root .. name, -1, -1)[1] end
   local found = ids_of(name, last)
   return found[#found]
 end
 
 -- Moves ids from a leaf that has too many to a new one: only the highest if it was just inserted, so that ascending ids
 -- fill their leaves, else the upper half. Members that are no ids stay.
-local function split(name, first, id, is_last, count)
+local function split(name, first, id, is_last)
   local ids = first and ids_of(name, first) or redis.call('ZRANGE', root .. name, -FIRST_IDS, -1)
   local moved = {}
   if is_last and ids[#ids] == id then moved[1] = id
-  elseif first or count <= LEAF_IDS then
+  else
     for place = math.floor(#ids / 2) + 1, #ids do if tonumber(ids[place]) then moved[#moved + 1] = ids[place] end end
   end
   if not moved[1] then return end
@@ -138,20 +127,19 @@ end
 local function insert(names, id)
   local number, known, begins = tonumber(id), false, 0
   for place, last in ipairs(redis.call('HMGET', last_leaves, unpack(names))) do
-    local name, first, count = names[place], last, 0
+    local name, first = names[place], last
     -- Many sets have last leaves that begin with the same id.
     if last ~= known then known, begins = last, tonumber(last or 0) end
     if number < begins then first = leaf_of(name, id) end
     if not first then
       redis.call('ZADD', root .. name, id, id)
-      count = redis.call('ZCARD', root .. name)
-      if count > FIRST_IDS then split(name, first, id, not last, count) end
+      if redis.call('ZCARD', root .. name) > FIRST_IDS then split(name, first, id, not last) end
     else
       local key = leaf(name, first)
       redis.call('SADD', key, id)
       -- A leaf whose ids are this close to its first one cannot have too many.
-      if first == last and number - begins < LEAF_IDS then count = 0 else count = redis.call('SCARD', key) end
-      if count > LEAF_IDS then split(name, first, id, first == last, count) end
+      local is_close = first == last and number - begins < LEAF_IDS
+      if not is_close and redis.call('SCARD', key) > LEAF_IDS then split(name, first, id, first == last) end
     end
   end
 end

@@ -1,0 +1,161 @@
+// api: the calls that list and count contexts.
+import { z } from 'zod'
+import { CONTEXT_STATUSES, type ContextId, type Status } from '../model/context.ts'
+import { momentOf } from '../model/moment.ts'
+import { type AnswerOf, type Checked, type RequestOf, describeCall } from './call.ts'
+import { component } from './component.ts'
+import { CONTEXT_EXAMPLE, contextAnswer } from './contexts.ts'
+import { contextKey, flag, id, name, PAGE, tags } from './fields.ts'
+
+/** Every status. */
+const ALL_STATUSES = 'all'
+
+const isStatus = (text: unknown): text is Status => CONTEXT_STATUSES.some((status) => status === text)
+
+const listed = (given: unknown): readonly unknown[] => (typeof given === 'string' ? given.split(',') : [given].flat())
+
+const statuses = z
+  .custom<string | readonly string[]>(
+    (given) => {
+      const some = listed(given).filter((status) => status !== '')
+      return some.length > 0 && some.every((status) => status === ALL_STATUSES || isStatus(status))
+    },
+    { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` },
+  )
+  .transform((given) => {
+    const some = listed(given)
+    return some.includes(ALL_STATUSES) ? [ALL_STATUSES] : [...new Set(some.filter(isStatus))]
+  })
+
+const moment = (description: string) =>
+  z
+    .custom<number | string>((given) => momentOf(given) !== null, {
+      error: 'must be a time, as epoch milliseconds or in ISO 8601',
+    })
+    .transform((given) => momentOf(given) ?? 0)
+    .optional()
+    .meta({ type: ['integer', 'string'], description: `${description}: epoch milliseconds, or ISO 8601` })
+
+export const contextFilters = (whenLeftOut: string) => ({
+  fluxName: name('Only contexts of this service; `package/name` is that of a package').optional(),
+  key: contextKey('Only contexts with this key').optional(),
+  tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
+  status: statuses.optional().meta({
+    type: 'array',
+    items: { type: 'string', enum: [...CONTEXT_STATUSES, ALL_STATUSES] },
+    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${whenLeftOut}`,
+  }),
+  currentState: name('Only contexts that are in this state').optional(),
+  startState: name('Only contexts that began in this state').optional(),
+  errorType: name('Only contexts whose error has this type').optional(),
+  parent: id('Only contexts that this context started as its children').optional(),
+  paused: flag('Only contexts that are paused, or that are not').optional(),
+  startedAfter: moment('Only contexts that were started after this time'),
+  startedBefore: moment('Only contexts that were started before this time'),
+  updatedAfter: moment('Only contexts whose last change was after this time'),
+  updatedBefore: moment('Only contexts whose last change was before this time'),
+  endedAfter: moment('Only contexts that ended after this time'),
+  endedBefore: moment('Only contexts that ended before this time'),
+  dueBefore: moment('Only contexts that wake up before this time'),
+})
+
+/** What a summary leaves out: data, states and history. */
+export const NOT_IN_SUMMARY = ['input', 'output', 'stateContexts', 'executionHistory', 'pending'] as const
+
+const { error: fullError, input, output, stateContexts, executionHistory } = contextAnswer.shape
+const { message, type, ...rest } = fullError.unwrap().shape
+
+/** The same fields in the same order, of which a summary may lack some. */
+const listedContext = component(
+  'ListedContext',
+  contextAnswer.extend({
+    input: input.exactOptional(),
+    output: output.exactOptional(),
+    stateContexts: stateContexts.exactOptional(),
+    executionHistory: executionHistory.exactOptional(),
+    error: z.object({ message, type, ...z.object(rest).partial().shape }).nullable(),
+  }),
+  { description: 'A context; a summary has no data, states and history', xsd: { type: 'listedContext' } },
+)
+
+/** A context as a list shows it. In a summary, `NOT_IN_SUMMARY` is missing. */
+export type ListedContext = z.output<typeof listedContext>
+
+/** One page of a list. It may have fewer contexts than asked for, and even none, although there are more. */
+export interface ContextPage {
+  readonly contexts: ListedContext[]
+  /** Value of `after` for the next page, under `desc` of `before`; null if this is the last page. */
+  readonly next: ContextId | null
+}
+
+/**
+ * Whether the page has room for another context. It is called for one context after the other. The page ends before the
+ * first that does not fit; the first context of a page is always included.
+ */
+export type Fits = (context: ListedContext) => boolean | Promise<boolean>
+
+const BY = ['status', 'currentState', 'fluxName'] as const
+
+export const CONTEXT_LIST_CALLS = {
+  listContexts: describeCall({
+    summary: 'List contexts by their ids; the Link header has the URL of the next page',
+    method: 'GET',
+    route: '/flux-api/contexts',
+    role: 'read',
+    problems: [422],
+    query: {
+      ...contextFilters('those that have not ended'),
+      order: z
+        .enum(['asc', 'desc'], { error: 'must be asc or desc' })
+        .optional()
+        .meta({ description: 'asc, if left out: by ascending id; desc: the newest first' }),
+      view: z
+        .enum(['full', 'summary'], { error: 'must be full or summary' })
+        .optional()
+        .meta({ description: 'summary: without data, states and history; of an error, type and message only' }),
+      ...PAGE,
+      after: id('Only contexts with a higher id').optional(),
+      before: id('Only contexts with a lower id').optional(),
+    },
+    content: ['tag', 'key'],
+    strict: true,
+    answer: component('Contexts', z.array(listedContext), { xml: { name: 'contexts' } }),
+    answerExample: [CONTEXT_EXAMPLE],
+    answerHeaders: { Link: 'URL of the next page, with rel="next"; absent on the last page' },
+  }),
+  countContexts: describeCall({
+    summary: 'Count contexts by status, state or service',
+    method: 'GET',
+    route: '/flux-api/contexts/count',
+    role: 'read',
+    problems: [422],
+    query: {
+      by: z
+        .enum(BY, { error: `must be one of ${BY.join(', ')}` })
+        .default('status')
+        .meta({ description: 'By what they are counted; by status, if left out' }),
+      ...contextFilters('by status all of them, else those that have not ended'),
+    },
+    content: ['tag', 'key'],
+    strict: true,
+    answer: component(
+      'ContextCount',
+      z.object({
+        total: z.number().int(),
+        by: z.enum(BY).meta({ xsd: { type: 'countedBy' } }),
+        counts: z.custom<{ readonly [name: string]: number }>().meta({
+          type: 'object',
+          additionalProperties: { type: 'integer' },
+          description: 'How many contexts there are of each, where there are any; services are package/fluxName',
+        }),
+      }),
+      { xml: { name: 'count' }, xsd: { type: 'contextCount' } },
+    ),
+    answerExample: { total: 3, by: 'status', counts: { WAITING: 2, COMPLETED: 1 } },
+  }),
+}
+
+export type ListRequest = RequestOf<typeof CONTEXT_LIST_CALLS.listContexts>
+export type CheckedList = Checked<typeof CONTEXT_LIST_CALLS.listContexts>
+export type CountRequest = RequestOf<typeof CONTEXT_LIST_CALLS.countContexts>
+export type ContextCount = AnswerOf<typeof CONTEXT_LIST_CALLS.countContexts>

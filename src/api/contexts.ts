@@ -1,0 +1,323 @@
+// api: the calls that show a context, and wait for it.
+import { z } from 'zod'
+import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
+import { RETRY_EVENT } from '../model/record.ts'
+import { address, checkAddress } from './address.ts'
+import { type AnswerOf, describeCall } from './call.ts'
+import { component } from './component.ts'
+import { ADDED, contextId, countField, data, flag, model, name, object, repeated, tags, text, time } from './fields.ts'
+import { jsonSchema } from './services.ts'
+
+export const stateAnswer = component(
+  'StateContext',
+  z.object({
+    name: text,
+    input: model,
+    output: model,
+    transitionContexts: z.array(z.object({ event: text.nullable(), to: text, takenAt: time, values: object })),
+  }),
+  { xml: { name: 'stateContext' } },
+)
+
+export const emptyModel = (called: string) => ({
+  name: called,
+  type: 'model' as const,
+  allowExtraProperties: false,
+  gloopProperties: [],
+})
+
+export const STATE_EXAMPLE: z.output<typeof stateAnswer> = {
+  name: 'WaitForDecision',
+  input: { ...emptyModel('input'), gloopProperties: [{ name: 'by', type: 'string', value: null }] },
+  output: emptyModel('output'),
+  transitionContexts: [],
+}
+
+const error = component(
+  'FluxException',
+  z.object({
+    message: text,
+    type: text.meta({ description: 'The name of the error' }),
+    className: text,
+    realException: data,
+    fluxStackTrace: z.array(
+      z.object({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() }),
+    ),
+    stack: text
+      .meta({ description: 'Stack frames in the sources of the package, if a function or a script threw the error' })
+      .exactOptional(),
+  }),
+  { xsd: { type: 'error' } },
+)
+
+const step = component(
+  'Step',
+  z.object({
+    state: text,
+    kind: z.enum(['invokeCode', 'script', 'invokeFlux']).meta({ xsd: { type: 'stepKind' } }),
+    className: text.nullable(),
+    methodName: text.nullable(),
+    attempt: z
+      .number()
+      .int()
+      .meta({ description: 'Number of the current attempt or, between two attempts, of the next one' }),
+    maxAttempts: z.number().int(),
+    startedAt: time
+      .nullable()
+      .meta({ description: 'Epoch milliseconds; null between two attempts, and while the step waits for a free slot' }),
+    timeoutAt: time.nullable(),
+    nextAttemptAt: time.nullable(),
+    stepKey: text,
+    server: text.nullable().meta({
+      description:
+        'Run id of the server that runs the step; null between two attempts, and while the step waits for a free slot',
+    }),
+    lastError: z.object({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
+  }),
+  { description: 'A function, script or child that is running, or that will be tried again' },
+)
+
+const relative = z.object({
+  contextId,
+  fluxName: text.nullable().meta({ description: 'null: the caller may not see it, or it is not kept any more' }),
+  state: text.nullable(),
+})
+
+export const pendingView = component(
+  'PendingEvent',
+  z.object({
+    eventId: text,
+    event: text,
+    contextId: contextId.nullable().meta({ description: 'Who keeps it; null: it is for the first that waits for it' }),
+    fluxName: text.nullable(),
+    tags: z.array(text),
+    receivedAt: time,
+    expiresAt: time.nullable().meta({ description: 'Epoch milliseconds; null: when the context ends' }),
+  }),
+)
+
+export const contextAnswer = component(
+  'Context',
+  z.object({
+    fluxName: text,
+    id: contextId,
+    currentState: text,
+    startState: text,
+    waiting: z.boolean(),
+    debugged: z.literal(false),
+    nextRun: time.nullable(),
+    status: z.enum(CONTEXT_STATUSES).meta({ xsd: { type: 'status' } }),
+    input: model,
+    output: model,
+    tags: z.array(text),
+    stateContexts: z.array(stateAnswer),
+    executionHistory: z.array(
+      z.object({
+        fluxName: text,
+        stateName: text,
+        stateIndex: z.number().int().meta({ description: 'Negative: the definition no longer has the state' }),
+        event: z
+          .literal(RETRY_EVENT)
+          .exactOptional()
+          .meta({ description: 'The context was retried, and went on here' }),
+        enteredAt: time,
+      }),
+    ),
+    package: text,
+    version: z.number().int(),
+    startedAt: time,
+    updatedAt: time,
+    endedAt: time.nullable(),
+    error: error.nullable(),
+    definition: text.meta({ description: 'Content hash of the definition that the context was started with' }),
+    step: step.nullable(),
+    parent: relative.nullable().meta({ description: 'The context that started this one and waits for it', xsd: ADDED }),
+    child: relative.nullable().meta({ description: 'The context that this one waits for', xsd: ADDED }),
+    lastEvent: z
+      .object({ event: text, at: time, eventId: text })
+      .nullable()
+      .meta({ description: 'The last event that it took; null: none yet', xsd: ADDED }),
+    pending: z.array(pendingView).meta({ description: 'Events that it keeps until it waits for them', xsd: ADDED }),
+    forkedFrom: contextId.nullable().meta({ description: 'Reserved: null', xsd: ADDED }),
+    paused: z
+      .boolean()
+      .meta({ description: 'Whether it is paused: it starts no step, and takes no event and no wake-up', xsd: ADDED }),
+    key: text.nullable().meta({ description: 'The key of the context, if it has one', xsd: ADDED }),
+    snapshot: object.exactOptional(),
+  }),
+  { xml: { name: 'context' } },
+)
+
+/** Of an answer that `Prefer: wait` has held. */
+export const contextField = contextAnswer
+  .exactOptional()
+  .meta({ description: 'With Prefer: wait, the context that was moved or started, as it is' })
+
+/** Of calls that `Prefer: wait` may hold. */
+export const PREFERS_WAIT = {
+  prefersWait: true,
+  answerHeaders: { 'Preference-Applied': 'wait, where the answer was held until the context rests' },
+} as const
+
+export type ContextView = z.output<typeof contextAnswer>
+export type RelativeView = z.output<typeof relative>
+export type StepView = z.output<typeof step>
+export type ErrorView = z.output<typeof error>
+
+export const CONTEXT_EXAMPLE: ContextView = {
+  fluxName: 'ApprovalWithTimeout',
+  id: 1,
+  currentState: 'WaitForDecision',
+  startState: 'WaitForDecision',
+  waiting: true,
+  debugged: false,
+  nextRun: 1795222000000,
+  status: 'WAITING_UNTIL',
+  input: { ...emptyModel('input'), gloopProperties: [{ name: 'request', type: 'string', value: 'a day off' }] },
+  output: emptyModel('output'),
+  tags: ['team-7'],
+  stateContexts: [STATE_EXAMPLE],
+  executionHistory: [
+    { fluxName: 'ApprovalWithTimeout', stateName: 'WaitForDecision', stateIndex: 0, enteredAt: 1795221900000 },
+  ],
+  package: 'examples',
+  version: 1,
+  startedAt: 1795221900000,
+  updatedAt: 1795221900000,
+  endedAt: null,
+  error: null,
+  definition: 'Zm9vYmFy',
+  step: null,
+  parent: null,
+  child: null,
+  lastEvent: null,
+  pending: [],
+  forkedFrom: null,
+  paused: false,
+  key: null,
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 30
+/** A request is never held longer. */
+export const MAX_TIMEOUT_SECONDS = 300
+
+const isStatus = (value: unknown): value is Status => CONTEXT_STATUSES.some((status) => status === value)
+
+/** The statuses of a context that rests: it waits, or has ended. */
+export const AT_REST: readonly Status[] = CONTEXT_STATUSES.filter((status) => status !== 'RUNNING')
+
+export const CONTEXT_CALLS = {
+  getStateContext: describeCall({
+    summary: 'Show one state of a context',
+    method: 'GET',
+    route: '/flux-api/context/state',
+    role: 'read',
+    problems: [404, 409, 422],
+    together: checkAddress,
+    content: ['key'],
+    query: { ...address(), stateName: name('Name of a state of the service') },
+    answer: stateAnswer,
+    answerExample: STATE_EXAMPLE,
+  }),
+  getContext: describeCall({
+    summary: 'Show a context',
+    method: 'GET',
+    route: '/flux-api/context',
+    role: 'read',
+    problems: [404, 409, 422],
+    together: checkAddress,
+    content: ['key'],
+    query: { ...address(), snapshot: flag('true: with the persisted XState snapshot').default(false) },
+    answer: contextAnswer,
+    answerExample: CONTEXT_EXAMPLE,
+  }),
+  /** Which events the context can take now, and what happens if none comes. Of one that has ended, the lists are empty. */
+  getContextEvents: describeCall({
+    summary: 'Show which events a context can take now',
+    method: 'GET',
+    route: '/flux-api/context/events',
+    role: 'read',
+    problems: [404, 409, 422],
+    together: checkAddress,
+    content: ['key'],
+    query: address(),
+    answer: component(
+      'ContextEvents',
+      z.object({
+        contextId,
+        state: text,
+        status: z.enum(CONTEXT_STATUSES).meta({ xsd: { type: 'status' } }),
+        events: z
+          .array(z.object({ event: text, to: text, input: jsonSchema }))
+          .meta({ description: 'What it can take now, by name, and the state that follows' }),
+        else: jsonSchema
+          .nullable()
+          .meta({ description: 'The input of any other event, if it can take any; else null' }),
+        timed: z
+          .object({ at: time, to: text, event: text.nullable() })
+          .nullable()
+          .meta({ description: 'Where it goes, and when, if no event comes; null: it waits for as long as it takes' }),
+        others: z
+          .array(z.object({ event: text, states: z.array(text), reason: text }))
+          .meta({ description: 'The other events of the definition, the states that name them, and why not now' }),
+        paused: z.literal(true).exactOptional().meta({ description: 'It keeps what it is sent until it is resumed' }),
+      }),
+      { xml: { name: 'contextEvents' } },
+    ),
+    answerExample: {
+      contextId: 1,
+      state: 'WaitForDecision',
+      status: 'WAITING_UNTIL',
+      events: [
+        {
+          event: 'approve',
+          to: 'Approved',
+          input: {
+            $schema: 'https://json-schema.org/draft/2020-12/schema',
+            type: 'object',
+            properties: { by: { type: ['string', 'null'] } },
+            required: ['by'],
+          },
+        },
+      ],
+      else: null,
+      timed: { at: 1795222000000, to: 'TimedOut', event: null },
+      others: [{ event: 'appeal', states: ['Rejected'], reason: 'is taken in Rejected' }],
+    },
+  }),
+  waitFor: describeCall({
+    summary: 'Wait until a context has a status, enters a state or has a tag: any of those named',
+    method: 'GET',
+    route: '/flux-api/context/wait',
+    role: 'read',
+    problems: [404, 409, 422, 504],
+    query: {
+      ...address(),
+      status: z
+        .array(z.custom<Status>(isStatus, { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` }), {
+          error: 'must be a list of texts',
+        })
+        .readonly()
+        .meta({
+          items: { type: 'string', enum: CONTEXT_STATUSES },
+          description: 'A status to wait for. Repeat the parameter, or separate by commas',
+        })
+        .optional(),
+      state: repeated(
+        'A state of the service to wait for: to stand in it, or to have entered it. Repeat the parameter',
+      ),
+      tag: tags('A tag to wait for. Repeat the parameter, or separate by commas').optional(),
+      timeout: countField(0, `Seconds; ${DEFAULT_TIMEOUT_SECONDS} if left out; above ${MAX_TIMEOUT_SECONDS} means that`)
+        .transform((seconds) => Math.min(seconds, MAX_TIMEOUT_SECONDS))
+        .default(DEFAULT_TIMEOUT_SECONDS),
+    },
+    together: checkAddress,
+    content: ['status', 'state', 'tag', 'key'],
+    strict: true,
+    answer: contextAnswer,
+    answerExample: CONTEXT_EXAMPLE,
+  }),
+}
+
+export type StateContextView = AnswerOf<typeof CONTEXT_CALLS.getStateContext>
+export type ContextEventsView = AnswerOf<typeof CONTEXT_CALLS.getContextEvents>

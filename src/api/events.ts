@@ -1,0 +1,353 @@
+// api: the calls that send an event, and show, list, withdraw and stop what was sent.
+import { z } from 'zod'
+import { suggestion } from '../model/nearest.ts'
+import { address, checkAddressIfAny, checkAddressOfEvent } from './address.ts'
+import { type AnswerOf, type RequestOf, describeCall } from './call.ts'
+import { component } from './component.ts'
+import { PREFERS_WAIT, contextField, pendingView } from './contexts.ts'
+import {
+  ADDED,
+  PAGE,
+  REPLAYED_HEADER,
+  RESPONSE,
+  bodyTags,
+  contextId,
+  countField,
+  cursor,
+  flag,
+  idempotencyKey,
+  input,
+  knownEventId,
+  messageAnswer,
+  name,
+  orNull,
+  sentKey,
+  tags,
+  text,
+  time,
+  untyped,
+  waits,
+} from './fields.ts'
+
+/** Limit for event names, since answers repeat the name. */
+const MAX_EVENT_CHARACTERS = 1000
+
+export const eventField = name('Name of the event')
+  .refine((given) => !given.startsWith('$'), { error: 'must not begin with $' })
+  .refine((given) => given.length <= MAX_EVENT_CHARACTERS, {
+    error: `must not have more than ${MAX_EVENT_CHARACTERS} characters`,
+  })
+  .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
+
+/** Seconds for which an event may be kept: 7 days. */
+export const MAX_TTL_SECONDS = 604_800
+
+/** A number that is wrong is reported with the content. */
+const ttl = z
+  .custom<number>((value) => typeof value === 'number', { error: 'must be a number' })
+  .meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_TTL_SECONDS,
+    description: 'Whole seconds for which it is kept where it can not be taken now',
+  })
+
+const startFields = {
+  package: orNull(name('Package of the service')),
+  fluxName: orNull(name('Name of the service, here or beside key')),
+  input: input(),
+  tags: bodyTags(),
+}
+
+/** Unknown fields that are named. */
+const MAX_UNKNOWN = 20
+
+const orStart = z
+  .looseObject(startFields, { error: 'must be an object' })
+  .superRefine((fields, { addIssue }) => {
+    const known = Object.keys(startFields)
+    const unknown = Object.keys(fields).filter((field) => !known.includes(field))
+    for (const field of unknown.slice(0, MAX_UNKNOWN))
+      addIssue({ code: 'custom', path: [field], message: `is not known${suggestion(field, known)}` })
+  })
+  .meta({
+    additionalProperties: false,
+    description: 'Starts a context under that key where there is none, which takes the event',
+  })
+
+const contextState = z.object({ contextId, state: text })
+
+export const ignoredEntry = z
+  .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
+  .meta({ xsd: { anyOrder: true } })
+
+export const pendingEntry = z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })
+
+/** To an event that is for many. */
+const accepted = {
+  answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), { xml: RESPONSE }),
+  description: 'It is for many, or `Prefer: respond-async` was sent: it is stored, and goes to all that it is for',
+  headers: {
+    Location: 'Its receipt, which tells how far it is',
+    'Preference-Applied': 'respond-async, where that was asked for',
+    ...REPLAYED_HEADER,
+  },
+  example: {
+    message: "'approve' goes to 25000 contexts; its receipt tells how far it is",
+    eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+  },
+}
+
+const count = z.number().int().nonnegative()
+const stand = z.object({ contextId, state: text, at: time })
+const ended = z.object({ contextId: contextId.nullable(), at: time })
+
+export const receiptAnswer = component(
+  'Receipt',
+  z.object({
+    eventId: text,
+    event: text,
+    receivedAt: time,
+    repeated: count.meta({ description: 'How often it was sent again' }),
+    moved: z.array(stand).meta({ description: 'Contexts that it moved: the newest 1,000' }),
+    started: z.array(stand).meta({ description: 'Contexts that it started' }),
+    ignored: z.array(ignoredEntry),
+    pending: z.array(pendingEntry),
+    expired: z.array(ended.extend({ reason: text })),
+    withdrawn: z.array(ended),
+    counts: z
+      .object({ moved: count, started: count, ignored: count, pending: count, expired: count, withdrawn: count })
+      .meta({ description: 'How many there are of each' }),
+    done: z.boolean().meta({ description: 'False: it is still being sent to those that it is for' }),
+    progress: z
+      .object({
+        matched: count.meta({ description: 'Contexts that waited for it' }),
+        done: count.meta({ description: 'Those of them that it was sent to' }),
+        moved: count,
+        started: count,
+        ignored: count,
+      })
+      .exactOptional()
+      .meta({
+        description:
+          'Of an event that was answered with 202. It was stopped if it is done and `done` is less than `matched`',
+      }),
+  }),
+  { xml: { name: 'receipt' } },
+)
+
+export const RECEIPT_EXAMPLE: z.output<typeof receiptAnswer> = {
+  eventId: 'order-17-paid',
+  event: 'approve',
+  receivedAt: 1_767_225_600_000,
+  repeated: 0,
+  moved: [{ contextId: 1, state: 'Approved', at: 1_767_225_600_000 }],
+  started: [],
+  ignored: [],
+  pending: [],
+  expired: [],
+  withdrawn: [],
+  counts: { moved: 1, started: 0, ignored: 0, pending: 0, expired: 0, withdrawn: 0 },
+  done: true,
+  progress: { matched: 1, done: 1, moved: 1, started: 0, ignored: 0 },
+}
+
+/** An event, as it is named when it was sent. */
+export interface NamedEvent {
+  readonly eventId?: string | undefined
+  readonly source?: string | undefined
+  readonly id?: string | undefined
+}
+
+/** Fields that name an event. What there must be of them, `checkEventName` checks. */
+export const eventName = {
+  eventId: knownEventId('Id of the event; or else source and id of the CloudEvent that it was').optional(),
+  source: name('The source of the CloudEvent').optional(),
+  id: name('The id of the CloudEvent').optional(),
+  scope: name(
+    'Name of the token with which it was sent, or `nobody`; for admins. Left out: the one of this request',
+  ).optional(),
+}
+
+/** An event must be named, and in one way. */
+export function checkEventName(
+  { eventId, source, id }: NamedEvent,
+  issues: { addIssue(issue: { code: 'custom'; message: string; path: string[] }): void },
+): void {
+  const add = (field: keyof NamedEvent, message: string) => issues.addIssue({ code: 'custom', message, path: [field] })
+  if (source === undefined && id === undefined) {
+    if (eventId === undefined) add('eventId', 'must be 1 to 255 visible ASCII characters')
+  } else if (eventId !== undefined) add('eventId', 'must not be given beside source and id')
+  else if (source === undefined) add('source', 'must be given with id')
+  else if (id === undefined) add('id', 'must be given with source')
+}
+
+/** Matches to pass over behind a row, and the key of that row. */
+const CURSOR = /^\d{1,15}:.{1,1000}$/s
+
+/** One page of a list. It may have fewer events than asked for, and even none, although there are more. */
+export interface PendingPage {
+  readonly events: PendingView[]
+  /** Value of `after` for the next page; null if this is the last page. */
+  readonly next: string | null
+}
+
+export const EVENT_CALLS = {
+  /**
+   * In process, an event for all is answered when it was sent to all of them, however many they are. With
+   * `respondAsync` it is answered when it is stored, with empty lists, and `getEvent` shows how far it is.
+   */
+  sendEvent: describeCall({
+    summary: 'Send an event to one context, or to all that wait for it',
+    method: 'POST',
+    route: '/flux-api/event',
+    role: 'invoke',
+    problems: [404, 409, 413, 415, 422, 429],
+    takesKey: true,
+    query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
+    body: {
+      ...address('Id of the context that the event is for, here or in the query'),
+      event: eventField,
+      input: input(),
+      tags: bodyTags(),
+      eventId: orNull(
+        sentKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
+      ),
+      ttl: orNull(ttl),
+      orStart: orNull(orStart),
+      receipt: orNull(flag('Whether what becomes of the event can be read by its id for a while')),
+    },
+    internal: {
+      untyped,
+      idempotencyKey,
+      waits,
+      cloudEventId: orNull(
+        knownEventId('In place of eventId: the source and the id of a CloudEvent, joined by a space'),
+      ),
+      respondAsync: flag(
+        'An event for all is answered, with empty lists, when it is accepted, and then sent to them; its receipt tells how far it is',
+      ).optional(),
+      respondWithin: countField(
+        0,
+        'Seconds: one that is accepted first is answered when it was sent to all, if that is within them',
+      ).optional(),
+    },
+    together: checkAddressOfEvent,
+    content: ['input', 'tags', 'key', 'orStart/input', 'orStart/tags'],
+    strict: true,
+    ...PREFERS_WAIT,
+    answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },
+    answer: component(
+      'EventResult',
+      z.object({
+        message: text,
+        transitions: z.array(contextState).meta({ description: 'Contexts that the event moved' }),
+        executions: z.array(contextState).meta({ description: 'Contexts that the event started' }),
+        ignored: z.array(ignoredEntry).meta({
+          description:
+            'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
+        }),
+        eventId: text.meta({ description: 'The one that was sent, else a UUID of version 7', xsd: ADDED }),
+        pending: z.array(pendingEntry).meta({
+          description: 'For whom the event is kept; contextId is null where no context waits for it yet',
+          xsd: ADDED,
+        }),
+        hint: text
+          .exactOptional()
+          .meta({ description: 'Says that no service knows the event, and suggests the name that was probably meant' }),
+        context: contextField,
+      }),
+      { xml: RESPONSE },
+    ),
+    bodyExample: { event: 'approve', input: { by: 'Ada' }, tags: ['team-7'] },
+    answerExample: {
+      message: "'approve': moved 1, started 0, ignored by 0",
+      transitions: [{ contextId: 1, state: 'Approved' }],
+      executions: [],
+      ignored: [],
+      eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+      pending: [],
+    },
+    accepted,
+  }),
+  /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */
+  getEvent: describeCall({
+    summary: 'Show what became of an event that was sent with an eventId, an Idempotency-Key, or receipt: true',
+    method: 'GET',
+    route: '/flux-api/event',
+    role: 'read',
+    problems: [404],
+    query: eventName,
+    together: checkEventName,
+    strict: true,
+    answer: receiptAnswer,
+    answerExample: RECEIPT_EXAMPLE,
+  }),
+  listPending: describeCall({
+    summary: 'List events that are kept until a context waits for them; the Link header has the URL of the next page',
+    method: 'GET',
+    route: '/flux-api/events/pending',
+    role: 'read',
+    problems: [404, 409, 422],
+    query: {
+      ...address('Only events that this context keeps'),
+      event: name('Only events of this name').optional(),
+      tag: tags('Only events with all of these tags. Repeat the parameter, or separate by commas').optional(),
+      ...PAGE,
+      after: cursor(CURSOR),
+    },
+    together: checkAddressIfAny,
+    content: ['tag', 'key'],
+    strict: true,
+    answer: component('PendingEvents', z.array(pendingView), { xml: { name: 'pendingEvents' } }),
+    answerExample: [
+      {
+        eventId: 'order-17-paid',
+        event: 'paid',
+        contextId: null,
+        fluxName: null,
+        tags: ['order-17'],
+        receivedAt: 1_767_225_600_000,
+        expiresAt: 1_767_229_200_000,
+      },
+    ],
+    answerHeaders: { Link: 'URL of the next page, with rel="next"; absent on the last page' },
+  }),
+  /**
+   * Withdraws an event that is kept until a context waits for it: all copies of it.
+   * @throws FluxError `conflict` when nothing of it is pending any more
+   */
+  withdraw: describeCall({
+    summary: 'Withdraw an event that is kept until a context waits for it',
+    method: 'DELETE',
+    route: '/flux-api/events/pending',
+    role: 'invoke',
+    problems: [404, 409, 429],
+    query: { eventId: knownEventId('Id of the event') },
+    strict: true,
+    answer: messageAnswer,
+    answerExample: { message: "withdrew the event 'order-17-paid'" },
+  }),
+  /**
+   * Stops an event that is being sent to all that wait for it; gives its receipt. Contexts that it moved stay moved.
+   * @throws FluxError `notFound`; `conflict` when it is done
+   */
+  stopEvent: describeCall({
+    summary: 'Stop an event that is being sent to all that wait for it: contexts that it has not reached do not get it',
+    method: 'DELETE',
+    route: '/flux-api/event',
+    role: 'invoke',
+    problems: [404, 409],
+    query: eventName,
+    together: checkEventName,
+    strict: true,
+    answer: receiptAnswer,
+    answerExample: RECEIPT_EXAMPLE,
+  }),
+}
+
+export type EventRequest = RequestOf<typeof EVENT_CALLS.sendEvent>
+export type EventAnswer = AnswerOf<typeof EVENT_CALLS.sendEvent>
+export type Receipt = AnswerOf<typeof EVENT_CALLS.getEvent>
+export type PendingRequest = RequestOf<typeof EVENT_CALLS.listPending>
+export type PendingView = AnswerOf<typeof EVENT_CALLS.listPending>[number]

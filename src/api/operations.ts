@@ -1,0 +1,230 @@
+// api: the calls that do something with all contexts that match a filter.
+import { z } from 'zod'
+import { type FieldError, FluxError, invalid } from '../model/failure.ts'
+import { type Json, type JsonObject, isObject } from '../model/json/value.ts'
+import { bytesOf } from '../model/json/weight.ts'
+import { unknownErrors } from '../model/unknown-fields.ts'
+import { type RequestOf, describeCall } from './call.ts'
+import { COMMAND_NAMES, withField } from './commands.ts'
+import { component } from './component.ts'
+import { contextFilters } from './context-lists.ts'
+import { RESPONSE, contextId, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
+
+const FILTERS = {
+  ...contextFilters('those that have not ended'),
+  after: id('Only contexts with a higher id').optional(),
+  before: id('Only contexts with a lower id').optional(),
+}
+const schema = z.object(FILTERS)
+
+/** Each is a list, in one text separated by commas, too. */
+const LISTS: ReadonlySet<string> = new Set(['tag', 'status'])
+const IDS: ReadonlySet<string> = new Set(['parent', 'after', 'before'])
+const FLAGS: ReadonlySet<string> = new Set(['paused'])
+/**
+ * Characters of a filter, about. It is stored with how far the operation is, again and again, and a list of operations
+ * shows the filters of a thousand.
+ */
+const MAX_FILTER_CHARACTERS = 32 * 1024
+
+export type OperationFilter = z.output<typeof schema>
+
+export const filterField = z
+  .custom<JsonObject>(isObject, { error: 'must be an object: {} means all that have not ended' })
+  .meta({
+    type: 'object',
+    additionalProperties: {
+      anyOf: [
+        { type: 'string' },
+        { type: 'integer' },
+        { type: 'boolean' },
+        { type: 'array', items: { type: 'string' }, minItems: 1 },
+      ],
+    },
+    description:
+      'Which contexts: the filters of the list by name, each a text, or a list of texts that is not empty; 32 KiB in all at most. `{}`: all that have not ended',
+  })
+
+/** @throws FluxError `malformed` for names that are not known, and values that can't be read; `invalid` if it is too large */
+export function readFilter(given: JsonObject): OperationFilter {
+  if (bytesOf(given, MAX_FILTER_CHARACTERS) > MAX_FILTER_CHARACTERS) {
+    const detail = `must not have more than about ${MAX_FILTER_CHARACTERS} characters`
+    throw invalid(`the filter ${detail}`, [{ pointer: '/filter', detail }])
+  }
+  const unknown = unknownErrors(Object.keys(given), new Set(Object.keys(FILTERS)), '/filter')
+  if (unknown.length > 0) throw refusal(unknown)
+  // Without any it would be no filter at all, and what was meant for none would be done with all.
+  const empty = Object.keys(given).filter((name) => isEmptyList(given[name]))
+  if (empty.length > 0)
+    throw refusal(empty.map((name) => ({ pointer: `/filter/${name}`, detail: 'must not be an empty list' })))
+  const plain = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plainOf(name, value)]))
+  const { success, data, error } = schema.safeParse(plain)
+  if (success) return data
+  const errors = error.issues.map(({ path, message }) => ({
+    pointer: ['', 'filter', ...path.map(String)].join('/'),
+    detail: message,
+  }))
+  throw refusal(errors)
+}
+
+const isEmptyList = (value: Json | undefined): boolean => Array.isArray(value) && value.length === 0
+
+function refusal(errors: readonly FieldError[]): FluxError {
+  const detail = errors.map(({ pointer, detail: why }) => `${pointer} ${why}`).join('; ')
+  return new FluxError({ kind: 'malformed', detail, errors: [...errors] })
+}
+
+/** As the schema takes it: a text becomes what it stands for. */
+function plainOf(name: string, given: Json): unknown {
+  const all: readonly Json[] = Array.isArray(given) ? given : [given]
+  if (LISTS.has(name)) return all.flatMap((one): readonly Json[] => (typeof one === 'string' ? one.split(',') : [one]))
+  const [first, ...others] = all
+  const single = others.length > 0 ? given : first
+  if (typeof single !== 'string') return single
+  if (IDS.has(name) && /^[1-9]\d{0,15}$/.test(single)) return Number(single)
+  return FLAGS.has(name) && (single === 'true' || single === 'false') ? single === 'true' : single
+}
+
+/** Operations of a list. */
+export const MAX_LISTED_OPERATIONS = 1000
+/** Of an operation. */
+export const MAX_OPERATION_ERRORS = 100
+
+const count = z.number().int().nonnegative()
+
+export const operationAnswer = component(
+  'Operation',
+  z.object({
+    operationId: text,
+    do: z.enum(COMMAND_NAMES).meta({ xsd: { type: 'deed' } }),
+    filter: object.meta({ description: 'As it was given' }),
+    status: z.enum(['running', 'done', 'stopped']).meta({ xsd: { type: 'operationStatus' } }),
+    matched: count.meta({ description: 'Contexts that matched at the start' }),
+    done: count.meta({ description: 'Contexts that it was done with: `changed` and `failed`' }),
+    changed: count,
+    failed: count.meta({ description: 'Contexts that could not take it' }),
+    errors: z
+      .array(z.object({ contextId, detail: text }))
+      .meta({ description: `Why contexts could not take it: the first ${MAX_OPERATION_ERRORS}` }),
+    startedAt: time,
+    endedAt: time.nullable(),
+  }),
+  { xml: { name: 'operation' } },
+)
+
+export const OPERATION_EXAMPLE: OperationView = {
+  operationId: '2rmv0d1s7-k3x9w2c8q1zt',
+  do: 'event',
+  filter: { fluxName: 'Order', currentState: 'WaitForPayment' },
+  status: 'running',
+  matched: 25_000,
+  done: 4000,
+  changed: 3999,
+  failed: 1,
+  errors: [{ contextId: 17, detail: "context 17 does not wait for 'remind'" }],
+  startedAt: 1_767_225_600_000,
+  endedAt: null,
+}
+
+export type OperationView = z.output<typeof operationAnswer>
+
+/** Contexts a second, if nothing else is said. */
+export const DEFAULT_RATE = 1000
+/** The least: a slower operation would hold its place for years. */
+export const MIN_RATE = 1
+/** Contexts that a caller in process may name one by one. */
+const MAX_NAMED_CONTEXTS = 1000
+
+const matched = z.number().int().nonnegative().meta({ description: 'Contexts that match now' })
+
+/** A number, also as text, as XML without types has it. */
+const rate = z
+  .custom<number | string>((given) => Number.isFinite(rateOf(given)), { error: 'must be a number' })
+  .transform(rateOf)
+  .meta({
+    type: 'number',
+    minimum: MIN_RATE,
+    description: `Contexts a second, at most; ${DEFAULT_RATE} if left out`,
+  })
+
+function rateOf(given: unknown): number {
+  if (typeof given === 'number') return given
+  return typeof given === 'string' && /^\d{1,15}(?:\.\d{1,15})?$/.test(given) ? Number(given) : NaN
+}
+
+const accepted = {
+  answer: component('AcceptedOperation', z.object({ operationId: text, matched }), { xml: RESPONSE }),
+  description: 'It is stored, and is carried out',
+  headers: { Location: 'Where it shows how far it is' },
+  example: { operationId: '2rmv0d1s7-k3x9w2c8q1zt', matched: 25_000 },
+}
+
+/** `operationId` is left out of a dry run. */
+export type OperationStart = Partial<z.output<typeof accepted.answer>> & { readonly matched: number }
+
+export const OPERATION_CALLS = {
+  getOperations: describeCall({
+    summary: 'Show how far an operation is, or the last 1,000 operations, newest first',
+    method: 'GET',
+    route: '/flux-api/operations',
+    role: 'read',
+    problems: [404],
+    query: { operationId: name('Only this operation, and no list').optional() },
+    strict: true,
+    answer: component('Operations', z.array(operationAnswer), { xml: { name: 'operations' } }),
+    answerExample: [OPERATION_EXAMPLE],
+    one: { answer: operationAnswer },
+  }),
+  startOperation: describeCall({
+    summary: 'Do something with all contexts that match a filter, once with each',
+    method: 'POST',
+    route: '/flux-api/operations',
+    role: 'invoke',
+    problems: [413, 415, 422],
+    body: {
+      filter: filterField,
+      do: z.enum(COMMAND_NAMES, { error: `must be one of ${COMMAND_NAMES.join(', ')}` }).meta({
+        description: 'What is done with each: the call of that name for one context',
+      }),
+      with: withField,
+      rate: orNull(rate),
+      dryRun: orNull(flag('Only counts the contexts: answered with 200')),
+    },
+    internal: {
+      untyped,
+      contextIds: z
+        .array(id())
+        .max(MAX_NAMED_CONTEXTS, { error: `must not have more than ${MAX_NAMED_CONTEXTS}` })
+        .optional()
+        .meta({ description: 'Only these of the contexts that match' }),
+    },
+    content: ['with', 'filter'],
+    strict: true,
+    bodyExample: {
+      filter: { fluxName: 'Order', currentState: 'WaitForPayment', startedBefore: '2026-01-01' },
+      do: 'event',
+      with: { event: 'remind', input: { level: 2 } },
+      rate: 500,
+    },
+    answer: component('MatchedContexts', z.object({ matched }), { xml: RESPONSE }),
+    answerExample: { matched: 25_000 },
+    accepted,
+  }),
+  /**
+   * Stops an operation; gives how far it came. What it changed stays so.
+   * @throws FluxError `notFound`; `conflict` when it is done
+   */
+  stopOperation: describeCall({
+    summary: 'Stop an operation: contexts that it did not come to yet stay as they are',
+    method: 'DELETE',
+    route: '/flux-api/operations',
+    role: 'invoke',
+    problems: [404, 409],
+    query: { operationId: name('Id of the operation') },
+    strict: true,
+    answer: operationAnswer,
+    answerExample: { ...OPERATION_EXAMPLE, status: 'stopped', endedAt: 1_767_225_604_000 },
+  }),
+}
+
+export type OperationRequest = RequestOf<typeof OPERATION_CALLS.startOperation>

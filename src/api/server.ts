@@ -1,0 +1,42 @@
+// api: what concerns the server that answers: the answer to a refused request (RFC 9457), that of a webhook whose workflow has paused, and the call that tells a server that was started paused to go on.
+import { z } from 'zod'
+import { describeCall } from './call.ts'
+import { component } from './component.ts'
+import { contextAnswer } from './contexts.ts'
+import { RESPONSE, contextId, text, messageAnswer } from './fields.ts'
+
+/** XML namespace of problems. RFC 9457 keeps that of RFC 7807 (appendix B). */
+export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
+
+export const problemSchema = component(
+  'Problem',
+  z.object({
+    type: text,
+    title: text,
+    status: z.number().int(),
+    detail: text,
+    instance: text.optional(),
+    errors: z.array(z.object({ pointer: text, detail: text })).optional(),
+    contextId: contextId.optional().meta({ description: 'Only in problems of webhooks: the context that was started' }),
+    hint: text.optional().meta({ description: 'Says that no service knows the event that was sent' }),
+    context: contextAnswer.optional().meta({ description: 'Only in problems of waits: the context, as it is' }),
+  }),
+  { xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' },
+)
+
+/** The answer of a webhook whose workflow has paused. Other answers of workflows may be any data. */
+export const pausedAnswer = z.object({ contextId, status: text }).meta({ xml: RESPONSE })
+
+export const SERVER_CALLS = {
+  resumeServer: describeCall({
+    summary:
+      'Tell this server, if it was started paused, to go on; a server that asks for no token is told so from its own machine only',
+    method: 'POST',
+    route: '/flux-api/server/resume',
+    role: 'admin',
+    problems: [],
+    strict: true,
+    answer: messageAnswer,
+    answerExample: { message: 'the server goes on' },
+  }),
+}

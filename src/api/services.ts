@@ -1,0 +1,203 @@
+// api: the calls that show the loaded services and their definitions.
+import { z } from 'zod'
+import { type Address, address, checkAddress } from './address.ts'
+import { type AnswerOf, describeCall } from './call.ts'
+import { component } from './component.ts'
+import { data, flag, name, object, text, time } from './fields.ts'
+
+/** Fields that name a definition: by its service, or by a context that was started with it. */
+export const definitionAddress = {
+  ...address('Id of a context: the definition that it was started with. It comes before fluxName'),
+  fluxName: name('Name of the service').optional(),
+}
+
+type Issues = Parameters<typeof checkAddress>[1]
+/** The fields that name a definition; null, with an issue, if they name none. */
+export function definitionNamedBy(fields: Address, issues: Issues): Address | null {
+  const { fluxName, contextId, key, package: owner } = fields
+  if (key !== undefined) checkAddress(fields, issues)
+  if (contextId !== undefined) return { contextId }
+  if (fluxName !== undefined) return { fluxName, key, package: owner }
+  if (key === undefined) issues.addIssue({ code: 'custom', message: 'fluxName or contextId must be given', path: [] })
+  return null
+}
+
+const query = {
+  ...definitionAddress,
+  resolved: flag('true: with the models that it refers to, in `models`, so that it needs no other files').optional(),
+}
+
+/** A JSON Schema of the dialect 2020-12, as an answer has it. */
+export const jsonSchema = object.meta({ description: 'A JSON Schema (2020-12)' })
+
+/** As the file of the service has them. */
+const declared = z.array(object).meta({ description: 'The properties as declared' })
+
+const service = component(
+  'Service',
+  z.object({
+    package: text,
+    fluxName: text,
+    comment: text.nullable(),
+    secured: z.boolean(),
+    states: z.array(text).meta({ description: 'Names of the states' }),
+    triggers: z.array(data).meta({ description: 'As written: names of events, or objects' }),
+    webhooks: z.array(object).meta({ description: 'As written' }),
+    input: declared,
+    output: declared,
+    definition: text.meta({ description: 'Content hash of the definition' }),
+    file: text.meta({ description: 'Below the folder of packages' }),
+    contexts: z
+      .record(z.string(), z.number().int().positive())
+      .meta({ description: 'How many contexts are kept, by status; statuses without any are left out' }),
+  }),
+)
+
+/** Null: it is not known, or the fault is of the file as a whole. */
+const position = z.number().int().positive().nullable()
+
+const fault = z.object({
+  file: text,
+  pointer: text,
+  line: position,
+  column: position.meta({ description: 'In UTF-16 units, from 1' }),
+  reason: text,
+  severity: z.enum(['fault', 'warning']),
+})
+
+export const SERVICE_CALLS = {
+  getDefinition: {
+    ...describeCall({
+      summary: 'Show the definition of a service, or the one that a context was started with',
+      method: 'GET',
+      route: '/flux-api/definition',
+      role: 'read',
+      problems: [404, 409, 422],
+      content: ['key'],
+      query,
+      answer: component('Definition', object, { xml: { name: 'definition' }, description: 'The file of the service' }),
+      answerExample: {
+        states: [
+          { name: 'WaitForDecision', waiting: true, transitions: [{ event: 'approve', to: 'Approved' }] },
+          { name: 'Approved' },
+        ],
+      },
+    }),
+    request: z.object(query).transform(({ resolved, ...fields }, context) => {
+      const named = definitionNamedBy(fields, context)
+      return named === null ? z.NEVER : { ...named, ...(resolved === true && { resolved }) }
+    }),
+  },
+  /** The JSON Schemas of a loaded service: of the inputs of a start, and of its outputs. */
+  getServiceSchema: describeCall({
+    summary: 'Show the JSON Schemas of the inputs and the outputs of a service',
+    method: 'GET',
+    route: '/flux-api/schema',
+    role: 'read',
+    problems: [404, 409],
+    query: {
+      fluxName: name('Name of the service'),
+      package: name('Its package, where several have a service of that name').optional(),
+    },
+    answer: component(
+      'ServiceSchema',
+      z.object({
+        package: text,
+        fluxName: text,
+        definition: text.meta({ description: 'Content hash of the definition' }),
+        input: jsonSchema,
+        output: jsonSchema,
+      }),
+      { xml: { name: 'schema' }, xsd: { type: 'serviceSchema' } },
+    ),
+    answerExample: {
+      package: 'examples',
+      fluxName: 'ApprovalWithTimeout',
+      definition: 'Zm9vYmFy',
+      input: {
+        $schema: 'https://json-schema.org/draft/2020-12/schema',
+        type: 'object',
+        properties: { patience: { type: ['number', 'null'], default: 86400 } },
+        additionalProperties: false,
+      },
+      output: {
+        $schema: 'https://json-schema.org/draft/2020-12/schema',
+        type: 'object',
+        properties: { decision: { type: ['string', 'null'] } },
+        required: ['decision'],
+        additionalProperties: false,
+      },
+    },
+  }),
+  /** A service as the configuration of a machine of XState: a picture of it. */
+  getMachine: {
+    ...describeCall({
+      summary: 'Show a service, or the definition that a context was started with, as a machine of XState v5',
+      method: 'GET',
+      route: '/flux-api/machine',
+      role: 'read',
+      problems: [404, 409, 422],
+      content: ['key'],
+      query: definitionAddress,
+      answer: component('Machine', object, {
+        xml: { name: 'machine' },
+        description: 'Configuration for `createMachine` of XState v5: a picture, without conditions and actions',
+      }),
+      answerExample: {
+        id: 'ApprovalWithTimeout',
+        initial: 'WaitForDecision',
+        states: {
+          WaitForDecision: {
+            on: { approve: { target: 'Approved' } },
+            after: { '86400000': { target: 'Expired' } },
+          },
+          Approved: { type: 'final' },
+          Expired: { type: 'final' },
+        },
+      },
+    }),
+    request: z.object(definitionAddress).transform((fields, context) => definitionNamedBy(fields, context) ?? z.NEVER),
+  },
+  /** The loaded services, with counts of their contexts, and the faults that the last load found. */
+  listServices: describeCall({
+    summary: 'List the loaded services, and the faults of the last load',
+    method: 'GET',
+    route: '/flux-api/services',
+    role: 'read',
+    problems: [],
+    answer: component(
+      'Services',
+      z.object({
+        services: z.array(service).meta({ description: 'By package and name' }),
+        faults: z
+          .array(fault)
+          .meta({ description: 'Of the last load: a service whose file has a fault goes on as it was loaded before' }),
+        loadedAt: time.meta({ description: 'When the files were read last, epoch milliseconds' }),
+      }),
+      { xml: { name: 'services' }, xsd: { type: 'services' } },
+    ),
+    answerExample: {
+      services: [
+        {
+          package: 'examples',
+          fluxName: 'ApprovalWithTimeout',
+          comment: null,
+          secured: false,
+          states: ['WaitForDecision', 'Approved', 'Rejected'],
+          triggers: [],
+          webhooks: [],
+          input: [{ name: 'patience', type: 'double', defaultValue: 86400 }],
+          output: [],
+          definition: 'Zm9vYmFy',
+          file: 'examples/ApprovalWithTimeout.flux',
+          contexts: { WAITING_UNTIL: 3, COMPLETED: 12 },
+        },
+      ],
+      faults: [],
+      loadedAt: 1795221900000,
+    },
+  }),
+}
+
+export type ServiceSchemaView = AnswerOf<typeof SERVICE_CALLS.getServiceSchema>
+export type ServicesView = AnswerOf<typeof SERVICE_CALLS.listServices>

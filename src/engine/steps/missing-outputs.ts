@@ -1,0 +1,56 @@
+// engine: what the outputs of an action read of its result, and the result does not have.
+import type { Lines } from '../../definitions/compile/line.ts'
+import { seenIn } from '../../definitions/compile/names.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { isObject, type Json } from '../../model/json/value.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import { scopeOf } from '../interpreter/scope.ts'
+
+/** Maximum number of names that a message lists, and of characters that it shows of each. */
+const MAX_LISTED = 10
+const MAX_SHOWN_CHARACTERS = 60
+
+/**
+ * A message about names that the outputs of an action read, and that neither the result of its function nor the context
+ * has; null if there are none. If the outputs read all that the result has, the names that it lacks are optional.
+ */
+export function missingOutputs(flux: CompiledFlux, record: ContextRecord, result: Json): string | null {
+  const state = flux.states[record.state]
+  if (!state?.action.code) return null
+  const has = isObject(result) ? result : {}
+  const read = readIn(state.action.outputs)
+  if (read === null) return null
+  const given = Object.keys(has)
+  if (given.length > 0 && given.every((name) => read.has(name))) return null
+  const isInput = seenIn([state.input, flux.input])
+  const scope = scopeOf(flux, record)
+  const missing = [...read].filter(
+    (name) => !Object.hasOwn(has, name) && !isInput(name) && scope.get(name) === undefined,
+  )
+  if (missing.length === 0) return null
+  const { className, methodName } = state.action.code
+  return `${className}.${methodName} gave ${listOf(given) || 'no outputs'}; ${listOf(missing)} ${missing.length === 1 ? 'is' : 'are'} read`
+}
+
+/** The names that lines read, without those that lines before them wrote; null if a line reads the result as a whole. */
+function readIn(lines: Lines): ReadonlySet<string> | null {
+  const read = new Set<string>()
+  const written = new Set<string | undefined>()
+  for (const { source, path } of lines) {
+    const [name, part] = source && 'from' in source ? source.from : []
+    if (name === '$result' && part === undefined) return null
+    const names = source && 'names' in source ? source.names : [name === '$result' ? part : name]
+    for (const one of names) {
+      if (one === '$result') return null
+      if (one !== undefined && !written.has(one)) read.add(one)
+    }
+    written.add(path[0])
+  }
+  return read
+}
+
+const listOf = (names: readonly string[]): string =>
+  names
+    .slice(0, MAX_LISTED)
+    .map((name) => `\`${name.length > MAX_SHOWN_CHARACTERS ? `${name.slice(0, MAX_SHOWN_CHARACTERS)}…` : name}\``)
+    .join(', ') + (names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '')

@@ -1,0 +1,50 @@
+// inspector/forms: which inputs of a state an event brings. All events of a state share its inputs, so a definition tells
+// them apart only by a comment ("with paid"), or by lines of a transition that alone read one.
+import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { Control } from './controls.ts'
+
+export interface EventInputs {
+  /** Those of them that the event brings; all that are not told apart. */
+  of(event: string, controls: readonly Control[]): readonly Control[]
+  /** Whether the action of the state decides, so that an event may lead elsewhere than its transition does. */
+  readonly mayLeadElsewhere: boolean
+}
+
+const objectsIn = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? value.filter(isObject) : []
+
+/** `definition` null: it is not known. */
+export function eventInputsOf(definition: JsonObject | null, stateName: string): EventInputs {
+  const state = objectsIn(definition?.['states']).find(({ name }) => name === stateName) ?? {}
+  const transitions = objectsIn(state['transitions'])
+  const sent = transitions.filter(({ event }) => typeof event === 'string' && !event.startsWith('$'))
+  const events = new Set(sent.map(({ event }) => String(event)))
+  const action = JSON.stringify(state['action'] ?? {})
+  const others = wordsIn(action, JSON.stringify(transitions.filter((transition) => !sent.includes(transition))))
+  const readers = new Map<string, Set<string>>()
+  for (const transition of sent)
+    for (const word of wordsIn(JSON.stringify(transition)))
+      readers.set(word, (readers.get(word) ?? new Set()).add(String(transition['event'])))
+  const belongs = ({ name, description, isRequired }: Control, event: string): boolean => {
+    const told = namedIn(description, events)
+    if (isRequired || told) return isRequired || told?.includes(event) === true
+    // A name of other characters may be written in many ways.
+    if (!/^\w+$/.test(name) || others.has(name)) return true
+    return readers.get(name)?.has(event) ?? true
+  }
+  return {
+    of: (event, controls) => controls.filter((control) => belongs(control, event)),
+    mayLeadElsewhere: action.includes('["$fluxEvent"]'),
+  }
+}
+
+const wordsIn = (...texts: readonly string[]): ReadonlySet<string> => new Set(texts.join(' ').match(/\w+/g))
+
+/** `with paid or refunded; in euros`: the events; null: the comment says something else. */
+function namedIn(comment: string | null, events: ReadonlySet<string>): readonly string[] | null {
+  const names = /^with ([^;:.]+)/
+    .exec(comment ?? '')?.[1]
+    ?.split(/, | or | and /)
+    .map((name) => name.trim())
+  return names?.every((name) => events.has(name)) === true ? names : null
+}

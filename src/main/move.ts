@@ -1,0 +1,150 @@
+// main: moves all that an embedded store has into a new namespace of a lone Redis. Servers open that namespace when all of
+// it is there.
+import { resolve } from 'node:path'
+import { systemClock } from '../alarms/clock.ts'
+import { MAX_LOG_ROWS } from '../model/record.ts'
+import { ROW_SPACES } from '../model/rows.ts'
+import type { Log } from '../ports/log.ts'
+import type { Store } from '../ports/store.ts'
+import type { Settings } from '../settings.ts'
+import { hasData } from '../store/lmdb/disk.ts'
+import { openLmdbStore, type EmbeddedStore } from '../store/lmdb/store.ts'
+import { deadAfterOf } from './storage.ts'
+
+/** Contexts, and characters of their texts, that are written at once. */
+const PAGE = { limit: 500, characters: 4 * 1024 * 1024 }
+/** Rows of one commit. Each may have some hundred kilobytes. */
+const ROWS_AT_ONCE = 50
+/** All contexts. */
+const ALL = { any: [[]] }
+
+export interface Moved {
+  readonly contexts: number
+  readonly rows: number
+  readonly definitions: number
+  /** Contexts that can't be read: they are not moved. */
+  readonly unreadable: number
+  /** Where they are now, without password. */
+  readonly place: string
+}
+
+export interface MoveOptions {
+  readonly redisUrl: string
+  readonly log: Log
+  /** Contexts that were written, of so many. */
+  readonly onProgress: (done: number, total: number) => void
+}
+
+/**
+ * Moves the data in the folder of the settings into the namespace of the settings. The folder stays as it is. A move that
+ * was cut off goes on when it is called again.
+ * @throws Error with one line when a server has the data open, there is none, the namespace is not empty, or what is there
+ * in the end is not what was read
+ */
+export async function moveData(
+  { data, namespace, ...settings }: Settings,
+  { redisUrl, log, onProgress }: MoveOptions,
+): Promise<Moved> {
+  const [{ explore }, { openRedisStore }] = await Promise.all([
+    import('../store/redis/connection.ts'),
+    import('../store/redis/store.ts'),
+  ])
+  if (!hasData(data, namespace)) throw new Error(`there is no data in ${data}`)
+  const address = await explore(redisUrl)
+  if (address.cluster) throw new Error('contexts can be moved to a single Redis only, not to a cluster')
+  const source = await openLmdbStore({ folder: data, namespace, log, clock: systemClock })
+  try {
+    const target = await openRedisStore({
+      address,
+      namespace,
+      partitions: 1,
+      deadAfterMs: deadAfterOf({ data, namespace, ...settings }),
+      source: `${resolve(data)}@${source.revision}`,
+      log,
+    })
+    try {
+      // No id is given out a second time, also of those contexts that are gone.
+      if ((await target.highestId()) === 0 && source.lastId > 0)
+        await target.reserveIds({ count: source.lastId, partition: 0 })
+      const definitions = await copyDefinitions(source, target)
+      const counts = await copyRows(source, target)
+      const unreadable = await copyContexts(source, target, onProgress)
+      for (const [space, count] of counts) compare(`rows of '${space}'`, count, await target.countRows({ space }))
+      const contexts = await target.count(ALL)
+      compare('contexts', (await source.count(ALL)) - unreadable, contexts)
+      compare('definitions', definitions, (await target.definitions()).length)
+      await target.endMove()
+      const rows = [...counts.values()].reduce((sum, count) => sum + count, 0)
+      return { contexts, rows, definitions, unreadable, place: address.place }
+    } finally {
+      await target.close()
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+function compare(what: string, read: number, found: number): void {
+  if (read !== found) throw new Error(`${read} ${what} were read, and ${found} are there: the move is not done`)
+}
+
+async function copyDefinitions(source: Store, target: Store): Promise<number> {
+  const hashes = await source.definitions()
+  for (const hash of hashes) {
+    const text = await source.getDefinition({ hash })
+    if (text !== null) await target.putDefinition({ hash, text })
+  }
+  return hashes.length
+}
+
+async function copyRows(source: EmbeddedStore, target: Store) {
+  const counts = new Map<(typeof ROW_SPACES)[number], number>()
+  for (const space of ROW_SPACES) {
+    let count = 0
+    for (let after: { key: string; partition: number } | undefined; ;) {
+      // A row that expires while a move is cut off is there already, and is counted.
+      const query = { space, prefix: '', limit: ROWS_AT_ONCE, withExpired: true }
+      const page = await source.listRows({ ...query, ...(after && { after }) })
+      await target.commit({ writes: [], rows: page.map((row) => ({ ...row, space })) })
+      count += page.length
+      after = page.at(-1)
+      if (page.length < ROWS_AT_ONCE) break
+    }
+    counts.set(space, count)
+  }
+  return counts
+}
+
+/** Gives how many can't be read. */
+async function copyContexts(source: Store, target: Store, onProgress: MoveOptions['onProgress']): Promise<number> {
+  const total = await source.count(ALL)
+  // In memory alone, from which the store takes it again when it is opened: those that have been notified are due at 0.
+  const notified = new Set((await source.claimDue({ now: 0, limit: Infinity, hideFor: 1 })).ids)
+  // Those of the page that was cut off may be missing; all before it are there.
+  const { contexts: there } = await target.select({ ...ALL, order: 'desc', limit: 1, skip: PAGE.limit })
+  const first = there[0]?.id ?? 1
+  let read = await target.count({ ...ALL, before: first })
+  for (let after: number | null = first - 1; after !== null;) {
+    const page = await source.select({ ...ALL, ...PAGE, order: 'asc', after })
+    await Promise.all(
+      page.contexts.map(async (context) =>
+        target.commit({
+          writes: [
+            {
+              context,
+              previous: 0,
+              changed: Object.keys(context.parts),
+              log: await source.log({ id: context.id, limit: MAX_LOG_ROWS }),
+              notifies: notified.has(context.id) ? [context.id] : [],
+              answersNotification: false,
+            },
+          ],
+        }),
+      ),
+    )
+    read += page.contexts.length
+    onProgress(read, total)
+    after = page.rest
+  }
+  return total - read
+}

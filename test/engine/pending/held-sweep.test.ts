@@ -1,0 +1,103 @@
+// The sweep over held events: what it passes over, and whom it has looked at.
+import { expect, test } from 'vitest'
+import { heldRowOf, rowsOfHome, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
+import { HeldSweep } from '../../../src/engine/pending/held-sweep.ts'
+import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
+import type { StoredRow } from '../../../src/model/rows.ts'
+import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { emptyStore } from '../../support/stores.ts'
+
+const ROWS_AT_ONCE = 50
+const EVENTS_AT_ONCE = 500
+const CONTEXTS_AT_ONCE = 200
+const EVENT: Omit<HeldEvent, 'eventId' | 'event' | 'receivedAt'> = {
+  input: {},
+  untyped: false,
+  tags: [],
+  expiresAt: 1e15,
+  receipt: null,
+  roles: [],
+  claim: null,
+}
+
+/** Rows of so many held events of that name. */
+const rowsOf = (event: string, count: number, from: number): StoredRow[] =>
+  Array.from({ length: count }, (_, nr) => {
+    const [row] = rowsOfHome({ ...EVENT, eventId: `${event}-${nr}`, event, receivedAt: from + nr }, 1)
+    return { partition: 0, key: row?.key ?? '', value: row?.value ?? '', expiresAt: null }
+  })
+
+/** Passes over those events; `waiting`: who waits for which. Gives the contexts that were looked at, and what was logged. */
+async function swept(
+  rows: readonly StoredRow[],
+  { passes, waiting }: { passes: number; waiting: { readonly [event: string]: readonly number[] } },
+) {
+  const clock = new SimulatedClock()
+  const [looked, errors]: [Set<number>, string[]] = [new Set(), []]
+  const log = { trace() {}, debug() {}, info() {}, warn() {}, error: (message: string) => void errors.push(message) }
+  const store = emptyStore({
+    countRows: () => Promise.resolve(rows.length),
+    highestId: () => Promise.resolve(1e6),
+    listRows: ({ after, limit }) =>
+      Promise.resolve(rows.filter(({ key }) => after === undefined || key > after.key).slice(0, limit)),
+    waitingFor: ({ any, after = 0, limit }) => {
+      const ids = Object.entries(waiting).flatMap(([event, some]) =>
+        keysOfHearers(event, []).some((key) => any.includes(key)) ? some : [],
+      )
+      return Promise.resolve(
+        ids
+          .filter((id) => id > after)
+          .sort((one, other) => one - other)
+          .slice(0, limit),
+      )
+    },
+  })
+  const sweep = new HeldSweep({
+    store,
+    clock,
+    log,
+    held: { unclaimed: (row) => Promise.resolve(row) },
+    lookUps: { run: (id) => Promise.resolve(void looked.add(id)) },
+  })
+  sweep.start()
+  for (let pass = 0; pass < passes; pass += 1) await clock.advance(10_000)
+  await sweep.stop()
+  return { looked, errors }
+}
+
+test('those who wait for few events are looked at beside many who can not take theirs', async () => {
+  const many = Array.from({ length: CONTEXTS_AT_ONCE + 50 }, (_, nr) => nr + 100)
+  const rows = [...rowsOf('common', ROWS_AT_ONCE, 0), ...rowsOf('rare', ROWS_AT_ONCE, 1000)]
+  const { looked } = await swept(rows, { passes: 4, waiting: { common: many, rare: [1, 2, 3] } })
+  expect([...looked].sort((one, other) => one - other)).toEqual([1, 2, 3, ...many])
+})
+
+test('all are looked at where many can not take theirs, and events of one name are among several others', async () => {
+  const many = Array.from({ length: 2 * CONTEXTS_AT_ONCE }, (_, nr) => 2 * nr + 2)
+  const common = ROWS_AT_ONCE - 1
+  const first = [...rowsOf('rare', 1, 0), ...rowsOf('common', common, 100)]
+  const rows = [...first, ...rowsOf('common', common, 1000), ...rowsOf('other', 1, 2000)]
+  const { looked } = await swept(rows, { passes: 12, waiting: { common: many, rare: [3 * CONTEXTS_AT_ONCE + 1] } })
+  expect([...looked].sort((one, other) => one - other)).toEqual([
+    ...many.filter((id) => id <= 3 * CONTEXTS_AT_ONCE),
+    3 * CONTEXTS_AT_ONCE + 1,
+    ...many.filter((id) => id > 3 * CONTEXTS_AT_ONCE),
+  ])
+})
+
+test('events behind those that are read for one round have their turn in the next', async () => {
+  const rows = [...rowsOf('common', EVENTS_AT_ONCE, 0), ...rowsOf('rare', 1, 1000)]
+  const { looked } = await swept(rows, { passes: 3, waiting: { rare: [7] } })
+  expect([...looked]).toEqual([7])
+})
+
+test.each(['garbage{', '{}', 'null'])('a row with %s holds up none behind it, and is logged once', async (value) => {
+  const [damaged, ...others] = rowsOf('go', 3, 0)
+  if (!damaged) throw new Error('there are rows')
+  expect(() => heldRowOf(0, damaged.key, value)).toThrow(Error)
+  const { looked, errors } = await swept([{ ...damaged, value }, ...others], { passes: 3, waiting: { go: [7] } })
+  expect([[...looked], errors]).toEqual([
+    [7],
+    [`the stored row '${damaged.key}' in 'held' can't be read: it is left out`],
+  ])
+})
