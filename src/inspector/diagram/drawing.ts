@@ -30,8 +30,6 @@ const MAX_DRAWN_EDGES = 300
 
 /** Memory for drawings that are kept, about. */
 const MAX_KEPT_BYTES = 32 * 1_048_576
-/** Milliseconds of work after which other requests are served first. */
-const TURN_MS = 8
 
 interface Kept {
   readonly drawing: Promise<Drawing | null>
@@ -85,24 +83,14 @@ function bytesOf(drawing: Drawing | null): number {
   return [...states, ...lines].reduce((sum, bytes) => sum + bytes, 256)
 }
 
-/** Gives others a turn when it is called and much time has passed. */
-function turns(): () => Promise<void> {
-  let since = performance.now()
-  return async () => {
-    if (performance.now() - since < TURN_MS) return
-    await nextTurn()
-    since = performance.now()
-  }
-}
-
 export async function drawingOf(definition: JsonObject): Promise<Drawing | null> {
   const graph = graphOf(definition)
   const { states, edges, start } = graph
   if (states.length === 0 || states.length > MAX_DRAWN_STATES || edges.length > MAX_DRAWN_EDGES) return null
-  const turn = turns()
   const boxes = boxesOf(graph)
-  await turn()
-  const routes = await routesOf(boxes, edges, turn)
+  // Other requests are served between two parts of the work.
+  await nextTurn()
+  const routes = await routesOf(boxes, edges, nextTurn)
   if (!routes) return null
   const labels = labelsOf(
     boxes,
