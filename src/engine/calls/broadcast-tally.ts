@@ -27,8 +27,6 @@ export interface Outcomes {
   readonly ignored: EventAnswer['ignored']
   /** For whom it was kept; some of them may have taken it since. */
   readonly pending: EventAnswer['pending']
-  /** Of those that ignored it, whom it may have moved all the same: the store did not confirm. Null: it may have started one. */
-  readonly inDoubt: readonly (ContextId | null)[]
 }
 
 export const NO_OUTCOMES: Outcomes = {
@@ -37,7 +35,6 @@ export const NO_OUTCOMES: Outcomes = {
   started: [],
   ignored: [],
   pending: [],
-  inDoubt: [],
 }
 
 /** The last entries of a list. */
@@ -61,7 +58,6 @@ export class BroadcastTally {
   readonly #started: Stand[]
   readonly #ignored: EventAnswer['ignored']
   readonly #pending: EventAnswer['pending']
-  readonly #inDoubt: (ContextId | null)[]
   readonly #counts: { moved: number; started: number; ignored: number; pending: number }
   readonly #refused: { [kind: string]: number } = {}
   #firstRefused: EventAnswer['ignored'][number] | null = null
@@ -76,7 +72,6 @@ export class BroadcastTally {
     this.#started = [...before.started]
     this.#ignored = [...before.ignored]
     this.#pending = [...before.pending]
-    this.#inDoubt = [...before.inDoubt]
   }
 
   get counts(): Outcomes['counts'] {
@@ -128,7 +123,6 @@ export class BroadcastTally {
       started: newest(this.#started),
       ignored: [...storedIgnored(this.#ignored)],
       pending: newest(this.#pending),
-      inDoubt: newest(this.#inDoubt),
     }
   }
 
@@ -185,11 +179,10 @@ export class BroadcastTally {
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1
     if (failure.kind !== 'unavailable') return
     if (this.#outOfReach === null || failure.inDoubt === true) this.#outOfReach = failure
-    if (failure.inDoubt === true) this.#inDoubt.push(entry.contextId)
   }
 
   #trim(): void {
-    for (const list of [this.#moved, this.#started, this.#ignored, this.#pending, this.#inDoubt])
+    for (const list of [this.#moved, this.#started, this.#ignored, this.#pending])
       if (list.length > 2 * MAX_LISTED) list.splice(0, list.length - MAX_LISTED)
   }
 }

@@ -9,8 +9,10 @@ import { ignored, moveAll, type BroadcastEvent, type Found, type ReceiverParts }
 /** What the event came to so far. */
 export interface OutcomesSoFar {
   readonly hasMoved: boolean
-  /** Whether it was dealt with by that context. @throws FluxError `unavailable` */
-  has(id: ContextId): boolean | Promise<boolean>
+  /**
+   * What it did to that context: 'counted' if that was counted, null if it did nothing yet. @throws FluxError `unavailable`
+   */
+  of(id: ContextId): Found | 'counted' | Promise<Found | 'counted'>
 }
 
 /** Those that start only if nobody was moved come last. */
@@ -71,7 +73,7 @@ async function start(
       const holder = holderIn(error)
       if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
       const given = await giveToHolder(parts, { flux, holder, outcomes }, sent)
-      if (given === 'has it') return null
+      if (given === 'counted') return null
       const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_TRIES) return given
     }
@@ -83,11 +85,10 @@ async function giveToHolder(
   parts: ReceiverParts,
   { flux, holder, outcomes }: { flux: CompiledFlux; holder: ContextId; outcomes: OutcomesSoFar },
   sent: BroadcastEvent,
-): Promise<Found | 'has it'> {
+): Promise<Found | 'counted'> {
   try {
-    if (await outcomes.has(holder)) return 'has it'
-    const started = await parts.items?.startedAs(flux, holder)
-    if (started) return started
+    const done = (await outcomes.of(holder)) ?? (await parts.items?.startedAs(flux, holder))
+    if (done) return done
   } catch (error) {
     return ignored(parts.refusals, { contextId: holder, fluxName: flux.fluxName, state: null }, error)
   }

@@ -58,7 +58,9 @@ export async function broadcast(
       // A wave in which nothing is written does not yield to the event loop. Other work is served before the next wave.
       if (wave.at(-1) !== ids.at(-1)) await yieldTurn()
     }
-    tally.add(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, tally))
+    const { hasMoved } = tally
+    const of = (id: ContextId) => (tally.has(id) ? 'counted' : null)
+    tally.add(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, { hasMoved, of }))
     return answerToAll(tally, sent, refusals)
   } finally {
     place.release()
@@ -75,7 +77,7 @@ export const yieldTurn = (): Promise<void> =>
   })
 
 /** The answer to an event that was sent to all. @throws FluxError when nobody could be reached */
-export function answerToAll(
+function answerToAll(
   tally: BroadcastTally,
   sent: BroadcastEvent,
   refusals: BroadcastParts['refusals'],

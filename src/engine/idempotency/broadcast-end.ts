@@ -72,11 +72,18 @@ export class BroadcastEnd {
     if (this.#answer === null && task.stopRequested && !stops) await this.write(answer)
   }
 
-  /** It was accepted, and can't be held: its receipt says why. @throws the error, if it is none of these */
+  /**
+   * It can't be held. Where it was accepted, its receipt says why; else nothing is kept of it, since it did nothing.
+   * @throws the error, unless it was accepted
+   */
   async #writeUnheld(error: unknown): Promise<void> {
-    const { isAccepted, tally, sent } = this.#facts
+    const { isAccepted, tally, sent, task, rows, before } = this.#facts
     const failure = error instanceof FluxError ? error.failure : null
-    if (!isAccepted || failure === null || failure.kind === 'unavailable') throw error
+    if (failure === null || failure.kind === 'unavailable') throw error
+    if (!isAccepted) {
+      await task.end([rows.answer(null, before), rows.event(null)])
+      throw error
+    }
     const entry = { contextId: null, fluxName: '', state: null, reason: failure.detail }
     tally.add([{ answer: 'ignored', entry, failure, hasEnded: false }])
     await this.#commit(tally.answer(sent), [])

@@ -67,8 +67,12 @@ export class BroadcastItems {
   }
 
   /** What was done to those contexts, as far as anything was. @throws FluxError `unavailable` */
-  doneTo(ids: readonly ContextId[]): Promise<Item[]> {
-    return itemsOfContexts(this.#store, this.#rowKey, ids)
+  async doneTo(ids: readonly ContextId[]): Promise<Item[]> {
+    const { partitions } = this.#store
+    const moved = ids.map((id) =>
+      this.#store.readRow({ partition: id % partitions, space: 'items', key: this.#movedKey(id) }),
+    )
+    return (await Promise.all(moved)).flatMap((row) => (row ? itemsIn(row.value) : []))
   }
 
   /** Whether that context was moved or started before. */
@@ -185,21 +189,6 @@ export async function itemsInReach(store: Store, rowKey: string, after: ContextI
   const [first] = read
   if (first?.status === 'rejected' && read.every(({ status }) => status === 'rejected')) throw first.reason
   return read.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])).sort((one, other) => one.at - other.at)
-}
-
-/** What was done to those contexts, as far as anything was; with null among them, also all that was started. */
-export async function itemsOfContexts(
-  store: Store,
-  rowKey: string,
-  ids: readonly (ContextId | null)[],
-): Promise<Item[]> {
-  const moved = [...new Set(ids)].map((id) =>
-    id === null ? null : store.readRow({ partition: id % store.partitions, space: 'items', key: movedKey(rowKey, id) }),
-  )
-  const items = (await Promise.all(moved)).flatMap((row) => (row ? itemsIn(row.value) : []))
-  if (ids.includes(null))
-    for await (const { value } of rowsOf(store, startedPrefix(rowKey))) items.push(...itemsIn(value))
-  return items
 }
 
 /** Of the rows of all that were moved; those of starts come behind. */

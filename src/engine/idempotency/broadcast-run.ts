@@ -2,15 +2,16 @@
 // whoever carries it on begins there, and looks whether somebody wants it stopped.
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
-import { inDoubt } from '../../model/failure.ts'
+import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { answerToAll, findReceivers, yieldTurn, type BroadcastParts } from '../calls/broadcast.ts'
+import { findReceivers, yieldTurn, type BroadcastParts } from '../calls/broadcast.ts'
 import type { BroadcastPlace } from '../calls/broadcast-place.ts'
 import { isOutOfReach, moveAll, type Found } from '../calls/broadcast-receivers.ts'
 import { BroadcastTally, NO_OUTCOMES } from '../calls/broadcast-tally.ts'
 import { startTriggered } from '../calls/broadcast-triggers.ts'
 import { BroadcastEnd, type BroadcastEndParts } from './broadcast-end.ts'
 import { BroadcastItems, receiverOf } from './broadcast-items.ts'
+import { leftInDoubt } from '../tasks/queue.ts'
 import { Task, type TaskParts } from '../tasks/task.ts'
 import { moveAgain, earlierStarts } from './earlier-tries.ts'
 import {
@@ -35,6 +36,8 @@ const STAGE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
 
+const isUnavailable = ({ kind }: Failure): boolean => kind === 'unavailable'
+
 export class BroadcastRun {
   readonly #parts: RunParts
   readonly #rows: BroadcastRows
@@ -43,12 +46,16 @@ export class BroadcastRun {
   readonly task: Task
   /** The sender, if it waits for the whole answer. */
   readonly sender: ReplyWaiter
-  readonly isNew: boolean
+  readonly #isNew: boolean
+  /** Called when the store is out of reach: a caller is not kept waiting until it is back. */
+  #leave: (error: FluxError) => void = () => {}
   #answer: string
   #tally = new BroadcastTally({ whole: true })
   /** Those who are to be sent it, in order. */
   #ids: readonly ContextId[] = []
   #at = 0
+  /** They have higher ids: an earlier run was done with those up to it. */
+  #after: ContextId = 0
   /** Of those that come next, to how many it was sent before it was to stop. */
   #beyond = 0
   /** Those to whom it was sent before. */
@@ -63,7 +70,7 @@ export class BroadcastRun {
     this.#rows = rows
     this.#stored = stored
     this.#answer = answer
-    this.isNew = before === null
+    this.#isNew = before === null
     this.#items = new BroadcastItems({ store: parts.store, rows, drawn: stored.drawn })
     this.task = new Task(parts, rows.task, { before })
     this.sender = new ReplyWaiter(parts.clock)
@@ -84,35 +91,27 @@ export class BroadcastRun {
     return this.#summary.matched > (this.#stored.above ?? Infinity)
   }
 
-  /** Whether nothing was done for it so far. */
-  get isUntouched(): boolean {
-    const { moved, started, pending } = this.#tally.counts
-    return this.isNew && moved + started + pending === 0
-  }
-
   /** The answer that says that it is accepted. */
   acceptance(): EventAnswer {
     return acceptanceOf(this.#stored.sent, this.#summary.matched)
   }
 
-  /** Stores that it has begun. @throws TaskLost when there is another under its key; FluxError `unavailable` */
-  begin(): Promise<void> {
-    return this.task.commit([this.#rows.answer(this.#answer, null), this.#rows.event(this.#stored)])
-  }
-
   /**
-   * Stores that it is accepted: from then on it keeps nothing but the newest of whom it moved, unless its sender waits
-   * for the whole answer. `isBegun`: it is stored already. @throws as `begin`
+   * Stores that it has begun. One for many is accepted by that: of whom it moved it keeps the newest only, unless its
+   * sender waits for the whole answer. @throws TaskLost when there is another under its key; FluxError `unavailable`
    */
-  async accept({ isBegun }: { readonly isBegun: boolean }): Promise<void> {
-    const before = this.#answer
-    const { hash, at } = readKept(before)
+  async begin(): Promise<void> {
     const rows = this.#rows
-    const next = answerText({ hash, at, event: this.#stored.sent.event, answer: this.acceptance(), isAccepted: true })
-    const begun = isBegun ? [rows.answer(next, before)] : [rows.answer(next, null), rows.event(this.#stored)]
-    await this.task.commit([...begun, rows.summary(this.#summary)])
-    this.#answer = next
-    if (!this.sender.isAwaited || this.#summary.matched > MAX_AWAITED_CONTEXTS) this.#tally.forget()
+    const isAccepted = this.isForMany
+    if (isAccepted) {
+      const { hash, at } = readKept(this.#answer)
+      const { event } = this.#stored.sent
+      this.#answer = answerText({ hash, at, event, answer: this.acceptance(), isAccepted })
+    }
+    const summary = isAccepted ? [rows.summary(this.#summary)] : []
+    await this.task.commit([rows.answer(this.#answer, null), rows.event(this.#stored), ...summary])
+    const isWhole = !isAccepted || (this.sender.isAwaited && this.#summary.matched <= MAX_AWAITED_CONTEXTS)
+    if (!isWhole) this.#tally.forget()
   }
 
   /** Finds whom it is for. @throws FluxError `overloaded`, `unavailable` */
@@ -124,11 +123,12 @@ export class BroadcastRun {
       this.#summary = summaryAtFirst(known.length)
       return
     }
-    const summary = this.isNew || !this.isAccepted ? null : await readSummary(store, this.#rows)
+    const summary = this.#isNew || !this.isAccepted ? null : await readSummary(store, this.#rows)
     const after = summary?.cursor ?? 0
+    this.#after = after
     const waiting = await findReceivers(this.#parts, sent, { upTo, after, place })
     // Only now: a context that the event itself started before a crash may be among them, and its row is there.
-    const earlier = this.isNew ? [] : await this.#items.load(after)
+    const earlier = this.#isNew ? [] : await this.#items.load(after)
     this.#ids = waiting.filter((id) => !this.#items.hasReached(id))
     const done = earlier.flatMap((item) => receiverOf(item) ?? [])
     this.#before = done.length + (summary?.dealt ?? 0)
@@ -138,20 +138,19 @@ export class BroadcastRun {
     this.#earlierEnd = done.reduce((highest, id) => Math.max(highest, id), 0)
   }
 
-  /** Leaves no trace of it. */
-  forget(): Promise<void> {
-    const rows = this.#rows
-    return this.task.end([rows.answer(null, this.#answer), rows.event(null)])
+  /** What `carryOut` gives, as long as the store is in reach. @throws FluxError, in doubt, when it is not */
+  whileInReach(sent: Promise<EventAnswer>): Promise<EventAnswer> {
+    return new Promise((resolve, reject) => {
+      this.#leave = reject
+      sent.then(resolve, reject)
+    })
   }
 
-  /**
-   * Sends it to all. Once it is accepted, it goes on where it was when it is called again.
-   * @throws FluxError as `broadcast`; TaskLost
-   */
+  /** Sends it to all. @throws TaskLost; FluxError when the server stops, or as `HeldEvents.hold` */
   async carryOut(): Promise<EventAnswer> {
     while (this.#at < this.#ids.length && !this.task.stopRequested) {
       if (!(await this.#stage())) break
-      if (this.#at < this.#ids.length || this.isAccepted) await this.#surely(() => this.task.commit([this.#progress()]))
+      if (this.#at < this.#ids.length) await this.#surely(() => this.task.commit([this.#progress()]))
     }
     if (!this.task.stopRequested) await this.#startTriggered()
     return this.#finish()
@@ -169,16 +168,16 @@ export class BroadcastRun {
     return true
   }
 
-  /** One that is accepted is sent again to those whom the store could not be reached for; false: it is to stop before. */
+  /** It is sent again to those for whom the store could not be reached; false: it is to stop before. */
   async #wave(ids: readonly ContextId[]): Promise<boolean> {
-    for (let [left, send] = [ids, this.isNew ? moveAll : moveAgain]; ; send = moveAgain) {
+    for (let [left, send] = [ids, this.#isNew ? moveAll : moveAgain]; ; send = moveAgain) {
       const found = await send({ ...this.#parts, items: this.#items }, left, this.#stored.sent)
-      const isLeft = (one: Found) => this.isAccepted && isOutOfReach(one)
-      if (found) this.#tally.add(found.filter((one) => !isLeft(one)))
-      else if (!this.isAccepted) throw inDoubt('it is not known whom the event has moved')
-      if (found) left = left.filter((_, place) => isLeft(found[place] ?? null))
+      if (found) {
+        this.#tally.add(found.filter((one) => !isOutOfReach(one)))
+        left = left.filter((_, place) => isOutOfReach(found[place] ?? null))
+      }
       if (left.length === 0) return true
-      if (!(await this.task.mayTryAgain())) {
+      if (!(await this.#mayTryAgain(found))) {
         this.#beyond = ids.length - left.length
         return false
       }
@@ -189,18 +188,21 @@ export class BroadcastRun {
     const receivers = { ...this.#parts, items: this.#items }
     const { sent } = this.#stored
     const services = this.#parts.catalog.triggeredBy(sent.event)
-    // The tally has only the newest.
-    const has = async (id: ContextId) => this.#tally.has(id) || (await this.#items.doneTo([id])).length > 0
+    // The tally has only the newest. A holder of a key may have been moved by a start before, and is not counted then.
+    const of = async (id: ContextId) => {
+      if (this.#tally.has(id)) return 'counted'
+      const [item = null] = await this.#items.doneTo([id])
+      const isCounted = id <= this.#after || this.#items.hasReached(id) || this.#ids.includes(id)
+      return item && isCounted ? 'counted' : item
+    }
     for (;;) {
-      const found = await startTriggered(receivers, services, sent, { hasMoved: this.#tally.hasMoved, has })
-      if (!this.isAccepted || !found.some(isOutOfReach)) {
+      const found = await startTriggered(receivers, services, sent, { hasMoved: this.#tally.hasMoved, of })
+      if (!found.some(isOutOfReach)) {
         this.#tally.add(found)
-        // One that reached nobody is not over: it is carried on, and may start them then.
-        const isOver = this.#tally.failure === null
-        if (isOver && !this.isNew) this.#tally.add(await earlierStarts(this.#items, services, found))
+        if (!this.#isNew) this.#tally.add(await this.#surely(() => earlierStarts(this.#items, services, found)))
         return
       }
-      if (!(await this.task.mayTryAgain())) return this.#tally.add(found.filter((one) => !isOutOfReach(one)))
+      if (!(await this.#mayTryAgain(found))) return this.#tally.add(found.filter((one) => !isOutOfReach(one)))
     }
   }
 
@@ -208,7 +210,7 @@ export class BroadcastRun {
     const [{ refusals }, { sent }] = [this.#parts, this.#stored]
     // Its sender gets the whole answer if it still waits for it.
     const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.sender.close())
-    const answer = answerToAll(this.#tally, sent, refusals)
+    this.#tally.logRefusals(refusals, sent.event)
     const end = new BroadcastEnd({
       parts: this.#parts,
       rows: this.#rows,
@@ -220,9 +222,20 @@ export class BroadcastRun {
       isAccepted: this.isAccepted,
       isAnswered,
     })
-    await this.#surely(() => end.write(answer))
+    await this.#surely(() => end.write(this.#tally.answer(sent)))
     if (isAnswered) this.sender.answer(end.answer)
     return end.answer
+  }
+
+  #surely<T>(step: () => Promise<T>): Promise<T> {
+    return this.task.persist(step, (error) => this.#leave(leftInDoubt(error)))
+  }
+
+  /** As `Task.mayTryAgain`. */
+  #mayTryAgain(found: readonly Found[] | null): Promise<boolean> {
+    const failure = found?.flatMap((one) => (one?.answer === 'ignored' && one.failure) || []).find(isUnavailable)
+    this.#leave(leftInDoubt(failure ? new FluxError(failure) : unavailable('the store is out of reach')))
+    return this.task.mayTryAgain()
   }
 
   #progress(): RowWrite {
@@ -239,10 +252,5 @@ export class BroadcastRun {
       dealt: this.#before + this.#at + this.#beyond,
       cursor: isLast ? this.#stored.upTo : (this.#ids[this.#at - 1] ?? this.#summary.cursor),
     }
-  }
-
-  /** Does it again while the store is out of reach, if the broadcast is accepted. */
-  #surely(step: () => Promise<void>): Promise<void> {
-    return this.isAccepted ? this.task.persist(step) : step()
   }
 }

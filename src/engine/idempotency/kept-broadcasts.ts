@@ -4,12 +4,13 @@ import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import { markAccepted, markReplayed } from '../../api/answers.ts'
 import type { EventAnswer } from '../../api/events.ts'
-import { conflict, FluxError, notFound } from '../../model/failure.ts'
+import type { ContextId } from '../../model/context.ts'
+import { conflict, notFound } from '../../model/failure.ts'
 import { partitionOf, type StoredRow } from '../../model/rows.ts'
 import type { Receivers } from '../calls/broadcast.ts'
 import { BroadcastPlace } from '../calls/broadcast-place.ts'
 import { dropRows } from '../tasks/drop-rows.ts'
-import { inDoubtIfAway, isInDoubt, isLeft, leftInDoubt, TaskQueue, type Resumed } from '../tasks/queue.ts'
+import { inDoubtIfAway, isLeft, TaskQueue } from '../tasks/queue.ts'
 import { requestStop, TaskLost } from '../tasks/task.ts'
 import { movedPrefix, startedPrefix } from './broadcast-items.ts'
 import { answerText, BroadcastRows, readStored, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
@@ -67,7 +68,7 @@ export class KeptBroadcasts {
       names: { one: 'a broadcast', many: 'broadcasts' },
       bound: parts.bound,
       load: (row) => this.#load(row),
-      run: (run) => this.#resume(run),
+      run: (run) => this.#takeUp(run, new BroadcastPlace(parts.bound)),
       found: (row) => this.#found(row),
     })
   }
@@ -105,8 +106,7 @@ export class KeptBroadcasts {
     const at = clock.now()
     const answer = answerText({ hash, at, event: sent.event, answer: null })
     const run = this.#newRun(rowKeyOf(call), { sent, upTo: receivers.upTo, above: manner.above, answer, at })
-    await run.look(manner.place, receivers.ids)
-    return this.#letGo(run, manner, { isBegun: false })
+    return this.#send(run, manner, receivers.ids)
   }
 
   /**
@@ -124,17 +124,15 @@ export class KeptBroadcasts {
 
   async #begin({ of, key, hash, kept }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
     const { store, clock, idempotency } = this.#parts
-    const at = clock.now()
-    const answer = answerText({ hash, at, event: sent.event, answer: null })
-    const run = this.#newRun(key, { sent, upTo: await store.highestId(), above: manner.above, answer, at, kept })
-    // Where there is no room, repeats are still answered.
-    const isFull = idempotency.isFull()
-    let there = isFull ? ((await readKeptToAll(store, key))?.value ?? null) : null
-    if (isFull && there === null) await idempotency.requireRoom()
+    let there = (await readKeptToAll(store, key))?.value ?? null
     if (there === null) {
+      // Where there is no room, repeats are still answered.
+      if (idempotency.isFull()) await idempotency.requireRoom()
       try {
-        await run.begin()
-        return await this.#carryOut(run, manner)
+        const at = clock.now()
+        const answer = answerText({ hash, at, event: sent.event, answer: null })
+        const run = this.#newRun(key, { sent, upTo: await store.highestId(), above: manner.above, answer, at, kept })
+        return await this.#send(run, manner)
       } catch (error) {
         if (!(error instanceof TaskLost)) throw error
         there = error.row ?? (await readKeptToAll(store, key))?.value ?? null
@@ -159,29 +157,39 @@ export class KeptBroadcasts {
       if (!earlier.isAccepted) return answer
       return markAccepted(answer, (await this.tasks.resume({ key, partition })).ended)
     }
-    const taken = await this.tasks.takeOver({ key, partition })
+    // A caller may have left one that goes on here.
+    const taken = this.tasks.get(key) ? null : await this.tasks.takeOver({ key, partition })
     if (!taken) throw inProgress()
-    return markReplayed(await this.#carryOut(taken, manner))
+    const { sent } = await inDoubtIfAway(() => this.#takeUp(taken, manner.place))
+    return markReplayed(await taken.whileInReach(sent))
   }
 
-  /** Sends it to all that it is for; one for many is accepted first. */
-  async #carryOut(run: BroadcastRun, manner: Manner): Promise<EventAnswer> {
+  /** Sends it to all that it is for. One for many is accepted, unless its sender waits for so long as it takes. */
+  async #send(run: BroadcastRun, { within, place }: Manner, receivers?: readonly ContextId[]): Promise<EventAnswer> {
+    await run.look(place, receivers)
+    const waited = run.isForMany && within > 0 ? run.sender.wait(within) : null
     try {
-      await run.look(manner.place)
-      if (run.isForMany) return await this.#letGo(run, manner, { isBegun: true })
-      return await this.tasks.track(run, run.carryOut())
+      await run.begin()
     } catch (error) {
-      if (!(error instanceof FluxError)) throw error
-      // Nobody was moved: then it is not remembered. One that is remembered is carried on, whatever the caller is told.
-      throw !isInDoubt(error) && run.isUntouched && (await this.#forget(run)) ? error : leftInDoubt(error)
+      run.sender.giveUp()
+      throw error
     }
+    const { sent, ended } = this.#carryOut(run, place)
+    return run.isForMany ? ((await waited) ?? markAccepted(run.acceptance(), ended)) : run.whileInReach(sent)
   }
 
-  /** Carries out one that is accepted; what goes wrong is logged. Resolves when this server has no more to do for it. */
-  async #goOn(run: BroadcastRun, place: BroadcastPlace): Promise<void> {
+  /** `sent`: the whole answer. `ended`: when this server has no more to do for it. */
+  #carryOut(run: BroadcastRun, place: BroadcastPlace) {
+    const passed = place.pass()
+    const sent = run.carryOut()
+    return { sent, ended: this.#goOn(run, sent, passed) }
+  }
+
+  /** Tidies up when it was sent to all; what goes wrong is logged. */
+  async #goOn(run: BroadcastRun, sent: Promise<EventAnswer>, place: BroadcastPlace): Promise<void> {
     const { log } = this.#parts
     try {
-      await this.tasks.track(run, this.#sendAndTidy(run, place))
+      await this.tasks.track(run, this.#tidy(run, sent, place))
     } catch (error) {
       if (isLeft(error)) log.debug('a broadcast is left to another server', { error })
       else log.error('a broadcast could not be carried out', { error })
@@ -190,16 +198,14 @@ export class KeptBroadcasts {
     }
   }
 
-  async #sendAndTidy(run: BroadcastRun, place: BroadcastPlace): Promise<EventAnswer> {
-    const answer = await run.carryOut()
+  async #tidy(run: BroadcastRun, sent: Promise<EventAnswer>, place: BroadcastPlace): Promise<void> {
+    await sent
     place.release()
-    // Its receipt needs no row of a move, and they would take the room of keys. If another server had it, which was only
-    // held up, it may still send it: the rows keep it from moving anybody again. Those of starts stay in any case: a start
-    // that comes true late is kept from happening by them.
-    const { isNew, task } = run
+    // Its receipt needs no row of a move, and they would take the room of keys. Those of starts stay: a start that comes
+    // true late is kept from happening by them.
+    const { task } = run
     const moves = { space: 'items', prefix: movedPrefix(task.key), end: startedPrefix(task.key), task } as const
-    if (isNew) await dropRows(this.#parts, moves)
-    return answer
+    await dropRows(this.#parts, moves)
   }
 
   async #load(row: StoredRow): Promise<BroadcastRun | null> {
@@ -212,18 +218,17 @@ export class KeptBroadcasts {
     return new BroadcastRun(this.#parts, { rows, stored, answer: answer.value, before: row.value })
   }
 
-  async #resume(run: BroadcastRun): Promise<Resumed> {
-    const place = new BroadcastPlace(this.#parts.bound)
+  /** Carries out one that was taken over. */
+  async #takeUp(run: BroadcastRun, place: BroadcastPlace) {
     place.add()
     try {
       await run.look(place)
-      if (!run.isAccepted && run.isForMany) await run.accept({ isBegun: true })
     } catch (error) {
       place.release()
       await run.task.handOver()
       throw error
     }
-    return { ended: this.#goOn(run, place) }
+    return this.#carryOut(run, place)
   }
 
   async #found({ key, partition }: StoredRow): Promise<void> {
@@ -241,19 +246,6 @@ export class KeptBroadcasts {
     // Who repeats one that is accepted gets that answer at once.
     if (ours?.run.isAccepted === false) void ended.then(release)
     else release()
-  }
-
-  /** Accepts it, and carries it out while its sender has the answer, or waits for so long as it likes. */
-  async #letGo(run: BroadcastRun, { within, place }: Manner, how: { isBegun: boolean }): Promise<EventAnswer> {
-    const waited = within > 0 ? run.sender.wait(within) : null
-    try {
-      await run.accept(how)
-    } catch (error) {
-      run.sender.giveUp()
-      throw error
-    }
-    const ended = this.#goOn(run, place.pass())
-    return (await waited) ?? markAccepted(run.acceptance(), ended)
   }
 
   #newRun(
@@ -279,17 +271,6 @@ export class KeptBroadcasts {
       answer,
       before: null,
     })
-  }
-
-  /** False: it may still be there. */
-  async #forget(run: BroadcastRun): Promise<boolean> {
-    try {
-      await run.forget()
-      return true
-    } catch (error) {
-      this.#parts.log.debug('a broadcast that moved nobody goes on', { error })
-      return false
-    }
   }
 }
 

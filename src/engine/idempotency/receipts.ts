@@ -6,7 +6,7 @@ import type { Store } from '../../ports/store.ts'
 import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from '../calls/broadcast-tally.ts'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
-import { itemsInReach, itemsOfContexts, outcomesOf, receiverOf } from './broadcast-items.ts'
+import { itemsInReach, outcomesOf, receiverOf } from './broadcast-items.ts'
 import { readSummary, type Summary } from './broadcast-rows.ts'
 import { keptOfEvent, readKept, rowKeyOf, type KeptAnswer, type KeptRow, type ScopedKey } from './kept-answer.ts'
 import { repeatsOf } from './repeats.ts'
@@ -58,7 +58,6 @@ function joined(one: Outcomes, other: Outcomes): Outcomes {
     started: newest([...one.started, ...other.started].sort(byTime)),
     ignored: newest([...one.ignored, ...other.ignored]),
     pending: newest([...one.pending, ...other.pending]),
-    inDoubt: [],
   }
 }
 
@@ -82,28 +81,10 @@ async function broadcastOf(store: Store, row: KeptRow) {
   return {
     kept,
     isDone,
-    outcomes: await certain(store, row.key, outcomes),
+    outcomes,
     // Who was answered when it was done knows it from the answer.
     progress: kept.isAccepted ? progress : {},
   }
-}
-
-/** With those that it moved although the store did not confirm it to the server. */
-async function certain(store: Store, key: string, outcomes: Outcomes): Promise<Outcomes> {
-  if (outcomes.inDoubt.length === 0) return outcomes
-  const known = new Set(outcomes.started.map(({ contextId }) => contextId))
-  const found = await itemsOfContexts(store, key, outcomes.inDoubt)
-  const items = found.filter((item) => item.answer !== 'executions' || !known.has(item.stand.contextId))
-  if (items.length === 0) return outcomes
-  const reached = new Set(items.map(receiverOf))
-  const started = new Set(items.flatMap((item) => (item.answer === 'executions' ? [item.fluxName] : [])))
-  const ignored = outcomes.ignored.filter(({ contextId, fluxName }) =>
-    contextId === null ? !started.has(fluxName) : !reached.has(contextId),
-  )
-  const counts = { ...outcomes.counts, ignored: outcomes.counts.ignored - items.length }
-  const tally = new BroadcastTally({ whole: false, before: { ...outcomes, ignored, counts } })
-  tally.add(items)
-  return tally.outcomes()
 }
 
 /** Of a broadcast that is under way, or was cut off. */
@@ -136,7 +117,6 @@ function outcomesIn(answer: EventAnswer, { at }: KeptAnswer): Outcomes {
     started: newest(executions).map((stand) => ({ ...stand, at })),
     ignored: newest(ignored),
     pending: newest(pending),
-    inDoubt: [],
   }
 }
 

@@ -54,7 +54,7 @@ export class OperationRun {
   readonly #rows: OperationRows
   readonly #stored: StoredOperation
   readonly task: Task
-  readonly isNew: boolean
+  readonly #isNew: boolean
   #progress: OperationProgress
   /** Those with higher ids than the stored cursor that were changed before this server took it over, ascending. */
   #earlier: readonly ContextId[] = []
@@ -68,9 +68,9 @@ export class OperationRun {
     this.#parts = parts
     this.#rows = rows
     this.#stored = stored
-    this.isNew = before === null
+    this.#isNew = before === null
     const { cursor, changed } = progress
-    this.#progress = this.isNew ? progress : { ...progress, taken: progress.taken ?? { cursor, changed } }
+    this.#progress = this.#isNew ? progress : { ...progress, taken: progress.taken ?? { cursor, changed } }
     this.task = new Task(parts, rows.task, { before })
   }
 
@@ -97,7 +97,7 @@ export class OperationRun {
   async carryOut(): Promise<OperationView['status']> {
     this.#nextAt = this.#saidAt = this.#parts.clock.now()
     const matching = await this.task.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
-    if (!this.isNew) {
+    if (!this.#isNew) {
       const { cursor } = this.#progress
       this.#earlier = await this.task.persist(() => this.#rows.marked(this.#parts.store, cursor))
     }

@@ -194,10 +194,9 @@ export class Operations {
     )
     if (!isStored) return null
     const status = await run.carryOut()
-    // Else a server that had it, and was held up, may still go on: the marks keep it from changing any context again.
-    const { isNew, operationId, task } = run
+    const { operationId, task } = run
     const { marksPrefix: prefix } = new OperationRows(operationId, this.#parts.store)
-    if (isNew) void dropRows(this.#parts, { space: 'marks', prefix, task })
+    void dropRows(this.#parts, { space: 'marks', prefix, task })
     return status
   }
 

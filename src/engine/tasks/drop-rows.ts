@@ -14,14 +14,18 @@ interface Dropped {
   readonly prefix: string
   /** From the first row on with such a key, all stay. */
   readonly end?: string
-  readonly task: Pick<Task, 'isStopping'>
+  readonly task: Task
 }
 
-/** Never fails: what it does not get to stays until it expires. */
+/**
+ * Never fails: what it does not get to stays until it expires. The rows guard what the task does once, so all of them stay
+ * while a commit of the task may still come true.
+ */
 export async function dropRows(
   { store, log }: { readonly store: Store; readonly log: Log },
   { space, prefix, end, task }: Dropped,
 ): Promise<void> {
+  if (task.mayWriteLate) return
   try {
     for (let after: StoredRow | undefined; !task.isStopping;) {
       const rows = await store.listRows({ space, prefix, after, limit: ROWS_AT_ONCE })

@@ -51,7 +51,7 @@ const ROWS_AT_ONCE = 100
 const STOP_LOOKS = 50
 const STOP_LOOK_MS = 100
 
-export const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === 'unavailable' && failure.inDoubt === true
+const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === 'unavailable' && failure.inDoubt === true
 
 /** Whether the task goes on all the same, here or on another server. */
 export const isLeft = (error: unknown): boolean =>

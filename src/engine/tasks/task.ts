@@ -80,6 +80,7 @@ export class Task {
   readonly #stopping = new AbortController()
   #latest: string | null
   #stopRequested: boolean
+  #mayWriteLate: boolean
   /** A commit that was to end the task may have been made. */
   #mayHaveEnded = false
   #turn: Promise<void> = Promise.resolve()
@@ -89,6 +90,7 @@ export class Task {
     this.#address = address
     this.#facts = facts
     this.#latest = before
+    this.#mayWriteLate = before !== null
     this.#stopRequested = before !== null && readRow(before).stops
   }
 
@@ -100,6 +102,11 @@ export class Task {
   /** Whether the task is to be stopped, as far as its last commit found. */
   get stopRequested(): boolean {
     return this.#stopRequested
+  }
+
+  /** Whether a commit may still come true: of a server that ran the task before, or one of which the store did not tell. */
+  get mayWriteLate(): boolean {
+    return this.#mayWriteLate
   }
 
   /** Aborted when the server stops. */
@@ -145,7 +152,7 @@ export class Task {
   }
 
   /** Does it, and again while the store is out of reach: `onAway` hears of that once. @throws FluxError as `check` */
-  async persist<T>(step: () => Promise<T>, onAway?: (error: unknown) => void): Promise<T> {
+  async persist<T>(step: () => Promise<T>, onAway?: (error: FluxError) => void): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await step()
@@ -159,6 +166,7 @@ export class Task {
 
   /** Waits until the store may be asked again; false: the task is to be stopped. @throws TaskLost; FluxError as `check` */
   async mayTryAgain(): Promise<boolean> {
+    this.#mayWriteLate = true
     await this.pause(RETRY_MS)
     // A part of the store may be away for long, and a stop be requested meanwhile.
     await this.persist(() => this.commit([]))
