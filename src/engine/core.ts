@@ -38,9 +38,7 @@ import type { StartedAt } from './record/step-view.ts'
 import { Redelivery } from './redelivery.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { Admission } from './steps/admission.ts'
-import { Cancels } from './steps/cancel.ts'
-import type { Claims } from './steps/claims.ts'
-import { claimsOf } from './steps/claims-of.ts'
+import { Claims } from './steps/claims.ts'
 import { Recovery } from './steps/recovery.ts'
 import { Steps } from './steps/steps.ts'
 import { Identity, Servers } from './servers.ts'
@@ -78,7 +76,6 @@ export class EngineCore {
   readonly refusals: RefusalLog
   readonly hints: EventHints
   readonly steps: Steps
-  readonly cancels: Cancels
   readonly recovery: Recovery
   readonly claims: Claims
   readonly heartbeat: Heartbeat
@@ -118,10 +115,15 @@ export class EngineCore {
     this.ends = new EndWebhooks({ ...given, ...this })
     this.steps = stepsOf(this)
     this.shown = new ShownContexts({ ...this, store, catalog, log, now: () => clock.now() })
-    this.cancels = new Cancels({ loader: this.loader, steps: this.steps, log })
-    others?.feed.onNotified((id) => void this.cancels.check(id))
+    others?.feed.onNotified((id) => void this.steps.check(id))
     this.recovery = new Recovery({ ...this, store, log })
-    this.claims = claimsOf(this)
+    this.claims = new Claims({
+      ...this,
+      ...given,
+      feed: others?.feed ?? null,
+      owner: () => this.identity.owner,
+      isHeld: () => this.gate.isClosed,
+    })
     this.heartbeat = new Heartbeat({ ...this, store, clock, log, every: beat })
     this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
     const { kept } = given.idempotency

@@ -2,7 +2,6 @@
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
-import type { Cancels } from './steps/cancel.ts'
 import type { Mailboxes } from './mailboxes.ts'
 import type { Claims } from './steps/claims.ts'
 import type { Redelivery } from './redelivery.ts'
@@ -18,8 +17,7 @@ export interface HeartbeatParts {
   readonly log: Log
   readonly mailboxes: Pick<Mailboxes, 'isBusy'>
   readonly redelivery: Pick<Redelivery, 'reconcile'>
-  readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon'>
-  readonly cancels: Pick<Cancels, 'checkAll'>
+  readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon' | 'check'>
   readonly claims: Pick<Claims, 'look' | 'has'>
   readonly identity: Identity
   /** Milliseconds between heartbeats; null: no other server can use the store, and one heartbeat is enough. */
@@ -85,7 +83,7 @@ export class Heartbeat {
    * been lost.
    */
   async #resume(): Promise<void> {
-    const { store, mailboxes, redelivery, steps, claims, cancels, identity } = this.#parts
+    const { store, mailboxes, redelivery, steps, claims, identity } = this.#parts
     this.#count += 1
     const { incarnation } = store
     const isNew = incarnation !== this.#incarnation
@@ -95,7 +93,8 @@ export class Heartbeat {
     // In a new incarnation, the leased step may be an earlier one than the step that runs here.
     for (const id of leased)
       if (!mailboxes.isBusy(id) && !claims.has(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)
-    cancels.checkAll(running, leased)
+    const isLeased = new Set(leased)
+    for (const id of running) if (!isLeased.has(id)) void steps.check(id)
     this.#incarnation = incarnation
   }
 }
