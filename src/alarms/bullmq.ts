@@ -1,5 +1,12 @@
 // alarms: an alarm clock made of delayed BullMQ jobs, which run on any server. A job only triggers a search for due
 // contexts, and each server searches every few seconds anyway. So a lost job delays a wake-up by a few seconds at most.
+//
+// The alarm (`alarms/bullmq.ts`). Commits write due times into a sorted set, which is authoritative. A server that
+// commits one within the next 30 seconds adds a delayed job for its 100 ms, once, and the server that gets the job
+// queries the due contexts. Each query returns when the next context will be due, for which the alarm is then set.
+// Each server also queries every few seconds without a job, so all jobs may be lost. There is no set of armed buckets
+// in Redis: each server remembers its own. So at most one job for each server and bucket is superfluous, and no job is
+// missing because a server died between arming a bucket and adding its job.
 import { randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'

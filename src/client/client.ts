@@ -1,4 +1,8 @@
 // client: a server's API for programs, in Node and in browsers. It needs nothing but fetch.
+//
+// - At run time the client has no module but its own: types come from `api/`, and `client/routes.ts` repeats method
+//   and path of each call. Tests hold that table against the calls, and the imports of the built files against the
+//   folder.
 import type { ContextView } from '../api/contexts.ts'
 import type { ListedContext } from '../api/context-lists.ts'
 import type { LastLine, RefusedLine } from '../api/streams.ts'

@@ -1,4 +1,7 @@
 // client: the stream of moves. It goes on where it stopped when the connection breaks, until its signal ends it.
+//
+// - `moves.ts` keeps the id of the last message. A watch, which rests while the reader works, ends a connection
+//   without heartbeats.
 import type { RequestOf } from '../api/call.ts'
 import type { STREAM_MOVES } from '../api/streams.ts'
 import type { MoveMessage } from '../model/committed-move.ts'

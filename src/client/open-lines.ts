@@ -1,5 +1,12 @@
 // client: the lines of a batch that are to be sent, or were sent and have no answer yet. It takes no more from its source
 // than may be without an answer, and keeps these lines, so that they can be sent again.
+//
+// - `open-lines.ts` has the lines of a batch that have no answer. Its bound is the backpressure: it does not depend on
+//   buffers of sockets. `batch.ts` sends them in one request that is answered meanwhile, or in parts. A request whose
+//   answer does not begin before the bound is reached is ended, and requests are complete from then on, since
+//   something on the way holds the answer back.
+// - A line that is sent again may meet the attempt before (`idempotency-in-progress`). It and all behind it are then
+//   sent once more.
 
 /** Lines, and their characters, that may be without an answer. */
 const MAX_OPEN_LINES = 1024

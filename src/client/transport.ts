@@ -1,5 +1,8 @@
 // client: sends requests, and sends them again where that does nothing twice: after a network error, 429 and 503, under
 // the same idempotency key and never before `Retry-After`.
+//
+// - `transport.ts` is the only place that decides whether a call is made again. A call is repeatable by its key or its
+//   method; `Retry-After` is a lower bound; the time of a call is that of all its attempts.
 import { limitedBy, untilLater } from './limits.ts'
 import { ConnectionError, didNothing, isInProgress, Problem, problemIn } from './problem.ts'
 import type { Route } from '../api/routes.ts'

@@ -1,5 +1,17 @@
 // inspector: the pages. Each is made on the server from calls of the visitor; forms change things by POST, which needs the
 // token of the form, and answer with 303.
+//
+// - Pages are made on the server with Hono's JSX, which escapes all data. There is no build step, no state in the
+//   browser, and no script but `assets/live.js` and idiomorph.
+// - `routes/` call the API with the rights of the visitor (`sessions.ts`), so nothing is shown that
+//   the API would not show. The application around gives what they need (`host.ts`): checks of origin and host, forms,
+//   and the stream.
+// - Forms change things by POST. They need the token of a `SameSite=Strict` cookie, answer with 303, and are shown
+//   again with what was typed when they are refused. `forms/controls.ts` makes fields of JSON Schemas; texts are
+//   coerced by the server as untyped ones.
+// - A page is live by its parts (`data-part`): a move in the stream makes the script load the page again, at most once
+//   a second and not while the tab is hidden, and replace the parts that differ. A part that is being typed in, and a
+//   list under the pointer, stays as it is.
 import { Hono, type Context } from 'hono'
 import { secureHeaders } from 'hono/secure-headers'
 import { FluxError, type Failure } from '../model/failure.ts'

@@ -1,4 +1,8 @@
 // inspector: says in one sentence why a context is where it is: on its page, and on the command line.
+//
+// - `sentence.tsx` says why a context is where it is, as pieces: its page makes links of them, `context show` text.
+//   The timeline takes what it knows of times and exceptions from the definition (`pages/context/moves.ts`), since the
+//   record of a move names its event alone: the message of an exception is there if a line carried it on.
 import type { FC } from 'hono/jsx'
 import type { ContextEventsView, ContextView } from '../api/contexts.ts'
 import type { JsonObject } from '../model/json/value.ts'

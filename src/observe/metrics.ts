@@ -1,5 +1,12 @@
 // observe: the metrics of one server, as Prometheus reads them. What is counted on the way of an event is one addition
 // (see `accumulators.ts`); labels are templates and closed lists, and the number of them is bounded.
+//
+// - The engine and the HTTP server tell `ports/signals.ts` what they do. `observe/metrics.ts` adds it to numbers of
+//   its own (`accumulators.ts`), which `handed.ts` hands to prom-client at a scrape: a child of prom-client
+//   hashes its labels with each call, which costs more than the addition. The numbers of a service, an endpoint or a
+//   route are found by the object that stands for it.
+// - What is counted of contexts (moves, steps, lateness) is noted in the turn and counted after its commit
+//   (`commit-signals.ts`), so a turn that is decided again counts once. Each server counts its own commits.
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { DeliveryOutcome, Endpoint } from '../model/webhook.ts'
 import type {

@@ -1,4 +1,10 @@
 // observe: spans by the API of OpenTelemetry, which does nothing unless the program that runs this one has loaded an SDK.
+//
+// - The incoming `traceparent` is a field of the record that is absent where there was none. The message of a sender,
+//   and the result of a step, carry theirs through the turn: a step that begins in such a turn belongs to that trace;
+//   any other (after a timer, a back-off, a takeover, or a wait for a slot) begins one that is linked to the sender's.
+// - Whether an SDK of OpenTelemetry is there is looked up once (`observe/traces.ts`). Without one, there is no object
+//   for a span, and nothing is wrapped.
 import {
   context,
   type Context,

@@ -1,5 +1,7 @@
 // steps: runs one step with its time limit and its abort signal, in this process or in another. It knows neither
 // contexts nor definitions.
+//
+// - `steps/dispatcher.ts` puts the values in at each attempt. A secret that is missing then fails the attempt.
 import type { Json, JsonObject } from '../model/json/value.ts'
 import { argumentsWithSecrets } from '../model/secret-arguments.ts'
 import type { Clock } from '../ports/clock.ts'

@@ -1,5 +1,11 @@
 // watchdog: the observing thread. It detects that the event loop is blocked, reports the cause, and ends the process if
 // necessary. Every request to the server's thread has a time limit.
+//
+// - The result is written where the store says (`notes` in the port): a file beside the embedded data, a key in Redis,
+//   over a connection of the thread's own. It is written before it is logged, since other servers take over before
+//   this one is ended, and erased when the event loop turns again. The server that takes over a step reads it
+//   (`standstill`): the attempt that blocked the server fails, and the takeover of other steps is not counted if that
+//   attempt was identified with certainty.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLog, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'

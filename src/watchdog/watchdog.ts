@@ -1,5 +1,13 @@
 // watchdog: the part in the server's own thread. It tracks which functions run, and sends a heartbeat while the event
 // loop turns.
+//
+// - `watchdog/watchdog.ts` sends a heartbeat from a timer and tracks the running functions, with the step of the
+//   current one in an `AsyncLocalStorage` (only while functions run: on Node 20 each promise costs more while it is in
+//   use). The thread (`thread.ts`) notices that the heartbeat is missing. Time in which the thread itself was delayed
+//   hardly counts, so a process that was stopped is not regarded as blocked. The thread stops the server's thread for
+//   a moment over the inspector protocol (`examine.ts`) and decides by the frames of users' modules (`judge.ts`). If
+//   the thread cannot be stopped, it decides by the contents of shared memory (`shared.ts`): the function that was
+//   called and has not returned, or the only one that runs.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { url as inspectorUrl } from 'node:inspector'
 import { createRequire } from 'node:module'

@@ -78,9 +78,9 @@ describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
     const sent = await call(`${server.url}/flux-api/event`, 'POST', { event: 'tick', eventId: 'first' })
     const location = sent.headers.get('location') ?? ''
     expect([sent.status, location]).toEqual([202, '/flux-api/event?eventId=first'])
-    // Who calls meanwhile is served between waves.
+    // Other calls are served between waves: how many depends on the machine, but without turns for them it is none.
     const answered = await pingWhile(server, location, ({ progress }) => progress.done > CONTEXTS / 3)
-    expect(answered).toBeGreaterThan(3)
+    expect(answered).toBeGreaterThan(0)
     await server.kill('SIGKILL')
 
     server = await open()

@@ -1,6 +1,10 @@
 // definitions/expressions: which secrets an expression names, and whether it only passes them on. While arguments are
 // computed, a secret is not there yet, only a reference to it. So an expression may place it, alone or within a text,
 // but can't compute with it.
+//
+// - Where lines compute the arguments of a step, `$secrets.NAME` is a mark with a random number that is drawn after
+//   all data that the lines can read was there. The compiler lets expressions only pass it on
+//   (`expressions/secret-uses.ts`): what computed with it would compute with the mark.
 import type { AnyNode, Expression } from 'acorn'
 import { SECRETS, secretNameFault } from '../../model/secret-reference.ts'
 import { linkOf } from './chains.ts'

@@ -1,5 +1,10 @@
 // http: sends answers of any size. A small answer is one text. A large one is made in pieces, each when its reader has
 // taken the one before, and is charged to a budget until it is sent.
+//
+// - An answer is encoded in pieces (`encode.ts` of each format), each when the client has taken the previous one
+//   (`answers/answers.ts`). In a turn of the event loop, one piece of all answers is encoded. A small answer is one
+//   text and bypasses this. A page of a list is written before its first byte is sent, because its `Link` depends on
+//   its size (`answers/page.ts`): the runtime asks for each context whether it fits before it makes the next one.
 import type { Context } from 'hono'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { Log } from '../../ports/log.ts'

@@ -1,4 +1,8 @@
 // http: spreads large work over several turns of the event loop, so that other requests are served in between.
+//
+// - The work for a client's body is proportional to its size: JSON is measured before it is parsed
+//   (`model/json/text.ts`), large bodies take several turns of the event loop (`answers/turns.ts`), and patterns never
+//   have two adjacent parts that can match the same characters.
 import { setImmediate } from 'node:timers/promises'
 import { breathe, type Work } from '../../model/texts.ts'
 

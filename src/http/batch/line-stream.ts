@@ -1,5 +1,10 @@
 // http: a request that is read line by line and answered line by line. It is read no faster than its lines are dealt
 // with and their answers are taken, so memory stays flat however long it is.
+//
+// - Many events, or starts, come as lines (`http/batch/line-stream.ts`): `line-splitter.ts` cuts them out of what has
+//   come, `lanes.ts` runs them side by side and in order where they name the same context, and `answer-lines.ts` gives
+//   their answers in order. It reads only while lines under way and answers that were not taken are few. Events that
+//   name a context by its id are posted to its mailbox one after the other, so one turn decides many of them.
 import { endOfAccepted } from '../../api/answers.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'

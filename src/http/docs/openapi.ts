@@ -1,5 +1,8 @@
 // http: the OpenAPI document (3.1): the calls under /flux-api as `api/` describes them, and the webhooks of the
 // services that are loaded.
+//
+// - `docs/openapi.ts` adds the webhooks of the loaded services to the calls, again when the services change. The tests
+//   apply Redocly's recommended rules.
 import type { Hono } from 'hono'
 import type { Authenticate } from '../../access/authenticate.ts'
 import { CALL_LIST, CALLS } from '../../api/calls.ts'

@@ -1,4 +1,7 @@
 // http: derives the XML Schema of the answers from the schemas of the calls.
+//
+// - The XML Schema is made from the calls (`docs/xsd.ts`). The tests validate every kind of answer against it with
+//   xmllint, and the problems against RFC 9457's schema.
 import type { z } from 'zod'
 import { rootOf } from '../../api/call.ts'
 import { CALL_LIST } from '../../api/calls.ts'

@@ -1,5 +1,11 @@
 // http: the streams of moves of this server. All of them share one reader of the feed; what is written to readers who ask
 // for the same is made once.
+//
+// - A server with readers has one connection that blocks on the stream of Redis (`tail.ts`). `http/live/hub.ts` fans
+//   out: what readers with the same filters and rights get is one buffer, framed as a chunk of HTTP once for all of
+//   them.
+// - A stream that resumes reads pages of the feed, as fast as its reader takes them and eight streams at a time, until
+//   it is where the others are.
 import type { CommittedMove } from '../../model/committed-move.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import { CountBound } from '../../model/count-bound.ts'

@@ -1,5 +1,9 @@
 // http: protects a server that browsers can reach against requests from pages of other origins (CSRF), and against host
 // names that were made to resolve to it (DNS rebinding).
+//
+// - `origin-guard.ts` checks each call and page before anything else: the name in `Host`, and, for calls that change
+//   something, which page sent them. It is called in the handlers, because a middleware would add promises to each
+//   request.
 import { BlockList, isIP } from 'node:net'
 import type { Context } from 'hono'
 import { FluxError } from '../../model/failure.ts'

@@ -1,4 +1,8 @@
 // http: bounds the number of connections, and ends those whose clients read nothing.
+//
+// - Large answers hold shares of one budget (`model/byte-budget.ts`) until the connection has taken them, or closes.
+//   `socket/connections.ts` disconnects clients that read nothing. Above 64 KB nothing is written in one piece, so the
+//   progress of a slow socket is noticed.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { overloaded } from '../../model/failure.ts'

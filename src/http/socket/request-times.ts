@@ -1,4 +1,7 @@
 // http: measures requests by the templates of their routes, from their headers to the end of their answers.
+//
+// - The route of a request is looked up again when its answer has ended (`http/socket/request-times.ts`), so that
+//   handlers need not note it; only webhooks note their endpoint.
 import type { ServerResponse } from 'node:http'
 import type { Context, Hono } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'

@@ -1,5 +1,10 @@
 // http: who may call an endpoint. The proof is checked over the request as it was received, before anything of it is
 // parsed. What was wrong with it is in the log and in the list of deliveries, and never in the answer.
+//
+// - A webhook's sender is verified (`webhooks/door.ts`) where the last byte of the body has arrived, before the body
+//   is parsed. A refusal is returned, not thrown, since an exception costs more than the proof. Each request to an
+//   endpoint is a visit (`webhooks/visit.ts`), which ends as one delivery. While its caller waits, it holds nothing of
+//   the request.
 import type { Context } from 'hono'
 import type { Json } from '../../model/json/value.ts'
 import type { Endpoint } from '../../model/webhook.ts'

@@ -1,4 +1,10 @@
 // inspector/diagram: the drawing of a definition: boxes, lines and labels. It is computed once for each definition.
+//
+// - A diagram is computed once for each definition (`diagram/drawing.ts`): the file's own places, spread, or dagre's;
+//   lines by A* over lanes around the states, each with few corners and beside the others; labels where there is room.
+//   dagre works in one turn, and its time grows with the lengths of transitions, so of a graph with more than 30 it
+//   knows those that lead one state further. A definition with more than 80 states or 300 transitions is shown as a
+//   list. The diagram fits the width of its page; `#diagram` shows it large, by CSS alone.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JsonObject } from '../../model/json/value.ts'
 import { graphOf, type GraphEdge, type GraphState } from './graph.ts'

@@ -1,5 +1,8 @@
 // inspector/forms: which inputs of a state an event brings. All events of a state share its inputs, so a definition tells
 // them apart only by a comment ("with paid"), or by lines of a transition that alone read one.
+//
+// - A page has forms for the first few events and `?event=` for any other, each with the inputs of its event as far as
+//   the definition tells them apart (`forms/event-inputs.ts`).
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Control } from './controls.ts'
 

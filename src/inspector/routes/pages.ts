@@ -1,4 +1,7 @@
 // inspector/routes: what the routes of all pages share: who looks at them, their forms, and how they answer.
+//
+// - Each page begins in a turn of the event loop of its own (`routes/pages.ts`), and a diagram is made in turns, so
+//   many pages at once delay others by about one page.
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { CountBound } from '../../model/count-bound.ts'

@@ -1,5 +1,9 @@
 // steps: the pool of processes for isolated functions. Each runs one function at a time. A function that does not
 // return within its time limit is ended by killing its process.
+//
+// - Isolated functions run in processes (`steps/modules/isolate-pool.ts`, `isolate-process.ts`), which start and end
+//   like those of scripts (`steps/processes/start.ts`). Unlike scripts they have effects, so the pool does not restart
+//   a function whose process died.
 import { METHODS } from '../../api/calls.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { StepFlux, IsolatedCall, PackageFolder } from '../../ports/step-runner.ts'

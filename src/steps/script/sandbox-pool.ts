@@ -1,6 +1,12 @@
 // steps: the pool of processes for scripts. A turn never waits for a script, and a script that cannot be interrupted is
 // ended by killing its process. Threads are not used, because ending a thread during WebAssembly, or one that runs out
 // of memory, may end the server (nodejs/node#56312, #47224).
+//
+// - Scripts run in processes (`sandbox-pool.ts`, `sandbox-process.ts`): some calls inside QuickJS never check its own
+//   time limit, and a process can be ended. So can a thread, but a thread that is ended during WebAssembly, or runs
+//   out of memory, may end the server. A script that takes more than a second, or did so the last time, has separate
+//   processes. When those are all taken, it is ended and starts again there, because it has no effects. Steps that are
+//   scripts have slots of their own, so that waiting scripts do not delay functions.
 import { availableParallelism } from 'node:os'
 import type { PooledProcess } from '../processes/pooled-process.ts'
 import {

@@ -1,5 +1,8 @@
 // steps: runs scripts in QuickJS. Each script gets a new runtime, so that it cannot affect the next one. Input and
 // output are text.
+//
+// - QuickJS's own memory limit has no effect in WebAssembly: it cannot ask for the size of what it allocated. The
+//   memory of the module is bounded instead, and replaced after a script that made it grow.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import {

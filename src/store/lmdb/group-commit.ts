@@ -1,6 +1,11 @@
 // store/lmdb: group commit: many requests share one flush. While a group is being written, the requests for the next
 // one gather. They are decided only when the group before is durable and visible, or has failed, so a decision never
 // rests on data that may still be lost.
+//
+// - A commit writes what changed. A small context is one record (`stored-context.ts`): facts at fixed offsets, from
+//   which the index is rebuilt, its index keys, and the texts of its parts. A part of 2 KB or more is a row of its own
+//   (`large-parts.ts`), written when it changes; the record says which version of the context wrote it, so a row that
+//   is lost, or older, is noticed.
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 
 export interface Group {

@@ -1,5 +1,7 @@
 // store/lmdb: the feed of moves where there is one server: the newest messages, in memory. They are gone when the process
 // ends.
+//
+// - The embedded store has the newest 10,000 to 20,000 messages in a list in memory (`store/lmdb/move-ring.ts`).
 import { randomBytes } from 'node:crypto'
 import { sizeOfMove, type CommittedMove } from '../../model/committed-move.ts'
 import type { Clock } from '../../ports/clock.ts'

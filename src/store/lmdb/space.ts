@@ -1,5 +1,9 @@
 // store/lmdb: refuses writes for which the disk has no space, because lmdb overwrites memory when writing a page fails
 // on a full disk.
+//
+// - No write without free space (`space.ts`): lmdb corrupts memory when the disk is full. For each group of commits,
+//   the number of pages that it may need is computed (`group-operations.ts`): all values, and copies of the pages that
+//   lead to them.
 import { statfsSync } from 'node:fs'
 import { type FluxError, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'

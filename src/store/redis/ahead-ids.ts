@@ -1,6 +1,14 @@
 // store/redis: remembers which ids were issued ahead, before they were needed. A context is created under such an id
 // only while no later id of its partition has been issued: so a context that starts later has a higher id, on whichever
 // server.
+//
+// - A later context has a higher id, on any server. Ids are requested when they are needed, as many at once as are
+//   waiting, and a start takes two round trips. A server that has been the only one to request ids of a partition for
+//   a second gets 1,000 ahead, and then its starts take one (`ahead-ids.ts`). The commit script creates a context
+//   under such an id only while its block is the last that was given out; otherwise it refuses, the server drops the
+//   block, and the start is decided again under an id that is requested then. So starts at one server cost others at
+//   most one refused commit a second for each start in progress, and a Redis that has lost a block refuses all of its
+//   ids.
 
 /** Ids that were issued ahead together, as numbers of their partition. */
 interface Block {

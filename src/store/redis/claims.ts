@@ -1,5 +1,10 @@
 // store/redis: claims contexts that are due, and contexts whose server is dead or whose step is ready. A partition that
 // cannot be reached does not delay the others.
+//
+// - Servers send a heartbeat to each partition, ten in each `ACTORFLUX_RECOVERY`. After seven missed heartbeats, any
+//   other server declares the server dead: its steps become unowned and are claimed from there, hidden for some
+//   seconds like due contexts. A server that was itself disconnected does not declare others dead before it has been
+//   connected for that whole time.
 import type { ContextId } from '../../model/context.ts'
 import type { ServerSeen } from '../../ports/server-seen.ts'
 import type { AbandonedLease } from '../../ports/store.ts'

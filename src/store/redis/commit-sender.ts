@@ -1,4 +1,12 @@
 // store/redis: sends commits. A commit is one script in one partition; here are its arguments, and what its answers mean.
+//
+// - A commit that is sent twice is done once. ioredis is configured to fail the commands in progress when a connection
+//   breaks. The store then asks for the outcome of the commit by its number, and the script knows the last number of
+//   each of the last 16 writers of a context. A commit that was not done is refused from then on, and decided again:
+//   it may have been decided on data that this Redis has lost.
+// - A commit of rows alone has no context that remembers its number. The partition does so for half a minute, ten
+//   times as long as the store asks again. Asked for again, it is judged by its guards, which are exact.
+// - A writer that loses three times in a row to other servers gets the context reserved for 20 ms.
 import type { ContextId } from '../../model/context.ts'
 import { partitionOfCommit, type RowWrite } from '../../model/rows.ts'
 import type { CommitOutcome, CommitRequest, Write } from '../../ports/store.ts'

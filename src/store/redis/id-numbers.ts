@@ -1,5 +1,11 @@
 // store/redis: issues ids of contexts, counted in each partition. No id is issued twice, even if a Redis comes back
 // that has lost the last ids, or all.
+//
+// - After each lost connection, Redis may be another instance that has less data (`incarnation` in the port). Cached
+//   contexts and the remembered time are then discarded. Ids are skipped, once for all servers (the namespace records
+//   which Redis issued the last ones), so that an id that was acknowledged and lost is not issued again. Every few
+//   heartbeats, a server searches for steps that are leased to it and do not run.
+// - Ids continue from the highest that any server knows, also when a Redis comes back empty (`id-numbers.ts`).
 import { randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { AheadIds } from './ahead-ids.ts'

@@ -1,5 +1,10 @@
 // store/redis: the names of all keys. A few belong to the namespace; all others belong to a partition, and so to one
 // slot of a cluster.
+//
+// `store/redis/keys.ts` has every key. All keys of a partition begin with one hash tag,
+// `{af:<namespace>:<partition>}:`, so a commit is one script in one slot. The id determines the partition (`id %
+// partitions`), and a child's id is chosen in the partition of its parent. Lists and broadcasts ask all partitions and
+// merge the results (`merge.ts`).
 import { MAX_LOG_ROWS, UNOWNED } from '../../model/record.ts'
 
 /** Hash: the settings that were fixed when the namespace was created. */

@@ -1,5 +1,12 @@
 // store/redis: reads pages of contexts and of ids from all partitions. Each script examines a bounded number, so that
 // other commands are served in between.
+//
+// Pages (`queries.ts`, `page.lua`). A list for a caller that may not see everything leaves out the contexts with
+// certain index keys: `secured`, and `open:…` of the services that are secured by now. The matches before a page are
+// skipped in the index: by rank if no context is left out, otherwise in blocks, a few thousand candidates for each run
+// of the script at most. With several partitions, each partition returns the match that is its share of the skip
+// ahead; everything below the lowest of these is counted, not read. The embedded store does the same in memory
+// (`key-index.ts`), 10,000 candidates in a turn of the event loop.
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'

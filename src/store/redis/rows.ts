@@ -1,4 +1,7 @@
 // store/redis: rows and unique keys, as arguments of the commit script, and what the scripts that read rows give.
+//
+// - Rows and unique keys cost only those who use them. `lua/commit.lua` is two scripts: `commit-rows`, and `commit`,
+//   which lacks the lines between `--[ rows` and `--]`.
 import type { ContextId } from '../../model/context.ts'
 import { compareRows, isListed, ROW_SPACES, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { CommitRefusal, RowQuery, Write } from '../../ports/store.ts'

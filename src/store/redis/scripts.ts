@@ -1,4 +1,7 @@
 // store/redis: loads and runs the Lua scripts. Each runs in one partition; its header describes arguments and results.
+//
+// - Scripts declare in their first line what they may do (`#!lua`), so when Redis has no memory left it refuses a
+//   script before it starts, and never stops it half-way.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { ReplyError, type Cluster, type Redis } from 'ioredis'

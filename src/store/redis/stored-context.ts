@@ -1,6 +1,11 @@
 // store/redis: encodes and decodes stored contexts: one text while a context is small, a hash when it is large, and the
 // arguments of the commit script. Texts of users are stored as bytes; one that is not well-formed Unicode is stored
 // with JSON's escapes.
+//
+// - A small context is one text (`lua/shared/packed.lua`), a larger one a hash; the commit moves it from one to the
+//   other. Sets of ids are kept in leaves (`lua/shared/leaves.lua`), which Redis stores compactly.
+// - A damaged row is a failure (`unreadable`, logged) for the caller that asks for that context, and is left out of
+//   lists. Scripts check before they write, so it affects no commit of other contexts.
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { MAX_LOG_ROWS } from '../../model/record.ts'

@@ -1,5 +1,10 @@
 // store/redis: estimates the time of Redis, which all servers share, from answers that contain it. The estimate is
 // never ahead of Redis's clock.
+//
+// - Time is Redis's (`time.ts`), that of one node in a cluster. A reply `t` to a request sent at `a` bounds the time
+//   from both sides: it was at most `t` at `a`, and is at least `t` when the reply has arrived. So slow replies have
+//   little influence. A remembered time above that bound is discarded: the clock was set back. A claim of due contexts
+//   is bounded by Redis's clock in the script itself.
 
 /** How many answers are remembered. A slow answer bounds the time less tightly than the ones before it. */
 const REMEMBERED = 5

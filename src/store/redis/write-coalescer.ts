@@ -1,5 +1,9 @@
 // store/redis: combines the commands of one turn of the event loop into few writes. A separate write to the socket
 // costs more than the rest of a command, but Redis should be able to start before a long turn has ended.
+//
+// - A commit is one round trip. What many contexts request in one turn of the event loop is sent in few writes
+//   (`write-coalescer.ts`), because a write to a socket costs more than the rest of the request. This is not ioredis's
+//   pipelining, which creates an object for each batch and waits for all its replies.
 import type { Socket } from 'node:net'
 import { mastersOf, type Connection } from './connection.ts'
 

@@ -174,7 +174,7 @@ describe('a page is sound with hostile data:', () => {
 
 test('a retry that was refused, and what asks before many are retried', async () => {
   await page.setViewportSize(WIDE)
-  const failed = await inspected.start('Failing', { message: HOSTILE })
+  const failed = await inspected.startFailing(HOSTILE)
   await page.goto(`/inspector/contexts/${failed}`)
   await page.getByText('Retry otherwise …').click()
   await page.getByLabel('Inputs of that state').fill(HOSTILE)
@@ -189,7 +189,7 @@ test('a retry that was refused, and what asks before many are retried', async ()
 })
 
 test('text that turns its direction turns nothing beside it', async () => {
-  const failed = await inspected.start('Failing', { message: 'a\u202Eb' })
+  const failed = await inspected.startFailing('a\u202Eb')
   await page.setViewportSize(WIDE)
   await page.goto(`/inspector/contexts/${failed}`)
   const code = await page.locator('.sentence code').boundingBox()

@@ -95,7 +95,7 @@ describe.each([
   })
 
   test('finds one that failed, tells why and where, and shows its snapshot', async () => {
-    const id = await inspected.start('Failing', { message: 'no such carrier' })
+    const id = await inspected.startFailing('no such carrier')
     await page.goto('/inspector/contexts')
     const filters = page.getByRole('search', { name: 'Filters' })
     await filters.getByLabel('status').selectOption('FAILED')
@@ -165,11 +165,13 @@ describe.each([
   })
 
   test('retries one that failed, in another state, a refused one first; and makes the next attempt now', async () => {
-    const id = await inspected.start('Failing', { message: 'no' })
+    const id = await inspected.startFailing('no')
     await page.goto(`/inspector/contexts/${id}`)
     await page.getByRole('button', { name: 'Retry', exact: true }).click()
+    await expect
+      .poll(async () => (await inspected.context(id)).executionHistory.at(-1))
+      .toMatchObject({ event: '$retry' })
     await expect.poll(async () => (await inspected.context(id)).status).toBe('FAILED')
-    expect((await inspected.context(id)).executionHistory.at(-1)).toMatchObject({ event: '$retry' })
     await page.goto(`/inspector/contexts/${id}`)
     expect(await page.getByRole('cell', { name: '$retry' }).count()).toBe(1)
     await page.getByText('Retry otherwise …').click()
@@ -194,8 +196,7 @@ describe.each([
   test('retries those of a list that failed, shows why some could not, and lists what was done', async () => {
     const tag = `retried-${javaScriptEnabled}`
     const ids: number[] = []
-    for (let count = 0; count < 3; count++) ids.push(await inspected.start('Failing', { message: 'no' }, [tag]))
-    for (const id of ids) await expect.poll(async () => (await inspected.context(id)).status).toBe('FAILED')
+    for (let count = 0; count < 3; count++) ids.push(await inspected.startFailing('no', [tag]))
     await page.goto(`/inspector/contexts?tag=${tag}`)
     expect(await page.getByRole('button', { name: 'Retry …' }).count()).toBe(0)
     await page.goto(`/inspector/contexts?tag=${tag}&status=FAILED`)

@@ -1,4 +1,7 @@
 // http: the frame of all HTML pages. They contain no script, load nothing, and show data as text.
+//
+// - Browsers name `text/html` first. They get problems and `/` as pages (`formats/html/document.ts`: no script, a
+//   style allowed by its hash), and data as JSON (`answerFormat` in `formats/codecs.ts`).
 import { createHash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 

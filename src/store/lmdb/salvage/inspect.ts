@@ -1,5 +1,12 @@
 // store/lmdb: checks whether a data file may be opened. lmdb has no checksums: it serves a damaged file in part, or as
 // empty, or crashes.
+//
+// - Examined before it is opened (`inspect.ts`). lmdb has no checksums: it serves a damaged file as empty, or in part,
+//   or ends the process. So `page-file.ts` reads the file page by page without lmdb (many pages at once where they
+//   follow each other), and `page-walk.ts` follows all trees from the newer meta page. Each page must have the number
+//   of its position, belong to a completed transaction, lie within the file, and be used once, and the number of
+//   records must be the one that lmdb counted. The size of the file alone is no criterion: lmdb does not write pages
+//   that a transaction took and gave back, so a complete file may be shorter than its page count.
 import { DataFolderError, fileBytesOf } from '../data-folder.ts'
 import { PageFile } from './page-file.ts'
 import { type Walk, walkAll } from './page-walk.ts'

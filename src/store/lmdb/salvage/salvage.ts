@@ -1,4 +1,9 @@
 // store/lmdb: looks at a data folder without opening it as a store, and writes what can be read of it into a new one.
+//
+// - Salvaged from what is left (`salvage.ts`). Every page of the file is either reached by a tree or listed as free. A
+//   page that is neither belongs to a lost branch, and `find-records.ts` recognizes its records by their content.
+//   Without the list of free pages, the newest version of each record is used, and the report marks the results as
+//   doubtful.
 import { closeSync, existsSync } from 'node:fs'
 import { mkdir, rename, rmdir } from 'node:fs/promises'
 import type { ContextId } from '../../../model/context.ts'
