@@ -3,7 +3,7 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
-import { UNOWNED, type ContextRecord } from '../model/record.ts'
+import { UNOWNED } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -20,9 +20,6 @@ import { logSettled } from './pending-events.ts'
 import type { TrackedContext } from './tracked-context.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 import type { MoveMessages } from './move-messages.ts'
-
-/** Called after each commit of this server to one context. */
-export type CommitWatcher = (record: ContextRecord, flux: CompiledFlux) => void
 
 export interface CommitsParts {
   readonly store: Store
@@ -65,20 +62,9 @@ interface CommitOptions {
 
 export class Commits {
   readonly #parts: CommitsParts
-  readonly #watchers = new Map<ContextId, CommitWatcher>()
 
   constructor(parts: CommitsParts) {
     this.#parts = parts
-  }
-
-  /** Calls the watcher after each later commit of this server to that context. */
-  watch(id: ContextId, watcher: CommitWatcher): void {
-    this.#watchers.set(id, watcher)
-  }
-
-  /** Removes the watcher of that context. */
-  unwatch(id: ContextId): void {
-    this.#watchers.delete(id)
   }
 
   /**
@@ -189,9 +175,7 @@ export class Commits {
       for (const parent of context.parents) this.#follow(id, () => onParent(parent))
       this.#follow(id, () => onCommitted(context))
       if (moves) this.#follow(id, () => moves.onCommitted(context))
-      const watcher = this.#watchers.get(id)
-      if (watcher) this.#follow(id, () => watcher(record, flux))
-      else if (answers(context)) this.#follow(id, () => onAnswer(id))
+      if (answers(context)) this.#follow(id, () => onAnswer(id))
     }
   }
 

@@ -204,7 +204,7 @@ function commitsOf(core: EngineCore): Commits {
     },
     onOthersStep: core.notifyOthers,
     onParent: (id) => core.timers.notifyParent(id),
-    onAnswer: core.notifyOthers,
+    onAnswer: (id) => (core.waits.hasCaller(id) ? undefined : core.notifyOthers(id)),
     onCommitted: ({ record, history }) => core.waits.onCommit(record, history),
     onUnknownOutcome: (id) => void core.redelivery.reconcile(id),
     onLookups: (writes) => core.held.onWaiting(writes),

@@ -13,11 +13,9 @@ import { endNow, release, takeOver } from '../steps/leases.ts'
 import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
 import { keepOrRefuse, keepWhilePaused, withdraw } from './early.ts'
 import { transition } from './machine.ts'
-import { conclude } from './next-record.ts'
-import { pause, resume } from './pause.ts'
-import { takes } from './places.ts'
+import { takes } from './nodes.ts'
 import { retry } from './retry.ts'
-import { recordChange, conflicting, transit } from './transit.ts'
+import { childOf, conclude, conflicting, recordChange, transit } from './transit.ts'
 import { turnStateOf } from './turn-state.ts'
 
 /** Decides the effect of one input on a context. Never throws for bad input: it returns `refused`. */
@@ -160,6 +158,25 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'noop' }
   return recordChange({ ...record, tags, updatedAt: env.now })
+}
+
+/**
+ * A context that is paused already stays as it is. While it is paused, results of what was begun before are decided as
+ * usual. A step that would begin then is held as a ready one that no server may claim, and a child is not started.
+ */
+const pause = (record: ContextRecord, { now }: DecisionEnv): Decision =>
+  record.isPaused ? { kind: 'noop' } : recordChange({ ...record, isPaused: true, updatedAt: now })
+
+/** The turn then takes the events that were kept, and what is due. */
+function resume(flux: CompiledFlux, record: ContextRecord, { now }: DecisionEnv): Decision {
+  if (!record.isPaused) return { kind: 'noop' }
+  const running = { ...record, isPaused: undefined, updatedAt: now }
+  const action = record.position.phase === 'acting' ? flux.states[record.state]?.action : undefined
+  if (action?.effect !== 'child' || record.child !== null) return recordChange(running)
+  // The child begins now, and so does its time.
+  const due = action.timeoutMs === null ? null : now + action.timeoutMs
+  const begun = { ...running, due, stepStartedAt: now }
+  return { ...recordChange(begun), child: childOf(flux, begun) }
 }
 
 /** Inputs that continue a context according to its definition. */
