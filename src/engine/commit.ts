@@ -7,10 +7,9 @@ import { UNOWNED } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { Signals } from '../ports/signals.ts'
+import type { Signals, StepOutcome } from '../ports/signals.ts'
 import type { TurnSpan } from '../ports/traces.ts'
 import type { CommitOutcome, StaleOutcome, Store, Write } from '../ports/store.ts'
-import { countCommitted } from './commit-signals.ts'
 import { logFailures } from './steps/attempts.ts'
 import { decodeRecord } from './record/decode.ts'
 import { isOf } from './steps/job.ts'
@@ -210,3 +209,26 @@ const answers = ({ before, record }: TrackedContext): boolean =>
   before?.status === 'RUNNING' &&
   before.paused === undefined &&
   (record.paused !== undefined || record.status !== 'RUNNING')
+
+/** Counts what the commit did to one of its contexts. */
+function countCommitted(signals: Signals, context: TrackedContext): void {
+  const { flux, history, done, failures, late } = context
+  if (history.length > 0) signals.moves(flux, history.length)
+  if (late !== null) signals.lateness(late)
+  if (done.length > 0 || failures.length > 0) countSteps(signals, context)
+}
+
+/** Functions and scripts alone: a child is a context of its own. */
+function countSteps(signals: Signals, { flux, done, failures, record }: TrackedContext): void {
+  const count = (state: number, outcome: StepOutcome) => {
+    const { name = '', action } = flux.states[state] ?? {}
+    if (action?.effect === 'step') signals.step(flux, name, outcome)
+  }
+  for (const state of done) count(state, 'ok')
+  const last = failures.at(-1)
+  for (const failure of failures) {
+    const isAgain = failure === last && record.lastError !== undefined && !isFinished(record.status)
+    const outcome = failure.error.type === 'TimeoutError' ? 'timeout' : isAgain ? 'retried' : 'failed'
+    count(failure.state, outcome)
+  }
+}

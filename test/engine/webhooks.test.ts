@@ -1,5 +1,5 @@
 // What a caller of a webhook is told when its time is up, and the store is silent.
-import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
+import { NO_SIGNALS } from '../../src/engine/deps.ts'
 import { Gate } from '../../src/engine/gate.ts'
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'

@@ -68,14 +68,13 @@ export const conflicting = (detail: string): Decision => ({ kind: 'refused', fai
 interface Received {
   readonly flux: CompiledFlux
   readonly record: ContextRecord
-  /** null: the start of the context. */
-  readonly event: MachineEvent | null
+  readonly event: MachineEvent
   /** The last one of a sender, if this event has an effect. */
   readonly lastEvent: ContextRecord['lastEvent']
 }
 
 /** Turns a transition of the machine into a decision. `made`: null if the event had no effect. */
-export function conclude(
+function conclude(
   { flux, record, event, lastEvent }: Received,
   made: MachineTransition | null,
   { now, owner }: DecisionEnv,
@@ -88,7 +87,7 @@ export function conclude(
   const invokes = awaits && effect === 'child'
   // The child of a paused context is started when it is resumed.
   const isHeld = invokes && record.isPaused === true
-  const failure = failureOf(flux, record, event?.type === 'FAIL' ? event.error : state.turn.stepError)
+  const failure = failureOf(flux, record, event.type === 'FAIL' ? event.error : state.turn.stepError)
   const startsNow = (invokes && !isHeld) || (begins && runsHere(flux, state.data.state))
   const startsLater = isHeld || (begins && !startsNow)
   const next = nextRecord(record, made, {
@@ -209,7 +208,7 @@ export function childOf(flux: CompiledFlux, { state, args }: ContextRecord) {
 }
 
 /** undefined: the context has not ended, or has completed, which nobody retries. */
-export function beforeEndOf(record: ContextRecord, { phase, state }: MachineTransition): BeforeEnd | undefined {
+function beforeEndOf(record: ContextRecord, { phase, state }: MachineTransition): BeforeEnd | undefined {
   if (phase !== 'failed' && phase !== 'terminated') return undefined
   const { dataBeforeAction } = state.turn
   if (dataBeforeAction === null) return { phase: record.position.phase, due: record.due }
