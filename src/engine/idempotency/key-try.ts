@@ -5,7 +5,7 @@ import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken, type Preparation } from '../message.ts'
+import { RowTaken, type Preparation } from '../turn/message.ts'
 import type { KeptPlace, KeptRow } from './kept-answer.ts'
 
 /** What the commit of the effect must write, with the answer that it leads to. */
