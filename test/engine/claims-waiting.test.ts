@@ -7,7 +7,6 @@ import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { AbandonedLease } from '../../src/ports/store.ts'
 import { Admission, type Slot } from '../../src/engine/steps/admission.ts'
 import { Claims } from '../../src/engine/steps/claims.ts'
-import { ReadyHints } from '../../src/engine/steps/ready-hints.ts'
 import type { StepShortage } from '../../src/engine/steps/recovery.ts'
 import { Slots } from '../../src/steps/slots.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -23,17 +22,26 @@ interface Taken {
   readonly before: number
 }
 
+interface Options {
+  readonly maxWaiting?: number
+  readonly feed?: CommitFeed | null
+}
+
 /** `takeOver`: what becomes of a takeover; null: the step starts, and ends at once. */
-function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 1000 } = {}) {
+function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 1000, feed = null }: Options = {}) {
   const clock = new SimulatedClock()
   const slots = new Slots({ code: 1, isolated: 1, script: 1, slowScript: 1, maxWaiting })
   const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
   /** What the store has; while it is away, it has nothing. */
   const state: { offered: AbandonedLease[]; isAway: boolean } = { offered: [], isAway: false }
   const taken: Taken[] = []
+  /** Of each claim in the store. */
+  const limits: number[] = []
   const store = emptyStore({
-    claimAbandoned: ({ limit }) =>
-      state.isAway ? Promise.reject(unavailable('away')) : Promise.resolve(state.offered.splice(0, limit)),
+    claimAbandoned: ({ limit }) => {
+      limits.push(limit)
+      return state.isAway ? Promise.reject(unavailable('away')) : Promise.resolve(state.offered.splice(0, limit))
+    },
   })
   const budget = new ByteBudget({ bytes: 1000, what: 'steps' })
   const claims = new Claims({
@@ -55,10 +63,11 @@ function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 10
         }
       },
     },
-    hints: new ReadyHints({ feed: null, clock }),
+    feed,
+    isHeld: () => false,
   })
   const free = () => [slots.free('code'), slots.free('isolated'), slots.free('script')]
-  return { clock, slots, state, taken, claims, free }
+  return { clock, slots, state, taken, limits, claims, free }
 }
 
 const ids = (count: number) => Array.from({ length: count }, (_, place) => place + 1)
@@ -134,23 +143,44 @@ test('a store that is away is asked again after a pause', async () => {
 })
 
 test('a hint that comes too soon is given after the pause, once', async () => {
-  const clock = new SimulatedClock(0)
   const times: number[] = []
   const feed: CommitFeed = {
     notify() {},
     watch() {},
     onNotified() {},
     onWatched() {},
-    notifyReady: () => void times.push(clock.now()),
+    notifyReady: () => void times.push(clock.now() - start),
     onReady() {},
     close: () => Promise.resolve(),
   }
-  const hints = new ReadyHints({ feed, clock })
-  for (const call of [hints, hints, hints]) call.notify()
+  const { claims, clock, slots } = open(() => null, { feed })
+  const start = clock.now()
+  slots.tryTake('code')
+  for (const id of [1, 2, 3]) claims.ready(id, 'code')
   expect(times).toEqual([0])
   await clock.advance(1_000)
   expect(times).toEqual([0, 100])
-  hints.notify()
+  claims.ready(4, 'code')
   await clock.advance(1_000)
   expect(times).toEqual([0, 100, 1_000])
+  claims.ready(5, 'code')
+  claims.ready(6, 'code')
+  claims.close()
+  expect(times).toEqual([0, 100, 1_000, 2_000, 2_000])
+})
+
+test('slow scripts that are in the store alone do not send other scripts there', async () => {
+  const { claims, slots, state, taken, limits } = open(() => null, { maxWaiting: 1 })
+  slots.tryTake('slowScript')
+  claims.ready(1, 'slowScript')
+  claims.ready(2, 'slowScript')
+  claims.ready(3, 'script')
+  await vi.waitFor(() => expect(idsOf(taken)).toEqual([3]))
+  state.offered.push(...[4, 5, 6].map((id) => ({ id, owner: readyOwner('script') })))
+  limits.length = 0
+  // The store lists both kinds as scripts, and has fewer than were asked for: nothing is left there.
+  slots.release('slowScript')
+  await vi.waitFor(() => expect(idsOf(taken)).toEqual([1, 3, 4, 5, 6]))
+  await claims.look()
+  expect(limits).toEqual([512, 3])
 })

@@ -2,7 +2,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { Admission } from '../../src/engine/steps/admission.ts'
 import { Claims } from '../../src/engine/steps/claims.ts'
-import { ReadyHints } from '../../src/engine/steps/ready-hints.ts'
 import type { Recovery, StepShortage } from '../../src/engine/steps/recovery.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
@@ -25,12 +24,15 @@ type Claim = Store['claimAbandoned']
 /** Claims with the given slots. Takeovers are what the test makes of them; hints are those of other servers. */
 function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Options) {
   const listeners: (() => void)[] = []
+  const given = { hints: 0 }
   const feed: CommitFeed = {
     notify: nothing,
     watch: nothing,
     onNotified: nothing,
     onWatched: nothing,
-    notifyReady: nothing,
+    notifyReady: () => {
+      given.hints += 1
+    },
     onReady: (listener) => listeners.push(listener),
     close: () => Promise.resolve(),
   }
@@ -44,10 +46,13 @@ function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Opt
     slots,
     admission: new Admission({ slots, runner: { isSlowScript: () => false }, budget }),
     recovery: { takeOver },
-    hints: new ReadyHints({ feed, clock }),
+    feed,
+    isHeld: () => false,
   })
   return {
     claims,
+    clock,
+    given,
     budget,
     hint: () => {
       for (const listener of listeners) listener()
@@ -195,30 +200,19 @@ test('steps that wait for slots of another kind after all keep their order', asy
 })
 
 test('a server that stops tells the others of each step that it gives back', async () => {
-  let hints = 0
-  const feed: CommitFeed = {
-    notify: nothing,
-    watch: nothing,
-    onNotified: nothing,
-    onWatched: nothing,
-    notifyReady: () => {
-      hints += 1
-    },
-    onReady: nothing,
-    close: () => Promise.resolve(),
-  }
-  const clock = new SimulatedClock()
-  const ready = new ReadyHints({ feed, clock })
-  ready.stop()
+  const slots = new Slots({ code: 1, isolated: 1 })
+  slots.tryTake('code')
+  const { claims, clock, given } = claimsOf({ slots, takeOver: async () => null })
+  claims.stop()
   // One that ends while the server waits for it, and the next one soon after.
-  ready.notify()
-  ready.notify()
-  expect(hints).toBe(2)
+  claims.ready(1, 'code')
+  claims.ready(2, 'code')
+  expect(given.hints).toBe(2)
   await clock.advance(100)
-  expect(hints).toBe(3)
-  ready.notify()
-  ready.close()
-  expect([hints, clock.pending]).toEqual([4, []])
+  expect(given.hints).toBe(3)
+  claims.ready(3, 'code')
+  claims.close()
+  expect([given.hints, clock.pending]).toEqual([4, []])
 })
 
 test('a step that is being claimed when the server stops is given back', async () => {

@@ -2,8 +2,8 @@
 import { expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { Heartbeat } from '../../src/engine/heartbeat.ts'
-import { Identity, LEASE_BEATS, Servers } from '../../src/engine/servers.ts'
+import { Heartbeat } from '../../src/engine/cluster/heartbeat.ts'
+import { Identity, LEASE_BEATS, Servers } from '../../src/engine/cluster/servers.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
@@ -32,7 +32,7 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
   const seen: {
     beats: string[]
     reconciled: number[]
-    checked: (readonly number[])[]
+    checked: number[]
     abandoned: string[]
     looks: number
   } = { beats: [], reconciled: [], checked: [], abandoned: [], looks: 0 }
@@ -79,11 +79,7 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
         seen.abandoned.push(reason)
         return []
       },
-    },
-    cancels: {
-      checkAll: (running, leased) => {
-        seen.checked.push(running.filter((id) => !leased.includes(id)))
-      },
+      check: async (id) => void seen.checked.push(id),
     },
     claims: {
       has: (id) => state.claimed.includes(id),
@@ -152,11 +148,11 @@ test('every few beats, steps that do not run are looked after, and those that no
   await clock.advance(BEAT_MS)
   expect([seen.reconciled, seen.checked]).toEqual([[], []])
   await clock.advance(BEAT_MS)
-  expect([seen.reconciled, seen.checked]).toEqual([[1], [[4]]])
+  expect([seen.reconciled, seen.checked]).toEqual([[1], [4]])
   await clock.advance(BEAT_MS * 3)
   expect([seen.reconciled, seen.checked]).toEqual([
     [1, 1],
-    [[4], [4]],
+    [4, 4],
   ])
   await heartbeat.stop()
 })

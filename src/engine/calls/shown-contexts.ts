@@ -10,10 +10,9 @@ import type { Store } from '../../ports/store.ts'
 import { WHOLE } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { relativesOf } from '../record/relatives.ts'
-import type { StartedAt } from '../record/step-view.ts'
-import { contextView } from '../record/views.ts'
+import { contextView, type StartedAt } from '../record/views.ts'
 import type { Waits } from '../waits/waits.ts'
-import type { RecordReader } from '../record-reader.ts'
+import type { RecordReader } from '../contexts/record-reader.ts'
 
 interface ShownContext {
   readonly record: ContextRecord

@@ -1,19 +1,18 @@
 // engine: claims steps for this server. Free slots are given to the ready steps that this server committed, in the
 // order of commit, and then to steps that the store returns: ready steps of other servers, and steps of dead servers.
+// Other servers are told of ready steps for which this one has no slot, at most ten times a second.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { READY_KINDS, readyKindOf, UNOWNED, type ReadyKind } from '../../model/record.ts'
+import { READY_KINDS, readyKindOf, readyOwner, UNOWNED, type ReadyKind } from '../../model/record.ts'
+import { Turnstile } from '../../model/turnstile.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
-import type { AbandonedLease } from '../../ports/store.ts'
+import type { AbandonedLease, Store } from '../../ports/store.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { Admission, Slot } from './admission.ts'
-import { ClaimedContexts } from './claimed-contexts.ts'
-import { ClaimSource, type ClaimSourceParts } from './claim-source.ts'
-import type { ReadyHints } from './ready-hints.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
-import { Turnstile } from '../../model/turnstile.ts'
 
 /**
  * Maximum number of concurrent takeovers of steps of dead servers, each until the step has begun. If one of them kills
@@ -27,19 +26,39 @@ const MAX_FOR_ROOM = 64
 const TRY_AGAIN_MS = 5_000
 /** Milliseconds for which nothing is claimed after the store was unavailable. */
 const PAUSE_MS = 1_000
+/** Milliseconds for which a claim hides a context from other servers. */
+const HIDE_MS = 10_000
+/** Contexts in one claim: as many as there are slots, or many if the queue of this server can't hold all of its own. */
+const CLAIM = { usual: 64, refill: 512 }
+/** Milliseconds between two hints to other servers. */
+const HINT_MS = 100
 
-export interface ClaimsParts extends ClaimSourceParts {
+export interface ClaimsParts {
+  readonly store: Pick<Store, 'claimAbandoned' | 'partitions'>
+  /** null: there are no other servers. */
+  readonly feed: CommitFeed | null
   readonly clock: Clock
   readonly log: Log
   readonly slots: StepSlots
   readonly admission: Admission
   readonly recovery: Pick<Recovery, 'takeOver'>
-  readonly hints: ReadyHints
+  /** Boot id of this server, as it is now. */
+  readonly owner: () => string
+  /** Whether nothing may be claimed now. */
+  readonly isHeld: () => boolean
+}
+
+/** A context whose step is queued in this server or is being taken. */
+interface Known {
+  /** The server to which the step was leased when it was found. */
+  owner: string
+  /** It has become ready since it was last taken. */
+  readyAs: StepKind | null
 }
 
 export class Claims {
   readonly #parts: ClaimsParts
-  readonly #known = new ClaimedContexts()
+  readonly #known = new Map<ContextId, Known>()
   /** Steps of dead servers. The kind of slot that they need is not known yet. */
   #found: AbandonedLease[] = []
   /** Number of entries of `#found` that are being taken over. */
@@ -49,18 +68,27 @@ export class Claims {
   #forRoom = 0
   /** Limits concurrent takeovers from dead servers. */
   readonly #turnstile = new Turnstile(AT_ONCE)
-  readonly #source: ClaimSource
+  /**
+   * Kinds of which this server has committed steps that did not fit into its queue. Slow scripts have an entry of their
+   * own, so that other scripts do not wait behind them.
+   */
+  readonly #overfull = new Set<StepKind>()
+  /** Kinds of which the store may have steps that are not queued on this server. */
+  readonly #mayHave = new Set(READY_KINDS)
   /** True while nothing is claimed because the store was unavailable. */
   #isPaused = false
   #asking: Promise<void> | null = null
   #stopped = false
+  /** Ends the pause after a hint; null: there is none. */
+  #endPause: (() => void) | null = null
+  /** Whether a hint was requested during the pause. */
+  #isHintDue = false
 
   constructor(parts: ClaimsParts) {
     this.#parts = parts
-    this.#source = new ClaimSource(parts)
     parts.slots.onFree((kind) => this.#pull(kind))
-    parts.hints.onNotified(() => {
-      this.#source.refresh()
+    parts.feed?.onReady(() => {
+      this.#refresh()
       this.#askForMore()
     })
   }
@@ -72,17 +100,21 @@ export class Claims {
 
   /** Queues a ready step that this server has committed. */
   ready(id: ContextId, kind: StepKind): void {
-    this.#parts.hints.notify()
-    if (this.#stopped || this.#known.becameReady(id, kind)) return
+    this.#hint()
+    if (this.#stopped) return
+    const known = this.#known.get(id)
+    if (known) return void Object.assign(known, { owner: UNOWNED, readyAs: kind })
     // Not queued while older steps are in the store but not in the queue.
-    if (this.#source.isOverfull(kind) || !this.#parts.slots.wait(kind, id)) this.#source.overflow(kind)
-    else this.#known.add(id, UNOWNED)
+    if (this.#overfull.has(kind) || !this.#parts.slots.wait(kind, id)) {
+      this.#overfull.add(kind)
+      this.#mayHave.add(listedAs(kind))
+    } else this.#known.set(id, { owner: UNOWNED, readyAs: null })
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
 
   /** Claims unowned steps in the store if a slot is free. */
   look(): Promise<void> {
-    this.#source.refresh()
+    this.#refresh()
     return this.#ask()
   }
 
@@ -92,11 +124,32 @@ export class Claims {
     this.#found = []
     for (const release of this.#rooms.values()) release()
     this.#rooms.clear()
-    this.#parts.hints.stop()
+    this.#parts.feed?.notifyReady()
   }
 
-  /** To be called when the last step was released. */
-  readonly close = (): void => this.#parts.hints.close()
+  /** To be called when the last step was released: a hint that is due is given now. */
+  close(): void {
+    this.#endPause?.()
+    if (this.#isHintDue) this.#parts.feed?.notifyReady()
+    this.#isHintDue = false
+  }
+
+  /** Tells other servers that a step is ready, now or at the end of the pause. */
+  #hint(): void {
+    const { feed, clock } = this.#parts
+    this.#isHintDue = feed !== null && this.#endPause !== null
+    if (!feed || this.#endPause) return
+    feed.notifyReady()
+    this.#endPause = clock.after(HINT_MS, () => {
+      this.#endPause = null
+      if (this.#isHintDue) this.#hint()
+    })
+  }
+
+  /** Assumes that the store may have steps of every kind. */
+  #refresh(): void {
+    for (const kind of READY_KINDS) this.#mayHave.add(kind)
+  }
 
   #pull(kind: StepKind): void {
     const { slots, admission } = this.#parts
@@ -118,7 +171,7 @@ export class Claims {
   }
 
   get #mayTake(): boolean {
-    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.isHeld?.()
+    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.isHeld()
   }
 
   /** Number of free slots, for kinds that have any. No script is claimed while the queue of slow ones is full. */
@@ -146,15 +199,19 @@ export class Claims {
   }
 
   async #take(id: ContextId, slot: Slot | null): Promise<void> {
-    const lease = { id, owner: this.#known.take(id) }
+    const known = this.#known.get(id) ?? { owner: UNOWNED, readyAs: null }
+    known.readyAs = null
+    const lease = { id, owner: known.owner }
     const isLost = lease.owner !== UNOWNED
     if (isLost) await this.#turnstile.enter()
     try {
       const shortage = await this.#parts.recovery.takeOver(lease, slot)
-      // It may have moved on while it was taken, to a step that is ready.
-      const next = shortage ? null : this.#known.delete(id)
       if (shortage) this.#queue(id, shortage, slot?.kind)
-      else if (next !== null) this.ready(id, next)
+      else {
+        this.#known.delete(id)
+        // It may have moved on while it was taken, to a step that is ready.
+        if (known.readyAs !== null) this.ready(id, known.readyAs)
+      }
     } catch (error) {
       this.#failed(lease, error)
     }
@@ -204,7 +261,7 @@ export class Claims {
   }
 
   #askForMore(): void {
-    if (this.#asking || this.#source.isEmpty) return
+    if (this.#asking || this.#mayHave.size === 0) return
     this.#ask().catch((error: unknown) => {
       this.#parts.log.warn('unowned steps could not be claimed', { error })
       this.#pause()
@@ -220,11 +277,36 @@ export class Claims {
 
   /** Claims unowned steps, for kinds with free slots, until the store has no more, as far as is known by then. */
   async #claim(): Promise<void> {
-    while (this.#mayTake && this.#found.length === 0 && this.#source.mayHave(this.#free)) {
-      const leases = await this.#source.claim(this.#free)
+    while (this.#mayTake && this.#found.length === 0) {
+      const free = [...this.#free].filter(([kind]) => this.#mayHave.has(kind))
+      if (free.length === 0) return
+      const leases = await this.#claimFor(free)
       const fresh = leases.filter(({ id }) => !this.#known.has(id))
       if (leases.length > 0 && fresh.length === 0) return
       if (fresh.length > 0) this.#sort(fresh)
+    }
+  }
+
+  /** @param free number of free slots, by kind @throws FluxError `unavailable` */
+  async #claimFor(free: readonly (readonly [ReadyKind, number])[]): Promise<readonly AbandonedLease[]> {
+    const { store, owner } = this.#parts
+    const kinds = free.map(([kind]) => kind)
+    const slots = free.reduce((sum, [, count]) => sum + count, 0)
+    const isBehind = [...this.#overfull].some((kind) => kinds.includes(listedAs(kind)))
+    const wanted = isBehind ? CLAIM.refill : Math.min(CLAIM.usual, slots)
+    // The limit applies to each partition.
+    const limit = Math.ceil(wanted / store.partitions)
+    // Removed before the query, because a step committed during it may not be in the result.
+    for (const kind of kinds) this.#mayHave.delete(kind)
+    let mayHaveMore = true
+    try {
+      const request = { owner: owner(), ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
+      const leases = await store.claimAbandoned(request)
+      mayHaveMore = leases.length >= limit
+      return leases
+    } finally {
+      if (mayHaveMore) for (const kind of kinds) this.#mayHave.add(kind)
+      else for (const kind of this.#overfull) if (!this.#mayHave.has(listedAs(kind))) this.#overfull.delete(kind)
     }
   }
 
@@ -237,7 +319,7 @@ export class Claims {
       if (kind === null) this.#found.push(lease)
       // It is hidden in the store now, so it must be queued whatever the length of the queue.
       else slots.waitLast(kind, lease.id)
-      this.#known.add(lease.id, kind === null ? lease.owner : UNOWNED)
+      this.#known.set(lease.id, { owner: kind === null ? lease.owner : UNOWNED, readyAs: null })
     }
     const lost = leases.filter(({ owner }) => owner !== UNOWNED && readyKindOf(owner) === null)
     if (lost.length > 0) log.info('steps that another server left are taken over', { contexts: lost.length })
@@ -248,3 +330,6 @@ export class Claims {
 }
 
 const KINDS: readonly StepKind[] = [...READY_KINDS, 'slowScript']
+
+/** The kind under which the store lists ready steps. The store does not know which scripts are slow. */
+const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)

@@ -6,6 +6,7 @@ import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { FluxApi } from '../../api/calls.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -19,12 +20,12 @@ import type { StepSpan, Traces } from '../../ports/traces.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
 import { fluxArgumentOf } from '../calls/flux-argument.ts'
-import type { ContextLoader } from '../context-loader.ts'
-import type { StoreId } from '../store-id.ts'
+import type { ContextLoader } from '../contexts/context-loader.ts'
+import type { StoreId } from '../cluster/store-id.ts'
 import type { Slot } from './admission.ts'
-import type { Job, StepResult } from './job.ts'
+import { isOf, namesText, type Job, type StepResult } from './job.ts'
 import { missingOutputs } from './missing-outputs.ts'
-import { namesText } from './script-names.ts'
+import { decodeHead } from '../record/decode.ts'
 import type { Step } from '../record/position.ts'
 
 export interface StepsParts {
@@ -127,6 +128,26 @@ export class Steps {
     job.controller.abort(new DOMException(reason, 'AbortError'))
   }
 
+  /**
+   * Aborts the step of that context here, unless the stored context is at that step. Messages between servers are hints
+   * that another one has ended or continued it: the stored record decides.
+   */
+  async check(id: ContextId): Promise<void> {
+    const { loader, log } = this.#parts
+    const step = this.#jobs.get(id)?.step
+    if (!step) return
+    try {
+      const stored = await loader.read(id)
+      // In the meantime, this server itself may have started the next step.
+      if ((stored && isOf({ step }, decodeHead(stored))) || !this.has(step)) return
+      this.abort(id, 'another server has ended the context or moved it on')
+    } catch (error) {
+      // The heartbeat checks again. An unreadable record is logged when a turn needs it.
+      if (!(error instanceof FluxError)) throw error
+      log.debug('the context of a running step could not be read', { contextId: id, error })
+    }
+  }
+
   /** Starts no more steps, and waits at most `grace` milliseconds for running ones. */
   async stop(grace: number): Promise<void> {
     this.#stopped = true
@@ -136,11 +157,6 @@ export class Steps {
       this.#onIdle = resolve
       this.#parts.clock.after(grace, resolve)
     })
-  }
-
-  /** The step of that context on this server. */
-  of(id: ContextId): Step | undefined {
-    return this.#jobs.get(id)?.step
   }
 
   /** The contexts of all steps on this server. */
