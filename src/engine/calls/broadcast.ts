@@ -77,11 +77,7 @@ export const yieldTurn = (): Promise<void> =>
   })
 
 /** The answer to an event that was sent to all. @throws FluxError when nobody could be reached */
-function answerToAll(
-  tally: BroadcastTally,
-  sent: BroadcastEvent,
-  refusals: BroadcastParts['refusals'],
-): EventAnswer {
+function answerToAll(tally: BroadcastTally, sent: BroadcastEvent, refusals: BroadcastParts['refusals']): EventAnswer {
   tally.logRefusals(refusals, sent.event)
   const { failure } = tally
   if (failure) throw new FluxError(failure)
