@@ -3,7 +3,7 @@
 // noticed by the guard, or before it is refused.
 import type { AnswerKind } from '../../api/call.ts'
 import { overloaded } from '../../model/failure.ts'
-import { markReplayed } from '../../api/answers.ts'
+import type { Told } from '../../api/calls.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Preparation } from '../message.ts'
@@ -63,7 +63,7 @@ export class Idempotency {
    * first call is under way here, `overloaded` when as many keys are kept as may be; whatever `run` throws, if there is
    * no earlier answer
    */
-  async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<A> {
+  async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<Told<A>> {
     const rowKey = rowKeyOf(call)
     const { addressee, event } = call
     const isEvent = event !== undefined && addressee !== null
@@ -117,10 +117,10 @@ export class Idempotency {
     { of, event }: KeyedCall<A>,
     { rowKey, place, hash }: Pick<TryParts, 'place' | 'hash'> & { readonly rowKey: string },
     run: (keeping: Keeping) => Promise<A>,
-  ): Promise<A> {
+  ): Promise<Told<A>> {
     const tried = this.tryOf({ place, hash }, { event })
     try {
-      return await run(this.isFull() ? this.#afterCount(tried) : tried)
+      return { answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }
     } catch (error) {
       const row = await tried.keptInstead(error)
       if (row === null) throw error
@@ -129,9 +129,9 @@ export class Idempotency {
       // The first is a broadcast under way: the content distinguishes them.
       if (earlier.answer === null) throw inProgress()
       const answer = of.answer.parse(earlier.answer)
-      if (tried.isOwn(row)) return answer
+      if (tried.isOwn(row)) return { answer }
       if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
-      return markReplayed(answer)
+      return { answer, replayed: true }
     }
   }
 
