@@ -1,7 +1,7 @@
 // Webhooks that verify their sender: deliveries that prove it, deliveries that don't, and a flood of these.
 import { randomUUID } from 'node:crypto'
 import { sampleOf } from '../../src/cli/webhook-samples.ts'
-import { githubScheme } from '../../src/model/webhook-schemes/github.ts'
+import { githubScheme } from '../../src/model/webhook-schemes/hmac.ts'
 import { event, run, spreadContexts, type Case } from './cases.ts'
 import { UNIQUE, type Call } from './client.ts'
 import { pace } from './load.ts'

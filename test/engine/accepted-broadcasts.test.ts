@@ -213,7 +213,10 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     const bench = await open()
     const ids = await startAll(bench, 5)
     await Promise.all(Array.from({ length: 7 }, () => bench.run('Secret')))
-    const [stranger, known] = [notedApi(bench.engine.calls(ANONYMOUS)), bench.engine.api({ name: 'ann', roles: ['invoke'] })]
+    const [stranger, known] = [
+      notedApi(bench.engine.calls(ANONYMOUS)),
+      bench.engine.api({ name: 'ann', roles: ['invoke'] }),
+    ]
     const answer = await stranger.sendEvent({ event: 'tick', eventId: 'e', respondAsync: true })
     await endOfAccepted(answer)
     expect(answer.message).toContain('to 5 contexts')

@@ -69,9 +69,7 @@ export class Idempotency {
     const isEvent = event !== undefined && addressee !== null
     const { partitions } = this.#parts.store
     const place = isEvent ? placeOfEvent(rowKey, addressee, partitions) : placeOf(rowKey, addressee, partitions)
-    const hashed = contentHashOf(call.content)
-    // Without a promise, so that the call keeps its place among others.
-    const hash = typeof hashed === 'string' ? hashed : await hashed
+    const hash = contentHashOf(call.content)
     const release = this.hold(place.key, hash)
     try {
       return await this.#run(call, { rowKey, place, hash }, run)

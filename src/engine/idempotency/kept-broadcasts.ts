@@ -77,7 +77,7 @@ export class KeptBroadcasts {
    * @throws FluxError as `Idempotency.once`
    */
   async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
-    const hash = await hashOf(sent)
+    const hash = hashOf(sent)
     return this.onceUnder({ key: rowKeyOf(call), hash, of: call.of, kept: this.#parts.kept }, sent, manner)
   }
 
@@ -101,7 +101,7 @@ export class KeptBroadcasts {
   ): Promise<Told<EventAnswer>> {
     const { idempotency, clock } = this.#parts
     if (idempotency.isFull()) await idempotency.requireRoom()
-    const hash = await hashOf(sent)
+    const hash = hashOf(sent)
     const at = clock.now()
     const answer = answerText({ hash, at, event: sent.event, answer: null })
     const run = this.#newRun(rowKeyOf(call), { sent, upTo: receivers.upTo, above: manner.above, answer, at })
@@ -294,5 +294,5 @@ export class KeptBroadcasts {
 }
 
 /** Of what is sent. */
-const hashOf = ({ event, input, tags, ttl }: KeptEvent): string | Promise<string> =>
+const hashOf = ({ event, input, tags, ttl }: KeptEvent): string =>
   contentHashOf({ event, input, tags, ttl: ttl ?? undefined })

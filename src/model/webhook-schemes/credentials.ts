@@ -1,10 +1,54 @@
-// model: the header `Authorization`.
+// model: secrets as they are in a header: user and password of HTTP (RFC 7617), a bearer token (RFC 6750), or a token in
+// a header of the sender's choice.
+// https://www.rfc-editor.org/rfc/rfc7617
+// https://www.rfc-editor.org/rfc/rfc6750
+import { decodeDigest, isOneOf, rawBytes, readSingleHeader } from './proofs.ts'
+import { anySecret, signingSecret, type WebhookScheme } from './scheme.ts'
+
+/** A secret is `user:password`. */
+export const basicScheme: WebhookScheme = {
+  hasTime: () => false,
+
+  verify({ secrets }, request) {
+    const header = readSingleHeader(request, 'Authorization')
+    if (header.fault !== null) return header.fault
+    const credentials = credentialsOf(header.value, 'basic')
+    const given = credentials === null ? null : decodeDigest(credentials, 'base64')
+    if (!given) return 'the header "Authorization" is malformed'
+    return isOneOf(given, secrets) ? null : 'user or password is wrong'
+  },
+
+  sign: ({ secrets }) => [['Authorization', `Basic ${Buffer.from(signingSecret(secrets)).toString('base64')}`]],
+  proofHeader: () => 'authorization',
+  challenge: 'Basic realm="webhook", charset="UTF-8"',
+  secretFault: (secret) => (secret.includes(':') ? null : 'must be "user:password"'),
+}
+
+export const tokenScheme: WebhookScheme = {
+  hasTime: () => false,
+
+  verify({ secrets, header }, request) {
+    const read = readSingleHeader(request, header ?? 'Authorization')
+    if (read.fault !== null) return read.fault
+    const token = header === undefined ? credentialsOf(read.value, 'bearer') : read.value
+    if (token === null) return 'the header "Authorization" has no bearer token'
+    return isOneOf(rawBytes(token), secrets) ? null : 'the token is wrong'
+  },
+
+  sign({ secrets, header }) {
+    const token = Buffer.from(signingSecret(secrets)).toString('latin1')
+    return [header === undefined ? ['Authorization', `Bearer ${token}`] : [header, token]]
+  },
+
+  proofHeader: ({ header }) => header?.toLowerCase() ?? 'authorization',
+  secretFault: anySecret,
+}
 
 /**
- * What follows the name of the authentication scheme, which is not case-sensitive; null if it is another one.
+ * What follows in `Authorization` the name of the authentication scheme, which is not case-sensitive; null if it is another one.
  * @param scheme in lower case
  */
-export function credentialsOf(value: string, scheme: string): string | null {
+function credentialsOf(value: string, scheme: string): string | null {
   const space = value.indexOf(' ')
   return space !== -1 && value.slice(0, space).toLowerCase() === scheme ? value.slice(space).replace(/^ +/, '') : null
 }

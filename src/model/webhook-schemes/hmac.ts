@@ -1,7 +1,16 @@
-// model: the scheme for other providers: an HMAC in a header, over content that a template describes.
-import { rawBytes, readSingleHeader, secondsOf, timeFault } from './request-parts.ts'
+// model: an HMAC in a header: of several providers, and, over content that a template describes, of others.
+// https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+// https://shopify.dev/docs/apps/build/webhooks/verify-deliveries
+// https://docs.stripe.com/webhooks/signature
+// https://docs.slack.dev/authentication/verifying-requests-from-slack
+// https://docs.slack.dev/reference/events/url_verification
+import { getOwn, isObject } from '../json/value.ts'
+import { decodeDigest, hmacOf, isSignedByOne, rawBytes, readSingleHeader, secondsOf, timeFault } from './proofs.ts'
 import {
   anySecret,
+  HEADER_NAME_PATTERN,
+  MAX_SIGNATURES,
+  NO_SIGNATURE_FITS,
   signingSecret,
   type HeaderPair,
   type PayloadPart,
@@ -9,60 +18,133 @@ import {
   type VerifyRule,
   type WebhookScheme,
 } from './scheme.ts'
-import { verifyHmac, hmacText, type HmacForm } from './single-hmac.ts'
+
+/** What the signature is of, and where it stands. */
+type HmacForm = Pick<VerifyRule, 'header' | 'algorithm' | 'encoding' | 'payload' | 'prefix' | 'timestampHeader'> & {
+  /** Another name of the header. */
+  readonly spelling?: string
+}
 
 const BODY_ALONE: readonly PayloadPart[] = [{ kind: 'body' }]
+const NO_HEADER = 'the rule names no header'
 
-export const hmacScheme: WebhookScheme = {
-  hasTime: ({ timestampHeader }) => timestampHeader !== undefined,
+/** @param provider the form of its signatures; left out: that of the rule */
+function hmacSchemeOf(provider?: HmacForm): WebhookScheme {
+  return {
+    hasTime: (rule) => (provider ?? rule).timestampHeader !== undefined,
 
-  verify(rule, request, { nowMs }) {
-    const form = formOf(rule)
-    if (!form) return 'the rule names no header'
-    let timestamp: string | null = null
-    if (rule.timestampHeader !== undefined) {
-      const header = readSingleHeader(request, rule.timestampHeader)
-      if (header.fault !== null) return header.fault
-      const late = timeFault(header.value, rule.toleranceS, nowMs)
-      if (late !== null) return late
-      timestamp = header.value
-    }
-    const content = contentOf(rule, request, timestamp)
-    return typeof content === 'string' ? content : verifyHmac(form, rule.secrets, request, content)
+    verify({ secrets, toleranceS, ...rule }, request, { nowMs }) {
+      const form: HmacForm = provider ?? rule
+      const { header, spelling = header, algorithm = 'sha256', encoding = 'hex', timestampHeader } = form
+      if (header === undefined || spelling === undefined) return NO_HEADER
+      if (timestampHeader !== undefined) {
+        const time = readSingleHeader(request, timestampHeader)
+        const fault = time.fault ?? timeFault(time.value, toleranceS, nowMs)
+        if (fault !== null) return fault
+      }
+      const content = contentOf(form, request)
+      if (typeof content === 'string') return content
+      const proof = readSingleHeader(request, header, spelling)
+      if (proof.fault !== null) return proof.fault
+      const prefix = prefixOf(form)
+      const given = proof.value.startsWith(prefix) ? decodeDigest(proof.value.slice(prefix.length), encoding) : null
+      if (!given) return `the header "${header}" is malformed`
+      return isSignedByOne([given], algorithm, secrets, content) ? null : NO_SIGNATURE_FITS
+    },
+
+    sign({ secrets, ...rule }, request, { nowMs }) {
+      const form: HmacForm = provider ?? rule
+      const { header, algorithm = 'sha256', encoding = 'hex', timestampHeader } = form
+      if (header === undefined) throw new Error(NO_HEADER)
+      const time: HeaderPair[] = timestampHeader === undefined ? [] : [[timestampHeader, String(secondsOf(nowMs))]]
+      const others = request.headers.filter(([name]) => name.toLowerCase() !== timestampHeader?.toLowerCase())
+      const content = contentOf(form, { ...request, headers: [...others, ...time] })
+      if (typeof content === 'string') throw new Error(content)
+      const digest = hmacOf(algorithm, signingSecret(secrets), content).toString(encoding)
+      return [...time, [header, prefixOf(form) + digest]]
+    },
+
+    secretFault: anySecret,
+  }
+}
+
+export const hmacScheme = hmacSchemeOf()
+
+/** `X-Hub-Signature`, with SHA-1, is no proof. */
+export const githubScheme = hmacSchemeOf({ header: 'X-Hub-Signature-256', prefix: 'sha256=' })
+
+export const shopifyScheme = hmacSchemeOf({
+  header: 'X-Shopify-Hmac-Sha256',
+  spelling: 'Shopify-Hmac-Sha256',
+  encoding: 'base64',
+})
+
+export const slackScheme: WebhookScheme = {
+  ...hmacSchemeOf({
+    header: 'X-Slack-Signature',
+    prefix: 'v0=',
+    timestampHeader: 'X-Slack-Request-Timestamp',
+    payload: [{ kind: 'text', text: 'v0:' }, { kind: 'timestamp' }, { kind: 'text', text: ':' }, { kind: 'body' }],
+  }),
+
+  /** Slack's test of a new URL. */
+  handshake(body) {
+    const challenge = isObject(body) && getOwn(body, 'type') === 'url_verification' ? getOwn(body, 'challenge') : null
+    if (typeof challenge !== 'string') return null
+    return { status: 200, contentType: 'text/plain; charset=utf-8', text: challenge }
+  },
+}
+
+const STRIPE_HEADER = 'Stripe-Signature'
+
+/** The secret is used as it is, with its `whsec_`; signatures of version v0 are ignored. */
+export const stripeScheme: WebhookScheme = {
+  hasTime: () => true,
+
+  verify({ secrets, toleranceS }, request, { nowMs }) {
+    const header = readSingleHeader(request, STRIPE_HEADER)
+    if (header.fault !== null) return header.fault
+    const items = header.value.split(',')
+    const times = new Set(valuesOf(items, 't='))
+    const [time] = times
+    if (time === undefined || times.size > 1) return `the header "${STRIPE_HEADER}" must have one time`
+    const late = timeFault(time, toleranceS, nowMs)
+    if (late !== null) return late
+    const given = valuesOf(items, 'v1=').flatMap((text) => decodeDigest(text, 'hex') ?? [])
+    if (given.length > MAX_SIGNATURES) return `there are more than ${MAX_SIGNATURES} signatures`
+    return isSignedByOne(given, 'sha256', secrets, stripeContent(time, request)) ? null : NO_SIGNATURE_FITS
   },
 
-  sign(rule, request, { nowMs }) {
-    const form = formOf(rule)
-    if (!form) throw new Error('the rule names no header')
-    const timestamp = String(secondsOf(nowMs))
-    const time: HeaderPair[] = rule.timestampHeader === undefined ? [] : [[rule.timestampHeader, timestamp]]
-    const others = request.headers.filter(([name]) => name.toLowerCase() !== rule.timestampHeader?.toLowerCase())
-    const content = contentOf(rule, { ...request, headers: [...others, ...time] }, time.length > 0 ? timestamp : null)
-    if (typeof content === 'string') throw new Error(content)
-    return [...time, [form.names[0], hmacText(form, signingSecret(rule.secrets), content)]]
+  sign({ secrets }, request, { nowMs }) {
+    const time = String(secondsOf(nowMs))
+    const digest = hmacOf('sha256', signingSecret(secrets), stripeContent(time, request))
+    return [[STRIPE_HEADER, `t=${time},v1=${digest.toString('hex')}`]]
   },
 
   secretFault: anySecret,
 }
 
-const formOf = ({ header, prefix = '', algorithm = 'sha256', encoding = 'hex' }: VerifyRule): HmacForm | null =>
-  header === undefined ? null : { names: [header], prefix: Buffer.from(prefix).toString('latin1'), algorithm, encoding }
+const valuesOf = (items: readonly string[], key: string): string[] =>
+  items.filter((item) => item.startsWith(key)).map((item) => item.slice(key.length))
+
+const stripeContent = (time: string, { body }: ReceivedWebhook): Uint8Array[] => [rawBytes(`${time}.`), body]
+
+/** As it stands in a header: each character is a byte. */
+const prefixOf = ({ prefix = '' }: HmacForm): string => Buffer.from(prefix).toString('latin1')
 
 /** The signed bytes; a text says why the request has none. */
 function contentOf(
-  { payload = BODY_ALONE }: VerifyRule,
+  { payload = BODY_ALONE, timestampHeader }: HmacForm,
   request: ReceivedWebhook,
-  timestamp: string | null,
 ): Uint8Array[] | string {
   const content: Uint8Array[] = []
   for (const part of payload) {
     if (part.kind === 'body') content.push(request.body)
     else if (part.kind === 'text') content.push(Buffer.from(part.text))
-    else if (part.kind === 'timestamp') {
-      if (timestamp === null) return 'the rule names no header for the timestamp'
-      content.push(rawBytes(timestamp))
-    } else {
-      const header = readSingleHeader(request, part.name)
+    else {
+      const name = part.kind === 'header' ? part.name : timestampHeader
+      if (name === undefined) return 'the rule names no header for the timestamp'
+      const header = readSingleHeader(request, name)
       if (header.fault !== null) return header.fault
       content.push(rawBytes(header.value))
     }
@@ -98,5 +180,5 @@ export function compilePayload(
 function placeholder(name: string): PayloadPart | null {
   if (name === 'body' || name === 'timestamp') return { kind: name }
   const header = name.startsWith('header.') ? name.slice('header.'.length) : ''
-  return /^[\w!#$%&'*+.^`|~-]+$/.test(header) ? { kind: 'header', name: header } : null
+  return HEADER_NAME_PATTERN.test(header) ? { kind: 'header', name: header } : null
 }

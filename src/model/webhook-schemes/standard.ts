@@ -1,8 +1,18 @@
-// model: the scheme of Standard Webhooks, with shared secrets (v1) and public keys (v1a).
+// model: the scheme of Standard Webhooks, with shared secrets (v1) and public keys (v1a), and that of GitLab, which uses it.
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+// https://docs.gitlab.com/user/project/integrations/webhooks/
 import { createPrivateKey, createPublicKey, randomBytes, sign, verify, type KeyObject } from 'node:crypto'
-import { decodeDigest, decodeKey, haveCommon, hmacDigests } from './digests.ts'
-import { rawBytes, readSingleHeader, secondsOf, timeFault } from './request-parts.ts'
+import {
+  decodeDigest,
+  decodeKey,
+  hmacOf,
+  isOneOf,
+  isSignedByOne,
+  rawBytes,
+  readSingleHeader,
+  secondsOf,
+  timeFault,
+} from './proofs.ts'
 import {
   MAX_SIGNATURES,
   NO_SIGNATURE_FITS,
@@ -14,7 +24,7 @@ import {
 } from './scheme.ts'
 
 /** Begins the text of a shared secret; there, it may be absent. */
-export const SHARED_SECRET_PREFIX = 'whsec_'
+const SHARED_SECRET_PREFIX = 'whsec_'
 const PUBLIC_KEY_PREFIX = 'whpk_'
 const PRIVATE_KEY_PREFIX = 'whsk_'
 const KEY_BYTES = 32
@@ -47,7 +57,7 @@ export const standardScheme: WebhookScheme = {
       return `there are too many signatures for ${publicKeys.length} public keys`
     const content = contentOf(id.value, timestamp.value, request)
     const keys = secrets.flatMap((secret) => sharedKey(secret) ?? [])
-    const isShared = haveCommon(signatures.shared, hmacDigests('sha256', keys, content))
+    const isShared = isSignedByOne(signatures.shared, 'sha256', keys, content)
     const isPublic = isSignedBy(publicKeys, signatures.public, content)
     return isShared || isPublic ? null : NO_SIGNATURE_FITS
   },
@@ -63,7 +73,7 @@ export const standardScheme: WebhookScheme = {
     const key = privateKey(secret)
     const signature = key
       ? `v1a,${sign(null, Buffer.concat(content), key).toString('base64')}`
-      : `v1,${hmacDigests('sha256', [sharedKey(secret) ?? ''], content)[0]?.toString('base64')}`
+      : `v1,${hmacOf('sha256', sharedKey(secret) ?? '', content).toString('base64')}`
     return [
       ['webhook-id', id],
       ['webhook-timestamp', timestamp],
@@ -143,3 +153,42 @@ function privateKey(secret: string): KeyObject | null {
   const key = Buffer.concat([PKCS8_START, bytes.subarray(0, KEY_BYTES)])
   return createPrivateKey({ key, format: 'der', type: 'pkcs8' })
 }
+
+const GITLAB_TOKEN = 'X-Gitlab-Token'
+
+/**
+ * The secret token itself in a header, or a signing token, with which GitLab signs by Standard Webhooks. A hook may have
+ * both, and then either proves the sender.
+ */
+export const gitlabScheme: WebhookScheme = {
+  hasTime: () => true,
+
+  verify(rule, request, env) {
+    const tokens = rule.secrets.filter((secret) => !isSigningToken(secret))
+    const header = readSingleHeader(request, GITLAB_TOKEN)
+    if (header.fault !== null && !header.isAbsent) return header.fault
+    const isToken = header.fault === null && isOneOf(rawBytes(header.value), tokens)
+    // Without signing tokens, there is nothing that the other headers could prove.
+    const signing = signingTokens(rule)
+    const unsigned = signing.secrets.length === 0 ? null : standardScheme.verify(signing, request, env)
+    if (isToken || (signing.secrets.length > 0 && unsigned === null)) return null
+    if (tokens.length === 0 && unsigned !== null) return unsigned
+    const wrong = header.fault ?? 'the token is wrong'
+    return unsigned === null ? wrong : `${wrong}, and ${unsigned}`
+  },
+
+  sign(rule, request, env) {
+    const secret = signingSecret(rule.secrets)
+    return isSigningToken(secret)
+      ? standardScheme.sign(signingTokens(rule), request, env)
+      : [[GITLAB_TOKEN, Buffer.from(secret).toString('latin1')]]
+  },
+
+  proofHeader: () => GITLAB_TOKEN.toLowerCase(),
+
+  secretFault: (secret) => (isSigningToken(secret) ? standardScheme.secretFault(secret) : null),
+}
+
+const isSigningToken = (secret: string): boolean => secret.startsWith(SHARED_SECRET_PREFIX)
+
+const signingTokens = (rule: VerifyRule): VerifyRule => ({ ...rule, secrets: rule.secrets.filter(isSigningToken) })

@@ -1,8 +1,7 @@
 // Secrets that are sent themselves: user and password, and tokens.
 import { describe, expect, test } from 'vitest'
-import { basicScheme } from '../../../src/model/webhook-schemes/basic.ts'
+import { basicScheme, tokenScheme } from '../../../src/model/webhook-schemes/credentials.ts'
 import type { VerifyRule } from '../../../src/model/webhook-schemes/scheme.ts'
-import { tokenScheme } from '../../../src/model/webhook-schemes/token.ts'
 import { at, forgeries, received, withSecrets } from './requests.ts'
 
 const NOW = at(0)

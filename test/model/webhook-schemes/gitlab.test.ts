@@ -1,6 +1,6 @@
 // GitLab: tokens, signing tokens, and both.
 import { describe, expect, test } from 'vitest'
-import { gitlabScheme } from '../../../src/model/webhook-schemes/gitlab.ts'
+import { gitlabScheme } from '../../../src/model/webhook-schemes/standard.ts'
 import type { ReceivedWebhook } from '../../../src/model/webhook-schemes/scheme.ts'
 import { at, forgeries, GITLAB_SIGNED, received, signed, withSecrets } from './requests.ts'
 

@@ -1,10 +1,7 @@
 // The schemes of GitHub, Stripe, Slack, Shopify and GitLab: published vectors where there are any, and what is refused.
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { githubScheme } from '../../../src/model/webhook-schemes/github.ts'
-import { shopifyScheme } from '../../../src/model/webhook-schemes/shopify.ts'
-import { slackScheme } from '../../../src/model/webhook-schemes/slack.ts'
-import { stripeScheme } from '../../../src/model/webhook-schemes/stripe.ts'
+import { githubScheme, shopifyScheme, slackScheme, stripeScheme } from '../../../src/model/webhook-schemes/hmac.ts'
 import type { ReceivedWebhook } from '../../../src/model/webhook-schemes/scheme.ts'
 import { at, forgeries, GITLAB_SIGNED, otherBodies, received, signed, withSecrets, type Vector } from './requests.ts'
 

@@ -1,5 +1,5 @@
 // Requests to webhooks as a server receives them, and requests that differ from them in little.
-import { gitlabScheme } from '../../../src/model/webhook-schemes/gitlab.ts'
+import { gitlabScheme } from '../../../src/model/webhook-schemes/standard.ts'
 import type {
   HeaderPair,
   ReceivedWebhook,

@@ -1,0 +1,100 @@
+// model: what the schemes of webhooks share: headers and times of a request are read, and digests are computed, decoded,
+// and compared in a time that reveals nothing of secrets.
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { DigestEncoding, HmacAlgorithm, ReceivedWebhook } from './scheme.ts'
+
+export type SingleHeader =
+  | { readonly value: string; readonly fault: null; readonly isAbsent: false }
+  | { readonly fault: string; readonly isAbsent: boolean }
+
+/**
+ * The value of a header; each character is a byte. Names are not case-sensitive, and several names are spellings of one
+ * header. Absent or empty, or present with different values, it is a fault: of two values, a proxy might read the other.
+ */
+export function readSingleHeader(
+  { headers }: Pick<ReceivedWebhook, 'headers'>,
+  name: string,
+  ...others: readonly string[]
+): SingleHeader {
+  const names = new Set([name, ...others].map((text) => text.toLowerCase()))
+  let value: string | null = null
+  for (const [given, text] of headers) {
+    if (!names.has(given.toLowerCase())) continue
+    if (value !== null && text !== value)
+      return { fault: `the header "${name}" came twice with different values`, isAbsent: false }
+    value = text
+  }
+  if (value === null || value === '') return { fault: `the header "${name}" is missing`, isAbsent: true }
+  if (!isBytes(value)) return { fault: `the header "${name}" is malformed`, isAbsent: false }
+  return { value, fault: null, isAbsent: false }
+}
+
+/** Whether each character is a byte. */
+const isBytes = (text: string): boolean => !/[^\0-\u00FF]/.test(text)
+
+/** The bytes of a text of which each character is a byte. */
+export const rawBytes = (text: string): Buffer => Buffer.from(text, 'latin1')
+
+/** The time of a message, in whole seconds as headers have it. */
+export const secondsOf = (ms: number): number => Math.floor(ms / 1000)
+
+/** Why a time, in decimal unix seconds, is not acceptable now; null: it is. */
+export function timeFault(text: string, toleranceS: number, nowMs: number): string | null {
+  if (!/^\d{1,15}$/.test(text)) return 'the timestamp is malformed'
+  const age = secondsOf(nowMs) - Number(text)
+  if (age > toleranceS) return 'the message is too old'
+  return -age > toleranceS ? 'the message is from the future' : null
+}
+
+/** A text as a key is its UTF-8. */
+export function hmacOf(algorithm: HmacAlgorithm, key: string | Uint8Array, content: readonly Uint8Array[]): Buffer {
+  const hmac = createHmac(algorithm, key)
+  for (const bytes of content) hmac.update(bytes)
+  return hmac.digest()
+}
+
+/** Whether any is the HMAC with any of the keys. Empty keys are left out: anyone could sign with them. */
+export const isSignedByOne = (
+  given: readonly Uint8Array[],
+  algorithm: HmacAlgorithm,
+  keys: readonly (string | Uint8Array)[],
+  content: readonly Uint8Array[],
+): boolean =>
+  haveCommon(
+    given,
+    keys.filter(({ length }) => length > 0).map((key) => hmacOf(algorithm, key, content)),
+  )
+
+/** Whether any is equal to any. All are compared, whatever the outcome. */
+export function haveCommon(some: readonly Uint8Array[], others: readonly Uint8Array[]): boolean {
+  let found = false
+  for (const one of some)
+    for (const other of others) if (one.length === other.length && timingSafeEqual(one, other)) found = true
+  return found
+}
+
+/** Whether the bytes are one of the texts, which may have any length. Their hashes are compared, to hide the lengths. */
+export const isOneOf = (bytes: Uint8Array, texts: readonly string[]): boolean =>
+  haveCommon(
+    [sha256(bytes)],
+    texts.filter((text) => text !== '').map((text) => sha256(text)),
+  )
+
+export const sha256 = (data: Uint8Array | string): Buffer => createHash('sha256').update(data).digest()
+
+/**
+ * Decodes a digest. Null unless the text is what encoding the bytes gives, but for the case of hexadecimal digits and
+ * for missing padding: Node would pass over anything else.
+ */
+export function decodeDigest(text: string, encoding: DigestEncoding): Buffer | null {
+  if (encoding === 'hex') return text.length % 2 === 0 && /^[\da-f]*$/i.test(text) ? Buffer.from(text, 'hex') : null
+  const bytes = Buffer.from(text, encoding)
+  const bare = bytes.toString(encoding).slice(0, Math.ceil((bytes.length * 4) / 3))
+  return text === bare || text === bare.padEnd(Math.ceil(bare.length / 4) * 4, '=') ? bytes : null
+}
+
+/** Decodes a key in base64, with or without padding; null if it is none, or empty. */
+export function decodeKey(text: string): Buffer | null {
+  const digits = text.includes('=') ? text.indexOf('=') : text.length
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) && digits % 4 !== 1 ? Buffer.from(text, 'base64') : null
+}
