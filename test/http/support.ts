@@ -131,8 +131,11 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
 export function callsBy(api: FluxApi): Calls {
   const told = (answer: unknown) => ({ answer })
   // No async functions, whose promises would be counted as those of a request.
-  const make = (name: string, request: unknown, more: unknown) =>
-    Reflect.apply(Reflect.get(api, name), api, [request, more]).then(told)
+  const make = (name: string, request: unknown, more: unknown) => {
+    const method: unknown = Reflect.get(api, name)
+    if (typeof method !== 'function') throw new TypeError(`there is no call ${name}`)
+    return method(request, more).then(told)
+  }
   return { call: make, ask: make }
 }
 
