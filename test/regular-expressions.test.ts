@@ -11,7 +11,7 @@ const SRC = resolve(import.meta.dirname, '../src')
 /** Files that make patterns later than when they are imported, and what these see. */
 const LATER: { readonly [file: string]: string } = {
   'model/secret-redactor.ts': 'at most 64 alternatives of 8 escaped characters each, none repeated',
-  'model/secret-arguments.ts': 'a mark of random digits, and one name behind it',
+  'model/secret-reference.ts': 'a mark of random digits, and one name behind it',
   'store/redis/connection.ts': 'what Redis says of itself, with names of ours',
 }
 

@@ -3,14 +3,13 @@
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import { FluxError } from '../model/failure.ts'
-import { UNOWNED, type ContextRecord } from '../model/record.ts'
+import { UNOWNED } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { AlarmClock } from '../ports/alarm-clock.ts'
 import type { Log } from '../ports/log.ts'
-import type { Signals } from '../ports/signals.ts'
+import type { Signals, StepOutcome } from '../ports/signals.ts'
 import type { TurnSpan } from '../ports/traces.ts'
 import type { CommitOutcome, StaleOutcome, Store, Write } from '../ports/store.ts'
-import { countCommitted } from './commit-signals.ts'
 import { logFailures } from './steps/attempts.ts'
 import { decodeRecord } from './record/decode.ts'
 import { isOf } from './steps/job.ts'
@@ -21,9 +20,6 @@ import { logSettled } from './pending-events.ts'
 import type { TrackedContext } from './tracked-context.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 import type { MoveMessages } from './move-messages.ts'
-
-/** Called after each commit of this server to one context. */
-export type CommitWatcher = (record: ContextRecord, flux: CompiledFlux) => void
 
 export interface CommitsParts {
   readonly store: Store
@@ -66,20 +62,9 @@ interface CommitOptions {
 
 export class Commits {
   readonly #parts: CommitsParts
-  readonly #watchers = new Map<ContextId, CommitWatcher>()
 
   constructor(parts: CommitsParts) {
     this.#parts = parts
-  }
-
-  /** Calls the watcher after each later commit of this server to that context. */
-  watch(id: ContextId, watcher: CommitWatcher): void {
-    this.#watchers.set(id, watcher)
-  }
-
-  /** Removes the watcher of that context. */
-  unwatch(id: ContextId): void {
-    this.#watchers.delete(id)
   }
 
   /**
@@ -190,9 +175,7 @@ export class Commits {
       for (const parent of context.parents) this.#follow(id, () => onParent(parent))
       this.#follow(id, () => onCommitted(context))
       if (moves) this.#follow(id, () => moves.onCommitted(context))
-      const watcher = this.#watchers.get(id)
-      if (watcher) this.#follow(id, () => watcher(record, flux))
-      else if (answers(context)) this.#follow(id, () => onAnswer(id))
+      if (answers(context)) this.#follow(id, () => onAnswer(id))
     }
   }
 
@@ -226,3 +209,26 @@ const answers = ({ before, record }: TrackedContext): boolean =>
   before?.status === 'RUNNING' &&
   before.paused === undefined &&
   (record.paused !== undefined || record.status !== 'RUNNING')
+
+/** Counts what the commit did to one of its contexts. */
+function countCommitted(signals: Signals, context: TrackedContext): void {
+  const { flux, history, done, failures, late } = context
+  if (history.length > 0) signals.moves(flux, history.length)
+  if (late !== null) signals.lateness(late)
+  if (done.length > 0 || failures.length > 0) countSteps(signals, context)
+}
+
+/** Functions and scripts alone: a child is a context of its own. */
+function countSteps(signals: Signals, { flux, done, failures, record }: TrackedContext): void {
+  const count = (state: number, outcome: StepOutcome) => {
+    const { name = '', action } = flux.states[state] ?? {}
+    if (action?.effect === 'step') signals.step(flux, name, outcome)
+  }
+  for (const state of done) count(state, 'ok')
+  const last = failures.at(-1)
+  for (const failure of failures) {
+    const isAgain = failure === last && record.lastError !== undefined && !isFinished(record.status)
+    const outcome = failure.error.type === 'TimeoutError' ? 'timeout' : isAgain ? 'retried' : 'failed'
+    count(failure.state, outcome)
+  }
+}

@@ -7,19 +7,22 @@ import { ByteBudget } from '../model/byte-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
 import { CountBound } from '../model/count-bound.ts'
 import type { ContextId } from '../model/context.ts'
+import { Turnstile } from '../model/turnstile.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { Signals } from '../ports/signals.ts'
-import { callPartsOf } from './call-parts.ts'
 import type { Access, CallEnv, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { callsOf } from './calls/handlers.ts'
+import { KnownServices } from './calls/known-services.ts'
+import { ServiceCounts } from './calls/service-counts.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
+import { StartTimes } from './calls/start-times.ts'
 import { Commits } from './commit.ts'
 import { ContextCache } from './context-cache.ts'
 import { ContextLoader } from './context-loader.ts'
 import { RecordReader } from './record-reader.ts'
-import type { EngineParts } from './engine-parts.ts'
+import { NO_SIGNALS, type EngineParts } from './deps.ts'
 import { Gate } from './gate.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
@@ -27,14 +30,12 @@ import { KeptBroadcasts } from './idempotency/kept-broadcasts.ts'
 import { Ids } from './ids.ts'
 import { Mailboxes } from './mailboxes.ts'
 import { MoveMessages } from './move-messages.ts'
-import { NO_SIGNALS } from './no-signals.ts'
 import { EndWebhooks } from './on-end/end-webhooks.ts'
-import type { Operations } from './operations/operations.ts'
-import { operationsOf } from './operations/operations-of.ts'
+import { Operations } from './operations/operations.ts'
 import { HeldEvents } from './pending/held-events.ts'
 import { Pins } from './pins.ts'
 import type { Step } from './record/position.ts'
-import type { StartedAt } from './record/step-view.ts'
+import type { StartedAt } from './record/views.ts'
 import { Redelivery } from './redelivery.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { Admission } from './steps/admission.ts'
@@ -45,10 +46,20 @@ import { Identity, Servers } from './servers.ts'
 import { storeIdOf, type StoreId } from './store-id.ts'
 import { Timers } from './timers.ts'
 import type { TurnEnv } from './unit-of-work.ts'
-import { waitsOf } from './waits/waits-of.ts'
-import type { Waits } from './waits/waits.ts'
+import { Waits } from './waits/waits.ts'
 import { Deliveries } from './webhooks/deliveries.ts'
 import { webhooks } from './webhooks/webhooks.ts'
+
+/** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
+const MAX_REPLAYS = 16
+/** Lists that are gathered at once; each takes a few MB of memory until it is written. */
+const MAX_LISTS = 8
+/** Counts of contexts at once: each may look at all of them in the index. */
+const MAX_COUNTS = 16
+/** Counts and lists at once that may read all contexts, which takes fifty times as long. */
+const MAX_SEARCHES = 8
+/** Lists, counts, and searches, that wait for others to end. */
+const MAX_WAITING = 200
 
 /** The parts of one engine. */
 export class EngineCore {
@@ -85,6 +96,7 @@ export class EngineCore {
   readonly held: HeldEvents
   readonly deliveries: Deliveries
   readonly webhooks: WebhookApi
+  readonly startTimes: StartTimes
   #callParts: CallParts | null = null
   readonly servers: Servers
   readonly ends: EndWebhooks
@@ -102,7 +114,8 @@ export class EngineCore {
     this.turns = new ByteBudget({ bytes: memory.steps, what: 'contexts' })
     this.reader = new RecordReader({ ...this, store, catalog, bytes: memory.steps })
     this.admission = new Admission({ slots, runner, budget: new ByteBudget({ bytes: memory.steps, what: 'steps' }) })
-    this.waits = waitsOf(given)
+    const waits = new CountBound({ limit: given.bounds.waits, what: 'requests that wait for a context' })
+    this.waits = new Waits({ store, clock, log, feed: others?.feed ?? null, bound: waits })
     this.broadcasts = new CountBound({ limit: given.bounds.broadcasts, what: 'broadcasts under way' })
     this.moves = new MoveMessages(given.moves ?? null)
     this.commits = commitsOf(this)
@@ -130,7 +143,8 @@ export class EngineCore {
     this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
     const broadcasting = { store, catalog, clock, log, kept, bound: this.broadcasts }
     this.keptBroadcasts = new KeptBroadcasts({ ...this, ...broadcasting })
-    this.operations = operationsOf(given, this)
+    this.startTimes = new StartTimes(store)
+    this.operations = new Operations({ ...this, store, catalog, clock, log })
     const { deliveries: max, settlementOf } = given.webhooks
     this.deliveries = new Deliveries({ store, catalog, clock, log, max, settlementOf })
     this.webhooks = webhooks({
@@ -190,7 +204,7 @@ function commitsOf(core: EngineCore): Commits {
     },
     onOthersStep: core.notifyOthers,
     onParent: (id) => core.timers.notifyParent(id),
-    onAnswer: core.notifyOthers,
+    onAnswer: (id) => (core.waits.hasCaller(id) ? undefined : core.notifyOthers(id)),
     onCommitted: ({ record, history }) => core.waits.onCommit(record, history),
     onUnknownOutcome: (id) => void core.redelivery.reconcile(id),
     onLookups: (writes) => core.held.onWaiting(writes),
@@ -250,4 +264,46 @@ function stepsOf(core: EngineCore): Steps {
     apiOf: ({ id, package: home }, traceparent) =>
       apiOf(core.calls({ ...OF_STEPS, scope: `context ${id}`, home, traceparent })),
   })
+}
+
+/** Copied for each request, so it has only what calls use. */
+function callPartsOf({ given, ...core }: EngineCore): CallParts {
+  const { store, catalog, log, tagLimits, clock, bounds, webhooks, memory } = given
+  const { signals, gate, mailboxes, hints, refusals, idempotency, keptBroadcasts, operations, startedAt } = core
+  const { waits, shown, broadcasts, held, deliveries, reader, turns, startTimes } = core
+  const now = () => clock.now()
+  return {
+    now,
+    store,
+    catalog,
+    signals,
+    gate,
+    mailboxes,
+    hints,
+    log,
+    refusals,
+    idempotency,
+    keptBroadcasts,
+    operations,
+    tagLimits,
+    startedAt,
+    waits,
+    shown,
+    broadcasts,
+    held,
+    answeredBroadcast: bounds.answeredBroadcast,
+    webhooks: core.webhooks,
+    deliveries,
+    settlementOf: webhooks.settlementOf,
+    serviceCounts: new ServiceCounts({ store, catalog, log, now }),
+    reader,
+    turns,
+    lists: new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' }),
+    counts: new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' }),
+    searches: new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' }),
+    startTimes,
+    knownServices: new KnownServices(store),
+    replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
+    requests: memory.requests,
+  }
 }

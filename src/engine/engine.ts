@@ -7,10 +7,10 @@ import type { StepUsage } from '../ports/step-slots.ts'
 import type { ServerSeen } from '../ports/server-seen.ts'
 import type { StatusCount } from '../ports/signals.ts'
 import { EngineCore } from './core.ts'
-import type { EngineParts } from './engine-parts.ts'
+import type { EngineParts } from './deps.ts'
 import { Retention } from './retention.ts'
 
-export type { EngineParts } from './engine-parts.ts'
+export type { EngineParts } from './deps.ts'
 
 export interface EngineHealth {
   /** Why it cannot serve now; null if it can. */

@@ -145,7 +145,7 @@ interface StartFacts {
   readonly now: number
 }
 
-/** The fields are in the same order in all functions that create records: see `interpreter/next-record.ts`. */
+/** The fields are in the same order in all functions that create records: see `interpreter/transit.ts`. */
 function recordOf(
   id: ContextId,
   { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: Omit<StartRequest, 'partition'>,

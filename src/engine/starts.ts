@@ -4,7 +4,6 @@ import type { ContextId } from '../model/context.ts'
 import { FluxError, type Failure } from '../model/failure.ts'
 import type { ContextRecord } from '../model/record.ts'
 import type { CommitRefusal, Write } from '../ports/store.ts'
-import type { CommitWatcher } from './commit.ts'
 import { RowTaken, type MessageOutcome, type Preparation, type RowsOf, type Sender } from './message.ts'
 import type { TurnSpan } from '../ports/traces.ts'
 import type { Pace } from './pace.ts'
@@ -16,8 +15,6 @@ import { TurnData } from './turn-data.ts'
 import type { TurnLoopParts } from './turn-loop.ts'
 
 export interface StartOptions {
-  /** Called for the first commit, and for all later ones of this server until it is removed (`Commits.unwatch`). */
-  readonly watcher?: CommitWatcher | undefined
   readonly rows?: RowsOf | undefined
   readonly first?: Preparation | undefined
   /** See `MessageOptions`. */
@@ -27,7 +24,7 @@ export interface StartOptions {
 }
 
 /** A context that is being started. */
-interface Start extends Sender, Pick<StartOptions, 'watcher' | 'rows' | 'first'> {
+interface Start extends Sender, Pick<StartOptions, 'rows' | 'first'> {
   request: StartRequest
   readonly data: TurnData
   /** How often others were faster. */
@@ -67,7 +64,7 @@ export class Starts {
       drawn,
       traceparent,
     }: RootRequest,
-    { watcher, rows, first, partition = this.#parts.ids.nextPartition() }: StartOptions,
+    { rows, first, partition = this.#parts.ids.nextPartition() }: StartOptions,
     onEnd?: () => void,
   ): Promise<MessageOutcome> {
     return new Promise((succeed, fail) => {
@@ -96,7 +93,6 @@ export class Starts {
         }
       const start = {
         request: { ...whole, key, existing, event, answerRows, drawn, traceparent },
-        watcher,
         rows,
         first,
         data,
@@ -149,7 +145,7 @@ export class Starts {
   }
 
   #commit(start: Start, { work, context, writes, rows: own }: TurnResult & { kind: 'decided' }): void {
-    const { request, watcher, rows, data, lost, span, resolve, reject } = start
+    const { request, rows, data, lost, span, resolve, reject } = start
     const { incarnation } = data
     const { commits } = this.#parts
     const { record, flux } = context
@@ -159,16 +155,13 @@ export class Starts {
     const written = own.length === 0 ? asked : [...own, ...(asked ?? [])]
     // A broadcast may find the new context in the store before the commit has resolved here.
     const releaseHold = this.#hold(id)
-    if (watcher) commits.watch(id, watcher)
     const fail = (error: unknown) => {
-      commits.unwatch(id)
       reject(error)
       releaseHold()
     }
     commits.commit(work, writes, { rows: written, lost, incarnation, span }).then((outcome) => {
       if (!outcome.ok && !this.#isStartedEarlier(outcome, writes)) {
         if (!mayStartAgain(start, id, outcome)) return fail(errorOf(context.record, outcome))
-        commits.unwatch(id)
         releaseHold()
         return this.#startAgain(start, outcome)
       }

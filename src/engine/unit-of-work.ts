@@ -7,6 +7,7 @@ import { SYSTEM } from '../model/caller.ts'
 import { isFinished, type ContextId } from '../model/context.ts'
 import type { Failure } from '../model/failure.ts'
 import type { JsonObject } from '../model/json/value.ts'
+import { MAX_LOG_ROWS, type Move } from '../model/record.ts'
 import type { RowWrite } from '../model/rows.ts'
 import type { Write } from '../ports/store.ts'
 import { initialRecordOf, startedBy, type StartRequest } from './start-request.ts'
@@ -20,9 +21,10 @@ import type { Decision, Input, DecisionEnv } from './interpreter/decision.ts'
 import { readied, type Slot } from './steps/admission.ts'
 import { childRequestOf, childResultOf, notStarted } from './children.ts'
 import { Lacking, type KnownContexts } from './known-contexts.ts'
-import { contextRowsOf } from './context-rows.ts'
+import { endRowsOf } from './on-end/end-event.ts'
+import { pendingRowsOf } from './pending-rows.ts'
+import { withAnswerRows } from './webhooks/answer-rows.ts'
 import { goOnWith, retryEnvOf } from './retry-facts.ts'
-import { historyOf } from './turn-history.ts'
 import { endPending, settle, takeNext } from './pending-events.ts'
 import { noteCause, noteSignals, startsHere, trackedContext } from './tracked-context.ts'
 import type { Applied, TrackedContext } from './tracked-context.ts'
@@ -122,7 +124,9 @@ export class UnitOfWork {
   /** The rows of early events, first answers and owed webhooks, for the commit of the writes. */
   rows(): readonly RowWrite[] {
     const { partitions } = this.#atHand
-    return contextRowsOf(this.contexts, { partitions, receiptsMs: this.#receiptsMs, turn: this.#env })
+    const env = { partitions, receiptsMs: this.#receiptsMs, turn: this.#env }
+    const [pending, owed] = [pendingRowsOf(this.contexts, env), endRowsOf(this.contexts, env)]
+    return withAnswerRows(owed.length === 0 ? pending : [...pending, ...owed], this.contexts, partitions)
   }
 
   /** Creates a context. @throws Lacking */
@@ -248,3 +252,20 @@ export class UnitOfWork {
 
 const [NEXT, WITHDRAWN] = [{ kind: 'next' } as const, { kind: 'withdrawn' } as const]
 const NO_TEXTS = {}
+
+/**
+ * The newest moves of a context, with those of the turn, for the trace of an exception. `flux`: the definition by which
+ * the moves are to be read, which a retry may replace. @throws Lacking
+ */
+function historyOf(
+  { before, history, flux: present }: Pick<TrackedContext, 'before' | 'history' | 'flux'>,
+  flux: CompiledFlux,
+  atHand: Pick<KnownContexts, 'history'>,
+): readonly Move[] {
+  if (!before) return history.slice(-MAX_LOG_ROWS)
+  const earlier = before.moves === before.tail.length ? before.tail : atHand.history(before.id)
+  if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
+  const indexOf = (index: number): number => flux.stateIndex.get(present.states[index]?.name ?? '') ?? -1
+  const read = flux === present ? earlier : earlier.map((move) => ({ ...move, to: indexOf(move.to) }))
+  return [...read, ...history].slice(-MAX_LOG_ROWS)
+}

@@ -3,7 +3,7 @@
 //
 // - `steps/dispatcher.ts` puts the values in at each attempt. A secret that is missing then fails the attempt.
 import type { Json, JsonObject } from '../model/json/value.ts'
-import { argumentsWithSecrets } from '../model/secret-arguments.ts'
+import { argumentsWithSecrets } from '../model/secret-reference.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { FunctionStep, ScriptStep, StepDispatcher, StepRunner } from '../ports/step-runner.ts'

@@ -1,5 +1,5 @@
 // After a commit, and never before it, steps start and are aborted, alarms are set, others are told.
-import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
+import { NO_SIGNALS } from '../../src/engine/deps.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
@@ -89,23 +89,17 @@ describe('a commit that came true', () => {
   })
 
   test('does all that follows from it for each of its contexts, although each of that throws', async () => {
-    const { cache, heard, logged, commits, commit } = open(undefined, {}, { fails: true })
+    const { cache, heard, logged, commit } = open(undefined, {}, { fails: true })
     const started = hand.start(parent)
     const { id, child } = started.context.record
-    commits.watch(id, ({ version }) => {
-      heard.push(['watcher', version])
-      throw new Error('watcher')
-    })
     expect(await commit(started)).toEqual({ ok: true })
     expect(await commit(hand.turn(id, [TERMINATE]))).toEqual({ ok: true })
     expect(heard).toEqual([
-      ['watcher', 1],
       ['alarm', 6000],
       ['end', id],
-      ['watcher', 2],
       ['end', child],
     ])
-    expect(logged).toEqual([id, child, id, id, child].map((contextId) => ({ contextId, error: expect.any(Error) })))
+    expect(logged).toEqual([child, id, child].map((contextId) => ({ contextId, error: expect.any(Error) })))
     expect([cache.get(id, 0), cache.get(child ?? 0, 0)]).toEqual([undefined, undefined])
   })
 
@@ -172,21 +166,13 @@ describe('a commit that came true', () => {
     )
   })
 
-  test('tells the parent of an end, and whoever watches, or else the server at which a caller waits', async () => {
-    const { heard, commits, commit } = open()
+  test('tells the parent of an end', async () => {
+    const { heard, commit } = open()
     const { id } = hand.start(parent).context.record
-    const seen: string[] = []
-    commits.watch(id + 1, ({ status }) => {
-      seen.push(status)
-    })
     await commit(hand.turn(id + 1, [TERMINATE]))
-    commits.unwatch(id + 1)
-    expect([heard, seen]).toEqual([
-      [
-        ['end', id + 1],
-        ['parent', id],
-      ],
-      ['TERMINATED'],
+    expect(heard).toEqual([
+      ['end', id + 1],
+      ['parent', id],
     ])
   })
 })

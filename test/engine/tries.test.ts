@@ -1,7 +1,6 @@
 // What one try of a turn leaves for the next, and what it doesn't.
 import { describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
-import { unavailable } from '../../src/model/failure.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { RootRequest } from '../../src/engine/start-request.ts'
@@ -77,30 +76,6 @@ test('a start takes one id, although it waits for that and for its definition', 
   })
   expect((await mailboxes.start(request)).record.id).toBe(1)
   expect(reserved).toBe(1)
-})
-
-test('who watched a start that failed hears of no other', async () => {
-  const faults = [unavailable('away')]
-  const mailboxes = await openMailboxes({
-    commit() {
-      const fault = faults.pop()
-      return fault ? Promise.reject(fault) : Promise.resolve({ ok: true })
-    },
-  })
-  const heard: string[] = []
-  const start = (name: string) =>
-    mailboxes.start(request, {
-      watcher({ id }) {
-        heard.push(`${name}: ${id}`)
-      },
-    })
-  await expect(start('first')).rejects.toMatchObject({ failure: { detail: 'away' } })
-  // A store that has lost its last moments gives that id again.
-  expect((await mailboxes.start(request)).record.id).toBe(1)
-  expect(heard).toEqual([])
-  await start('second')
-  expect(heard).toEqual(['second: 1'])
-  await mailboxes.idle()
 })
 
 test('the room of a turn is given back at its end', async () => {

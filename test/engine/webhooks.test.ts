@@ -1,5 +1,5 @@
 // What a caller of a webhook is told when its time is up, and the store is silent.
-import { NO_SIGNALS } from '../../src/engine/no-signals.ts'
+import { NO_SIGNALS } from '../../src/engine/deps.ts'
 import { Gate } from '../../src/engine/gate.ts'
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
@@ -14,15 +14,13 @@ import { RefusalLog } from '../../src/engine/refusal-log.ts'
 import { Idempotency } from '../../src/engine/idempotency/idempotency.ts'
 import { Waits } from '../../src/engine/waits/waits.ts'
 import { CountBound } from '../../src/model/count-bound.ts'
-import { deferred } from '../../src/engine/webhooks/deferred.ts'
-import { WebhookWaits } from '../../src/engine/webhooks/webhook-waits.ts'
-import type { WorkflowAnswer } from '../../src/model/webhook.ts'
 import { settlementOf } from '../../src/http/webhooks/settlement.ts'
 import { Deliveries } from '../../src/engine/webhooks/deliveries.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
 import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
 import { SILENT_FEED } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
+import { compiled, Hand, TERMINATE } from '../support/turns.ts'
 
 const silent = () => new Promise<never>(() => {})
 
@@ -62,6 +60,11 @@ const store: Store = {
   close: () => Promise.resolve(),
 }
 
+const working = compiled(
+  { states: [{ name: 'work', action: { type: 'invokeCode', className: 'A', methodName: 'b' } }] },
+  'Work',
+)
+
 test('the last look at a silent store takes no longer than a moment', async () => {
   const { catalog } = await open(
     await folderOf({
@@ -76,6 +79,13 @@ test('the last look at a silent store takes no longer than a moment', async () =
   )
   const clock = new SimulatedClock()
   const cache = new ContextCache(1024)
+  const waits = new Waits({
+    store,
+    clock,
+    log: quiet,
+    feed: SILENT_FEED,
+    bound: new CountBound({ limit: 1, what: 'waits' }),
+  })
   const commits = new Commits({
     store,
     cache,
@@ -89,7 +99,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     onOthersStep() {},
     onParent() {},
     onAnswer() {},
-    onCommitted() {},
+    onCommitted: ({ record, history }) => waits.onCommit(record, history),
     onLookups: () => {},
     onUnknownOutcome() {},
   })
@@ -121,15 +131,13 @@ test('the last look at a silent store takes no longer than a moment', async () =
     gate: new Gate(),
     catalog,
     mailboxes,
-    commits,
     store,
     clock,
-    feed: SILENT_FEED,
     refusals: new RefusalLog({ log: quiet, clock }),
     envOf: () => {
       throw new Error('no event is sent')
     },
-    waits: new Waits({ store, clock, log: quiet, feed: null, bound: new CountBound({ limit: 1, what: 'waits' }) }),
+    waits,
     idempotency: new Idempotency({ store, clock, kept: 1000, max: 1000 }),
     keptMs: 1000,
     deliveries: new Deliveries({ store, catalog, clock, log: quiet, max: 1000, settlementOf }),
@@ -159,43 +167,61 @@ test('the last look at a silent store takes no longer than a moment', async () =
   expect((await answer).answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
 })
 
-test('who waited for an answer leaves nothing behind: no timer, no look at the store, and nothing to end', async () => {
+test('who has an answer leaves nothing behind: no timer, no look at the store, and nothing to end', async () => {
   const clock = new SimulatedClock()
   let looks = 0
   const listeners: ((id: number) => void)[] = []
   const notify = (id: number) => listeners.forEach((listener) => listener(id))
-  const store = {
-    version: async () => {
-      looks += 1
-      return 1
+  const hand = new Hand([working])
+  const { record } = hand.start(working).context
+  const waits = new Waits({
+    store: {
+      ...store,
+      version: async () => {
+        looks += 1
+        return record.version
+      },
+      load: () => Promise.reject(new Error('it has not changed')),
     },
-    load: () => Promise.reject(new Error('it has not changed')),
-  }
-  const waits = new WebhookWaits({
-    store,
     clock,
+    log: quiet,
     feed: {
       ...SILENT_FEED,
       onNotified(listener) {
         listeners.push(listener)
       },
     },
+    bound: new CountBound({ limit: 0, what: 'waits' }),
   })
-  const { promise: answered, resolve } = deferred<WorkflowAnswer>()
-  const settled: WorkflowAnswer[] = []
-  const settle = (answer: WorkflowAnswer) => {
-    settled.push(answer)
-    resolve(answer)
-  }
-  const waited = waits.wait({ id: 7, version: 1, answered, settle, look: () => {}, until: clock.now() + 60_000 })
-  notify(7)
+  const expected = waits.expect(({ id, status }) => `${id} ${status}`)
+  expected.of(record.id + 1)
+  expected.of(record.id)
+  waits.onCommit(record, [])
+  expect([waits.hasCaller(record.id), waits.hasCaller(record.id + 1)]).toEqual([true, false])
+  const answered = expected.within(60_000)
   for (let second = 0; second < 3; second += 1) await clock.advance(1000)
-  expect(looks).toBe(4)
-  settle({ kind: 'nothing', contextId: 7 })
-  expect(await waited).toEqual({ kind: 'nothing', contextId: 7 })
+  expect(looks).toBeGreaterThanOrEqual(3)
+  waits.onCommit(hand.turn(record.id, [TERMINATE]).context.record, [])
+  expect(await answered).toBe(`${record.id} TERMINATED`)
+  expect(waits.hasCaller(record.id)).toBe(false)
+  await clock.advance(1000)
   expect(clock.pending).toEqual([])
-  notify(7)
-  waits.endAll()
+  const before = looks
+  notify(record.id)
+  waits.endCallers()
   await clock.advance(60_000)
-  expect([looks, settled.length]).toEqual([4, 1])
+  expect(looks).toBe(before)
+})
+
+test('the answer is that of the first pause, though the context goes on before its caller waits', async () => {
+  const clock = new SimulatedClock()
+  const { record } = new Hand([working]).start(working).context
+  const bound = new CountBound({ limit: 0, what: 'waits' })
+  const waits = new Waits({ store, clock, log: quiet, feed: null, bound })
+  const expected = waits.expect(({ version, paused }) => ({ version, paused }))
+  expected.of(record.id)
+  waits.onCommit({ ...record, paused: 'WAITING', version: 1 }, [])
+  waits.onCommit({ ...record, status: 'COMPLETED', paused: 'WAITING', version: 2 }, [])
+  expect(await expected.within(1000)).toEqual({ version: 1, paused: 'WAITING' })
+  expect(clock.pending).toEqual([])
 })

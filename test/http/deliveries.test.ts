@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Hono } from 'hono'
 import type { DeliveryView, WebhookView } from '../../src/api/webhooks.ts'
-import { deferred } from '../../src/engine/webhooks/deferred.ts'
 import type { Env } from '../../src/http/request/incoming.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
@@ -231,13 +230,15 @@ describe.each([
   }
 
   test('a bounded number of lists is gathered at once, and waits for that', async () => {
-    const { promise, resolve: letRead } = deferred<void>()
-    gate = promise
+    const reads: (() => void)[] = []
+    gate = new Promise<void>((resolve) => {
+      reads.push(resolve)
+    })
     const held = Array.from({ length: 208 }, () => served.app.request(LIST))
     const refused = await served.app.request(LIST)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.any(String)])
     expect((await served.app.request('/flux-api/webhooks')).status).toBe(503)
-    letRead()
+    for (const letRead of reads) letRead()
     for (const answer of await Promise.all(held)) expect(answer.status).toBe(200)
     expect((await served.app.request(LIST)).status).toBe(200)
   })

@@ -542,14 +542,11 @@ test.each<[string, string]>([
     Buffer.from(`<e><event>nobody</event><other>${content}</other></e>`),
   )
   const other = requestOf('GET', '/healthz', {}, null)
-  let best = Infinity
-  for (let round = 0; round < 4 && best >= 50; round++) {
-    const waits: number[] = []
-    const done = new AbortController()
-    const reading = ask(request).finally(() => done.abort())
-    while (!done.signal.aborted) waits.push((await ask(other)).milliseconds)
-    expect((await reading).status).toBeOneOf([400, 413])
-    best = Math.min(best, waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.95)] ?? Infinity)
-  }
-  expect(best).toBeLessThan(50)
+  // Counted and not timed: of a text that is read in one go, one or two others are served before its end.
+  const done = new AbortController()
+  const reading = ask(request).finally(() => done.abort())
+  let served = 0
+  for (; !done.signal.aborted; served += 1) await ask(other)
+  expect((await reading).status).toBeOneOf([400, 413])
+  expect(served).toBeGreaterThan(100)
 })

@@ -1,6 +1,6 @@
 // Values of secrets are hidden wherever they are written, and nothing else is changed.
 import { describe, expect, test } from 'vitest'
-import { argumentsWithSecrets, marksOf, storeReferences } from '../../src/model/secret-arguments.ts'
+import { argumentsWithSecrets, marksOf, storeReferences } from '../../src/model/secret-reference.ts'
 import { SecretRedactor } from '../../src/model/secret-redactor.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 

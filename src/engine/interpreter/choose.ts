@@ -73,7 +73,7 @@ function leave(
     carry(next, state, transition, isExceptional)
   }
   if (!next.failed) return { pick, due: null }
-  return isExceptional ? end(next, next.error) : except(next, state)
+  return isExceptional ? end(next, next.turn.error) : except(next, state)
 }
 
 function carry(next: WorkingState, state: CompiledState, transition: CompiledTransition, isExceptional: boolean): void {
@@ -83,17 +83,18 @@ function carry(next: WorkingState, state: CompiledState, transition: CompiledTra
   scope.seesException = isExceptional
   const input = next.runInto(defaults, transition.lines)
   scope.seesException = false
-  if (input) next.carried = { from: state.index, event: waitTextOf(next.data.fluxEvent), values: next.written, input }
+  if (input)
+    next.turn.carried = { from: state.index, event: waitTextOf(next.data.fluxEvent), values: next.written, input }
 }
 
 /** Takes the `$exception` transition; without one, the context fails. */
 function except(next: WorkingState, state: CompiledState): Chosen {
   if (next.env.budget.exhausted) return end(next, tooMuch(next))
-  const error = next.error ?? { message: 'failed', type: 'Error' }
+  const error = next.turn.error ?? { message: 'failed', type: 'Error' }
   const pick = state.choice.exception
   if (pick === null) return end(next, error)
   next.data.exception = exception(next, error)
-  next.error = null
+  next.turn.error = null
   return leave(next, state, pick, { isDelayed: false })
 }
 
@@ -116,18 +117,15 @@ const tooMuch = ({ env: { budget } }: WorkingState): Partial<ActionError> => ({
 })
 
 function end(next: WorkingState, error: Partial<ActionError> | null): Chosen {
-  next.fatal = exception(next, error ?? {})
-  next.error = null
+  next.turn.contextError = exception(next, error ?? {})
+  next.turn.error = null
   return { pick: 'failed', due: null }
 }
 
 /** @throws NeedsHistory */
-function exception(
-  { flux, env: { history }, history: made }: WorkingState,
-  error: Partial<ActionError>,
-): FluxException {
+function exception({ flux, env: { history }, turn }: WorkingState, error: Partial<ActionError>): FluxException {
   if (history === null) throw new NeedsHistory()
-  return exceptionOf(error, flux, [...history, ...made])
+  return exceptionOf(error, flux, [...history, ...turn.history])
 }
 
 /** A value as text. Events are compared as text, so that a boolean matches `"true"`. null for null. */

@@ -2,7 +2,6 @@
 // environment of the turn, and no argument is changed.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { validate } from '../../definitions/values/properties.ts'
-import { WorkBudget } from '../../definitions/work-budget.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import { isFinished } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
@@ -12,13 +11,9 @@ import { describeInputErrors } from '../calls/describe.ts'
 import { endNow, release, takeOver } from '../steps/leases.ts'
 import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
 import { keepOrRefuse, keepWhilePaused, withdraw } from './early.ts'
-import { transition } from './machine.ts'
-import { conclude } from './next-record.ts'
-import { pause, resume } from './pause.ts'
-import { takes } from './places.ts'
+import { takes } from './nodes.ts'
 import { retry } from './retry.ts'
-import { recordChange, conflicting, transit } from './transit.ts'
-import { turnStateOf } from './turn-state.ts'
+import { childOf, conflicting, recordChange, transit } from './transit.ts'
 
 /** Decides the effect of one input on a context. Never throws for bad input: it returns `refused`. */
 export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, env: DecisionEnv): Decision {
@@ -39,11 +34,10 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'WAKE':
       return record.isPaused ? { kind: 'noop' } : transit(flux, record, { type: 'WAKE' }, env)
     case 'DONE':
+    case 'FAIL':
       return transit(flux, record, input, env)
     case 'TERMINATE':
       return transit(flux, record, { type: 'TERMINATE' }, env)
-    case 'FAIL':
-      return transit(flux, record, input, env)
     case 'TAKE_OVER':
       return takeOver(flux, record, input, env)
     case 'RELEASE':
@@ -74,18 +68,8 @@ function isAwaited({ position, lease }: ContextRecord, { epoch, attempt, owner }
 }
 
 /** Decides the first turn of a context from its initial record. */
-export function begin(flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision {
-  const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history: [] }
-  return conclude(
-    { flux, record: initial, event: null, lastEvent: undefined },
-    transition(flux, initial.position.phase, turnStateOf(initial), {
-      type: 'START',
-      state: initial.startState,
-      env: reducerEnv,
-    }),
-    env,
-  )
-}
+export const begin = (flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision =>
+  transit(flux, initial, { type: 'START', state: initial.startState }, env)
 
 function event(
   flux: CompiledFlux,
@@ -160,6 +144,25 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'noop' }
   return recordChange({ ...record, tags, updatedAt: env.now })
+}
+
+/**
+ * A context that is paused already stays as it is. While it is paused, results of what was begun before are decided as
+ * usual. A step that would begin then is held as a ready one that no server may claim, and a child is not started.
+ */
+const pause = (record: ContextRecord, { now }: DecisionEnv): Decision =>
+  record.isPaused ? { kind: 'noop' } : recordChange({ ...record, isPaused: true, updatedAt: now })
+
+/** The turn then takes the events that were kept, and what is due. */
+function resume(flux: CompiledFlux, record: ContextRecord, { now }: DecisionEnv): Decision {
+  if (!record.isPaused) return { kind: 'noop' }
+  const running = { ...record, isPaused: undefined, updatedAt: now }
+  const action = record.position.phase === 'acting' ? flux.states[record.state]?.action : undefined
+  if (action?.effect !== 'child' || record.child !== null) return recordChange(running)
+  // The child begins now, and so does its time.
+  const due = action.timeoutMs === null ? null : now + action.timeoutMs
+  const begun = { ...running, due, stepStartedAt: now }
+  return { ...recordChange(begun), child: childOf(flux, begun) }
 }
 
 /** Inputs that continue a context according to its definition. */

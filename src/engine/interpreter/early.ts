@@ -5,7 +5,7 @@ import type { Failure } from '../../model/failure.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Decision, Input } from './decision.ts'
-import { takes } from './places.ts'
+import { takes } from './nodes.ts'
 
 /** What one context may keep: events, bytes of their inputs as JSON, and of their names and tags. */
 const MAX_PENDING = { count: 100, bytes: 64 * 1024, words: 64 * 1024 }

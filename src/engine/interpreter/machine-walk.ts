@@ -6,10 +6,9 @@
 // that have none inside. So what an event does depends on nothing but the node, the event and the guards.
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate'
 import type { Phase } from '../../model/record.ts'
-import type { MachineEvent } from './machine-events.ts'
 import { phaseOf } from './nodes.ts'
 import type { ActionOf, ActionParams, GuardOf, GuardParams } from './state-nodes.ts'
-import type { TurnState } from './turn-state.ts'
+import type { MachineEvent, TurnState } from './turn-state.ts'
 
 export interface MachineArgs {
   readonly context: TurnState
@@ -42,11 +41,11 @@ interface Way {
   readonly test: ((args: MachineArgs) => boolean) | null
   readonly acts: readonly ((args: MachineArgs) => TurnState)[]
   readonly effect: Effect | null
-  readonly to: Place
+  readonly to: Leaf
 }
 
 /** A node without nodes inside. */
-interface Place {
+interface Leaf {
   readonly node: AnyStateNode
   readonly isFinal: boolean
   /** By the type of the event. */
@@ -67,9 +66,9 @@ export interface MachineTransition {
 export class MachineWalk {
   readonly #machine: AnyStateMachine
   readonly #parts: Parts
-  readonly #places = new Map<AnyStateNode, Place>()
+  readonly #leaves = new Map<AnyStateNode, Leaf>()
   /** Those in which a context rests, by the state. */
-  readonly #resting = new Map<Phase, (Place | undefined)[]>()
+  readonly #resting = new Map<Phase, (Leaf | undefined)[]>()
 
   constructor(machine: AnyStateMachine, parts: Parts) {
     this.#machine = machine
@@ -95,23 +94,23 @@ export class MachineWalk {
   }
 
   /** The first transition whose guard is true; null: there is none. */
-  #way(place: Place, type: string, args: MachineArgs): Way | null {
-    let ways = place.ways.get(type)
-    if (ways === undefined) place.ways.set(type, (ways = this.#waysOf(place, type)))
+  #way(leaf: Leaf, type: string, args: MachineArgs): Way | null {
+    let ways = leaf.ways.get(type)
+    if (ways === undefined) leaf.ways.set(type, (ways = this.#waysOf(leaf, type)))
     for (const way of ways) if (way.test === null || way.test(args)) return way
     return null
   }
 
   /** The transitions of a node and of those around it, in the order in which XState asks their guards. */
-  #waysOf(place: Place, type: string): Way[] {
+  #waysOf(leaf: Leaf, type: string): Way[] {
     const ways: Way[] = []
-    for (let node: AnyStateNode | undefined = place.node; node !== undefined; node = node.parent)
+    for (let node: AnyStateNode | undefined = leaf.node; node !== undefined; node = node.parent)
       for (const definition of (type === EVENTLESS ? node.always : node.transitions.get(type)) ?? [])
-        ways.push(this.#wayOf(place, definition))
+        ways.push(this.#wayOf(leaf, definition))
     return ways
   }
 
-  #wayOf(place: Place, { guard, actions, target }: AnyTransitionDefinition): Way {
+  #wayOf(leaf: Leaf, { guard, actions, target }: AnyTransitionDefinition): Way {
     const { reducers, guards } = this.#parts
     let [to] = target ?? []
     const named: unknown[] = [...actions]
@@ -131,30 +130,30 @@ export class MachineWalk {
       test: guard === undefined ? null : bindGuard(guards, guard),
       acts,
       effect,
-      to: to === undefined ? place : this.#placeAt(to),
+      to: to === undefined ? leaf : this.#leafAt(to),
     }
   }
 
-  #placeAt(node: AnyStateNode): Place {
-    const known = this.#places.get(node)
+  #leafAt(node: AnyStateNode): Leaf {
+    const known = this.#leaves.get(node)
     if (known !== undefined) return known
-    const place = { node, isFinal: node.type === 'final', ways: new Map() }
-    this.#places.set(node, place)
-    return place
+    const leaf = { node, isFinal: node.type === 'final', ways: new Map() }
+    this.#leaves.set(node, leaf)
+    return leaf
   }
 
-  #restingAt(phase: Phase, state: number): Place {
+  #restingAt(phase: Phase, state: number): Leaf {
     let ofPhase = this.#resting.get(phase)
     if (ofPhase === undefined) this.#resting.set(phase, (ofPhase = []))
     return (ofPhase[state] ??= this.#find(this.#parts.valueOf(phase, state)))
   }
 
-  #find(value: StateValue): Place {
+  #find(value: StateValue): Leaf {
     const [key = '', inside] = typeof value === 'string' ? [value] : (Object.entries(value)[0] ?? [])
     const outer = this.#machine.root.states[key]
     const node = typeof inside === 'string' ? outer?.states[inside] : outer
     if (node === undefined) throw new Error(`the machine has no node ${JSON.stringify(value)}`)
-    return this.#placeAt(node)
+    return this.#leafAt(node)
   }
 }
 

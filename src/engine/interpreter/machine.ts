@@ -6,7 +6,6 @@
 import { assign, setup, type AnyStateMachine, type ParameterizedObject } from 'xstate'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/record.ts'
-import { envOf, isAnswer, type MachineEvent } from './machine-events.ts'
 import {
   MachineWalk,
   type GuardTable,
@@ -14,11 +13,10 @@ import {
   type MachineTransition,
   type ReducerTable,
 } from './machine-walk.ts'
-import { endNode, valueOf } from './nodes.ts'
-import { takes } from './places.ts'
+import { endNode, takes, valueOf } from './nodes.ts'
 import { Reducers } from './reducers.ts'
 import { beginNode, stateNodes, type At } from './state-nodes.ts'
-import type { TurnState } from './turn-state.ts'
+import { envOf, isAnswer, type MachineEvent, type TurnState } from './turn-state.ts'
 
 /** What the named actions of a service's machine do to the state of the turn. */
 function reducersOf(flux: CompiledFlux): ReducerTable {

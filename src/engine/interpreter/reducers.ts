@@ -5,12 +5,12 @@ import type { CompiledFlux, Retry } from '../../definitions/flux.ts'
 import type { Lines } from '../../definitions/compile/line.ts'
 import type { ActionError, RetryHint } from '../../model/action-error.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
-import { marksOf, storeReferences } from '../../model/secret-arguments.ts'
+import { marksOf, storeReferences } from '../../model/secret-reference.ts'
 import { pauseAfter } from '../retry-pause.ts'
 import { choose, type Chosen } from './choose.ts'
 import { errorOf } from './exception.ts'
-import { stateData, type Data, type TurnState } from './turn-state.ts'
-import { WorkingState, type ReducerEnv } from './working-state.ts'
+import { stateData, type Data, type ReducerEnv, type TurnState } from './turn-state.ts'
+import { WorkingState } from './working-state.ts'
 
 /** Steps of work that a move costs in addition to its lines and to one step for each visited state. */
 const STEPS_A_MOVE = 500
@@ -61,7 +61,7 @@ export class Reducers {
     enterState(next, index)
     if (!next.failed) next.act(next.state(index).action.outputs)
     const chosen = choose(next, index, { moves, picked: null })
-    if (isEnd(chosen)) next.undo = this.#changed(state, (again) => enterState(again, index))
+    if (isEnd(chosen)) next.turn.dataBeforeAction = this.#changed(state, (again) => enterState(again, index))
     return next.next(state, { moves, epoch: state.epoch + 1, attempt: 1, waits: false, ...chosen })
   }
 
@@ -78,7 +78,7 @@ export class Reducers {
     takeEvent(next, index, event)
     next.act(next.state(index).action.outputs)
     const chosen = choose(next, index, { moves: state.moves, picked: null })
-    if (isEnd(chosen)) next.undo = this.#changed(state, (again) => takeEvent(again, index, event))
+    if (isEnd(chosen)) next.turn.dataBeforeAction = this.#changed(state, (again) => takeEvent(again, index, event))
     return next.next(state, { waits: false, ...chosen })
   }
 
@@ -125,8 +125,8 @@ export class Reducers {
   ): TurnState {
     const next = this.#open(state)
     next.data.args = null
-    next.error = error ?? TIMED_OUT
-    next.broke = next.error
+    next.turn.error = error ?? TIMED_OUT
+    next.turn.stepError = next.turn.error
     const moves = isUnspawned ? state.moves : 0
     return chosenAfter(next, state, { moves, ...choose(next, index, { moves, picked: null }) })
   }
@@ -135,7 +135,7 @@ export class Reducers {
   collapse(state: TurnState, index: number): TurnState {
     const next = this.#open(state)
     next.data.args = null
-    next.error = errorOf(new DefinitionError(next.state(index).fault ?? "the state can't be run any more"))
+    next.turn.error = errorOf(new DefinitionError(next.state(index).fault ?? "the state can't be run any more"))
     return chosenAfter(next, state, { moves: 0, waits: false, ...choose(next, index, { moves: 0, picked: null }) })
   }
 
@@ -180,14 +180,14 @@ function chosenAfter(
   state: TurnState,
   chosen: Chosen & Partial<Pick<TurnState, 'moves' | 'waits'>>,
 ): TurnState {
-  if (isEnd(chosen)) next.undo = state.data
+  if (isEnd(chosen)) next.turn.dataBeforeAction = state.data
   return next.next(state, chosen)
 }
 
 function enterState(next: WorkingState, index: number): void {
   const {
     data,
-    carried,
+    turn: { carried },
     env: { budget },
     now,
   } = next
@@ -197,8 +197,8 @@ function enterState(next: WorkingState, index: number): void {
   const output = getOwn(data.states, String(index))?.output ?? next.defaults(state.output)
   data.states = { ...data.states, [index]: { input, output } }
   if (!data.visited.includes(index)) data.visited = [...data.visited, index]
-  next.history = [
-    ...next.history,
+  next.turn.history = [
+    ...next.turn.history,
     { from: carried?.from ?? null, event: carried?.event ?? null, to: index, at: now, values: carried?.values ?? {} },
   ]
   data.moves += 1
@@ -206,7 +206,7 @@ function enterState(next: WorkingState, index: number): void {
   data.fluxEvent = null
   data.exception = null
   data.args = null
-  next.carried = null
+  next.turn.carried = null
 }
 
 function earliestWait(next: WorkingState, index: number): { due: number; pick: number } | null {

@@ -9,9 +9,8 @@ import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { RETRY_EVENT, type BeforeEnd, type ContextRecord, type Move } from '../../model/record.ts'
 import { describeInputErrors } from '../calls/describe.ts'
-import { dataBeforeEnd } from './before-end.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
-import { recordChange, conflicting, transit, transitFrom } from './transit.ts'
+import { dataBeforeEnd, recordChange, conflicting, transit, transitFrom } from './transit.ts'
 import { NO_TURN, turnStateOf } from './turn-state.ts'
 
 type Retry = Input & { readonly type: 'RETRY' }

@@ -9,8 +9,7 @@
 // eventless transitions of the node follow it.
 import type { CompiledFlux, CompiledState, Retry } from '../../definitions/flux.ts'
 import type { Pick as Choice } from '../../model/record.ts'
-import { nodeName } from './nodes.ts'
-import { delays, isMap, passes, retryOf } from './places.ts'
+import { delays, isMap, nodeName, passes, retryOf } from './nodes.ts'
 
 /** The position of a state in the definition. */
 export interface At {

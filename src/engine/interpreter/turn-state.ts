@@ -1,8 +1,11 @@
-// engine/interpreter: the state of a turn, which is the machine's context. Plain data that is never changed, only
-// replaced.
+// engine/interpreter: the state of a turn, which is the machine's context, and the machine's events. Plain data that is
+// never changed, only replaced.
+import { randomUUID } from 'node:crypto'
+import type { Turn } from '../../definitions/expressions/expression.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'
-import { getOwn, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord, Move, Pick as Choice, Position, StateData } from '../../model/record.ts'
 
 /** The fields of a record with the user's data, and those that expressions may read. */
@@ -42,12 +45,12 @@ export interface InTurn {
   /** The error of the current action, transition or wait, until a transition is chosen. */
   readonly error: ActionError | null
   /** The final error of the step or child of this state. */
-  readonly broke: ActionError | null
+  readonly stepError: ActionError | null
   /** Why the context failed. */
-  readonly fatal: FluxException | null
+  readonly contextError: FluxException | null
   readonly carried: Carried | null
   /** If the context ended in this turn: its data before the action after which it did. */
-  readonly undo: Data | null
+  readonly dataBeforeAction: Data | null
 }
 
 export interface TurnState {
@@ -65,7 +68,14 @@ export interface TurnState {
   readonly turn: InTurn
 }
 
-export const NO_TURN: InTurn = { history: [], error: null, broke: null, fatal: null, carried: null, undo: null }
+export const NO_TURN: InTurn = {
+  history: [],
+  error: null,
+  stepError: null,
+  contextError: null,
+  carried: null,
+  dataBeforeAction: null,
+}
 
 /** The position of a new context. */
 export const START: Position = { phase: 'begin', moves: 0, epoch: 0, attempt: 1, pick: null }
@@ -123,3 +133,52 @@ export function turnStateOf(record: ContextRecord): TurnState {
 export const stateData = ({ states }: Pick<Data, 'states'>, index: number): StateData =>
   getOwn(states, String(index)) ?? NO_DATA
 const NO_DATA: StateData = { input: {}, output: {} }
+
+/** What a reducer depends on in addition to the state and the event. */
+export interface ReducerEnv {
+  readonly turn: Turn
+  readonly budget: WorkBudget
+  /** The newest moves before this turn; null: not loaded. */
+  readonly history: readonly Move[] | null
+}
+
+/** The environment of the turn; omitted if XState runs the machine without the engine. */
+interface WithEnv {
+  readonly env?: ReducerEnv
+}
+
+/**
+ * The types of the machine's events are fixed. They carry names and data as payload, so that a name chosen by a user never
+ * has a meaning to XState.
+ */
+export type MachineEvent = WithEnv &
+  (
+    | { readonly type: 'START'; readonly state: number }
+    /** The action of the state runs, without its being entered. */
+    | { readonly type: 'RETRY'; readonly state: number }
+    | { readonly type: 'EVENT'; readonly name: string; readonly input: JsonObject }
+    | { readonly type: 'WAKE' }
+    | { readonly type: 'DONE'; readonly epoch: number; readonly attempt: number; readonly result: Json }
+    /** `isUnspawned`: the child could not be started, so the count of moves towards the limit is not reset. */
+    | {
+        readonly type: 'FAIL'
+        readonly epoch: number
+        readonly attempt: number
+        readonly error: ActionError
+        readonly isUnspawned?: boolean
+      }
+    | { readonly type: 'TERMINATE' }
+  )
+
+/** The default environment, without a server: the clock of the process, and no earlier history. */
+const ownEnv = (): ReducerEnv => ({
+  turn: { now: Date.now(), random: Math.random, uuid: randomUUID },
+  budget: new WorkBudget(),
+  history: [],
+})
+
+export const envOf = ({ env }: MachineEvent): ReducerEnv => env ?? ownEnv()
+
+/** Whether the event is the result of the current attempt. A result of an earlier attempt or entry has no effect. */
+export const isAnswer = ({ epoch, attempt }: TurnState, event: MachineEvent): boolean =>
+  (event.type === 'DONE' || event.type === 'FAIL') && event.epoch === epoch && event.attempt === attempt

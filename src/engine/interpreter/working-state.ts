@@ -1,37 +1,22 @@
 // engine/interpreter: the mutable copy of the turn's state on which one reducer works and runs lines. Seen from
 // outside, the reducer is pure.
 import { defaults, type Shape } from '../../definitions/values/properties.ts'
-import type { Turn } from '../../definitions/expressions/expression.ts'
+import { ExpressionError, type Scope } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux, CompiledState, Wait } from '../../definitions/flux.ts'
 import type { Line, Lines } from '../../definitions/compile/line.ts'
-import type { WorkBudget } from '../../definitions/work-budget.ts'
-import type { ActionError } from '../../model/action-error.ts'
-import type { FluxException } from '../../model/context.ts'
+import { parseDate } from '../../definitions/values/dates.ts'
+import { startOf, toldOf } from '../../definitions/values/told.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
-import type { Answer, Move } from '../../model/record.ts'
+import type { Answer } from '../../model/record.ts'
 import { errorOf } from './exception.ts'
 import { EvaluationScope } from './scope.ts'
-import { stateData, type Carried, type Data, type TurnState } from './turn-state.ts'
-import { dueOf } from './wait.ts'
-
-/** What a reducer depends on in addition to the state and the event. */
-export interface ReducerEnv {
-  readonly turn: Turn
-  readonly budget: WorkBudget
-  /** The newest moves before this turn; null: not loaded. */
-  readonly history: readonly Move[] | null
-}
+import { stateData, type Data, type InTurn, type ReducerEnv, type TurnState } from './turn-state.ts'
 
 export class WorkingState {
   readonly flux: CompiledFlux
   readonly env: ReducerEnv
   readonly data: { -readonly [K in keyof Data]: Data[K] }
-  history: readonly Move[]
-  error: ActionError | null
-  broke: ActionError | null
-  fatal: FluxException | null
-  carried: Carried | null
-  undo: Data | null
+  readonly turn: { -readonly [K in keyof InTurn]: InTurn[K] }
   /** What lines wrote: those of a transition to the inputs of its target, those of an action to its arguments. */
   written: JsonObject = {}
   #scope: EvaluationScope | null = null
@@ -40,17 +25,12 @@ export class WorkingState {
     this.flux = flux
     this.env = env
     this.data = { ...data }
-    this.history = turn.history
-    this.error = turn.error
-    this.broke = turn.broke
-    this.fatal = turn.fatal
-    this.carried = turn.carried
-    this.undo = turn.undo
+    this.turn = { ...turn }
   }
 
   /** Whether the current action, transition or wait has failed. */
   get failed(): boolean {
-    return this.error !== null
+    return this.turn.error !== null
   }
 
   get now(): number {
@@ -68,8 +48,8 @@ export class WorkingState {
 
   /** The result of the reducer: the state with changed fields. */
   next(state: TurnState, registers: Partial<Omit<TurnState, 'data' | 'turn'>>): TurnState {
-    const { data, history, error, broke, fatal, carried, undo } = this
-    return { ...state, ...registers, data, turn: { history, error, broke, fatal, carried, undo } }
+    const { data, turn } = this
+    return { ...state, ...registers, data, turn }
   }
 
   state(index: number): CompiledState {
@@ -83,7 +63,7 @@ export class WorkingState {
     try {
       return defaults(shape, this.now, this.env.budget)
     } catch (error) {
-      this.error = errorOf(error)
+      this.turn.error = errorOf(error)
       return {}
     }
   }
@@ -92,9 +72,9 @@ export class WorkingState {
   dueOf(wait: Wait | null): number | null {
     if (!wait) return null
     try {
-      return dueOf(wait, this.scope)
+      return endOfWait(wait, this.scope)
     } catch (error) {
-      this.error = errorOf(error)
+      this.turn.error = errorOf(error)
       return null
     }
   }
@@ -117,7 +97,7 @@ export class WorkingState {
       }
       return true
     } catch (error) {
-      this.error = errorOf(error)
+      this.turn.error = errorOf(error)
       return false
     } finally {
       scope.clearOverlay()
@@ -142,7 +122,7 @@ export class WorkingState {
       }
       return filled
     } catch (error) {
-      this.error = errorOf(error)
+      this.turn.error = errorOf(error)
       return null
     } finally {
       scope.clearOverlay()
@@ -189,5 +169,46 @@ function answered(answer: Answer | null, { path: [name = '', ...below], answers 
     filled: filled.includes(name) ? filled : [...filled, name],
     // A line that changes only a part of an output does not change its origin.
     from: answers ? [...others, [name, ...below]] : below.length === 0 ? others : from,
+  }
+}
+
+/** The latest time that a date can represent, epoch milliseconds (ECMA-262, 21.4.1.1). */
+const LAST_MOMENT = 8.64e15
+
+/** Maximum length of a text with a number of seconds. */
+const MAX_WAIT_CHARACTERS = 1000
+
+/**
+ * The end of the wait, epoch milliseconds. A time in the past is due at once.
+ * @throws WaitError when the value isn't a duration or a date
+ */
+function endOfWait(wait: Wait, scope: Scope): number {
+  const value = valueOf(wait, scope)
+  const { now } = scope.turn
+  if (wait.kind === 'date') {
+    const date = parseDate(value)
+    if (date === null) throw new WaitError(wait, `${toldOf(value)} is no date to wait for`)
+    return date
+  }
+  const isText = typeof value === 'string' && value.length <= MAX_WAIT_CHARACTERS && value.trim() !== ''
+  const seconds = typeof value === 'number' ? value : isText ? Number(value) : NaN
+  if (!Number.isFinite(seconds)) throw new WaitError(wait, `${toldOf(value)} is no number of seconds to wait`)
+  // Rounded up, so that a wait never ends early.
+  return Math.min(now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
+}
+
+function valueOf(wait: Wait, scope: Scope): Json {
+  try {
+    return wait.value.evaluate(scope)
+  } catch (error) {
+    throw error instanceof ExpressionError ? new WaitError(wait, error.message, { cause: error }) : error
+  }
+}
+
+class WaitError extends Error {
+  override readonly name = 'WaitError'
+
+  constructor({ kind, of, value: { source } }: Wait, reason: string, options: ErrorOptions = {}) {
+    super(`the wait of ${of} (${startOf(`${kind}:${source}`)}): ${reason}`, options)
   }
 }

@@ -2,7 +2,7 @@
 // rings for the earliest. Each service has a lane of its own, so that none waits for the receivers of another.
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { StoredRow } from '../../model/rows.ts'
-import type { EngineParts } from '../engine-parts.ts'
+import type { EngineParts } from '../deps.ts'
 import { TaskQueue, type Resumed, type TaskRun } from '../tasks/queue.ts'
 import { Task } from '../tasks/task.ts'
 import { EndAttempts, type EndAttemptsParts } from './end-attempts.ts'

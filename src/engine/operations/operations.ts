@@ -1,13 +1,13 @@
 // engine/operations: the operations: those that are stored, and those that this server carries out, its own and those that
 // others have left.
 import { MAX_LISTED_OPERATIONS } from '../../api/operations.ts'
-import type { ByteBudget } from '../../model/byte-budget.ts'
-import type { CountBound } from '../../model/count-bound.ts'
+import { ByteBudget } from '../../model/byte-budget.ts'
+import { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { StoredRow } from '../../model/rows.ts'
-import type { Turnstile } from '../../model/turnstile.ts'
+import { Turnstile } from '../../model/turnstile.ts'
 import { yieldTurn } from '../calls/broadcast.ts'
 import { dropRows } from '../tasks/drop-rows.ts'
 import { inDoubtIfAway, isLeft, TaskQueue, type Resumed } from '../tasks/queue.ts'
@@ -26,17 +26,6 @@ import {
 } from './operation-rows.ts'
 import { OperationRun, type OperationParts } from './operation-run.ts'
 
-export interface OperationsParts extends OperationParts {
-  /** Operations that this server may carry out at once. */
-  readonly bound: CountBound
-  /** Memory for what those under way are to do: they may take days, and each may have a large input. */
-  readonly commands: ByteBudget
-  /** Searches through many contexts, at once. */
-  readonly counts: CountBound
-  /** Lists of operations that are read, at once. */
-  readonly lists: Turnstile
-}
-
 /** What is asked for. */
 export interface OperationWish extends Omit<StoredOperation, 'upTo'> {
   readonly scope: string
@@ -44,23 +33,36 @@ export interface OperationWish extends Omit<StoredOperation, 'upTo'> {
   readonly shown: JsonObject
 }
 
+/** Operations that one server carries out at once. */
+const MAX_RUNNING = 100
+/** Of them, those that count at once: each may look at all contexts. */
+const MAX_COUNTING = 8
+/** Bytes of memory for what all under way are to do: about ten of the largest inputs that a body of 1 MiB may have. */
+const MAX_COMMAND_BYTES = 64 * 1024 * 1024
+/** Lists of operations that wait for others to be read: each may take tens of MB of memory until it is charged. */
+const MAX_WAITING = 200
 /** Rows of operations that are kept, those of each one that is under way counted twice. */
 const MAX_KEPT_ROWS = 20_000
 /** Rows read at once. */
 const LISTED_AT_ONCE = 100
 
 export class Operations {
-  readonly #parts: OperationsParts
+  readonly #parts: OperationParts
+  readonly #bound = new CountBound({ limit: MAX_RUNNING, what: 'operations under way' })
+  /** Those under way may take days, and each may have a large input. */
+  readonly #commands = new ByteBudget({ bytes: MAX_COMMAND_BYTES, what: 'operations with large inputs' })
+  readonly #counts = new CountBound({ limit: MAX_COUNTING, what: 'operations that are counted' })
+  readonly #lists = new Turnstile(1, { waiting: MAX_WAITING, what: 'lists of operations' })
   /** Those that run on this server, and that others have abandoned. */
   readonly tasks: TaskQueue<OperationRun>
 
-  constructor(parts: OperationsParts) {
+  constructor(parts: OperationParts) {
     this.#parts = parts
     this.tasks = new TaskQueue(parts, {
       space: 'operations',
       prefix: TASK_PREFIX,
       names: { one: 'an operation', many: 'operations' },
-      bound: parts.bound,
+      bound: this.#bound,
       load: (row) => this.#load(row),
       run: (run) => this.#resume(run),
     })
@@ -76,23 +78,23 @@ export class Operations {
    * @throws FluxError `overloaded` when too many are under way, or are kept; `unavailable`
    */
   async begin(wish: OperationWish): Promise<OperationProgress> {
-    const { store, bound, commands } = this.#parts
-    bound.take(wish.scope)
+    const { store } = this.#parts
+    this.#bound.take(wish.scope)
     try {
       if ((await store.countRows({ space: 'operations' })) >= MAX_KEPT_ROWS)
         throw overloaded('the server keeps as many operations as it may; they are kept for 7 days')
       const { stored, progress } = await this.#fixed(wish)
       const rows = new OperationRows(progress.operationId, store)
-      const release = commands.take(bytesOf(stored.command, Infinity))
+      const release = this.#commands.take(bytesOf(stored.command, Infinity))
       const run = new OperationRun(this.#parts, { rows, stored, progress, before: null })
       const begun = run.begin()
-      bound.add(wish.scope)
+      this.#bound.add(wish.scope)
       // From now on it is known to be under way here.
       void this.#carryOut(run, begun, release)
       await begun
       return progress
     } finally {
-      bound.release(wish.scope)
+      this.#bound.release(wish.scope)
     }
   }
 
@@ -107,7 +109,7 @@ export class Operations {
 
   /** The newest first. @throws FluxError `unavailable`; `overloaded` when too many lists are asked for */
   list(): Promise<OperationProgress[]> {
-    return this.#parts.lists.run(() => this.#list())
+    return this.#lists.run(() => this.#list())
   }
 
   /**
@@ -142,10 +144,10 @@ export class Operations {
 
   /** With the contexts that there are now. */
   async #fixed({ scope, shown, ...wish }: OperationWish) {
-    const { store, clock, counts } = this.#parts
+    const { store, clock } = this.#parts
     const stored: StoredOperation = { ...wish, upTo: await store.highestId() }
     const startedAt = clock.now()
-    counts.take()
+    this.#counts.take()
     try {
       const matched = await (await Matching.of(this.#parts, stored, startedAt)).count()
       const progress: OperationProgress = {
@@ -166,13 +168,13 @@ export class Operations {
       }
       return { stored, progress }
     } finally {
-      counts.release()
+      this.#counts.release()
     }
   }
 
   /** Carries it out, and releases its place and memory; what goes wrong is logged. `begun`: when it is stored. */
   async #carryOut(run: OperationRun, begun: Promise<void>, release: () => void): Promise<void> {
-    const { log, bound } = this.#parts
+    const { log } = this.#parts
     const { operationId, scope } = run
     try {
       const status = await this.tasks.track(run, this.#goOn(run, begun))
@@ -181,7 +183,7 @@ export class Operations {
       if (isLeft(error)) log.debug('an operation is left to another server', { operationId, error })
       else log.error('an operation could not be carried out', { operationId, error })
     } finally {
-      bound.release(scope)
+      this.#bound.release(scope)
       release()
     }
   }
@@ -202,11 +204,11 @@ export class Operations {
   }
 
   #resume(run: OperationRun): Resumed {
-    const { log, bound, commands } = this.#parts
+    const { log } = this.#parts
     log.info('an operation that was cut off is carried on', { operationId: run.operationId })
-    bound.add(run.scope)
+    this.#bound.add(run.scope)
     // It was accepted before, so it goes on whether or not there is room.
-    const release = commands.tryTake(run.commandBytes) ?? (() => undefined)
+    const release = this.#commands.tryTake(run.commandBytes) ?? (() => undefined)
     return { ended: this.#carryOut(run, Promise.resolve(), release) }
   }
 

@@ -4,7 +4,9 @@ import { isFinished } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { partitionOf } from '../../model/rows.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { indexKey } from './index-key.ts'
+
+/** An index key made of names: each is length-prefixed, so that different names never give the same key. */
+export const indexKey = (kind: string, name: string): string => `${kind}:${name.length}:${name}`
 
 /** A key means something within one service only. */
 export interface KeyAddress {

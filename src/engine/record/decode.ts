@@ -62,7 +62,7 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
     const index = stateIndexOf(name)
     if (index !== null) states[index] = JSON.parse(parts[name] ?? '{}')
   }
-  // Each field is named, in the same order in all functions that create records: see `interpreter/next-record.ts`.
+  // Each field is named, in the same order in all functions that create records: see `interpreter/transit.ts`.
   return {
     id,
     version,

@@ -1,12 +1,12 @@
 // engine/record: encodes a record to the write that the store commits. Only the parts that changed are encoded again. A
 // context that is too large is refused before it is encoded.
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { sizeOf } from '../../model/json/weight.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
 import { addressOf, usingKey } from './context-key.ts'
 import { indexKeysOf } from './index-keys.ts'
-import { sizeOf } from './json-size.ts'
 import { tailAfter } from './move-log.ts'
 import { ownerOf } from './position.ts'
 import { baseOf, DATA_PARTS, headOf, PENDING_PART, statePart } from './parts.ts'

@@ -3,8 +3,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { CONTEXT_STATUSES, isFinished, type ContextId, type Status } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { contextKeysOf } from './context-key.ts'
-import { indexKey } from './index-key.ts'
+import { contextKeysOf, indexKey } from './context-key.ts'
 
 const eventKey = (event: string, tag: string | null) =>
   tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`

@@ -1,12 +1,12 @@
 // engine/record: the moves of a context. The newest are in the record (its tail). When the tail becomes too long, a
 // commit moves it to rows of the log. Reading combines both and returns each move once.
+import { sizeOf } from '../../model/json/weight.ts'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import { getOwn, setOwn } from '../../model/json/value.ts'
 import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { sizeOf } from './json-size.ts'
 import { renumberedRow } from './repin.ts'
 import { isUnreadable } from './unreadable.ts'
 

@@ -9,7 +9,7 @@ import { isFinished } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
-import { hasPlace } from '../interpreter/places.ts'
+import { hasPhase } from '../interpreter/nodes.ts'
 import { parseIndexKeys } from './index-keys.ts'
 
 interface Parts {
@@ -47,7 +47,7 @@ function fitted(flux: CompiledFlux, { state, startState, visited, status, positi
   if (!states[state] || !states[startState] || !visited.every((index) => states[index])) {
     throw new UnreadableDefinition(MISFIT, { source: flux.source })
   }
-  return isFinished(status) || hasPlace(flux, position.phase, state) ? flux : withFault(flux, state)
+  return isFinished(status) || hasPhase(flux, position.phase, state) ? flux : withFault(flux, state)
 }
 
 const withFault = (flux: CompiledFlux, at: number): CompiledFlux => ({

@@ -56,9 +56,13 @@ export class RemoteCommits {
 
   watch(id: ContextId): void {
     this.#watched.add(id)
-    if (this.#unannounced.length === 0) queueMicrotask(() => this.#announce())
-    this.#unannounced.push(id)
     if (this.#callOff === null) this.#schedule()
+  }
+
+  /** Asks the others now, who are otherwise asked at the next renewal. */
+  announce(id: ContextId): void {
+    if (this.#unannounced.length === 0) queueMicrotask(() => this.#announceAll())
+    this.#unannounced.push(id)
   }
 
   unwatch(id: ContextId): void {
@@ -78,7 +82,7 @@ export class RemoteCommits {
     this.#callOffSweep?.()
   }
 
-  #announce(): void {
+  #announceAll(): void {
     const ids = this.#unannounced
     this.#unannounced = []
     this.#publish(ids)

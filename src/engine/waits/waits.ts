@@ -9,7 +9,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { decodeMoves } from '../record/decode.ts'
+import { decodeMoves, decodeRecord } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { ByTag, hasEntered, standsIn, standsSo, type Condition } from './condition.ts'
 import { RemoteCommits } from './remote-commits.ts'
@@ -26,19 +26,35 @@ export interface WaitsParts {
 /** Requests that go on in one turn of the event loop: many may wait for the same commit. */
 const MAX_ENDS = 100
 
+/** Milliseconds that the last look for the caller of a webhook may take, so that a silent store does not hold it up. */
+const LAST_LOOK_MS = 200
+
+const ANSWERED: Condition = { statuses: [], states: [], tags: [], answered: true }
+
 /** How it ended: the context got there; or it has ended, or the time is up, and it may have got there or not. */
 export type WaitOutcome = 'there' | 'over'
 
 /** A held request. It is made before its context is read, so that no commit is missed. */
 export interface HeldRequest {
   readonly id: ContextId
-  /** It belongs to a step: it goes on while the server stops. */
-  readonly isStep: boolean
+  /** It belongs to a step, or to the caller of a webhook: it goes on while the server stops. */
+  readonly staysOn: boolean
+  /** Of the caller of a webhook: takes its answer from the record, as it was committed. Null: of any other. */
+  readonly take: ((record: ContextRecord) => void) | null
   /** null until the context was read. */
   condition: Condition | null
   /** Moves of the context that were looked at, or were there before; null: not known. */
   seen: number | null
   end: ((outcome: WaitOutcome | Error) => void) | null
+}
+
+/** What is expected of a context whose start is still to be committed, by the caller of its webhook. */
+export interface Expected<T> {
+  /** From now on no commit to that context is missed. It may be another one for each try of a start. */
+  readonly of: (id: ContextId) => void
+  /** Null: its time is up. */
+  readonly within: (milliseconds: number) => Promise<T | null>
+  readonly leave: () => void
 }
 
 interface Watched {
@@ -47,7 +63,8 @@ interface Watched {
   readonly byTag: ByTag<HeldRequest>
   /** The version last seen; null: none yet. */
   version: number | null
-  isLooking: boolean
+  isAnnounced: boolean
+  looking: Promise<void> | null
   looksAgain: boolean
 }
 
@@ -68,7 +85,7 @@ export class Waits {
         store,
         clock,
         versionOf: (id) => this.versionOf(id),
-        onCommit: (id) => this.#look(id),
+        onCommit: (id) => void this.#look(id),
       })
   }
 
@@ -76,15 +93,49 @@ export class Waits {
   join(id: ContextId, { isStep }: { readonly isStep: boolean }): HeldRequest {
     if (this.#isStopping && !isStep) throw stopping()
     this.#parts.bound.take()
-    const wait: HeldRequest = { id, isStep, condition: null, seen: null, end: null }
-    const watched = this.#watched.get(id)
-    if (watched) watched.waits.add(wait)
-    else {
-      const byTag = new ByTag<HeldRequest>()
-      this.#watched.set(id, { waits: new Set([wait]), byTag, version: null, isLooking: false, looksAgain: false })
-      this.#remote?.watch(id)
-    }
+    const wait: HeldRequest = { id, staysOn: isStep, take: null, condition: null, seen: null, end: null }
+    const watched = this.#enter(wait)
+    if (!watched.isAnnounced) this.#remote?.announce(id)
+    watched.isAnnounced = true
     return wait
+  }
+
+  /**
+   * What `valueOf` gives of the first record of the context that has paused or ended, as it was committed. Other servers
+   * need not be asked for it: they tell of each answer.
+   */
+  expect<T>(valueOf: (record: ContextRecord) => T | null): Expected<T> {
+    let value: T | null = null
+    let wait: HeldRequest | null = null
+    const take = (record: ContextRecord) => {
+      value ??= valueOf(record)
+    }
+    const leave = () => {
+      if (wait) this.leave(wait)
+    }
+    return {
+      of: (id) => {
+        if (wait?.id === id) return
+        leave()
+        wait = { id, staysOn: true, take, condition: ANSWERED, seen: 0, end: null }
+        this.#enter(wait)
+      },
+      // A context that is gone gives no answer.
+      within: (milliseconds) =>
+        (wait && value === null ? this.#held(wait, milliseconds) : Promise.resolve())
+          .then(
+            () => value,
+            () => value,
+          )
+          .finally(leave),
+      leave,
+    }
+  }
+
+  /** Whether the caller of the webhook of that context waits here. */
+  hasCaller(id: ContextId): boolean {
+    for (const { take } of this.#watched.get(id)?.waits ?? []) if (take) return true
+    return false
   }
 
   /** Forgets it at once. */
@@ -92,7 +143,7 @@ export class Waits {
     const watched = this.#watched.get(wait.id)
     if (!watched?.waits.delete(wait)) return
     watched.byTag.delete(wait, wait.condition?.tags ?? [])
-    this.#parts.bound.release()
+    if (wait.take === null) this.#parts.bound.release()
     if (watched.waits.size > 0) return
     this.#watched.delete(wait.id)
     this.#remote?.unwatch(wait.id)
@@ -118,9 +169,34 @@ export class Waits {
     watched?.byTag.add(wait, condition.tags)
     // Whoever asks reads it again, with what was missed.
     if (isFinished(record.status) || timeout === 0) return Promise.resolve('over')
+    const held = this.#held(wait, timeout, signal)
+    if (isBehind) void this.#look(wait.id)
+    return held
+  }
+
+  #enter(wait: HeldRequest): Watched {
+    const { id } = wait
+    const byTag = new ByTag<HeldRequest>()
+    const none = {
+      waits: new Set<HeldRequest>(),
+      byTag,
+      version: null,
+      isAnnounced: false,
+      looking: null,
+      looksAgain: false,
+    }
+    const watched: Watched = this.#watched.get(id) ?? none
+    watched.waits.add(wait)
+    if (watched !== none) return watched
+    this.#watched.set(id, watched)
+    this.#remote?.watch(id)
+    return watched
+  }
+
+  #held(wait: HeldRequest, timeout: number, signal?: AbortSignal): Promise<WaitOutcome> {
     return new Promise((resolve, reject) => {
       const abort = () => wait.end?.(abortReason(signal))
-      const callOff = this.#parts.clock.after(timeout, () => wait.end?.('over'))
+      const callOff = this.#parts.clock.after(timeout, () => this.#timeIsUp(wait))
       wait.end = (outcome) => {
         wait.end = null
         callOff()
@@ -134,9 +210,16 @@ export class Waits {
       // One function may wait for many contexts.
       if (signal) setMaxListeners(0, signal)
       signal?.addEventListener('abort', abort)
-      if (this.#isStopping && !wait.isStep) wait.end(stopping())
-      else if (isBehind) this.#look(wait.id)
+      if (this.#isStopping && !wait.staysOn) wait.end(stopping())
     })
+  }
+
+  /** Another server may have made the answer for the caller of a webhook since the store was last looked at. */
+  #timeIsUp(wait: HeldRequest): void {
+    const over = () => wait.end?.('over')
+    if (wait.take === null || this.#remote === null) return over()
+    this.#parts.clock.after(LAST_LOOK_MS, over)
+    void this.#look(wait.id).finally(over)
   }
 
   /** The version of a context last seen here; null: it is not waited for, or was not read yet. */
@@ -152,30 +235,39 @@ export class Waits {
     if (!watched) return
     watched.version = record.version
     const tagged = watched.byTag.having(record.tags)
-    for (const wait of watched.waits) this.#judge(wait, record, moves, tagged)
+    for (const wait of watched.waits) this.#judge(wait, record, { moves, tagged, whole: () => record })
   }
 
-  /** Ends all requests that are held; those of steps stay. No more are taken. */
+  /** Ends all requests that are held; those of steps and of callers of webhooks stay. No more are taken. */
   giveUp(): void {
     this.#isStopping = true
-    for (const { waits } of this.#watched.values()) for (const wait of waits) if (!wait.isStep) wait.end?.(stopping())
+    for (const wait of this.#all()) if (!wait.staysOn) wait.end?.(stopping())
+  }
+
+  /** Ends those of callers of webhooks, as if their time were up. */
+  endCallers(): void {
+    for (const wait of this.#all()) if (wait.take) this.#timeIsUp(wait)
   }
 
   /** Ends all that are left. */
   close(): void {
     this.giveUp()
-    for (const { waits } of this.#watched.values()) for (const wait of waits) wait.end?.(stopping())
+    for (const wait of this.#all()) wait.end?.(stopping())
     this.#remote?.close()
   }
 
+  #all(): HeldRequest[] {
+    return [...this.#watched.values()].flatMap(({ waits }) => [...waits])
+  }
+
   /**
-   * `moves`: the newest; if older ones were not looked at, the store is asked. `tagged`: who waits for a tag that it has.
+   * `moves`: the newest; if older ones were not looked at, the store is asked. `tagged`: those that wait for a tag that it
+   * has.
    */
   #judge(
     wait: HeldRequest,
     record: Pick<ContextRecord, 'id' | 'moves' | 'status' | 'state' | 'paused'>,
-    moves: readonly Move[],
-    tagged: ReadonlySet<HeldRequest>,
+    { moves, tagged, whole }: { moves: readonly Move[]; tagged: ReadonlySet<HeldRequest>; whole: () => ContextRecord },
   ): void {
     const { condition, seen } = wait
     if (condition === null || seen === null) {
@@ -184,34 +276,37 @@ export class Waits {
     }
     const unseen = record.moves - seen
     const isThere = tagged.has(wait) || standsIn(condition, record) || hasEntered(condition, moves, unseen)
-    if (isThere) return wait.end?.('there')
+    if (isThere) {
+      wait.take?.(whole())
+      return wait.end?.('there')
+    }
     if (condition.states.length > 0 && unseen > moves.length && moves.length < record.moves)
-      return this.#look(record.id)
+      return void this.#look(record.id)
     wait.seen = record.moves
     if (isFinished(record.status)) wait.end?.('over')
   }
 
   /** Reads the context, and judges by what the store has. One read at a time, however many commits there were. */
-  #look(id: ContextId): void {
+  #look(id: ContextId): Promise<void> {
     const watched = this.#watched.get(id)
-    if (!watched) return
-    if (watched.isLooking) {
-      watched.looksAgain = true
-      return
-    }
-    watched.isLooking = true
-    this.#read(id, watched)
-      .catch((error: unknown) => {
+    if (!watched) return Promise.resolve()
+    if (watched.looking) watched.looksAgain = true
+    else watched.looking = this.#lookUntilSeen(id, watched)
+    return watched.looking
+  }
+
+  async #lookUntilSeen(id: ContextId, watched: Watched): Promise<void> {
+    do {
+      watched.looksAgain = false
+      try {
+        await this.#read(id, watched)
+      } catch (error) {
         // The poll, or the end of the wait, looks again.
-        if (error instanceof FluxError && error.failure.kind === 'unavailable') return
+        if (error instanceof FluxError && error.failure.kind === 'unavailable') continue
         for (const wait of watched.waits) wait.end?.(error instanceof Error ? error : new Error(String(error)))
-      })
-      .finally(() => {
-        watched.isLooking = false
-        if (!watched.looksAgain) return
-        watched.looksAgain = false
-        this.#look(id)
-      })
+      }
+    } while (watched.looksAgain)
+    watched.looking = null
   }
 
   async #read(id: ContextId, watched: Watched): Promise<void> {
@@ -229,7 +324,7 @@ export class Waits {
       const { seen } = wait
       // Older ones are no longer kept.
       if (isBehind && seen !== null) wait.seen = Math.max(seen, record.moves - moves.length)
-      this.#judge(wait, record, moves, tagged)
+      this.#judge(wait, record, { moves, tagged, whole: () => decodeRecord(stored) })
     }
   }
 

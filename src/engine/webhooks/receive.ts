@@ -6,18 +6,17 @@ import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { notFound } from '../../model/failure.ts'
+import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import type { Endpoint, WebhookCall, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
+import type { Endpoint, WebhookCall, WebhookReply } from '../../model/webhook.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { CommitFeed } from '../../ports/commit-feed.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Commits } from '../commit.ts'
 import type { Mailboxes } from '../mailboxes.ts'
 import { addresseeOf } from '../calls/address.ts'
 import { addresseeOfNew } from '../idempotency/drawn-turn.ts'
 import type { RootRequest } from '../start-request.ts'
-import { deferred } from './deferred.ts'
 import type { RowsOf } from '../message.ts'
+import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Settled } from './first-answers.ts'
 import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
@@ -27,17 +26,13 @@ import { accessOf, eventOf, sendForWebhook, type SendParts } from './send.ts'
 import { acceptedAs, answerOf } from './webhook-answer.ts'
 import { webhookInputOf } from './webhook-input.ts'
 import { mayRepeat, webhookKeysOf, type WebhookKeys } from './webhook-keys.ts'
-import type { WebhookWaits } from './webhook-waits.ts'
 
 export interface ReceiveParts extends SendParts {
   readonly catalog: Catalog
   readonly mailboxes: Mailboxes
-  readonly commits: Commits
   readonly store: Store
   readonly clock: Clock
-  /** Notifications of other servers that continue contexts; null: there are no other servers. */
-  readonly feed: CommitFeed | null
-  readonly waits: WebhookWaits
+  readonly waits: Waits
   readonly deliveries: Deliveries
   readonly once: Once
   /** Milliseconds for which the key of a header is kept. */
@@ -135,18 +130,21 @@ function startAlone(parts: ReceiveParts, judged: Judged): Promise<Committed> {
 }
 
 function startAndWait(parts: ReceiveParts, judged: Judged): Promise<Committed> {
+  const { clock, waits } = parts
   const { flux, call } = judged
-  const { promise: answered, resolve: settle } = deferred<WorkflowAnswer>()
-  const look = (record: ContextRecord) => {
-    const answer = answerOf(record, flux)
-    if (answer) settle(answer)
-  }
+  const expected = waits.expect((record) => answerOf(record, flux))
   // The start counts towards the timeout.
-  const until = parts.clock.now() + call.timeout
-  return start(parts, judged, look).then(({ id, version }) => ({
-    contextId: id,
-    answer: answerAfter(parts, { id, version, answered, settle, look, until }),
-  }))
+  const until = clock.now() + call.timeout
+  return start(parts, judged, expected.of).then(
+    ({ id: contextId }) => ({
+      contextId,
+      answer: expected.within(Math.max(0, until - clock.now())).then((answer) => answer ?? { kind: 'late', contextId }),
+    }),
+    (error: unknown) => {
+      expected.leave()
+      throw error
+    },
+  )
 }
 
 const startOf = (flux: CompiledFlux, { request, rawBody, textsOf, traceparent }: WebhookCall): RootRequest => ({
@@ -164,29 +162,19 @@ const startOf = (flux: CompiledFlux, { request, rawBody, textsOf, traceparent }:
 function start(
   { mailboxes, deliveries }: ReceiveParts,
   { flux, webhook, call, keeping }: Judged,
-  watcher?: (record: ContextRecord) => void,
-): Promise<Pick<ContextRecord, 'id' | 'version' | 'status' | 'paused'>> {
+  onTry?: (id: ContextId) => void,
+): Promise<Pick<ContextRecord, 'id' | 'status' | 'paused'>> {
   const under = startUnder(keeping, webhook.answer === 'accepted')
   const rows: RowsOf = (...start) => {
     const [, record] = start
+    onTry?.(record.id)
     const answer = webhook.answer === 'accepted' ? acceptedAs(record) : answerOf(record, flux)
     return [...(under.options.rows?.(...start) ?? []), ...deliveries.rowsOf(call, record, answer)]
   }
   return mailboxes
-    .start({ ...startOf(flux, call), ...under.request }, { ...under.options, rows, watcher, isCall: true })
-    .then(({ record: { id, version, status, paused } }) => {
+    .start({ ...startOf(flux, call), ...under.request }, { ...under.options, rows, isCall: true })
+    .then(({ record: { id, status, paused } }) => {
       call.onStarted()
-      return { id, version, status, paused }
+      return { id, status, paused }
     })
-}
-
-async function answerAfter(
-  { waits, commits }: ReceiveParts,
-  waiting: Parameters<WebhookWaits['wait']>[0],
-): Promise<WorkflowAnswer> {
-  try {
-    return await waits.wait(waiting)
-  } finally {
-    commits.unwatch(waiting.id)
-  }
 }

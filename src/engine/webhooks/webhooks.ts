@@ -6,20 +6,18 @@ import { redactedFor } from '../redact/redactor.ts'
 import type { RefusalLog } from '../refusal-log.ts'
 import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
-import { WebhookWaits } from './webhook-waits.ts'
 
-export interface WebhooksParts extends Omit<ReceiveParts, 'waits' | 'once'>, Pick<OnceParts, 'idempotency' | 'waits'> {
+export interface WebhooksParts extends Omit<ReceiveParts, 'once'>, Pick<OnceParts, 'idempotency'> {
   readonly refusals: RefusalLog
   readonly signals: Signals
   readonly gate: Gate
 }
 
 export function webhooks(parts: WebhooksParts): WebhookApi {
-  const { catalog, clock, deliveries, gate, refusals, signals } = parts
-  const waits = new WebhookWaits(parts)
+  const { catalog, clock, deliveries, gate, refusals, signals, waits } = parts
   const once = new Once(parts)
   return {
-    giveUp: () => waits.endAll(),
+    giveUp: () => waits.endCallers(),
 
     find: (method, segments) => catalog.endpoints().find(method, segments),
     all: () => catalog.endpoints().all,
@@ -46,6 +44,6 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 
-    receive: gate.guard((call) => receive({ ...parts, waits, once }, call)),
+    receive: gate.guard((call) => receive({ ...parts, once }, call)),
   }
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import type { Input } from '../../../src/engine/interpreter/decision.ts'
-import { hasPlace } from '../../../src/engine/interpreter/places.ts'
+import { hasPhase } from '../../../src/engine/interpreter/nodes.ts'
 import { compiled, event, Hand } from '../../support/turns.ts'
 
 const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
@@ -83,6 +83,6 @@ test('a state has a place for another attempt only where there is one', () => {
     states: [act, { ...act, name: 'again', action: { ...act.action, retry: { maxAttempts: 2 } } }],
   })
   const places = (index: number) =>
-    (['waiting', 'acting', 'backoff', 'delayed'] as const).filter((phase) => hasPlace(flux, phase, index))
+    (['waiting', 'acting', 'backoff', 'delayed'] as const).filter((phase) => hasPhase(flux, phase, index))
   expect([places(0), places(1), places(2)]).toEqual([['acting'], ['acting', 'backoff'], []])
 })

@@ -63,3 +63,20 @@ export interface EngineParts {
   /** Called with the boot id of this server, and again when it gets another. */
   readonly onOwner?: ((owner: string) => void) | undefined
 }
+
+const nothing = (): void => {}
+
+/** Where no signals are asked for. */
+export const NO_SIGNALS: Signals = {
+  event: nothing,
+  moves: nothing,
+  step: nothing,
+  stepBegan: nothing,
+  stepEnded: nothing,
+  commit: nothing,
+  conflict: nothing,
+  lateness: nothing,
+  depth: nothing,
+  delivery: nothing,
+  unmatchedDelivery: nothing,
+}
