@@ -6,7 +6,7 @@ import { overloaded } from '../../model/failure.ts'
 import type { Told } from '../../api/calls.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Preparation } from '../message.ts'
+import type { Preparation } from '../turn/message.ts'
 import { countRepeat } from './repeats.ts'
 import { contentHashOf } from './content-hash.ts'
 import { KeyTry, type Keeping, type TryParts } from './key-try.ts'
@@ -111,26 +111,25 @@ export class Idempotency {
       throw overloaded('as many idempotency keys are kept as may be')
   }
 
-  async #run<A extends object>(
+  #run<A extends object>(
     { of, event }: KeyedCall<A>,
     { rowKey, place, hash }: Pick<TryParts, 'place' | 'hash'> & { readonly rowKey: string },
     run: (keeping: Keeping) => Promise<A>,
   ): Promise<Told<A>> {
     const tried = this.tryOf({ place, hash }, { event })
-    try {
-      return { answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }
-    } catch (error) {
-      const row = await tried.keptInstead(error)
-      if (row === null) throw error
-      const earlier = readKept(row.value)
-      if (earlier.hash !== hash) throw mismatch()
-      // The first is a broadcast under way: the content distinguishes them.
-      if (earlier.answer === null) throw inProgress()
-      const answer = of.answer.parse(earlier.answer)
-      if (tried.isOwn(row)) return { answer }
-      if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
-      return { answer, replayed: true }
-    }
+    return tried.run(
+      async (): Promise<Told<A>> => ({ answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }),
+      async ({ value }, isOwn) => {
+        const earlier = readKept(value)
+        if (earlier.hash !== hash) throw mismatch()
+        // The first is a broadcast under way: the content distinguishes them.
+        if (earlier.answer === null) throw inProgress()
+        const answer = of.answer.parse(earlier.answer)
+        if (isOwn) return { answer }
+        if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
+        return { answer, replayed: true }
+      },
+    )
   }
 
   /** There must be room before the commit. The call waits for that in its mailbox, so that it keeps its place there. */

@@ -5,7 +5,7 @@ import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken, type Preparation } from '../message.ts'
+import { RowTaken, type Preparation } from '../turn/message.ts'
 import type { KeptPlace, KeptRow } from './kept-answer.ts'
 
 /** What the commit of the effect must write, with the answer that it leads to. */
@@ -48,13 +48,23 @@ export class KeyTry implements Keeping {
     return { ...place, expects: null, value: this.#written, expiresAt: at + kept }
   }
 
-  /** Whether this try has written it: the reply to the commit was lost, and the commit was tried again. */
-  isOwn({ value }: KeptRow): boolean {
-    return value === this.#written
+  /**
+   * What the effect comes to, or else what `earlier` makes of the row that is there instead. `isOwn`: this try has written
+   * it: the reply to the commit was lost, and the commit was tried again.
+   * @throws whatever the effect throws, if nothing was answered before
+   */
+  async run<A>(effect: () => Promise<A>, earlier: (row: KeptRow, isOwn: boolean) => A | Promise<A>): Promise<A> {
+    try {
+      return await effect()
+    } catch (error) {
+      const row = await this.#keptInstead(error)
+      if (row === null) throw error
+      return earlier(row, row.value === this.#written)
+    }
   }
 
   /** What was answered before, if that may be returned instead of the error; null: nothing was. */
-  async keptInstead(error: unknown): Promise<KeptRow | null> {
+  async #keptInstead(error: unknown): Promise<KeptRow | null> {
     const { store, place } = this.#parts
     if (error instanceof RowTaken) {
       const { space, key, value } = error

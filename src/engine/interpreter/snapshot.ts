@@ -26,20 +26,6 @@ export type PlainContext = {
   moves: number
 }
 
-/**
- * What the next moves need besides the context of the snapshot, and what most contexts do not have: only what is needed
- * is there.
- */
-interface Registers {
-  readonly contextId: number
-  /** Of the service; null: the machine's own name. */
-  readonly fluxName: string | null
-  readonly pick: number | null
-  readonly trigger: string | null
-  readonly response: JsonObject | null
-  readonly exception: FluxException | null
-}
-
 /** The status of the snapshot of a context in that phase. */
 export function snapshotStatusOf(phase: Phase): 'active' | 'done' | 'error' | 'stopped' {
   switch (phase) {
@@ -101,7 +87,10 @@ export function plainContextOf(flux: CompiledFlux, state: TurnState, redactor: C
   }
 }
 
-/** The field `registers` of a snapshot; empty if nothing is needed. */
+/**
+ * The field `registers` of a snapshot: what the next moves need besides its context, and most contexts do not have. Only
+ * what is needed is there; the field is left out if nothing is.
+ */
 export function registersOf(
   flux: CompiledFlux,
   phase: Phase,
@@ -132,9 +121,10 @@ function soleTimed({ states }: CompiledFlux, phase: Phase, index: number): numbe
 export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: string]: unknown }): TurnState {
   const phase = phaseOf(snapshot['value'])
   const index = currentIndexOf(flux, snapshot['value'])
-  const context = isObject(snapshot['context']) ? snapshot['context'] : {}
-  const registers = registersFrom(isObject(snapshot['registers']) ? snapshot['registers'] : {})
+  const context = objectOf(snapshot['context'])
+  const registers = objectOf(snapshot['registers'])
   const { due, fluxEvent } = context
+  const { pick } = registers
   const waitsForTime = typeof due === 'number' && (phase === 'waiting' || phase === 'delayed')
   return {
     data: { ...dataFrom(flux, context, registers), state: index, fluxEvent: fluxEvent ?? null, args: argsIn(phase) },
@@ -142,7 +132,7 @@ export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: s
     epoch: numberOf(context['epoch'], 0),
     attempt: numberOf(context['attempt'], 1),
     due: typeof due === 'number' ? due : null,
-    pick: waitsForTime ? (registers.pick ?? soleTimed(flux, phase, index)) : null,
+    pick: !waitsForTime ? null : typeof pick === 'number' ? pick : soleTimed(flux, phase, index),
     waits: phase === 'waiting',
     turn: NO_TURN,
   }
@@ -151,7 +141,7 @@ export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: s
 /** Later attempts use the arguments of the first, which a snapshot does not show. */
 const argsIn = (phase: Phase): JsonObject | null => (phase === 'acting' || phase === 'backoff' ? {} : null)
 
-function dataFrom(flux: CompiledFlux, context: JsonObject, registers: Registers) {
+function dataFrom(flux: CompiledFlux, context: JsonObject, registers: JsonObject) {
   const { contextId, fluxName, trigger, response, exception } = registers
   const states: { [index: string]: StateData } = {}
   const byName = objectOf(context['states'])
@@ -163,32 +153,21 @@ function dataFrom(flux: CompiledFlux, context: JsonObject, registers: Registers)
   const { $request: request, ...input } = objectOf(context['input'])
   const isDeclared = flux.input.properties.has('$request')
   const data: Omit<Data, 'state' | 'fluxEvent' | 'args'> = {
-    id: contextId,
-    fluxName: fluxName ?? flux.fluxName,
-    trigger,
+    id: numberOf(contextId, 0),
+    fluxName: typeof fluxName === 'string' ? fluxName : flux.fluxName,
+    trigger: typeof trigger === 'string' ? trigger : null,
     trackerId: String(context['trackerId'] ?? ''),
     input: isDeclared ? objectOf(context['input']) : input,
     output: objectOf(context['output']),
     states,
     request: isDeclared || !isObject(request) ? null : request,
     answer: null,
-    response,
+    response: isObject(response) ? response : null,
     visited: Object.keys(states).map(Number),
-    exception,
+    exception: isObject(exception) ? exceptionFrom(exception) : null,
     moves: 0,
   }
   return data
-}
-
-function registersFrom({ contextId, fluxName, pick, trigger, response, exception }: JsonObject): Registers {
-  return {
-    contextId: numberOf(contextId, 0),
-    fluxName: typeof fluxName === 'string' ? fluxName : null,
-    pick: typeof pick === 'number' ? pick : null,
-    trigger: typeof trigger === 'string' ? trigger : null,
-    response: isObject(response) ? response : null,
-    exception: isObject(exception) ? exceptionFrom(exception) : null,
-  }
 }
 
 const exceptionFrom = ({ message, type, className, realException }: JsonObject): FluxException => ({
@@ -199,7 +178,7 @@ const exceptionFrom = ({ message, type, className, realException }: JsonObject):
   fluxStackTrace: [],
 })
 
-const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
+const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
 const numberOf = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' ? value : otherwise)
 
 /** The index of the state in which the value of a snapshot stands; 0 where the context has ended. */

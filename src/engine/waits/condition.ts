@@ -12,6 +12,8 @@ export interface Condition {
   readonly answered?: true
 }
 
+export const ANSWERED: Condition = { statuses: [], states: [], tags: [], answered: true }
+
 type Standing = Pick<ContextRecord, 'status' | 'state' | 'paused'>
 
 export const standsSo = (condition: Condition, record: Standing & Pick<ContextRecord, 'tags'>): boolean =>

@@ -11,7 +11,7 @@ import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { decodeMoves, decodeRecord } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
-import { ByTag, hasEntered, standsIn, standsSo, type Condition } from './condition.ts'
+import { ANSWERED, ByTag, hasEntered, standsIn, standsSo, type Condition } from './condition.ts'
 import { RemoteCommits } from './remote-commits.ts'
 
 export interface WaitsParts {
@@ -28,8 +28,6 @@ const MAX_ENDS = 100
 
 /** Milliseconds that the last look for the caller of a webhook may take, so that a silent store does not hold it up. */
 const LAST_LOOK_MS = 200
-
-const ANSWERED: Condition = { statuses: [], states: [], tags: [], answered: true }
 
 /** How it ended: the context got there; or it has ended, or the time is up, and it may have got there or not. */
 export type WaitOutcome = 'there' | 'over'

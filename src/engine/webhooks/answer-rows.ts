@@ -4,7 +4,6 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { keptWebhookText } from './kept-webhooks.ts'
 import { answerOf, hasAnswer } from './webhook-answer.ts'
 
 interface Changed {
@@ -44,7 +43,7 @@ export function answerRowsAfter({ before, record, flux }: Changed, partitions: n
   return answerRows.flatMap(({ key, hash, keepMs }) => {
     const expiresAt = at + keepMs
     if (now >= expiresAt - Math.min(LEAVE.ms, keepMs * LEAVE.part)) return []
-    const value = keptWebhookText({ hash, at, answer })
+    const value = JSON.stringify({ hash, at, answer })
     return [{ partition: id % partitions, space: 'idempotency' as const, key, value, expiresAt }]
   })
 }

@@ -1,15 +1,34 @@
 // engine/webhooks: a request has its effect once under its key, which the effect writes in its commit, as all calls under
 // a key do. A repeat is noticed by the guard of that commit, or before it is refused, and has the first answer.
+import type { EventAnswer } from '../../api/events.ts'
+import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
+import type { WebhookAnswer, WebhookReply } from '../../model/webhook.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
-import { inProgress } from '../idempotency/kept-answer.ts'
-import { FirstAnswers, FirstUnderWay, type FirstAnswersParts, type Settled } from './first-answers.ts'
+import { inProgress, mismatch, readKept, type KeptPlace, type KeptRow } from '../idempotency/kept-answer.ts'
+import { decodeHead } from '../record/decode.ts'
+import { ANSWERED } from '../waits/condition.ts'
+import type { Waits } from '../waits/waits.ts'
 import type { Committed, WebhookKeeping } from './keeping.ts'
-import { KeyTurns } from './key-turns.ts'
+import { sentTo } from './webhook-answer.ts'
 import type { WebhookKey, WebhookKeys } from './webhook-keys.ts'
 
-export interface OnceParts extends FirstAnswersParts {
+export interface OnceParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly waits: Waits
   readonly idempotency: Idempotency
+}
+
+/** A reply, whose answer may come later. */
+export interface Settled extends Omit<WebhookReply, 'answer'> {
+  readonly answer: WebhookAnswer | Promise<WebhookAnswer>
+  /** The context that the answer is of, if one is known. */
+  readonly contextId: ContextId | null
+  /** Whether the row of the key has the answer, or will have it. */
+  readonly isKept: boolean
 }
 
 /** What a request is for, under the key that it may be the first to have; null: it has none. */
@@ -21,12 +40,11 @@ const PATIENCE_MS = 10_000
 
 export class Once {
   readonly #parts: OnceParts
-  readonly #turns = new KeyTurns()
-  readonly #first: FirstAnswers
+  /** By key, of the last of the requests that are committed one after the other: whether there is an answer by then. */
+  readonly #last = new Map<string, Promise<boolean>>()
 
   constructor(parts: OnceParts) {
     this.#parts = parts
-    this.#first = new FirstAnswers(parts)
   }
 
   /**
@@ -41,34 +59,28 @@ export class Once {
     const name = key.place.key
     const until = this.#parts.clock.now() + PATIENCE_MS
     for (;;) {
-      const entered = this.#turns.enter(name)
-      if (entered !== null && (await entered) === 'done') {
-        const earlier = await this.#afterTurn(key, timeout)
-        if (earlier) return earlier
-        continue
-      }
-      let isDone = false
-      try {
-        const settled = await this.#patiently(until, () => this.#attempt(key, timeout, effect))
-        isDone = settled.isKept
-        return settled
-      } catch (error) {
-        // None of those who wait would fare better: they needn't find out one after the other.
-        isDone = error instanceof FluxError && error.failure.kind === 'unavailable'
-        throw error
-      } finally {
-        this.#turns.leave(name, isDone)
-      }
+      const before = this.#last.get(name) ?? Promise.resolve(false)
+      const attempted = before.then((isAnswered) =>
+        isAnswered ? null : this.#patiently(until, () => this.#attempt(key, timeout, effect)),
+      )
+      // Where the store is away, those that wait need not find that out one after the other.
+      const isAnswered = attempted.then((settled) => settled === null || settled.isKept, isUnavailable)
+      this.#last.set(name, isAnswered)
+      const own = await attempted.finally(() => {
+        if (this.#last.get(name) === isAnswered) this.#last.delete(name)
+      })
+      const settled = own ?? (await this.#earlier(key, timeout))
+      if (settled) return settled
     }
   }
 
   /** The answer to the one before; null: it is gone, or is not there yet. */
-  async #afterTurn(key: WebhookKey, timeout: number): Promise<Settled | null> {
+  async #earlier(key: WebhookKey, timeout: number): Promise<Settled | null> {
     const row = await this.#parts.store.readRow(key.place)
     try {
-      return row && this.#first.of(row, key, timeout)
+      return row && this.#answerIn(row, key, timeout)
     } catch (error) {
-      if (error instanceof FirstUnderWay) return null
+      if (isUnderWay(error)) return null
       throw error
     }
   }
@@ -80,8 +92,7 @@ export class Once {
       try {
         return await attempt()
       } catch (error) {
-        if (!(error instanceof FirstUnderWay)) throw error
-        if (clock.now() >= until) throw inProgress()
+        if (!isUnderWay(error) || clock.now() >= until) throw error
         await new Promise<void>((resolve) => {
           clock.after(LOOK_AGAIN_MS, resolve)
         })
@@ -89,22 +100,85 @@ export class Once {
     }
   }
 
-  async #attempt(key: WebhookKey, timeout: number, effect: WebhookEffect): Promise<Settled> {
+  #attempt(key: WebhookKey, timeout: number, effect: WebhookEffect): Promise<Settled> {
     const { clock, idempotency, store } = this.#parts
     const { place, hash, keepMs: kept } = key
     const tried = idempotency.tryOf({ place, hash, kept }, { until: clock.now() + timeout })
-    try {
-      if (idempotency.isFull()) await idempotency.requireRoom()
-      const { replayed = false, ...committed } = await effect({ key, tried })
-      const isFiltered = 'kind' in committed.answer && committed.answer.kind === 'filtered'
-      const earlier = isFiltered ? await store.readRow(place) : null
-      if (earlier) return this.#first.of(earlier, key, timeout)
-      return { ...committed, replayed, remark: null, isKept: !isFiltered }
-    } catch (error) {
-      const row = await tried.keptInstead(error)
-      if (row) return this.#first.of(row, key, timeout, tried.isOwn(row))
-      const isUnderWay = error instanceof FluxError && error.failure.kind === 'idempotencyInProgress'
-      throw isUnderWay ? new FirstUnderWay() : error
-    }
+    return tried.run(
+      async () => {
+        if (idempotency.isFull()) await idempotency.requireRoom()
+        const { replayed = false, ...committed } = await effect({ key, tried })
+        const isFiltered = 'kind' in committed.answer && committed.answer.kind === 'filtered'
+        const earlier = isFiltered ? await store.readRow(place) : null
+        if (earlier) return this.#answerIn(earlier, key, timeout)
+        return { ...committed, replayed, remark: null, isKept: !isFiltered }
+      },
+      (row, isOwn) => this.#answerIn(row, key, timeout, isOwn),
+    )
   }
+
+  /**
+   * By the row of the key. While the context has no answer yet, a repeat is told of it: by `dedupe` at once, else if there
+   * is no answer in time. `isOwn`: the request is itself the first.
+   * @throws FluxError `idempotencyMismatch`, `idempotencyInProgress`
+   */
+  #answerIn({ value }: KeptRow, { place, hash, isDedupe }: WebhookKey, timeout: number, isOwn = false): Settled {
+    const kept = readKeptWebhook(value)
+    if (kept.hash !== hash) throw mismatch()
+    const { answer, until } = kept
+    if (answer === null) throw inProgress()
+    const contextId = 'contextId' in answer ? answer.contextId : null
+    const settled = { answer, contextId, replayed: !isOwn, remark: null, isKept: true }
+    if (answer.kind !== 'running' || (isDedupe && !isOwn)) return settled
+    const late: WebhookAnswer = { kind: 'late', contextId: answer.contextId }
+    // The first was told so, too.
+    if (!isOwn && until <= this.#parts.clock.now()) return { ...settled, answer: late }
+    return { ...settled, answer: this.#answerLater(place, answer, { timeout, late: isOwn ? late : answer }) }
+  }
+
+  /** The answer of that context, or else `late`. */
+  async #answerLater(
+    place: KeptPlace,
+    { contextId }: WebhookAnswer & { readonly kind: 'running' },
+    { timeout, late }: { readonly timeout: number; readonly late: WebhookAnswer },
+  ): Promise<WebhookAnswer> {
+    const { store, waits } = this.#parts
+    const wait = waits.join(contextId, { isStep: false })
+    try {
+      const stored = await store.load({ id: contextId })
+      if (stored) await waits.hold(wait, decodeHead(stored), { condition: ANSWERED, timeout, signal: undefined })
+    } catch (error) {
+      // The context was deleted meanwhile.
+      if (!(error instanceof FluxError && error.failure.kind === 'notFound')) throw error
+    } finally {
+      waits.leave(wait)
+    }
+    // It has the answer, since that is written in the same commit.
+    const row = await store.readRow(place)
+    const answer = row && readKeptWebhook(row.value).answer
+    return answer === null || answer.kind === 'running' ? late : answer
+  }
+}
+
+const kindOf = (error: unknown) => (error instanceof FluxError ? error.failure.kind : null)
+
+const isUnavailable = (error: unknown): boolean => kindOf(error) === 'unavailable'
+
+/** Whether the first request has its effect is not known yet. */
+const isUnderWay = (error: unknown): boolean => kindOf(error) === 'idempotencyInProgress'
+
+interface KeptWebhook {
+  /** Of what was asked for. */
+  readonly hash: string
+  /** `running`: there is no answer yet. Null: an event is being sent to all. */
+  readonly answer: WebhookAnswer | null
+  /** When the caller of the first is answered in any case, epoch milliseconds. */
+  readonly until: number
+}
+
+/** The engine wrote the row, so its shape is trusted. @throws Error for a text that is no such row */
+export function readKeptWebhook(text: string): KeptWebhook {
+  const { hash } = readKept(text)
+  const { answer, until = 0 }: { answer: WebhookAnswer | EventAnswer | null; until?: number } = JSON.parse(text)
+  return { hash, until, answer: answer === null || 'kind' in answer ? answer : sentTo(answer) }
 }

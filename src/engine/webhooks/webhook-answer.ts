@@ -1,5 +1,6 @@
 // engine/webhooks: the answer of a context to the caller of its webhook: a response, outputs, or the reason why there is
 // none.
+import type { EventAnswer } from '../../api/events.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPath } from '../../definitions/values/paths.ts'
 import { isFinished } from '../../model/context.ts'
@@ -17,6 +18,12 @@ export const acceptedAs = ({ id, paused, status }: Pick<ContextRecord, 'id' | 'p
   contextId: id,
   status: paused ?? status,
 })
+
+/** The answer of an endpoint that has sent an event. */
+export function sentTo({ eventId, transitions, executions, pending }: EventAnswer): DoorAnswer {
+  const ids = [...transitions, ...executions, ...pending].flatMap(({ contextId }) => contextId ?? [])
+  return { kind: 'sent', eventId, contextIds: [...new Set(ids)] }
+}
 
 /** The answer of the context; null: it has neither paused nor ended. */
 export function answerOf(record: ContextRecord, flux: CompiledFlux): WorkflowAnswer | null {
