@@ -2,7 +2,7 @@
 // all. One that a crash has cut off is carried on by whoever repeats it, or by a server that starts.
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
-import { markAccepted, markReplayed } from '../../api/answers.ts'
+import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { conflict, notFound } from '../../model/failure.ts'
@@ -77,13 +77,13 @@ export class KeptBroadcasts {
    * Sends the event to all that it is for, unless that was done before: then gives the answer to that.
    * @throws FluxError as `Idempotency.once`
    */
-  async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+  async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const hash = hashOf(sent)
     return this.onceUnder({ key: rowKeyOf(call), hash, of: call.of, kept: this.#parts.kept }, sent, manner)
   }
 
   /** As `once`, under the key of that row. */
-  async onceUnder(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+  async onceUnder(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const release = this.#parts.idempotency.hold(under.key, under.hash)
     try {
       return await this.#begin(under, sent, manner)
@@ -99,7 +99,7 @@ export class KeptBroadcasts {
     call: ScopedKey,
     sent: KeptEvent,
     { receivers, manner }: { readonly receivers: Receivers; readonly manner: Manner },
-  ): Promise<EventAnswer> {
+  ): Promise<Told<EventAnswer>> {
     const { idempotency, clock } = this.#parts
     if (idempotency.isFull()) await idempotency.requireRoom()
     const hash = hashOf(sent)
@@ -122,7 +122,7 @@ export class KeptBroadcasts {
     return inDoubtIfAway(() => this.tasks.waitForStop(kept))
   }
 
-  async #begin({ of, key, hash, kept }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+  async #begin({ of, key, hash, kept }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const { store, clock, idempotency } = this.#parts
     let there = (await readKeptToAll(store, key))?.value ?? null
     if (there === null) {
@@ -148,24 +148,27 @@ export class KeptBroadcasts {
     key: string,
     earlier: KeptAnswer,
     { of, manner }: { of: BroadcastKey['of']; manner: Manner },
-  ): Promise<EventAnswer> {
+  ): Promise<Told<EventAnswer>> {
     const { idempotency, store } = this.#parts
     const partition = partitionOf(key, store.partitions)
     if (earlier.answer !== null) {
       await idempotency.noteRepeat(key, earlier.at)
-      const answer = markReplayed(of.answer.parse(earlier.answer))
-      if (!earlier.isAccepted) return answer
-      return markAccepted(answer, (await this.tasks.resume({ key, partition })).ended)
+      const told = { answer: of.answer.parse(earlier.answer), replayed: true } as const
+      return earlier.isAccepted ? { ...told, ...(await this.tasks.resume({ key, partition })) } : told
     }
     // A caller may have left one that goes on here.
     const taken = this.tasks.get(key) ? null : await this.tasks.takeOver({ key, partition })
     if (!taken) throw inProgress()
     const { sent } = await inDoubtIfAway(() => this.#takeUp(taken, manner.place))
-    return markReplayed(await taken.whileInReach(sent))
+    return { answer: await taken.whileInReach(sent), replayed: true }
   }
 
   /** Sends it to all that it is for. One for many is accepted, unless its sender waits for so long as it takes. */
-  async #send(run: BroadcastRun, { within, place }: Manner, receivers?: readonly ContextId[]): Promise<EventAnswer> {
+  async #send(
+    run: BroadcastRun,
+    { within, place }: Manner,
+    receivers?: readonly ContextId[],
+  ): Promise<Told<EventAnswer>> {
     await run.look(place, receivers)
     const waited = run.isForMany && within > 0 ? run.sender.wait(within) : null
     try {
@@ -175,7 +178,9 @@ export class KeptBroadcasts {
       throw error
     }
     const { sent, ended } = this.#carryOut(run, place)
-    return run.isForMany ? ((await waited) ?? markAccepted(run.acceptance(), ended)) : run.whileInReach(sent)
+    if (!run.isForMany) return { answer: await run.whileInReach(sent) }
+    const answer = await waited
+    return answer ? { answer } : { answer: run.acceptance(), ended }
   }
 
   /** `sent`: the whole answer. `ended`: when this server has no more to do for it. */
