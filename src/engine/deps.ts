@@ -14,7 +14,7 @@ import type { StepDispatcher, StepRunner } from '../ports/step-runner.ts'
 import type { StepSlots } from '../ports/step-slots.ts'
 import type { Store } from '../ports/store.ts'
 import type { WebhookSender } from '../ports/webhook-sender.ts'
-import type { MemoryLimits } from './context-loader.ts'
+import type { MemoryLimits } from './contexts/context-loader.ts'
 
 export interface EngineParts {
   readonly store: Store

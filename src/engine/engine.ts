@@ -8,7 +8,7 @@ import type { ServerSeen } from '../ports/server-seen.ts'
 import type { StatusCount } from '../ports/signals.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './deps.ts'
-import { Retention } from './retention.ts'
+import { Retention } from './cluster/retention.ts'
 
 export type { EngineParts } from './deps.ts'
 

@@ -1,6 +1,6 @@
 // main: divides the memory of the process between what is in flight and the cache of contexts.
 import { getHeapStatistics } from 'node:v8'
-import type { MemoryLimits } from '../engine/context-loader.ts'
+import type { MemoryLimits } from '../engine/contexts/context-loader.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import type { Settings } from '../settings.ts'
 

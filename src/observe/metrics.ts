@@ -6,7 +6,7 @@
 //   hashes its labels with each call, which costs more than the addition. The numbers of a service, an endpoint or a
 //   route are found by the object that stands for it.
 // - What is counted of contexts (moves, steps, lateness) is noted in the turn and counted after its commit
-//   (`engine/commit.ts`), so a turn that is decided again counts once. Each server counts its own commits.
+//   (`engine/turn/commit.ts`), so a turn that is decided again counts once. Each server counts its own commits.
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { DeliveryOutcome, Endpoint } from '../model/webhook.ts'
 import type {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { baseOf } from '../../src/engine/record/parts.ts'
-import { runStart } from '../../src/engine/turn.ts'
+import { runStart } from '../../src/engine/turn/turn.ts'
 import { answerRowsAfter } from '../../src/engine/webhooks/answer-rows.ts'
 import { compiled, env, Hand, TERMINATE } from '../support/turns.ts'
 

@@ -1,7 +1,7 @@
 // Broadcasts that were cut off, at the next start: all of them are carried on, no more at once than may be, and what an
 // earlier server counted is not counted again.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Identity, Servers } from '../../src/engine/servers.ts'
+import { Identity, Servers } from '../../src/engine/cluster/servers.ts'
 import { TaskQueue } from '../../src/engine/tasks/queue.ts'
 import { Task, TaskLost } from '../../src/engine/tasks/task.ts'
 import { unavailable } from '../../src/model/failure.ts'

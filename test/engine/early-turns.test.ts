@@ -5,10 +5,10 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import { copyRowKey, outcomeRowKey, pendingRowKey } from '../../src/model/pending.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
-import { endWithoutTurn } from '../../src/engine/pending-events.ts'
+import { endWithoutTurn } from '../../src/engine/turn/pending-events.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
 import { headWrite } from '../../src/engine/record/encode.ts'
-import { runTurn } from '../../src/engine/turn.ts'
+import { runTurn } from '../../src/engine/turn/turn.ts'
 
 const NOW_MS = 1000
 

@@ -1,7 +1,7 @@
 // Ids of new contexts: as many are reserved at once as are waited for, and none is kept for later.
 import { expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
-import { Ids } from '../../src/engine/ids.ts'
+import { Ids } from '../../src/engine/contexts/ids.ts'
 import { emptyStore } from '../support/stores.ts'
 
 /** On a store of so many partitions; each of the faults makes one reservation fail. */

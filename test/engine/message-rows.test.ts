@@ -1,8 +1,8 @@
 // Rows of messages: written in the commit of the turn, and a guard that fails concerns only its own message.
 import { beforeEach, expect, test } from 'vitest'
-import type { Mailboxes } from '../../src/engine/mailboxes.ts'
-import type { RowsOf } from '../../src/engine/message.ts'
-import type { RootRequest } from '../../src/engine/start-request.ts'
+import type { Mailboxes } from '../../src/engine/turn/mailboxes.ts'
+import type { RowsOf } from '../../src/engine/turn/message.ts'
+import type { RootRequest } from '../../src/engine/turn/start-request.ts'
 import { inDoubt } from '../../src/model/failure.ts'
 import type { RowWrite } from '../../src/model/rows.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'

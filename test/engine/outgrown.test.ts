@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { compileFlux } from '../../src/definitions/compile/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { Json } from '../../src/model/json/value.ts'
-import { initialRecordOf } from '../../src/engine/start-request.ts'
+import { initialRecordOf } from '../../src/engine/turn/start-request.ts'
 import { RecordTooLarge, writeOf } from '../../src/engine/record/encode.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import { Redelivery } from '../../src/engine/redelivery.ts'
-import { Undecidable } from '../../src/engine/turn.ts'
+import { Redelivery } from '../../src/engine/cluster/redelivery.ts'
+import { Undecidable } from '../../src/engine/turn/turn.ts'
 import { quiet } from '../definitions/catalog-files.ts'
 
 const FLUX = compiled({

@@ -11,10 +11,10 @@ import { readyKindOfStep } from '../../src/engine/record/position.ts'
 import type { Slot } from '../../src/engine/steps/admission.ts'
 import type { StepKind } from '../../src/ports/step-slots.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import type { MessageOutcome } from '../../src/engine/message.ts'
-import { runStart, runTurn, type TurnResult } from '../../src/engine/turn.ts'
-import type { KnownContexts, KnownContext } from '../../src/engine/known-contexts.ts'
-import type { TurnEnv } from '../../src/engine/unit-of-work.ts'
+import type { MessageOutcome } from '../../src/engine/turn/message.ts'
+import { runStart, runTurn, type TurnResult } from '../../src/engine/turn/turn.ts'
+import type { KnownContexts, KnownContext } from '../../src/engine/turn/known-contexts.ts'
+import type { TurnEnv } from '../../src/engine/turn/unit-of-work.ts'
 
 export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   const report = new Report(`${fluxName}.flux`)

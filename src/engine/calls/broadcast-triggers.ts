@@ -2,8 +2,8 @@
 import type { CompiledFlux, CompiledTrigger } from '../../definitions/flux.ts'
 import { denial } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
-import { standOf } from '../message.ts'
-import { holderIn } from '../start-key.ts'
+import { standOf } from '../turn/message.ts'
+import { holderIn } from '../turn/start-key.ts'
 import { ignored, moveAll, type BroadcastEvent, type Found, type ReceiverParts } from './broadcast-receivers.ts'
 
 /** What the event came to so far. */

@@ -9,7 +9,7 @@ import type { Log } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/step-runner.ts'
 import { stepKeyIn, type Step } from '../record/position.ts'
 import { redactorOf } from '../redact/redactor.ts'
-import type { StoreId } from '../store-id.ts'
+import type { StoreId } from '../cluster/store-id.ts'
 
 export interface FluxParts {
   readonly step: Step

@@ -3,7 +3,7 @@ import type { Address } from '../../api/address.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { KeyedCall } from '../idempotency/idempotency.ts'
-import type { MessageOptions, RowsOf } from '../message.ts'
+import type { MessageOptions, RowsOf } from '../turn/message.ts'
 import { addresseeOf } from './address.ts'
 import type { CallEnv } from './call-env.ts'
 

@@ -12,7 +12,7 @@ import { movesOf } from '../record/move-log.ts'
 import { relativesOf } from '../record/relatives.ts'
 import { contextView, type StartedAt } from '../record/views.ts'
 import type { Waits } from '../waits/waits.ts'
-import type { RecordReader } from '../record-reader.ts'
+import type { RecordReader } from '../contexts/record-reader.ts'
 
 interface ShownContext {
   readonly record: ContextRecord

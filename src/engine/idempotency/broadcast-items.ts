@@ -10,7 +10,7 @@ import type { ContextRecord } from '../../model/record.ts'
 import { outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken, standOf, type RowsOf } from '../message.ts'
+import { RowTaken, standOf, type RowsOf } from '../turn/message.ts'
 import { drawnFrom, type Drawn } from './drawn-turn.ts'
 
 type Stand = EventAnswer['transitions'][number]

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { v4 } from 'uuid'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
-import { initialRecordOf, type RootRequest } from '../start-request.ts'
+import { initialRecordOf, type RootRequest } from '../turn/start-request.ts'
 import type { Addressee } from './kept-answer.ts'
 
 /** Who does not know the seed can't predict what is drawn. `now`: epoch milliseconds. */

@@ -8,7 +8,7 @@ import type { RowWrite } from '../../model/rows.ts'
 import { markReplayed } from '../../api/answers.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken, type Preparation } from '../message.ts'
+import { RowTaken, type Preparation } from '../turn/message.ts'
 import {
   contentHashOf,
   countRepeat,

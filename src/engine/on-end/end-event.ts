@@ -9,11 +9,11 @@ import { getOwn, setOwn, type Json, type JsonObject } from '../../model/json/val
 import type { ContextRecord } from '../../model/record.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import { LIGHT_BYTES, weightOf } from '../context-loader.ts'
+import { LIGHT_BYTES, weightOf } from '../contexts/context-loader.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { redactorOf } from '../redact/redactor.ts'
-import type { TrackedContext } from '../tracked-context.ts'
+import type { TrackedContext } from '../turn/tracked-context.ts'
 import { rowsOfOwed, type OwedWebhook } from './end-rows.ts'
 
 export interface EndEnv {

@@ -8,7 +8,7 @@ import type { ContextId } from '../../model/context.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import type { RowsOf } from '../message.ts'
+import type { RowsOf } from '../turn/message.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import type { TaskAddress } from '../tasks/task.ts'
 

@@ -7,7 +7,7 @@ import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
 import type { StepRunner } from '../../ports/step-runner.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { readyKindOfStep } from '../record/position.ts'
-import { LIGHT_BYTES, noRoom, weightOf } from '../context-loader.ts'
+import { LIGHT_BYTES, noRoom, weightOf } from '../contexts/context-loader.ts'
 
 /** A slot that a step holds, with its share of the memory budget. */
 export interface Slot {

@@ -11,7 +11,7 @@ import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Servers } from '../servers.ts'
+import type { Servers } from '../cluster/servers.ts'
 
 export interface TaskParts {
   readonly store: Store

@@ -9,7 +9,7 @@ import type { AnswerRow } from '../../model/record.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
 import { FluxError } from '../../model/failure.ts'
 import { placeOf, rowKeyOf, type Addressee, type KeptPlace } from '../idempotency/kept-answer.ts'
-import type { RootRequest } from '../start-request.ts'
+import type { RootRequest } from '../turn/start-request.ts'
 import { keyTextOf, unfit, type RequestExpressions } from './request-expressions.ts'
 
 /** The key of a request, with which it has its effect once. */

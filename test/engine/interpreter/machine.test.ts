@@ -10,7 +10,7 @@ import { serviceMachine, transition } from '../../../src/engine/interpreter/mach
 import type { MachineEvent } from '../../../src/engine/interpreter/turn-state.ts'
 import { valueOf } from '../../../src/engine/interpreter/nodes.ts'
 import { nodeName } from '../../../src/engine/interpreter/nodes.ts'
-import { initialRecordOf } from '../../../src/engine/start-request.ts'
+import { initialRecordOf } from '../../../src/engine/turn/start-request.ts'
 import { turnStateOf, type TurnState } from '../../../src/engine/interpreter/turn-state.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import { stepRunner } from '../../../src/steps/runner.ts'

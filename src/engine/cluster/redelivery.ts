@@ -1,0 +1,123 @@
+// engine: delivers messages that no sender would repeat: results of steps, wake-ups, and the reconciliation after a
+// commit with an unknown outcome. The number of tries is bounded, except while the store is unavailable.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
+import { UNOWNED, type ContextRecord } from '../../model/record.ts'
+import type { AlarmClock } from '../../ports/alarm-clock.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Input } from '../interpreter/decision.ts'
+import { lossOf } from '../steps/leases.ts'
+import type { Mailboxes } from '../turn/mailboxes.ts'
+import type { MessageOutcome } from '../turn/message.ts'
+import { stepOf } from '../record/position.ts'
+import { Undecidable } from '../turn/turn.ts'
+import type { Steps } from '../steps/steps.ts'
+import { isUnreadable } from '../record/unreadable.ts'
+
+/** Pauses between tries: the first one, doubled each time up to `most`. */
+const PAUSE_MS = { first: 100, most: 5_000 }
+/**
+ * The sum of costs at which the context is ended with the reason. It allows five tries that cannot be decided, which is
+ * a bug of this program and is not transient, or a hundred tries (about eight minutes) with an unclassified error of
+ * the store.
+ */
+const MAX_COST = 100
+const COST = { undecidable: 20, store: 1 }
+
+export interface RedeliveryParts {
+  readonly mailboxes: Pick<Mailboxes, 'post'>
+  /** A function, because `Steps` is created later: it delivers its results with this. */
+  readonly steps: () => Pick<Steps, 'has' | 'abort'>
+  /** Whether this server is claiming the step of that context. */
+  readonly isClaimed: (id: ContextId) => boolean
+  /** The step of that context is ready. */
+  readonly onReady: (record: ContextRecord, flux: CompiledFlux) => void
+  readonly alarm: AlarmClock
+  readonly clock: Clock
+  readonly log: Log
+  /** The current boot id of this server. */
+  readonly owner: () => string
+  readonly ended: AbortSignal
+  /** A context has ended, and another server may run a step of it. */
+  readonly onEnd: (id: ContextId) => void
+}
+
+export class Redelivery {
+  readonly #parts: RedeliveryParts
+  readonly #reconciling = new Set<ContextId>()
+
+  constructor(parts: RedeliveryParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Delivers a message. While the store is unavailable, it is tried without limit. After a limited number of other
+   * errors, the context is ended. Resolves with null if the message cannot be delivered.
+   */
+  async deliver(id: ContextId, input: Input): Promise<MessageOutcome | null> {
+    const { mailboxes, clock, log, ended } = this.#parts
+    let faults = 0
+    for (let pause = PAUSE_MS.first; !ended.aborted; pause = Math.min(pause * 2, PAUSE_MS.most)) {
+      try {
+        return await mailboxes.post(id, faults < MAX_COST ? input : undeliverable(input))
+      } catch (error) {
+        if (isUnreadable(error, log)) return null
+        const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
+        if (refused && error.failure.kind === 'notFound') return null
+        if (error instanceof Undecidable) faults += COST.undecidable
+        else if (!(error instanceof FluxError)) faults += COST.store
+        log.error('a context could not be carried on', { contextId: id, input: input.type, error })
+        if (refused || faults > MAX_COST) return null
+        await new Promise<void>((resolve) => {
+          clock.after(pause, resolve)
+        })
+      }
+    }
+    return null
+  }
+
+  /** Finds out the outcome of an unknown commit, and performs its effects. */
+  async reconcile(id: ContextId): Promise<void> {
+    const { steps, alarm, owner, onEnd, onReady } = this.#parts
+    if (this.#reconciling.has(id)) return
+    this.#reconciling.add(id)
+    const outcome = await this.deliver(id, { type: 'WAKE' })
+    this.#reconciling.delete(id)
+    if (!outcome) return
+    const { record, flux } = outcome
+    if (isFinished(record.status)) {
+      steps().abort(id)
+      onEnd(id)
+    } else if (record.lease?.owner === owner()) this.#giveBack(record)
+    else if (record.lease?.owner === UNOWNED) onReady(record, flux)
+    if (record.due !== null) alarm.set(record.due)
+  }
+
+  /** Releases a step that is leased to this server but does not run, so that it can be claimed again. */
+  #giveBack(record: ContextRecord): void {
+    const { steps, isClaimed } = this.#parts
+    const loss = lossOf(record)
+    const step = stepOf(record)
+    if (loss) void this.deliver(record.id, loss)
+    else if (step && !steps().has(step) && !isClaimed(record.id)) {
+      const { epoch, attempt } = step
+      void this.deliver(record.id, { type: 'RELEASE', step: { epoch, attempt } })
+    }
+  }
+}
+
+/**
+ * The message that ends a context because `input` could not be delivered. For the result of a step it ends the context
+ * only if the context is still at that step.
+ */
+const undeliverable = (input: Input): Input => {
+  const { type } = input
+  const className = 'UndeliverableMessage'
+  const message = `the server could not process a message of type ${type}, however often it tried; the reason is in its log`
+  const error = { message, type: className, className, realException: null }
+  if (input.type !== 'DONE' && input.type !== 'FAIL') return { type: 'OUTGROWN', error }
+  const { epoch, attempt, owner } = input
+  return { type: 'OUTGROWN', error, answer: { epoch, attempt, ...(owner !== undefined && { owner }) } }
+}

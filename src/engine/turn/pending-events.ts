@@ -1,0 +1,111 @@
+// engine: what becomes of the events that a context keeps, within its turn.
+import { SYSTEM } from '../../model/caller.ts'
+import { messageOf } from '../../model/error-message.ts'
+import type { Failure } from '../../model/failure.ts'
+import { NO_PENDING, type PendingEvent, type PendingOutcome } from '../../model/pending.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { RowWrite } from '../../model/rows.ts'
+import type { Log } from '../../ports/log.ts'
+import type { StoredContext } from '../../ports/store.ts'
+import type { Input } from '../interpreter/decision.ts'
+import { nextPending, unexpired, without } from '../interpreter/early.ts'
+import { Lacking } from './known-contexts.ts'
+import { pendingRowsOf, type RowsEnv } from './pending-rows.ts'
+import { pendingOf } from '../record/decode.ts'
+import { NONE_SETTLED, type Applied, type TrackedContext } from './tracked-context.ts'
+
+/**
+ * Takes the oldest event that the context keeps and waits for now, as if it had come now; one whose time is over is only
+ * removed. Returns false if there is none. @throws Lacking
+ */
+export function takeNext(context: TrackedContext, now: number, apply: (input: Input) => Applied): boolean {
+  const event = nextPending(context.flux, context.record)
+  if (!event) return false
+  const { record: before } = context
+  context.record = without(before, [event], now)
+  if (!unexpired([event], now).length) return true
+  // A wait that ends in the turn in which it began is no pause.
+  context.record = { ...context.record, paused: context.before?.paused }
+  const failure = tryToApply(context, event, apply)
+  if (failure) context.record = { ...context.record, paused: before.paused }
+  const { id, state } = context.record
+  const moved = { became: 'moved', contextId: id, state: context.flux.states[state]?.name ?? '', at: now } as const
+  settle(context, event, failure ? { became: 'expired', at: now, reason: failure.detail } : moved, failure)
+  return true
+}
+
+/** Why the context can't take it; null: it has taken it. That its sender may send it was checked when it came. */
+function tryToApply(
+  context: TrackedContext,
+  { event: name, eventId, input, untyped }: PendingEvent,
+  apply: (input: Input) => Applied,
+): Failure | null {
+  const { record } = context
+  try {
+    const applied = apply({ type: 'EVENT', name, eventId, input, untyped, tags: null, caller: SYSTEM })
+    return applied.kind === 'refused' ? applied.failure : null
+  } catch (error) {
+    if (error instanceof Lacking || context.record !== record) throw error
+    return { kind: 'internal', detail: `the server could not process it: ${messageOf(error)}` }
+  }
+}
+
+/** What changes where an event ceases to be pending. */
+type Settling = Pick<TrackedContext, 'record' | 'settled'>
+
+/** Notes what became of an event that the context keeps no more. */
+export function settle(
+  context: Settling,
+  event: PendingEvent,
+  outcome: PendingOutcome,
+  failure: Failure | null = null,
+): void {
+  context.settled = [...context.settled, { event, outcome, failure }]
+}
+
+/** The context has ended: it keeps no events. */
+export function endPending(context: Settling, now: number): void {
+  const { pending } = context.record
+  if (pending.length === 0) return
+  context.record = { ...context.record, pending: NO_PENDING }
+  for (const event of unexpired(pending, now))
+    settle(context, event, { became: 'expired', at: now, reason: 'the context ended' })
+}
+
+/** Logs, after the commit, events that were kept and could not be taken. */
+export function logSettled(log: Log, { settled, record: { id, fluxName } }: TrackedContext): void {
+  if (settled === NONE_SETTLED) return
+  for (const { event, failure } of settled)
+    if (failure)
+      log.warn('an event that came early could not be taken', {
+        contextId: id,
+        fluxName,
+        event: event.event,
+        eventId: event.eventId,
+        reason: failure.detail,
+      })
+}
+
+/** What a context that is ended without a turn keeps until then: its record, of which only the head was read, and rows. */
+export function endWithoutTurn(
+  {
+    before,
+    parts,
+    record,
+  }: { readonly before: ContextRecord; readonly parts: StoredContext['parts']; readonly record: ContextRecord },
+  env: RowsEnv & { readonly now: number },
+): { readonly record: ContextRecord; readonly rows: readonly RowWrite[] } {
+  const pending = readable(parts)
+  const ended = { before: { ...before, pending }, record: { ...record, pending }, settled: NONE_SETTLED }
+  endPending(ended, env.now)
+  return { record: ended.record, rows: pendingRowsOf(new Map([[record.id, ended]]), env) }
+}
+
+/** What can't be read must not keep the context from ending. */
+function readable(parts: StoredContext['parts']): readonly PendingEvent[] {
+  try {
+    return pendingOf(parts)
+  } catch {
+    return NO_PENDING
+  }
+}

@@ -1,0 +1,153 @@
+// engine: the data of one turn: cached contexts, and what was fetched for the turn. It is kept for all tries of the
+// turn; its share of the memory budget is released at the end.
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ByteBudget } from '../../model/byte-budget.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { Move } from '../../model/record.ts'
+import type { Log } from '../../ports/log.ts'
+import type { Store } from '../../ports/store.ts'
+import { movesOf } from '../record/move-log.ts'
+import type { Ids } from '../contexts/ids.ts'
+import { noRoom, type ContextLoader } from '../contexts/context-loader.ts'
+import type { Pins } from '../contexts/pins.ts'
+import type { ContextCache } from '../contexts/context-cache.ts'
+import { isUnreadable } from '../record/unreadable.ts'
+import type { KnownContexts, KnownContext, Need } from './known-contexts.ts'
+
+export interface TurnDataParts {
+  readonly store: Store
+  readonly log: Log
+  readonly catalog: Catalog
+  readonly ids: Ids
+  readonly cache: ContextCache
+  readonly loader: ContextLoader
+  readonly pins: Pins
+  /** Budget for contexts that turns parse. A turn waits until its context fits. */
+  readonly turns: ByteBudget
+}
+
+export class TurnData implements KnownContexts {
+  /** See `ContextLoader`. */
+  incarnation: number
+  readonly partitions: number
+  readonly #parts: TurnDataParts
+  #fetched: Map<ContextId, KnownContext | null> | null = null
+  #histories: Map<ContextId, readonly Move[]> | null = null
+  #holder: { readonly key: string; readonly id: ContextId | null } | null = null
+  /** Ids that earlier tries of this turn have taken, or that were fetched for it. */
+  #ids: ContextId[] | null = null
+  #nextId = 0
+  /** Releases the memory of the loaded context. */
+  #release: (() => void) | null = null
+
+  constructor(parts: TurnDataParts) {
+    this.#parts = parts
+    this.incarnation = parts.loader.incarnation
+    this.partitions = parts.store.partitions
+  }
+
+  context(id: ContextId): KnownContext | null | undefined {
+    return (
+      this.#fetched?.get(id) ??
+      this.#parts.cache.get(id, this.incarnation) ??
+      (this.#fetched?.has(id) === true ? null : undefined)
+    )
+  }
+
+  history(id: ContextId): readonly Move[] | undefined {
+    return this.#histories?.get(id)
+  }
+
+  /** All ids of a turn are of one partition, because everything that a turn changes is in one. */
+  newId(partition: number): ContextId | undefined {
+    const known = this.#ids?.[this.#nextId]
+    const id = known ?? this.#parts.ids.tryTake(partition)
+    if (id === undefined) return undefined
+    if (known === undefined) (this.#ids ??= []).push(id)
+    this.#nextId += 1
+    return id
+  }
+
+  holder(key: string): ContextId | null | undefined {
+    return this.#holder?.key === key ? this.#holder.id : undefined
+  }
+
+  isPinned(flux: CompiledFlux): boolean {
+    return this.#parts.pins.has(flux)
+  }
+
+  service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous' {
+    return this.#parts.catalog.resolve(packageName, fluxName)
+  }
+
+  /** Prepares for another run of the turn. */
+  rewind(): void {
+    this.#nextId = 0
+  }
+
+  /** Discards all fetched data, because another server was faster. */
+  forget(): void {
+    this.incarnation = this.#parts.loader.incarnation
+    this.#fetched = null
+    this.#histories = null
+    this.#holder = null
+    this.#ids = null
+    this.#nextId = 0
+    this.release()
+  }
+
+  /**
+   * Fetches what the turn of context `id` lacks; null: it has no id yet. A relative that cannot be read counts as
+   * deleted.
+   */
+  async fetch(need: Need, id: ContextId | null): Promise<void> {
+    const { store, log, ids, pins } = this.#parts
+    switch (need.kind) {
+      case 'context':
+        ;(this.#fetched ??= new Map()).set(
+          need.id,
+          await (need.id === id ? this.#load(id) : this.#loadRelative(need.id)),
+        )
+        return
+      case 'history': {
+        const record = this.context(need.id)?.record
+        if (record) (this.#histories ??= new Map()).set(need.id, await movesOf(record, { store, log }))
+        return
+      }
+      case 'id':
+        ;(this.#ids ??= []).push(await ids.take(need.partition))
+        return
+      case 'holder':
+        this.#holder = { key: need.key, id: await store.newest({ key: need.key, partition: need.partition }) }
+        return
+      case 'definition':
+        await pins.pin(need.flux)
+    }
+  }
+
+  /** Releases the memory of the turn's data. */
+  release(): void {
+    this.#release?.()
+    this.#release = null
+  }
+
+  async #loadRelative(id: ContextId): Promise<KnownContext | null> {
+    try {
+      return await this.#load(id)
+    } catch (error) {
+      if (isUnreadable(error, this.#parts.log)) return null
+      throw error
+    }
+  }
+
+  async #load(id: ContextId): Promise<KnownContext | null> {
+    const { loader, turns } = this.#parts
+    // Once the turn holds memory, relatives are not charged and do not wait: two turns that each hold memory and wait
+    // for more would deadlock.
+    const opened = this.#release ? await loader.open(id, null) : await loader.openLater(id, turns)
+    if (!opened || !('record' in opened)) return null
+    this.#release ??= opened.release === noRoom ? null : opened.release
+    return opened
+  }
+}
