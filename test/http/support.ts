@@ -127,9 +127,10 @@ export function fakeApi(overrides: Partial<FluxApi> = {}): { api: FluxApi; calls
   return { api, calls }
 }
 
+const told = (answer: unknown) => ({ answer })
+
 /** Calls that are made by those methods. Nothing is told of their answers besides. */
 export function callsBy(api: FluxApi): Calls {
-  const told = (answer: unknown) => ({ answer })
   // No async functions, whose promises would be counted as those of a request.
   const make = (name: string, request: unknown, more: unknown) => {
     const method: unknown = Reflect.get(api, name)
