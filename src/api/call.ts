@@ -111,29 +111,15 @@ export function rootOf(answer: z.ZodType): string {
 }
 
 /**
- * The request that passed last, and its schema. HTTP hands a checked request to the facade at once, which must not
- * check it again.
- */
-let passed: { readonly request: unknown; readonly schema: z.ZodType } | null = null
-
-const hasPassed = <R extends z.ZodType>({ request: schema }: Call<R>, request: unknown): request is z.output<R> =>
-  passed !== null && passed.request === request && passed.schema === schema
-
-/**
  * Checks a request, and returns a copy of it with the defaults of the call. The values of its fields are not copied.
  * @throws FluxError `malformed` when its form is wrong, `invalid` when only the content of a `content` field is
  */
 export function check<R extends z.ZodType>(call: Call<R>, request: unknown): z.output<R> {
-  if (hasPassed(call, request)) {
-    passed = null
-    return request
-  }
   if (!isObject(request)) throw malformed('a call takes one object')
   const unknown = call.strict ? unknownFields(Object.keys(request), call.fields) : null
   if (unknown) throw unknown
   const { success, data, error } = call.request.safeParse(request)
   if (!success) throw refusalOf(call, request, error.issues)
-  passed = { request: data, schema: call.request }
   return data
 }
 

@@ -27,8 +27,8 @@ export const CALLS = {
   ...SERVER_CALLS,
 }
 
-type Calls = typeof CALLS
-export type CallName = keyof Calls
+type CallsByName = typeof CALLS
+export type CallName = keyof CallsByName
 
 export const CALL_LIST: readonly { readonly name: string; readonly call: Call }[] = Object.entries(CALLS).map(
   ([name, call]) => ({ name, call }),
@@ -50,6 +50,15 @@ export const METHODS = {
   listPage: plain.listContexts,
   listPendingPage: plain.listPending,
   listDeliveriesPage: plain.listDeliveries,
+}
+
+/** An answer inside the server. HTTP shows all of it; the methods in process give the answer alone. */
+export interface Told<A> {
+  readonly answer: A
+  /** It was given before, to the first request under its key. */
+  readonly replayed?: true
+  /** It only says that the event is accepted. Resolves when this server has no more to do for it; never rejects. */
+  readonly ended?: Promise<void>
 }
 
 export type MethodName = keyof typeof METHODS
@@ -92,14 +101,14 @@ export interface FluxApi extends PlainMethods {
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
   /** How many contexts there are, by status, state or service. It ends with the signal's reason when that is aborted. */
   countContexts(
-    request: RequestOf<Calls['countContexts']>,
+    request: RequestOf<CallsByName['countContexts']>,
     options?: CallOptions,
-  ): Promise<AnswerOf<Calls['countContexts']>>
+  ): Promise<AnswerOf<CallsByName['countContexts']>>
   /**
    * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.
    * @throws FluxError `waitTimeout` when the time is up, `conflict` when it has ended otherwise: both have `context`
    */
-  waitFor(request: RequestOf<Calls['waitFor']>, options?: CallOptions): Promise<ContextView>
+  waitFor(request: RequestOf<CallsByName['waitFor']>, options?: CallOptions): Promise<ContextView>
   /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */
   listDeliveries(request?: DeliveriesRequest): Promise<DeliveryView[]>
   /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of them. */
@@ -109,19 +118,40 @@ export interface FluxApi extends PlainMethods {
    * stored; `getOperation` shows how far it is. With `dryRun` it only counts, and there is no `operationId`.
    * @throws FluxError `invalid` when it is not known what is to be done, `overloaded` when too many are under way
    */
-  startOperation(request: RequestOf<Calls['startOperation']>): Promise<OperationStart>
+  startOperation(request: RequestOf<CallsByName['startOperation']>): Promise<OperationStart>
   /** How far an operation is. @throws FluxError `notFound` */
   getOperation(request: { readonly operationId: string }): Promise<OperationView>
   /** The last 1,000 operations, newest first. */
   listOperations(request?: Record<never, never>): Promise<OperationView[]>
 }
 
-/**
- * Makes the call of that name, with a request that its description has let pass.
- * @throws TypeError when there is none
- */
-export function callNamed(api: FluxApi, name: string, request: unknown, options?: CallOptions): Promise<object> {
-  const method: unknown = Reflect.get(api, name)
-  if (typeof method !== 'function') throw new TypeError(`there is no call ${name}`)
-  return method(request, options)
+export type AnswerTo<Name extends MethodName> = Awaited<ReturnType<FluxApi[Name]>>
+/** What a method is given besides its request. */
+export type MoreOf<Name extends MethodName> = Parameters<FluxApi[Name]>[1]
+
+/** The calls inside the server, with the rights of one caller. */
+export interface Calls {
+  /** Makes a call whose description has let the request pass. */
+  call<Name extends MethodName>(
+    name: Name,
+    request: CheckedCall<Name>,
+    more?: MoreOf<Name>,
+  ): Promise<Told<AnswerTo<Name>>>
+  /** Checks the request, and makes the call. */
+  ask(name: string, request: unknown, more?: unknown): Promise<Told<object>>
 }
+
+const NAMES = Object.keys(METHODS)
+
+/** The methods in process. */
+export function apiOf(calls: Calls): FluxApi {
+  const entries: unknown[][] = NAMES.map((name) => [
+    name,
+    (request: unknown = {}, more?: unknown) => calls.ask(name, request, more).then(({ answer }) => answer),
+  ])
+  return Object.fromEntries(entries)
+}
+
+/** Makes the call of that name, whose description has let the request pass. */
+export const callNamed = ({ call }: Calls, name: string, request: unknown): Promise<Told<object>> =>
+  Reflect.apply(call, null, [name, request])

@@ -1,7 +1,7 @@
 // engine: creates its parts, each in a function of its own. Parts that use one another get functions that look up the
 // other when it is needed, so the order of creation matters only to constructors.
 import { randomUUID } from 'node:crypto'
-import type { FluxApi } from '../api/calls.ts'
+import { apiOf, type Calls } from '../api/calls.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
 import { SYSTEM } from '../model/caller.ts'
@@ -13,7 +13,7 @@ import type { WebhookApi } from '../model/webhook.ts'
 import type { Signals } from '../ports/signals.ts'
 import type { Access, CallEnv, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
-import { methodsOf } from './calls/handlers.ts'
+import { callsOf } from './calls/handlers.ts'
 import { KnownServices } from './calls/known-services.ts'
 import { ServiceCounts } from './calls/service-counts.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
@@ -180,7 +180,7 @@ export class EngineCore {
   readonly notifyOthers = (id: ContextId): void => this.given.others?.feed.notify(id)
 
   /** The calls, bound to a caller and its permissions. */
-  readonly api = (access: Access): FluxApi => methodsOf(this.callEnv(access))
+  readonly calls = (access: Access): Calls => callsOf(this.callEnv(access))
 
   /** What a call of that caller uses. */
   callEnv(access: Access): CallEnv {
@@ -261,7 +261,8 @@ function stepsOf(core: EngineCore): Steps {
     turns: core.turns,
     answer: (id, input) => core.redelivery.deliver(id, input),
     // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
-    apiOf: ({ id, package: home }, traceparent) => core.api({ ...OF_STEPS, scope: `context ${id}`, home, traceparent }),
+    apiOf: ({ id, package: home }, traceparent) =>
+      apiOf(core.calls({ ...OF_STEPS, scope: `context ${id}`, home, traceparent })),
   })
 }
 

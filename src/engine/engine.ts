@@ -1,6 +1,6 @@
 // engine: its public interface: the calls, the webhooks, start and close.
 import type { ReadScope } from '../model/read-scope.ts'
-import type { FluxApi } from '../api/calls.ts'
+import { apiOf, type Calls, type FluxApi } from '../api/calls.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { StepUsage } from '../ports/step-slots.ts'
@@ -32,6 +32,8 @@ export interface Engine {
    * `traceparent`: the trace of the request, as the header names it; left out: it has none. `reads`: that of a request
    * that changes nothing; left out: the calls don't end with its client.
    */
+  calls(caller: Caller, traceparent?: string, reads?: ReadScope): Calls
+  /** The same, as methods. */
   api(caller: Caller, traceparent?: string, reads?: ReadScope): FluxApi
   /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
   local(): FluxApi
@@ -64,7 +66,7 @@ export function createEngine(parts: EngineParts): Engine {
   const { store, clock, log, retention, memory } = parts
   const core = new EngineCore(parts)
   const purges = new Retention({ store, clock, log, retention })
-  const apis = new WeakMap<Caller, FluxApi>()
+  const known = new WeakMap<Caller, Calls>()
   const own = {
     caller: SYSTEM,
     scope: 'runtime',
@@ -73,20 +75,21 @@ export function createEngine(parts: EngineParts): Engine {
     isStep: false,
     accepts: false,
   }
+  const callsFor: Engine['calls'] = (caller, traceparent, reads) => {
+    const isBare = traceparent === undefined && reads === undefined
+    const scope = scopeOfToken(caller.name)
+    const calls =
+      (isBare ? known.get(caller) : undefined) ??
+      core.calls({ caller, scope, home: null, admission: null, isStep: false, accepts: true, traceparent, reads })
+    if (isBare) known.set(caller, calls)
+    return calls
+  }
   let resuming: Promise<void> | null = null
   const run = () => runParts(core, purges)
   return {
-    api(caller, traceparent, reads) {
-      const known = traceparent === undefined && reads === undefined ? apis.get(caller) : undefined
-      if (known) return known
-      const scope = scopeOfToken(caller.name)
-      const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true }
-      if (traceparent !== undefined || reads !== undefined) return core.api({ ...access, traceparent, reads })
-      const calls = core.api(access)
-      apis.set(caller, calls)
-      return calls
-    },
-    local: () => core.api(own),
+    calls: callsFor,
+    api: (...given) => apiOf(callsFor(...given)),
+    local: () => apiOf(core.calls(own)),
     webhooks: core.webhooks,
     countContexts: () => core.callEnv(own).serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
     endWaits() {

@@ -154,7 +154,7 @@ async function start(parts: Start): Promise<Server> {
     about,
     fluxSchema: definitionSchema,
     log,
-    api: engine.api,
+    api: engine.calls,
     authenticate: tokens.authenticate,
     isLoopback: () => isLoopbackAddress(http.address),
     webhooks: engine.webhooks,

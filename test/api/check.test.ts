@@ -126,13 +126,6 @@ test('a request that was changed since is looked at anew', async () => {
   await expect(bench.getContext(request)).rejects.toMatchObject({ failure: { kind: 'malformed' } })
 })
 
-test('what one call has taken is looked at again by another, and by the same once it was handed on', () => {
-  const request = check(CALLS.sendEvent, { event: 'go' })
-  expect(() => check(CALLS.getDefinition, request)).toThrow(FluxError)
-  expect(check(CALLS.sendEvent, request)).toBe(request)
-  expect(check(CALLS.sendEvent, request)).not.toBe(request)
-})
-
 test('of many unknown fields of orStart only some are told', () => {
   const orStart = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`inputs${n}`, 0]))
   let problem: Failure | null = null

@@ -1,7 +1,7 @@
 // Broadcasts that are accepted before they are sent to all: they are done once, over crashes and servers, can be stopped,
 // and their receipt tells how far they are.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { endOfAccepted, isReplayed } from '../../src/api/answers.ts'
+import { endOfAccepted, isReplayed, notedApi } from '../support/answers.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
@@ -199,21 +199,24 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     expect([endOfAccepted(few), few.transitions.length]).toEqual([null, 5])
     ids.push(...(await startAll(bench, 5)))
     const local = await bench.engine.local().sendEvent({ event: 'tick' })
-    expect([endOfAccepted(local), local.transitions.length]).toEqual([null, 10])
+    expect(local.transitions).toHaveLength(10)
     const waited = await bench.sendEvent({ event: 'tick', eventId: 'w', respondWithin: 60 })
     expect([endOfAccepted(waited), waited.transitions.length]).toEqual([null, 10])
     // A repeat has the first answer.
     const again = await bench.sendEvent({ event: 'tick', eventId: 'w' })
     expect([isReplayed(again), endOfAccepted(again), again]).toEqual([true, null, waited])
     const async = await bench.engine.local().sendEvent({ event: 'nobody', respondAsync: true })
-    expect(endOfAccepted(async)).not.toBeNull()
+    expect(async.message).toContain('its receipt tells how far it is')
   })
 
   test('counts no context that its sender may not move', async () => {
     const bench = await open()
     const ids = await startAll(bench, 5)
     await Promise.all(Array.from({ length: 7 }, () => bench.run('Secret')))
-    const [stranger, known] = [bench.engine.api(ANONYMOUS), bench.engine.api({ name: 'ann', roles: ['invoke'] })]
+    const [stranger, known] = [
+      notedApi(bench.engine.calls(ANONYMOUS)),
+      bench.engine.api({ name: 'ann', roles: ['invoke'] }),
+    ]
     const answer = await stranger.sendEvent({ event: 'tick', eventId: 'e', respondAsync: true })
     await endOfAccepted(answer)
     expect(answer.message).toContain('to 5 contexts')

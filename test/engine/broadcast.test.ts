@@ -26,7 +26,7 @@ test('others are served after each thousand that it finds, though nothing is wri
     handle = setImmediate(count)
   }
   let handle = setImmediate(count)
-  const answer = await broadcast(
+  const { answer } = await broadcast(
     {
       store: emptyStore({
         highestId: () => Promise.resolve(ids.length),

@@ -1,7 +1,7 @@
 // Events that come early: a context keeps them until it waits for them, on every store and over a new start.
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { isReplayed } from '../../src/api/answers.ts'
+import { isReplayed } from '../support/answers.ts'
 import type { EventRequest } from '../../src/api/events.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'

@@ -1,6 +1,6 @@
 // Calls under an idempotency key: their effect is there once, whatever is sent again, and the first answer with it.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isReplayed } from '../../src/api/answers.ts'
+import { isReplayed } from '../support/answers.ts'
 import type { Role } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'

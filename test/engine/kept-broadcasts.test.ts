@@ -1,6 +1,6 @@
 // Broadcasts under a key: whom they moved and started is there once, over repeats, crashes and two servers.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { endOfAccepted, isReplayed } from '../../src/api/answers.ts'
+import { endOfAccepted, isReplayed } from '../support/answers.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files, SILENT_FEED } from '../support/engine.ts'

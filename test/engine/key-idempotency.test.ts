@@ -1,6 +1,6 @@
 // Calls under an idempotency key that name their context by its key: both hold, in one partition and in several.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isReplayed } from '../../src/api/answers.ts'
+import { isReplayed } from '../support/answers.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'

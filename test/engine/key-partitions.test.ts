@@ -2,7 +2,7 @@
 // effect for each addressee, in one commit, over servers, crashes, and commits that come late.
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { isReplayed } from '../../src/api/answers.ts'
+import { isReplayed } from '../support/answers.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'

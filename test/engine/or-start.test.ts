@@ -1,7 +1,7 @@
 // orStart: an event by key moves the context that has the key, or starts one that takes the event.
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { isReplayed } from '../../src/api/answers.ts'
+import { isReplayed } from '../support/answers.ts'
 import type { EventRequest } from '../../src/api/events.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { explore } from '../../src/store/redis/connection.ts'

@@ -1,7 +1,6 @@
 // What else a request to a webhook may come to under its key: events that are sent, to one or to all; an answer that is
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { isReplayed } from '../../src/api/answers.ts'
 import { BroadcastPlace } from '../../src/engine/calls/broadcast-place.ts'
 import { EngineCore } from '../../src/engine/core.ts'
 import { sendUnder, startUnder, type Committed, type WebhookKeeping } from '../../src/engine/webhooks/keeping.ts'
@@ -139,7 +138,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
       const manner = { above: null, within: 0, place: new BroadcastPlace(null) }
       const sent = await sendUnder(keeping).toAll?.(core.callEnv(ACCESS), { ...event, ttl: null }, manner)
       if (!sent) throw new Error('it was sent')
-      return { contextId: null, answer: sentTo(sent), replayed: isReplayed(sent) }
+      return { contextId: null, answer: sentTo(sent.answer), replayed: sent.replayed ?? false }
     }
   }
 

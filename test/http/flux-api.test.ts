@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/calls.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid, notFound } from '../../src/model/failure.ts'
-import { contextView, fakeApi, post, testApp } from './support.ts'
+import { contextView, callsBy, fakeApi, post, testApp } from './support.ts'
 
 const EVENT = '/flux-api/event'
 const EXECUTE = '/flux-api/shop/execute'
@@ -419,7 +419,7 @@ test('without a header the caller is anonymous', async () => {
     {
       api: (caller) => {
         callers.push(caller)
-        return api
+        return callsBy(api)
       },
     },
   )

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Hono } from 'hono'
 import type { Env } from '../../src/http/request/incoming.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { testApp } from './support.ts'
 
@@ -16,7 +17,7 @@ let bench: Bench
 let app: Hono<Env>
 beforeEach(async () => {
   bench = await openBench(FILES)
-  app = testApp(bench).app
+  app = testApp({}, { api: () => bench.engine.calls(SYSTEM) }).app
 })
 afterEach(() => bench.close())
 

@@ -3,7 +3,7 @@ import { createHook } from 'node:async_hooks'
 import { expect, test } from 'vitest'
 import { listen } from '../../src/http/server.ts'
 import { raw } from './live.ts'
-import { fakeApi, memoryLog, testApp } from './support.ts'
+import { callsBy, fakeApi, memoryLog, testApp } from './support.ts'
 
 /** Five of them are Hono's and the adapter's for any handler that answers later. */
 const MOST = 7
@@ -35,12 +35,13 @@ test('an event whose body comes with its headers costs at most seven promises un
       })
     },
   })
+  const calls = callsBy(api)
   const { app } = testApp(
     {},
     {
       api() {
         promises = 0
-        return api
+        return calls
       },
     },
   )

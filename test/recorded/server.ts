@@ -71,7 +71,7 @@ export async function openServer(files: Files, options: ServerOptions = {}): Pro
   })
   quiet.watch(bench.clock)
   const { engine } = bench
-  const { app } = testApp({}, { api: engine.api, webhooks: engine.webhooks, ready: () => engine.trouble() })
+  const { app } = testApp({}, { api: engine.calls, webhooks: engine.webhooks, ready: () => engine.trouble() })
   const send = async ({ method, path, headers, body }: Call): Promise<Response> =>
     app.request(path, { method, ...(headers && { headers }), ...(body !== undefined && { body }) })
   return {

@@ -1,6 +1,6 @@
 // Clients that call under idempotency keys, repeat themselves, call twice at once and use keys for another content; and
 // others beside them who start, replace and end contexts by keys.
-import { isReplayed } from '../../src/api/answers.ts'
+import { isReplayed } from '../support/answers.ts'
 import type { FluxApi } from '../../src/api/calls.ts'
 import { FluxError, type Failure } from '../../src/model/failure.ts'
 import { NAMES, someUse, type KeyUse, type Reply, type Variant } from './keyed-calls.ts'

@@ -4,6 +4,7 @@ import { localAlarm } from '../../src/alarms/local.ts'
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/api/calls.ts'
+import { notedApi } from '../support/answers.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -125,7 +126,7 @@ export class SimulatedServer implements Actor {
   }
 
   get api(): FluxApi {
-    return this.#engine.api(SYSTEM)
+    return notedApi(this.#engine.calls(SYSTEM))
   }
 
   /** Begins to serve; false: it couldn't, and is gone. */

@@ -10,6 +10,7 @@ import { localAlarm } from '../../src/alarms/local.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/api/calls.ts'
+import { notedApi } from './answers.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
@@ -164,7 +165,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
   }
   const engine = createEngine(parts)
   await engine.start()
-  const api = engine.api(SYSTEM)
+  const api = notedApi(engine.calls(SYSTEM))
   const bench: Bench = {
     ...api,
     clock,

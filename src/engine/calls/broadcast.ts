@@ -1,6 +1,7 @@
 // engine/calls: sends an event to all contexts that wait for it. Each is moved at most once, and only then are
 // executions started, so that no execution receives the event that started it.
 import type { Catalog } from '../../definitions/catalog.ts'
+import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
@@ -33,7 +34,7 @@ export interface Receivers {
 export interface Accepting {
   /** Contexts up to which it is. */
   readonly above: number
-  readonly accept: (receivers: Receivers, place: BroadcastPlace) => Promise<EventAnswer>
+  readonly accept: (receivers: Receivers, place: BroadcastPlace) => Promise<Told<EventAnswer>>
 }
 
 /**
@@ -44,7 +45,7 @@ export async function broadcast(
   parts: BroadcastParts,
   sent: BroadcastEvent,
   accepting: Accepting | null = null,
-): Promise<EventAnswer> {
+): Promise<Told<EventAnswer>> {
   const { store, catalog, refusals } = parts
   const place = new BroadcastPlace(parts.bound)
   try {
@@ -59,7 +60,7 @@ export async function broadcast(
       if (wave.at(-1) !== ids.at(-1)) await yieldTurn()
     }
     tally.add(await startTriggered(receivers, catalog.triggeredBy(sent.event), sent, tally))
-    return answerToAll(tally, sent, refusals)
+    return { answer: answerToAll(tally, sent, refusals) }
   } finally {
     place.release()
   }

@@ -1,6 +1,6 @@
 // engine/calls: the calls that do something with one context, and answer when that is committed.
 import type { AnswerKind } from '../../api/call.ts'
-import { CALLS, type CheckedCall } from '../../api/calls.ts'
+import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
 import { COMMANDS, type RetryAnswer } from '../../api/commands.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -15,7 +15,7 @@ import { sendOnce } from './send-once.ts'
 /** A call that is told nothing but the context. */
 const plain =
   (name: 'terminate' | 'pause' | 'resume', done: string) =>
-  async (env: CallEnv, { idempotencyKey: key, ...address }: CheckedCall<'terminate'>): Promise<MessageAnswer> =>
+  async (env: CallEnv, { idempotencyKey: key, ...address }: CheckedCall<'terminate'>): Promise<Told<MessageAnswer>> =>
     sendOnce(env, {
       of: CALLS[name],
       key,
@@ -30,7 +30,10 @@ export const resume = plain('resume', 'resumed')
 
 const tagging =
   (name: 'tag' | 'untag', of: AnswerKind<MessageAnswer>, done: (names: string) => string) =>
-  async (env: CallEnv, { tag, idempotencyKey: key, ...address }: CheckedCall<'addTags'>): Promise<MessageAnswer> => {
+  async (
+    env: CallEnv,
+    { tag, idempotencyKey: key, ...address }: CheckedCall<'addTags'>,
+  ): Promise<Told<MessageAnswer>> => {
     const tags = [...checkedTags(tag, '/tag', env.tagLimits)]
     if (tags.length === 0) throw malformed('no tag is given')
     const names = tags.map((each) => `'${each}'`).join(', ')
@@ -50,7 +53,7 @@ export const removeTags = tagging('untag', CALLS.removeTags, (names) => `removed
 export async function retry(
   env: CallEnv,
   { state, input: given, definition, newKey, idempotencyKey: key, untyped = false, ...address }: CheckedCall<'retry'>,
-): Promise<RetryAnswer> {
+): Promise<Told<RetryAnswer>> {
   const input = given == null ? null : checkedInput(given).input
   const asked = { state: state ?? null, input, definition: definition ?? null, newKey: newKey ?? false }
   return admitted(env, input ?? {}, () =>

@@ -1,5 +1,5 @@
 // engine/calls: `execute` starts a context of a loaded service, and answers once the start is committed.
-import { CALLS, type CheckedCall } from '../../api/calls.ts'
+import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ExecuteAnswer } from '../../api/commands.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -9,27 +9,27 @@ import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { RowTaken, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn } from '../turn/start-key.ts'
 import type { RootRequest } from '../turn/start-request.ts'
-import type { StartOptions } from '../turn/starts.ts'
+import type { StartOptions } from '../turn/turn-loop.ts'
 import { admitted, isRefusable, requireRole, type CallEnv } from './call-env.ts'
 import { faultOfService, serviceNamed } from './named-service.ts'
 import { executeRequest } from './requests.ts'
 
 /** See `FluxApi`. */
-export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Promise<ExecuteAnswer> {
+export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Promise<Told<ExecuteAnswer>> {
   const wanted = executeRequest(request, env.tagLimits)
   if (wanted.isLarge) await nextTurn()
   const { idempotencyKey } = wanted
   if (idempotencyKey != null) return executeOnce(env, wanted, idempotencyKey)
   try {
-    return answerOf(env, await start(env, wanted, requestOf(env, wanted)))
+    return { answer: answerOf(env, await start(env, wanted, requestOf(env, wanted))) }
   } catch (error) {
-    return usedAnswer(wanted, error)
+    return { answer: usedAnswer(wanted, error) }
   }
 }
 
 type Wanted = ReturnType<typeof executeRequest>
 
-function executeOnce(env: CallEnv, wanted: Wanted, idempotencyKey: string): Promise<ExecuteAnswer> {
+function executeOnce(env: CallEnv, wanted: Wanted, idempotencyKey: string): Promise<Told<ExecuteAnswer>> {
   const { package: given, fluxName, startState, input, tags, key, existing } = wanted
   const content = { package: given, fluxName, startState, input, tags, key, existing }
   const { scope, store } = env

@@ -1,7 +1,15 @@
-// engine/calls: what makes each call, with a request that its description has let pass; and the methods made of it. HTTP and
-// the `flux` argument of functions both use these.
+// engine/calls: what makes each call, with a request that its description has let pass. HTTP hands on what
+// it has checked itself; for the methods in process the request is checked here.
 import { check, type Call } from '../../api/call.ts'
-import { METHODS, type CheckedCall, type FluxApi, type MethodName } from '../../api/calls.ts'
+import {
+  METHODS,
+  type AnswerTo,
+  type Calls,
+  type CheckedCall,
+  type MethodName,
+  type MoreOf,
+  type Told,
+} from '../../api/calls.ts'
 import { serverPaused } from '../../model/failure.ts'
 import type { CallEnv } from './call-env.ts'
 import { addTags, pause, removeTags, resume, retry, terminate } from './commands.ts'
@@ -21,75 +29,83 @@ import { listServices } from './list-services.ts'
 import { listWebhooks } from './list-webhooks.ts'
 import { getOperation, listOperations, stopOperation } from './operations.ts'
 import { replayDelivery } from './replay-delivery.ts'
-import { sendEvent } from './send-event.ts'
+import { checkedEvent, sendEvent } from './send-event.ts'
 import { startOperation } from './start-operation.ts'
 import { waitFor } from './wait-for.ts'
 import { withdraw } from './withdraw.ts'
 
-type Handlers = {
-  readonly [Name in MethodName]: (
-    env: CallEnv,
-    request: CheckedCall<Name>,
-    more: Parameters<FluxApi[Name]>[1],
-  ) => ReturnType<FluxApi[Name]>
-}
+/** `T`: what it resolves with. */
+type Handler<Name extends MethodName, T> = (env: CallEnv, request: CheckedCall<Name>, more?: MoreOf<Name>) => Promise<T>
+type Handlers = { readonly [Name in MethodName]: Handler<Name, Told<AnswerTo<Name>>> }
+
+/** Of a call that takes no key: there is nothing to say but the answer. */
+const plain =
+  <Name extends MethodName>(run: Handler<Name, AnswerTo<Name>>): Handler<Name, Told<AnswerTo<Name>>> =>
+  async (env, request, more) => ({ answer: await run(env, request, more) })
 
 const HANDLERS: Handlers = {
   addTags,
-  countContexts: (env, request, options) => countContexts(env, request, options?.signal ?? env.reads?.signal),
+  countContexts: plain((env, request, options) => countContexts(env, request, options?.signal ?? env.reads?.signal)),
   execute,
-  getContext,
-  getContextEvents,
-  getDefinition,
-  getEvent,
-  getMachine,
-  getOperation,
-  getServiceSchema,
-  getStateContext,
-  listContexts: async (env, request) => (await listPage(env, request)).contexts,
-  listDeliveries: async (env, request) => (await listDeliveriesPage(env, request)).deliveries,
-  listDeliveriesPage,
-  listOperations,
-  listPage,
-  listPending: async (env, request) => (await listPendingPage(env, request)).events,
-  listPendingPage,
-  listServices,
-  listWebhooks,
+  getContext: plain(getContext),
+  getContextEvents: plain(getContextEvents),
+  getDefinition: plain(getDefinition),
+  getEvent: plain(getEvent),
+  getMachine: plain(getMachine),
+  getOperation: plain(getOperation),
+  getServiceSchema: plain(getServiceSchema),
+  getStateContext: plain(getStateContext),
+  listContexts: plain(async (env, request) => (await listPage(env, request)).contexts),
+  listDeliveries: plain(async (env, request) => (await listDeliveriesPage(env, request)).deliveries),
+  listDeliveriesPage: plain(listDeliveriesPage),
+  listOperations: plain(listOperations),
+  listPage: plain(listPage),
+  listPending: plain(async (env, request) => (await listPendingPage(env, request)).events),
+  listPendingPage: plain(listPendingPage),
+  listServices: plain(listServices),
+  listWebhooks: plain(listWebhooks),
   pause,
   removeTags,
-  replayDelivery,
+  replayDelivery: plain(replayDelivery),
   resume,
   retry,
   sendEvent: (env, request) => sendEvent(env, request),
-  startOperation,
-  stopEvent,
-  stopOperation,
+  startOperation: plain(startOperation),
+  stopEvent: plain(stopEvent),
+  stopOperation: plain(stopOperation),
   terminate,
-  waitFor: (env, request, options) => waitFor(env, request, options?.signal ?? env.reads?.signal),
-  withdraw,
+  waitFor: plain((env, request, options) => waitFor(env, request, options?.signal ?? env.reads?.signal)),
+  withdraw: plain(withdraw),
 }
 
-type AnyHandler = (env: CallEnv, request: unknown, more: unknown) => Promise<unknown>
+type AnyHandler = (env: CallEnv, request: unknown, more: unknown) => Promise<Told<object>>
 
-const METHOD_LIST = Object.entries<Call>(METHODS).map(([name, call]) => {
-  const handler: AnyHandler = Reflect.get(HANDLERS, name)
-  // What is refused of an event is counted and logged, its form as well: `sendEvent` checks it.
-  return { name, call, handler, isChecked: call !== METHODS.sendEvent }
-})
+const BY_NAME = new Map(
+  Object.entries<Call>(METHODS).map(([name, call]) => {
+    const handler: AnyHandler = Reflect.get(HANDLERS, name)
+    return [name, { call, handler }]
+  }),
+)
 
 /** The calls, bound to the caller and the permissions of their environment. */
-export function methodsOf(env: CallEnv): FluxApi {
-  const entries: unknown[][] = METHOD_LIST.map(({ name, call, handler, isChecked }) => [
-    name,
-    // No async function: it would create a promise more for each call.
-    (request: unknown = {}, more?: unknown): Promise<unknown> => {
+export function callsOf(env: CallEnv): Calls {
+  // No async functions: they would create a promise more for each call.
+  return {
+    call(name, request, more) {
+      if (env.gate.isClosed && METHODS[name].role !== 'read') return Promise.reject(serverPaused())
+      return HANDLERS[name](env, request, more)
+    },
+    ask(name, request, more) {
       try {
+        const known = BY_NAME.get(name)
+        if (!known) throw new TypeError(`there is no call ${name}`)
+        const { call, handler } = known
         if (env.gate.isClosed && call.role !== 'read') throw serverPaused()
-        return handler(env, isChecked ? check(call, request) : request, more)
+        // What is refused of an event is counted and logged, its form as well.
+        return handler(env, call === METHODS.sendEvent ? checkedEvent(env, request) : check(call, request), more)
       } catch (error) {
         return Promise.reject(error)
       }
     },
-  ])
-  return Object.fromEntries(entries)
+  }
 }

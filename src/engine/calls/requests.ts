@@ -1,6 +1,5 @@
 // engine/calls: validates the requests of the calls beyond their schemas, which `api/` declares.
-import { CALLS, type CheckedCall } from '../../api/calls.ts'
-import { check } from '../../api/call.ts'
+import type { CheckedCall } from '../../api/calls.ts'
 import { MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import { MAX_TTL_SECONDS, type EventRequest } from '../../api/events.ts'
 import { invalid, malformed } from '../../model/failure.ts'
@@ -43,8 +42,7 @@ export function executeRequest(request: CheckedCall<'execute'>, limits: TagLimit
   }
 }
 
-export function eventRequest(request: EventRequest, limits: TagLimits) {
-  const checked = check(CALLS.sendEvent, request)
+export function eventRequest(checked: CheckedCall<'sendEvent'>, limits: TagLimits) {
   const { contextId, key, fluxName, package: owner, event, input: data, untyped = false, waits = false, tags } = checked
   const { eventId, idempotencyKey, receipt, ttl, orStart, respondAsync = false, respondWithin = 0 } = checked
   const given = eventId ?? checked.cloudEventId ?? idempotencyKey ?? null

@@ -1,11 +1,11 @@
 // engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
 // committed. Refused events are logged.
-import { CALLS } from '../../api/calls.ts'
+import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type EventAnswer, type EventRequest } from '../../api/events.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
-import { endOfAccepted, isReplayed } from '../../api/answers.ts'
+import { check } from '../../api/call.ts'
 import type { Address } from '../../api/address.ts'
 import type { KeptEvent } from '../idempotency/broadcast-rows.ts'
 import type { Manner } from '../idempotency/kept-broadcasts.ts'
@@ -20,6 +20,7 @@ import type { StartedEvent } from '../turn/tracked-context.ts'
 import { decodeHead } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isLogged } from '../refusal-log.ts'
+import { isObject } from '../../model/json/value.ts'
 import { addresseeOf, sendTo } from './address.ts'
 import { broadcast, type Accepting, type BroadcastParts } from './broadcast.ts'
 import { BroadcastPlace } from './broadcast-place.ts'
@@ -32,21 +33,20 @@ export interface SendOptions {
   /** What is written with the effect on one context. */
   readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows' | 'first'>
   /** Sends an event to all, once. */
-  readonly toAll?: (env: CallEnv, event: KeptEvent, manner: Manner) => Promise<EventAnswer>
+  readonly toAll?: (env: CallEnv, event: KeptEvent, manner: Manner) => Promise<Told<EventAnswer>>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
-  readonly redact?: (text: string) => string
+  readonly redact?: ((text: string) => string) | undefined
 }
 
 /** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
 export async function sendEvent(
   env: CallEnv,
-  request: EventRequest,
+  request: CheckedCall<'sendEvent'>,
   options: SendOptions = NOTHING_ADDED,
-): Promise<EventAnswer> {
-  /** Of whatever form, as long as the request is not checked. */
-  let target: unknown = request?.contextId
+): Promise<Told<EventAnswer>> {
+  let target = request.contextId
   try {
     const sent = eventRequest(request, env.tagLimits)
     const { address } = sent
@@ -65,12 +65,32 @@ export async function sendEvent(
     if (outcome.failure) throw new FluxError(explained(env, sent.event, outcome.failure))
     env.signals.event(outcomeOf(outcome))
     const answer = answerOf(sent, outcome)
-    return outcome.kept ? withHint(env, sent.event, answer, outcome) : answer
+    return { answer: outcome.kept ? withHint(env, sent.event, answer, outcome) : answer }
   } catch (error) {
-    env.signals.event('refused')
-    logRefusal(env, { ...request, ...options }, target, error)
+    noteRefusal(env, { ...request, ...options }, target, error)
     throw error
   }
+}
+
+/** The request, if its description lets it pass; else that is noted. @throws FluxError */
+export function checkedEvent(
+  env: CallEnv,
+  request: unknown,
+  { redact }: Pick<SendOptions, 'redact'> = NOTHING_ADDED,
+): CheckedCall<'sendEvent'> {
+  try {
+    return check(CALLS.sendEvent, request)
+  } catch (error) {
+    const { event, contextId }: Loose = isObject(request) ? request : {}
+    noteRefusal(env, { event, redact }, contextId, error)
+    throw error
+  }
+}
+
+/** A request of whatever form. */
+interface Loose {
+  readonly event?: unknown
+  readonly contextId?: unknown
 }
 
 type SentEvent = ReturnType<typeof eventRequest>
@@ -147,7 +167,7 @@ function answerOfStart(
 }
 
 /** What the event did is kept under its id, and it does it once. */
-function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventAnswer> {
+function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<Told<EventAnswer>> {
   const { event, eventId, input, tags, ttl, start } = sent
   const content = { ...target.address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
   const addressee = addresseeOf(env, target.address, 'invoke')
@@ -166,14 +186,14 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<EventA
   })
 }
 
-async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll']): Promise<EventAnswer> {
+async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll']): Promise<Told<EventAnswer>> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts, traceparent } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
   const call = { scope, of: CALLS.sendEvent, key: eventId }
   const bound = env.isStep ? null : env.broadcasts
   const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
-  const answer = await admitted(env, input, async () => {
+  const told = await admitted(env, input, async () => {
     if (!isKept && once === undefined) {
       const accept: Accepting['accept'] = (receivers, place) =>
         keptBroadcasts.accept(call, said, { receivers, manner: { above, within, place } })
@@ -184,21 +204,23 @@ async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll
     const sending = once ? once(env, said, manner) : keptBroadcasts.once(call, said, manner)
     return sending.finally(() => place.release())
   })
-  const isSentToAll = !isReplayed(answer) && endOfAccepted(answer) === null
-  return isSentToAll && isWithoutEffect(answer) ? { ...answer, ...hintOn(env, event) } : answer
+  const isOver = !told.replayed && told.ended === undefined
+  if (!isOver || !isWithoutEffect(told.answer)) return told
+  return { answer: { ...told.answer, ...hintOn(env, event) } }
 }
 
 async function broadcastUnkept(
   env: CallEnv & Pick<BroadcastParts, 'bound'>,
   said: KeptEvent,
   accepting: Accepting | null,
-): Promise<EventAnswer> {
+): Promise<Told<EventAnswer>> {
   const receivedAt = env.now()
-  const answer = await broadcast(env, said, accepting)
-  if (endOfAccepted(answer) !== null) return answer
+  const told = await broadcast(env, said, accepting)
+  if (told.ended !== undefined) return told
+  const { answer } = told
   const ended = (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
   countAll(env.signals, countsOf(ended))
-  return ended
+  return { answer: ended }
 }
 
 /** Of an event that is kept, though the context can never wait for it. */
@@ -222,18 +244,19 @@ function hintOn({ hints, caller }: CallEnv, event: string): { hint?: string } {
   return hint === null ? {} : { hint }
 }
 
-/** Logs that an event for one context is refused. The request is as the caller gave it, of whatever form. */
-function logRefusal(
+/** Counts an event that is refused, and logs one for a single context. The request may be of whatever form. */
+function noteRefusal(
   env: CallEnv,
-  { event, redact = (text) => text }: Partial<EventRequest> & Pick<SendOptions, 'redact'>,
+  { event, redact = (text) => text }: Pick<Loose, 'event'> & Pick<SendOptions, 'redact'>,
   contextId: unknown,
   error: unknown,
 ): void {
+  env.signals.event('refused')
   const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
   if (failure === null || typeof contextId !== 'number') return
   const facts = async () => ({
     ...(await factsOf(env, contextId)),
-    event: event === undefined ? undefined : redact(event),
+    event: typeof event === 'string' ? redact(event) : undefined,
     reason: redact(failure.detail),
   })
   void env.refusals.log('an event was refused', failure.kind, facts)

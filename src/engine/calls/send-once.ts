@@ -1,4 +1,5 @@
 // engine/calls: sends a context a message that a call stands for; with a key, once.
+import type { Told } from '../../api/calls.ts'
 import type { Address } from '../../api/address.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -22,8 +23,8 @@ interface SentOnce<A extends MessageAnswer> extends Pick<KeyedCall<A>, 'of'> {
 export async function sendOnce<A extends MessageAnswer>(
   env: CallEnv,
   { of, key, address, asked, send, answerOf }: SentOnce<A>,
-): Promise<A> {
-  if (key == null) return answerOf(await send())
+): Promise<Told<A>> {
+  if (key == null) return { answer: answerOf(await send()) }
   const [addressee, content] = [addresseeOf(env, address, 'invoke'), { ...address, ...asked }]
   return env.idempotency.once({ scope: env.scope, of, key, addressee, content }, async ({ rowOf, first }) => {
     // A call that finds that nothing is to be done is answered 2xx, too, and remembered.

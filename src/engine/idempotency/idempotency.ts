@@ -3,7 +3,7 @@
 // noticed by the guard, or before it is refused.
 import type { AnswerKind } from '../../api/call.ts'
 import { overloaded } from '../../model/failure.ts'
-import { markReplayed } from '../../api/answers.ts'
+import type { Told } from '../../api/calls.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Preparation } from '../turn/message.ts'
@@ -63,7 +63,7 @@ export class Idempotency {
    * first call is under way here, `overloaded` when as many keys are kept as may be; whatever `run` throws, if there is
    * no earlier answer
    */
-  async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<A> {
+  async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<Told<A>> {
     const rowKey = rowKeyOf(call)
     const { addressee, event } = call
     const isEvent = event !== undefined && addressee !== null
@@ -115,19 +115,19 @@ export class Idempotency {
     { of, event }: KeyedCall<A>,
     { rowKey, place, hash }: Pick<TryParts, 'place' | 'hash'> & { readonly rowKey: string },
     run: (keeping: Keeping) => Promise<A>,
-  ): Promise<A> {
+  ): Promise<Told<A>> {
     const tried = this.tryOf({ place, hash }, { event })
     return tried.run(
-      () => run(this.isFull() ? this.#afterCount(tried) : tried),
+      async (): Promise<Told<A>> => ({ answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }),
       async ({ value }, isOwn) => {
         const earlier = readKept(value)
         if (earlier.hash !== hash) throw mismatch()
         // The first is a broadcast under way: the content distinguishes them.
         if (earlier.answer === null) throw inProgress()
         const answer = of.answer.parse(earlier.answer)
-        if (isOwn) return answer
+        if (isOwn) return { answer }
         if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
-        return markReplayed(answer)
+        return { answer, replayed: true }
       },
     )
   }

@@ -2,7 +2,7 @@
 // all. One that a crash has cut off is carried on by whoever repeats it, or by a server that starts.
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
-import { markAccepted, markReplayed } from '../../api/answers.ts'
+import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import { partitionOf, type StoredRow } from '../../model/rows.ts'
@@ -76,13 +76,13 @@ export class KeptBroadcasts {
    * Sends the event to all that it is for, unless that was done before: then gives the answer to that.
    * @throws FluxError as `Idempotency.once`
    */
-  async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+  async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const hash = hashOf(sent)
     return this.onceUnder({ key: rowKeyOf(call), hash, of: call.of, kept: this.#parts.kept }, sent, manner)
   }
 
   /** As `once`, under the key of that row. */
-  async onceUnder(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+  async onceUnder(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const release = this.#parts.idempotency.hold(under.key, under.hash)
     try {
       return await this.#begin(under, sent, manner)
@@ -98,7 +98,7 @@ export class KeptBroadcasts {
     call: ScopedKey,
     sent: KeptEvent,
     { receivers, manner }: { readonly receivers: Receivers; readonly manner: Manner },
-  ): Promise<EventAnswer> {
+  ): Promise<Told<EventAnswer>> {
     const { idempotency, clock } = this.#parts
     if (idempotency.isFull()) await idempotency.requireRoom()
     const hash = hashOf(sent)
@@ -122,7 +122,7 @@ export class KeptBroadcasts {
     return inDoubtIfAway(() => this.tasks.waitForStop(kept))
   }
 
-  async #begin({ of, key, hash, kept }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<EventAnswer> {
+  async #begin({ of, key, hash, kept }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const { store, clock, idempotency } = this.#parts
     const at = clock.now()
     const answer = answerText({ hash, at, event: sent.event, answer: null })
@@ -150,26 +150,25 @@ export class KeptBroadcasts {
     key: string,
     earlier: KeptAnswer,
     { of, manner }: { of: BroadcastKey['of']; manner: Manner },
-  ): Promise<EventAnswer> {
+  ): Promise<Told<EventAnswer>> {
     const { idempotency, store } = this.#parts
     const partition = partitionOf(key, store.partitions)
     if (earlier.answer !== null) {
       await idempotency.noteRepeat(key, earlier.at)
-      const answer = markReplayed(of.answer.parse(earlier.answer))
-      if (!earlier.isAccepted) return answer
-      return markAccepted(answer, (await this.tasks.resume({ key, partition })).ended)
+      const told = { answer: of.answer.parse(earlier.answer), replayed: true } as const
+      return earlier.isAccepted ? { ...told, ...(await this.tasks.resume({ key, partition })) } : told
     }
     const taken = await this.tasks.takeOver({ key, partition })
     if (!taken) throw inProgress()
-    return markReplayed(await this.#carryOut(taken, manner))
+    return { ...(await this.#carryOut(taken, manner)), replayed: true }
   }
 
   /** Sends it to all that it is for; one for many is accepted first. */
-  async #carryOut(run: BroadcastRun, manner: Manner): Promise<EventAnswer> {
+  async #carryOut(run: BroadcastRun, manner: Manner): Promise<Told<EventAnswer>> {
     try {
       await run.look(manner.place)
       if (run.isForMany) return await this.#letGo(run, manner, { isBegun: true })
-      return await this.tasks.track(run, run.carryOut())
+      return { answer: await this.tasks.track(run, run.carryOut()) }
     } catch (error) {
       if (!(error instanceof FluxError)) throw error
       // Nobody was moved: then it is not remembered. One that is remembered is carried on, whatever the caller is told.
@@ -244,7 +243,7 @@ export class KeptBroadcasts {
   }
 
   /** Accepts it, and carries it out while its sender has the answer, or waits for so long as it likes. */
-  async #letGo(run: BroadcastRun, { within, place }: Manner, how: { isBegun: boolean }): Promise<EventAnswer> {
+  async #letGo(run: BroadcastRun, { within, place }: Manner, how: { isBegun: boolean }): Promise<Told<EventAnswer>> {
     const waited = within > 0 ? run.sender.wait(within) : null
     try {
       await run.accept(how)
@@ -253,7 +252,8 @@ export class KeptBroadcasts {
       throw error
     }
     const ended = this.#goOn(run, place.pass())
-    return (await waited) ?? markAccepted(run.acceptance(), ended)
+    const answer = await waited
+    return answer ? { answer } : { answer: run.acceptance(), ended }
   }
 
   #newRun(

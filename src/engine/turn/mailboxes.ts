@@ -7,8 +7,7 @@ import type { Input } from '../interpreter/decision.ts'
 import { isBounded, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
 import { Pace } from './pace.ts'
 import type { RootRequest } from './start-request.ts'
-import { Starts, type StartOptions } from './starts.ts'
-import { TurnLoop, type TurnLoopParts } from './turn-loop.ts'
+import { TurnLoop, type StartOptions, type TurnLoopParts } from './turn-loop.ts'
 
 /** Number of waiting messages at which calls to a context are refused. */
 const MAX_MESSAGES = 1000
@@ -31,7 +30,6 @@ export class Mailboxes {
   readonly #maxCalls: number
   readonly #signals: MailboxesParts['signals']
   readonly #turns: TurnLoop
-  readonly #starts: Starts
   #onIdle: (() => void) | null = null
 
   constructor(parts: MailboxesParts) {
@@ -39,13 +37,13 @@ export class Mailboxes {
     this.#maxCalls = parts.maxCalls
     this.#signals = parts.signals
     this.#turns = new TurnLoop(parts, pace, {
+      hold: (id) => this.#hold(id),
       putBack: (id, messages) => this.#waiting.get(id)?.unshift(...messages),
       onEnd: (id, { yields }) => {
         if (yields && this.#waiting.get(id)?.length) setImmediate(() => this.#next(id))
         else this.#next(id)
       },
     })
-    this.#starts = new Starts(parts, pace, (id) => this.#hold(id))
   }
 
   /**
@@ -88,13 +86,13 @@ export class Mailboxes {
    * of one of its rows fails
    */
   start(request: RootRequest, options: StartOptions = {}): Promise<MessageOutcome> {
-    if (options.isCall !== true) return this.#starts.start(request, options)
+    if (options.isCall !== true) return this.#turns.start(request, options)
     if (this.#isFull) return Promise.reject(tooManyCalls())
     this.#callStarts += 1
     const onEnd = () => {
       this.#callStarts -= 1
     }
-    return this.#starts.start(request, options, onEnd)
+    return this.#turns.start(request, options, onEnd)
   }
 
   get #isFull(): boolean {

@@ -20,14 +20,14 @@ const isWithoutEffect = ({ kind }: Applied): boolean => kind === 'noop' || kind 
  */
 export function rowsOfTurn(
   messages: readonly Message[],
-  { results, rows: own, context: { record, flux } }: TurnResult & { kind: 'decided' },
+  { work: { replaced }, results, rows: own, context: { record, flux } }: TurnResult & { kind: 'decided' },
 ): MessageRow[] | { readonly place: number } {
   const rows: MessageRow[] = own.map((row) => ({ place: -1, row }))
   const known = new Set<string>()
   for (const [place, applied] of results.entries()) {
     const message = messages[place]
     if (!message?.rows || (isWithoutEffect(applied) && message.rowsAlways !== true)) continue
-    for (const row of message.rows(applied, record, flux)) {
+    for (const row of message.rows(applied, record, flux, replaced)) {
       const name = `${row.space}:${row.key}`
       if (known.has(name) && place > 0) return { place }
       known.add(name)

@@ -1,17 +1,27 @@
 // engine: runs a turn, repeatedly if necessary, until no data is lacking, no message throws, and the commit is
-// accepted. Messages of one turn are decided and committed together; each message fails alone.
+// accepted. Messages of one turn are decided and committed together; each message fails alone. The first turn of a new
+// context has the sender of its start in the place of messages; messages that reach the context before its commit wait.
 import type { ContextId } from '../../model/context.ts'
-import { FluxError, notFound } from '../../model/failure.ts'
+import { FluxError, notFound, type Failure } from '../../model/failure.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { CommitRefusal, Write } from '../../ports/store.ts'
 import type { Commits } from './commit.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { nextPending } from '../interpreter/early.ts'
 import type { Traces, TurnSpan } from '../../ports/traces.ts'
-import { RowTaken, traceparentsOf, type Message } from './message.ts'
+import { RowTaken, traceparentsOf, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
 import { beforeRows, hasRows, rowsOfTurn, type MessageRow } from './message-rows.ts'
 import type { Pace } from './pace.ts'
-import { runTurn, type TurnResult } from './turn.ts'
+import { keyInUse } from './start-key.ts'
+import type { RootRequest, StartRequest } from './start-request.ts'
+import { runStart, runTurn, startedEventOf, type TurnResult } from './turn.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
 import type { TurnEnv } from './unit-of-work.ts'
+
+export interface StartOptions extends Pick<MessageOptions, 'rows' | 'first' | 'isCall'> {
+  /** The partition in which it is stored; left out: any. */
+  readonly partition?: number | undefined
+}
 
 export interface TurnLoopParts extends TurnDataParts {
   readonly commits: Commits
@@ -24,6 +34,8 @@ export interface TurnLoopParts extends TurnDataParts {
 interface Source {
   /** Puts messages back in front of those that wait for that context. */
   readonly putBack: (id: ContextId, messages: readonly Message[]) => void
+  /** Makes messages to that context wait until the returned function is called. */
+  readonly hold: (id: ContextId) => () => void
   /**
    * Called when the turn is over. `yields`: the turn wrote nothing, so the event loop should be served before the next
    * turn.
@@ -31,9 +43,8 @@ interface Source {
   readonly onEnd: (id: ContextId, options: { readonly yields: boolean }) => void
 }
 
-/** One turn, with all its tries. */
-interface Turn {
-  readonly id: ContextId
+/** All tries of one turn. */
+interface Tries {
   messages: Message[]
   readonly data: TurnData
   /** How many times another server was faster. */
@@ -44,17 +55,25 @@ interface Turn {
   readonly span: TurnSpan | null
 }
 
+/** The first turn of a context. Its only message stands for the sender of the start, and has no input of its own. */
+interface Start extends Tries {
+  readonly id: null
+  /** With the key that an earlier try has found. */
+  request: StartRequest
+  /** Lets messages to the new context go on; null: none are held. */
+  letGo: (() => void) | null
+  readonly onEnd: (() => void) | undefined
+}
+
+type Turn = Start | (Tries & { readonly id: ContextId })
+
 /**
  * Begins the next turn of a context that has not taken all events that it keeps and waits for. Nobody asks what came of
  * it: it is due in the store as well.
  */
-const goOn = (): Message => ({
-  input: { type: 'WAKE' },
-  rows: undefined,
-  rowsAlways: undefined,
-  resolve() {},
-  reject() {},
-})
+const goOn = (): Message => ({ input: WAKE, rows: undefined, rowsAlways: undefined, resolve() {}, reject() {} })
+
+const WAKE: Input = { type: 'WAKE' }
 
 type Decided = TurnResult & { kind: 'decided' }
 
@@ -79,6 +98,28 @@ export class TurnLoop {
     this.#trySoon({ id, messages, data: new TurnData(this.#parts), lost: 0, ends: null, span })
   }
 
+  /** See `Mailboxes.start`. */
+  start(
+    request: RootRequest,
+    { rows, first, partition = this.#parts.ids.nextPartition() }: StartOptions,
+    onEnd?: () => void,
+  ): Promise<MessageOutcome> {
+    return new Promise((resolve, reject) => {
+      const { traceparent } = request
+      this.#trySoon({
+        id: null,
+        request: { ...request, parent: null, partition },
+        messages: [{ input: WAKE, rows, rowsAlways: undefined, first, resolve, reject }],
+        data: new TurnData(this.#parts),
+        lost: 0,
+        ends: null,
+        span: this.#parts.traces?.turn(null, traceparent === undefined ? [] : [traceparent]) ?? null,
+        letGo: null,
+        onEnd,
+      })
+    })
+  }
+
   /** Runs the turn now, or later if the pace limit is reached. */
   #trySoon(turn: Turn): void {
     this.#pace.run(() => this.#try(turn))
@@ -90,15 +131,14 @@ export class TurnLoop {
     try {
       for (;;) {
         data.rewind()
-        const inputs = turn.ends ? [turn.ends] : turn.messages.map(({ input }) => input)
-        const env = this.#parts.env()
-        const result = runTurn(id, inputs, data, turn.ends ? { ...env, maxRecord: Infinity } : env)
+        const result = this.#decide(turn)
         switch (result.kind) {
           case 'decided':
             this.#pace.spend(result.steps)
             if (result.rows.length > 0 || turn.messages.some(hasRows)) return this.#commitWithRows(turn, result)
             return this.#commit(turn, result)
           case 'lacks':
+            if (turn.id === null && result.key !== undefined) turn.request = { ...turn.request, key: result.key }
             return void data.fetch(result.need, id).then(
               () => this.#trySoon(turn),
               (error: unknown) => this.#goWithout(turn, { place: result.place, error }),
@@ -118,6 +158,14 @@ export class TurnLoop {
     } catch (error) {
       this.#fail(turn, error)
     }
+  }
+
+  #decide(turn: Turn): TurnResult {
+    const env = this.#parts.env()
+    if (turn.id === null) return runStart(turn.request, turn.data, env)
+    if (turn.ends) return runTurn(turn.id, [turn.ends], turn.data, { ...env, maxRecord: Infinity })
+    const inputs = turn.messages.map(({ input }) => input)
+    return runTurn(turn.id, inputs, turn.data, env)
   }
 
   /**
@@ -143,6 +191,7 @@ export class TurnLoop {
    * the context.
    */
   #narrow(turn: Turn, { error }: TurnResult & { kind: 'tooLarge' }): void {
+    if (turn.id === null) throw new FluxError({ kind: 'tooLarge', detail: error.message })
     if (turn.ends) throw error
     if (turn.messages.length > 1) this.#putBack(turn, turn.messages.splice(1))
     else
@@ -155,6 +204,8 @@ export class TurnLoop {
   #commit(turn: Turn, decided: Decided, rows?: readonly MessageRow[]): void {
     const [{ work, writes }, { commits }] = [decided, this.#parts]
     const conclude = (isTrue: boolean) => (isTrue ? this.#settle(turn, decided) : this.#again(turn))
+    // A broadcast may find the new context in the store before the commit has resolved here.
+    if (turn.id === null) turn.letGo = this.#source.hold(decided.context.record.id)
     const fail = (error: unknown) => this.#fail(turn, error)
     const commit = () => {
       const { lost, data, span } = turn
@@ -162,6 +213,7 @@ export class TurnLoop {
       return commits
         .commit(work, writes, { rows: written, lost, incarnation: data.incarnation, span })
         .then((outcome) => {
+          if (turn.id === null && !outcome.ok) return this.#refuseStart(turn, decided, outcome)
           if ('row' in outcome) return this.#refuseRow(turn, rows ?? [], new RowTaken(outcome.row))
           if ('overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
           return conclude(outcome.ok)
@@ -207,6 +259,30 @@ export class TurnLoop {
     this.#trySoon(turn)
   }
 
+  /** With other ids, and with what is known by now of the key; or the start fails. */
+  #refuseStart(turn: Start, decided: Decided, outcome: CommitRefusal): void {
+    const { context, writes } = decided
+    if (this.#isStartedEarlier(outcome, writes)) return this.#settle(turn, decided)
+    if (!mayStartAgain(turn, context.record.id, outcome)) return this.#fail(turn, errorOf(context.record, outcome))
+    turn.letGo?.()
+    turn.letGo = null
+    if ('overtaken' in outcome) this.#parts.ids.drop(outcome.overtaken)
+    this.#again(turn)
+  }
+
+  /**
+   * Whether the existing context is the one that this start created: the reply to the commit was lost, and another
+   * message changed the new context before the commit was sent again.
+   */
+  #isStartedEarlier(outcome: CommitRefusal, writes: readonly Write[]): boolean {
+    if (!('stale' in outcome)) return false
+    const { stale, current } = outcome
+    const ours = writes.find(({ context, previous }) => context.id === stale && previous === 0)?.context.parts['base']
+    if (ours === undefined || current?.parts['base'] !== ours) return false
+    this.#parts.commits.reconcile(stale)
+    return true
+  }
+
   /** Decides the turn again: another server was faster, or the cached context was outdated. */
   #again(turn: Turn): void {
     turn.lost += 1
@@ -215,7 +291,13 @@ export class TurnLoop {
   }
 
   /** Resolves the decided messages. Those beyond the work limit of the turn are put back. */
-  #settle(turn: Turn, { context, results, writes }: Decided): void {
+  #settle(turn: Turn, { work: { replaced }, context, results, writes }: Decided): void {
+    const { record, flux } = context
+    if (turn.id === null) {
+      const started = startedEventOf(context)
+      turn.messages[0]?.resolve({ moved: true, failure: null, record, flux, replaced, started })
+      return this.#end(turn)
+    }
     const rest = turn.messages.splice(results.length)
     results.forEach((result, place) => {
       const failure = result.kind === 'refused' ? result.failure : null
@@ -223,11 +305,11 @@ export class TurnLoop {
         moved: result.kind === 'next' || result.kind === 'withdrawn',
         kept: result.kind === 'kept' ? result : undefined,
         failure,
-        record: context.record,
-        flux: context.flux,
+        record,
+        flux,
       })
     })
-    const leaves = nextPending(context.flux, context.record) !== null
+    const leaves = nextPending(flux, record) !== null
     this.#putBack(turn, rest.length === 0 && leaves ? [goOn()] : rest)
     this.#end(turn, { yields: writes.length === 0 })
   }
@@ -238,12 +320,28 @@ export class TurnLoop {
   }
 
   #putBack({ id }: Turn, messages: readonly Message[]): void {
-    if (messages.length > 0) this.#source.putBack(id, messages)
+    if (id !== null && messages.length > 0) this.#source.putBack(id, messages)
   }
 
-  #end({ id, data, span }: Turn, { yields = false } = {}): void {
-    span?.end()
-    data.release()
-    this.#source.onEnd(id, { yields })
+  #end(turn: Turn, { yields = false } = {}): void {
+    turn.span?.end()
+    turn.data.release()
+    if (turn.id !== null) return this.#source.onEnd(turn.id, { yields })
+    turn.onEnd?.()
+    turn.letGo?.()
   }
+}
+
+/** Whether the next try may fare better: with other ids, or after a look at who has the key now. */
+const mayStartAgain = ({ request }: Start, id: ContextId, outcome: CommitRefusal): boolean =>
+  !('row' in outcome) &&
+  ('overtaken' in outcome || (typeof request.existing === 'object' && !('stale' in outcome && outcome.stale === id)))
+
+function errorOf({ id, fluxName, key }: ContextRecord, outcome: CommitRefusal): RowTaken | FluxError {
+  if ('row' in outcome) return new RowTaken(outcome.row)
+  const failure: Failure =
+    'unique' in outcome
+      ? keyInUse({ fluxName, key: key ?? '' }, outcome.unique.by)
+      : { kind: 'unavailable', detail: `context ${id} exists already`, retryAfter: 1 }
+  return new FluxError(failure)
 }

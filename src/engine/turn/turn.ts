@@ -10,7 +10,7 @@ import { tooLargeToKeep } from '../interpreter/early.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
 import { Lacking, type KnownContexts, type Need } from './known-contexts.ts'
-import type { Applied, TrackedContext } from './tracked-context.ts'
+import type { Applied, StartedEvent, TrackedContext } from './tracked-context.ts'
 import { UnitOfWork, type TurnEnv } from './unit-of-work.ts'
 import { messageOf } from '../../model/error-message.ts'
 
@@ -121,10 +121,16 @@ export function runStart(request: StartRequest, atHand: KnownContexts, env: Turn
     const all = steps + takePending(work, context, TURN_STEPS)
     const failure = context.settled[0]?.failure ?? tooLargeToKeep(context.record)
     if (failure) return { kind: 'refused', failure }
-    return { kind: 'decided', work, context, results: [], writes: work.writes(), rows: work.rows(), steps: all }
+    const writes = work.writes()
+    const results = [{ kind: 'next', started: startedEventOf(context) } as const]
+    return { kind: 'decided', work, context, results, writes, rows: work.rows(), steps: all }
   } catch (error) {
     if (error instanceof Lacking) return { kind: 'lacks', need: error.need, place: -1, key: work.startKey }
     if (error instanceof RecordTooLarge) return { kind: 'tooLarge', error }
     throw error
   }
 }
+
+/** What became of the event that it was started with; undefined: there was none. */
+export const startedEventOf = ({ record, settled }: TrackedContext): StartedEvent | undefined =>
+  record.pending.length > 0 ? 'pending' : settled[0]?.outcome.became

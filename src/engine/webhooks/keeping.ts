@@ -7,7 +7,7 @@ import type { KeyTry } from '../idempotency/key-try.ts'
 import type { SendOptions } from '../calls/send-event.ts'
 import type { RowsOf } from '../turn/message.ts'
 import type { RootRequest } from '../turn/start-request.ts'
-import type { StartOptions } from '../turn/starts.ts'
+import type { StartOptions } from '../turn/turn-loop.ts'
 import { acceptedAs, answerOf } from './webhook-answer.ts'
 import type { WebhookKey } from './webhook-keys.ts'
 

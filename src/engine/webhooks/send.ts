@@ -2,7 +2,6 @@
 // service. It goes the way of every event, on behalf of the endpoint.
 import type { EventRequest } from '../../api/events.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
-import { isReplayed } from '../../api/answers.ts'
 import type { Expression } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
@@ -10,7 +9,7 @@ import { FluxError, notFound } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallEnv } from '../calls/call-env.ts'
-import { sendEvent, type SendOptions } from '../calls/send-event.ts'
+import { checkedEvent, sendEvent, type SendOptions } from '../calls/send-event.ts'
 import type { RowsOf } from '../turn/message.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { Deliveries } from './deliveries.ts'
@@ -43,12 +42,15 @@ export async function sendForWebhook(
   const options = send.orStart === null ? under : withDelivery(under, deliveries, call)
   const webhook = send.orStart === 'self' ? { shown: request, raw: rawBody } : undefined
   try {
-    const answer = await sendEvent(envOf(accessOf(endpoint, call.traceparent)), wanted, {
+    const env = envOf(accessOf(endpoint, call.traceparent))
+    const redact = (text: string) => redactedFor(request, text)
+    const checked = checkedEvent(env, wanted, { redact })
+    const { answer, replayed = false } = await sendEvent(env, checked, {
       ...options,
       ...(webhook && { webhook }),
-      redact: (text) => redactedFor(request, text),
+      redact,
     })
-    return { contextId: null, answer: sentTo(answer), replayed: isReplayed(answer) }
+    return { contextId: null, answer: sentTo(answer), replayed }
   } catch (error) {
     throw withoutDenial(error)
   }

@@ -2,7 +2,7 @@
 import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { rootOf, type Call } from '../../api/call.ts'
-import { CALLS, type FluxApi } from '../../api/calls.ts'
+import { CALLS, type Calls } from '../../api/calls.ts'
 import { type CheckedList } from '../../api/context-lists.ts'
 import type { Caller, Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -16,7 +16,7 @@ import { requestReader } from './request.ts'
 
 export interface ListParts {
   /** The calls, with the rights of that caller. */
-  readonly api: (caller: Caller, traceparent: undefined, reads: ReadScope) => FluxApi
+  readonly api: (caller: Caller, traceparent: undefined, reads: ReadScope) => Calls
   /** The caller of a request. @throws FluxError when it may not make the call */
   readonly callerOf: (c: Context<Env>, role: Role) => Caller
   readonly answers: Answers
@@ -25,11 +25,11 @@ export interface ListParts {
 export function addLists(app: Hono<Env>, parts: ListParts): void {
   addList(app, parts)
   addPaged(app, parts, CALLS.listPending, async (calls, request) => {
-    const { events: items, next } = await calls.listPendingPage(request)
+    const { events: items, next } = (await calls.call('listPendingPage', request)).answer
     return { items, next }
   })
   addPaged(app, parts, CALLS.listDeliveries, async (calls, request) => {
-    const { deliveries: items, next } = await calls.listDeliveriesPage(request)
+    const { deliveries: items, next } = (await calls.call('listDeliveriesPage', request)).answer
     return { items, next }
   })
 }
@@ -63,7 +63,7 @@ function addPaged<R extends z.ZodType<Filters>, A extends z.ZodType>(
   { api, callerOf, answers }: ListParts,
   call: Call<R, A>,
   run: (
-    calls: FluxApi,
+    calls: Calls,
     request: z.output<R>,
   ) => Promise<{ readonly items: readonly object[]; readonly next: string | null }>,
 ): void {
@@ -85,8 +85,9 @@ function addPaged<R extends z.ZodType<Filters>, A extends z.ZodType>(
 }
 
 /** Fills the page; resolves with the id after which the list continues, null at its end. */
-async function fill(page: PageWriter, api: FluxApi, request: CheckedList): Promise<ContextId | null> {
-  const { contexts, next } = await api.listPage(request, (context) => page.add(context))
+async function fill(page: PageWriter, calls: Calls, request: CheckedList): Promise<ContextId | null> {
+  const { answer } = await calls.call('listPage', request, (context) => page.add(context))
+  const { contexts, next } = answer
   for (const context of contexts.slice(page.count))
     if (!(await page.add(context))) return contexts[page.count - 1]?.id ?? null
   return next

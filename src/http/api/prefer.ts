@@ -1,9 +1,8 @@
 // http: `Prefer` (RFC 7240). `wait=N` on calls that move or start a context: the answer is held until that one rests.
 // `respond-async` on an event for all: it is answered when it is stored.
 import type { Context } from 'hono'
-import type { FluxApi } from '../../api/calls.ts'
+import type { Calls, Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
-import { endOfAccepted } from '../../api/answers.ts'
 import { AT_REST, MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -58,12 +57,12 @@ function onlyContextOf({ transitions, executions, pending }: EventAnswer): Conte
  * look as if it had not: null then.
  */
 async function contextAtRest(
-  calls: FluxApi,
+  calls: Calls,
   contextId: ContextId,
   { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal | undefined },
 ): Promise<object | null> {
   try {
-    return await calls.waitFor({ contextId, status: AT_REST, timeout: seconds }, { signal })
+    return (await calls.ask('waitFor', { contextId, status: AT_REST, timeout: seconds }, { signal })).answer
   } catch (error) {
     if (!(error instanceof FluxError)) throw error
     return error.failure.kind === 'waitTimeout' ? error.failure.context : null
@@ -71,7 +70,7 @@ async function contextAtRest(
 }
 
 interface Holding {
-  readonly calls: FluxApi
+  readonly calls: Calls
   /** What the request holds of the memory for requests. */
   readonly hold: { release(): void } | null
 }
@@ -111,10 +110,10 @@ async function withContext(
  */
 export function settledEvent(
   c: Context<Env>,
-  answer: EventAnswer,
+  { answer, ended }: Told<EventAnswer>,
   { calls, hold, isForAll }: Holding & { readonly isForAll: boolean },
 ): SettledAnswer | Promise<SettledAnswer> | null {
-  if (endOfAccepted(answer) !== null) return accepted(c, answer)
+  if (ended !== undefined) return accepted(c, answer)
   const { wait, respondAsync } = preferencesOf(c)
   if (wait === null) return null
   const contextId = onlyContextOf(answer)

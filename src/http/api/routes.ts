@@ -4,10 +4,9 @@ import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import type { Authenticate } from '../../access/authenticate.ts'
 import { rootOf, type Call } from '../../api/call.ts'
-import { CALL_LIST, callNamed, CALLS, type CallName, type FluxApi } from '../../api/calls.ts'
+import { CALL_LIST, callNamed, CALLS, type CallName, type Calls, type Told } from '../../api/calls.ts'
 import { type OperationStart } from '../../api/operations.ts'
 import { type CommandName, COMMANDS } from '../../api/commands.ts'
-import { isReplayed } from '../../api/answers.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError, serverPaused } from '../../model/failure.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
@@ -35,7 +34,7 @@ import { requestReader } from './request.ts'
 
 export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
   /** The calls, with the rights of that caller. */
-  readonly api: (caller: Caller, traceparent?: string, reads?: ReadScope) => FluxApi
+  readonly api: (caller: Caller, traceparent?: string, reads?: ReadScope) => Calls
   readonly authenticate: Authenticate
   /** Whether every call needs a token, and not only those that touch secured services. */
   readonly requireAuth: boolean
@@ -84,13 +83,12 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   const parts = { ...given, callerOf }
   for (const { name, call } of CALL_LIST)
     if (!EXCEPTIONS.has(name)) addCall(app, parts, call, (calls, request) => callNamed(calls, name, request))
-  addCall(app, parts, CALLS.execute, (calls, request) => calls.execute(request), {
-    settle: (c, answer, holding) => heldAnswer(c, answer, { ...holding, contextId: answer.contextId }),
+  addCall(app, parts, CALLS.execute, (calls, request) => calls.call('execute', request), {
+    settle: (c, { answer }, holding) => heldAnswer(c, answer, { ...holding, contextId: answer.contextId }),
   })
-  addCall(app, parts, CALLS.sendEvent, (calls, request) => calls.sendEvent(request), {
+  addCall(app, parts, CALLS.sendEvent, (calls, request) => calls.call('sendEvent', request), {
     prefer: preferEvent,
-    settle: (c, answer, { request, ...holding }) =>
-      settledEvent(c, answer, { ...holding, isForAll: isForAll(request) }),
+    settle: (c, told, { request, ...holding }) => settledEvent(c, told, { ...holding, isForAll: isForAll(request) }),
     otherwise(c, caller, calls) {
       const mode = modeOf(c)
       return mode && answerCloudEvents(c, mode, { caller, calls, parts })
@@ -132,17 +130,18 @@ function addOperations(app: Hono<Env>, parts: Parts): void {
   }
   const start: Run<typeof CALLS.startOperation.request, OperationStart> = async (calls, request, c) => {
     checkRole(c, request.do)
-    return calls.startOperation(request)
+    return calls.call('startOperation', request)
   }
   addCall(app, parts, CALLS.startOperation, start, {
-    settle: (_, { operationId, matched }) => (operationId === undefined ? null : beganOperation(operationId, matched)),
+    settle: (_, { answer: { operationId, matched } }) =>
+      operationId === undefined ? null : beganOperation(operationId, matched),
   })
-  addCall(app, parts, CALLS.getOperations, async (calls, { operationId }): Promise<object> =>
-    operationId === undefined ? calls.listOperations() : calls.getOperation({ operationId }),
+  addCall(app, parts, CALLS.getOperations, async (calls, { operationId }): Promise<Told<object>> =>
+    operationId === undefined ? calls.call('listOperations', {}) : calls.call('getOperation', { operationId }),
   )
   addCall(app, parts, CALLS.stopOperation, async (calls, request, c) => {
-    checkRole(c, (await calls.getOperation(request)).do)
-    return calls.stopOperation(request)
+    checkRole(c, (await calls.call('getOperation', request)).answer.do)
+    return calls.call('stopOperation', request)
   })
 }
 
@@ -153,7 +152,7 @@ const beganOperation = (operationId: string, matched: number): SettledAnswer => 
   headers: { location: `/flux-api/operations?operationId=${operationId}` },
 })
 
-type Run<R extends z.ZodType, A> = (calls: FluxApi, request: z.output<R>, c: Context<Env>) => Promise<A>
+type Run<R extends z.ZodType, A> = (calls: Calls, request: z.output<R>, c: Context<Env>) => Promise<Told<A>>
 
 interface CallOptions<R, A> {
   /** Fields of the request that its client's preferences are. */
@@ -161,11 +160,11 @@ interface CallOptions<R, A> {
   /** What is answered in the end, if the client prefers that; null: the answer as it is. */
   readonly settle?: (
     c: Context<Env>,
-    answer: A,
-    parts: { readonly calls: FluxApi; readonly hold: { release(): void } | null; readonly request: R },
+    told: Told<A>,
+    parts: { readonly calls: Calls; readonly hold: { release(): void } | null; readonly request: R },
   ) => SettledAnswer | Promise<SettledAnswer> | null
   /** What answers requests of another kind; null: it is a usual one. */
-  readonly otherwise?: (c: Context<Env>, caller: Caller, calls: FluxApi) => Promise<Response> | null
+  readonly otherwise?: (c: Context<Env>, caller: Caller, calls: Calls) => Promise<Response> | null
 }
 
 function addCall<R extends z.ZodType, A extends object>(
@@ -197,10 +196,10 @@ function addCall<R extends z.ZodType, A extends object>(
     const hold = isBare ? null : inFlight.hold()
     try {
       const request = reader.finish(fields, hold && (await readBody(c, parts, hold)))
-      const value = await run(calls, request, c)
-      const settled = settle ? settle(c, value, { calls, hold, request }) : null
-      const replayed = isReplayed(value) ? REPLAYED : NO_HEADERS
-      if (settled === null) return await send(c, format, { answer: value, headers: replayed })
+      const told = await run(calls, request, c)
+      const settled = settle ? settle(c, told, { calls, hold, request }) : null
+      const replayed = told.replayed ? REPLAYED : NO_HEADERS
+      if (settled === null) return await send(c, format, { answer: told.answer, headers: replayed })
       const { headers, ...rest } = await settled
       return await send(c, format, { ...rest, headers: { ...headers, ...replayed } })
     } finally {

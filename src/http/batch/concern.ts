@@ -1,8 +1,7 @@
 // http: an event as a line of many asks for it, and which of them must keep their order: those that name the same
 // context, or the same key of a service.
 import type { z } from 'zod'
-import type { CALLS, FluxApi } from '../../api/calls.ts'
-import { endOfAccepted, isReplayed, markAccepted } from '../../api/answers.ts'
+import type { CALLS, Calls, Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
 import type { CallFields } from '../request/call-fields.ts'
@@ -36,22 +35,20 @@ interface EventLine {
 }
 
 /** One that names no context is for all, and is sent when no other is under way. */
-export function eventLine(calls: FluxApi, { request, fields, bytes }: EventLine): LineRequest {
+export function eventLine(calls: Calls, { request, fields, bytes }: EventLine): LineRequest {
   const concern = concernOf(fields)
   return {
     concern: concern ?? 'everything',
     keepsPlace: typeof concern === 'number' && bytes <= PROMPT_BYTES,
     key: request.eventId ?? null,
-    run: () => calls.sendEvent(request).then(answered),
+    run: () => calls.call('sendEvent', request).then(answered),
   }
 }
 
 /** Each field is named: a rest pattern and spreading cost each line more than its check. */
-function answered(answer: EventAnswer): LineAnswer {
+function answered({ answer, replayed, ended }: Told<EventAnswer>): Told<LineAnswer> {
   const { eventId } = answer
-  const replayed = isReplayed(answer) ? true : undefined
-  const ended = endOfAccepted(answer)
-  if (ended) return markAccepted({ status: 202, eventId, replayed }, ended)
+  if (ended) return { answer: { status: 202, eventId, replayed }, ended }
   const { transitions, executions, ignored, pending, hint } = answer
-  return { status: 200, transitions, executions, ignored, eventId, pending, hint, replayed }
+  return { answer: { status: 200, transitions, executions, ignored, eventId, pending, hint, replayed } }
 }

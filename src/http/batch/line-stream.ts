@@ -5,7 +5,7 @@
 //   come, `lanes.ts` runs them side by side and in order where they name the same context, and `answer-lines.ts` gives
 //   their answers in order. It reads only while lines under way and answers that were not taken are few. Events that
 //   name a context by its id are posted to its mailbox one after the other, so one turn decides many of them.
-import { endOfAccepted } from '../../api/answers.ts'
+import type { Told } from '../../api/calls.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -27,7 +27,7 @@ export interface LineAnswer {
 /** What a line asks for. */
 export interface LineRequest extends Omit<LaneJob, 'run'> {
   /** Its status, and what else the answer says. @throws FluxError when it is refused */
-  run(): Promise<LineAnswer>
+  run(): Promise<Told<LineAnswer>>
 }
 
 export interface LineStreamOptions {
@@ -54,8 +54,6 @@ const LINES_AT_ONCE = 512
 /** Lines whose answers aren't taken yet, and characters of these answers. */
 const MAX_OPEN_LINES = 2048
 const MAX_OPEN_CHARACTERS = 1_048_576
-/** The status of a line that is carried out after it was answered. */
-const ACCEPTED = 202
 /** Bytes that are read ahead. */
 const AHEAD_BYTES = 131_072
 
@@ -202,12 +200,11 @@ export class LineStream {
       release()
       this.#fail(place, error)
     }
-    const succeed = (answer: LineAnswer): Promise<void> | void => {
+    const succeed = ({ answer, ended }: Told<LineAnswer>): Promise<void> | void => {
       try {
         this.#answers.answer(place, this.#options.minimal ? null : { n: place, ...answer })
         this.#ok += 1
         // It goes on, and lines that are to come after it wait for its end.
-        const ended = answer.status === ACCEPTED ? endOfAccepted(answer) : null
         if (ended) return this.#heldBack.until(ended).finally(release)
         release()
       } catch (error) {

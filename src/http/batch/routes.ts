@@ -1,8 +1,7 @@
 // http: the calls that take a line for each of many events or starts.
 import type { Context, Hono } from 'hono'
 import { EXECUTES, SEND_EVENTS, type StreamCall } from '../../api/streams.ts'
-import { isReplayed } from '../../api/answers.ts'
-import { CALLS, type FluxApi } from '../../api/calls.ts'
+import { CALLS, type Calls } from '../../api/calls.ts'
 import { scopeOfToken, type Caller, type Role } from '../../model/caller.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import { FluxError, malformed, overloaded } from '../../model/failure.ts'
@@ -36,7 +35,7 @@ export interface BatchOptions {
 }
 
 export interface BatchParts extends BatchOptions, BodyLimits, BodyAdmission {
-  readonly api: (caller: Caller, traceparent?: string) => FluxApi
+  readonly api: (caller: Caller, traceparent?: string) => Calls
   readonly callerOf: (c: Context<Env>, role: Role) => Caller
   readonly answers: Answers
   readonly log: Log
@@ -55,7 +54,7 @@ const CALLER_MS = 1000
 const GOODBYE_MS = 1000
 
 /** Gives what reads the lines of one stream. `calls`: as the caller may make them now. */
-type ReaderOf = (c: Context<Env>, valueOf: (line: Buffer) => unknown) => (line: Buffer, calls: FluxApi) => LineRequest
+type ReaderOf = (c: Context<Env>, valueOf: (line: Buffer) => unknown) => (line: Buffer, calls: Calls) => LineRequest
 
 export function addBatch(app: Hono<Env>, parts: BatchParts): void {
   const streams = new Set<LineStream>()
@@ -164,7 +163,7 @@ interface Calling extends Pick<BatchParts, 'api' | 'callerOf' | 'clock'> {
  * Gives what counts a line as a call of its caller. That one throws a FluxError: `rateLimited`, or `unauthorized` once
  * the caller isn't known any more.
  */
-function callsOf({ c, api, callerOf, role, clock, caller: first }: Calling): () => FluxApi {
+function callsOf({ c, api, callerOf, role, clock, caller: first }: Calling): () => Calls {
   let caller = first
   let calls = api(caller, traceOf(c))
   let asked = clock.now()
@@ -201,9 +200,9 @@ const starts: ReaderOf = (c, valueOf) => (line, calls) => {
     keepsPlace: false,
     key: request.idempotencyKey ?? null,
     async run() {
-      const answer = await calls.execute(request)
+      const { answer, replayed } = await calls.call('execute', request)
       const { message: _message, ...told } = answer
-      return { status: 200, ...told, ...(isReplayed(answer) && { replayed: true }) }
+      return { answer: { status: 200, ...told, ...(replayed && { replayed }) } }
     },
   }
 }

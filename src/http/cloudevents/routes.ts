@@ -1,8 +1,7 @@
 // http: CloudEvents on the event call, by the HTTP binding: binary, structured, and in batches.
 import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
-import { CALLS, type FluxApi } from '../../api/calls.ts'
-import { endOfAccepted, isReplayed } from '../../api/answers.ts'
+import { CALLS, type Calls } from '../../api/calls.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Caller } from '../../model/caller.ts'
 import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
@@ -64,7 +63,7 @@ export function modeOf(c: Context<Env>): Mode | null {
 
 interface Answering {
   readonly caller: Caller
-  readonly calls: FluxApi
+  readonly calls: Calls
   readonly parts: CloudEventParts
 }
 
@@ -98,12 +97,12 @@ export async function answerCloudEvents(
       Object.assign(fields, preferEvent(c))
       const { request, sent } = await inItsNames(inQuery, async () => {
         const checked = requestOf(fields, body)
-        return { request: checked, sent: await calls.sendEvent(checked) }
+        return { request: checked, sent: await calls.call('sendEvent', checked) }
       })
       const settled = settledEvent(c, sent, { calls, hold, isForAll: isForAll(request) })
-      const { answer: told, status: given = 200, headers }: SettledAnswer = (await settled) ?? { answer: sent }
+      const { answer: told, status: given = 200, headers }: SettledAnswer = (await settled) ?? sent
       ;[answer, status] = [told, given]
-      more = { ...headers, ...(isReplayed(sent) && { 'idempotency-replayed': 'true' }) }
+      more = { ...headers, ...(sent.replayed && { 'idempotency-replayed': 'true' }) }
     }
     return await answers.send(c, answer, JSON_FORMAT.pieces(answer, ''), {
       status,
@@ -152,7 +151,7 @@ function attributeOf(name: string, value: string): string {
 
 interface Sending {
   readonly caller: Caller
-  readonly calls: FluxApi
+  readonly calls: Calls
   readonly decode: Decode
   readonly failureOf: (error: unknown) => Failure
 }
@@ -174,10 +173,10 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
   }
   const run = async (n: number, { run: send }: LineRequest) => {
     try {
-      const answer = await send()
+      const { answer, ended } = await send()
       answers[n] = { n, ...answer }
       // Those behind it wait for that.
-      if (n < events.length - 1) await endOfAccepted(answer)
+      if (n < events.length - 1) await ended
     } catch (error) {
       refuse(n, error)
     }

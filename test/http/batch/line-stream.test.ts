@@ -70,7 +70,7 @@ const at = (concern: number | string | 'everything' | null, run: () => Promise<u
   key: null,
   run: async () => {
     await run()
-    return { status: 200 }
+    return { answer: { status: 200 } }
   },
 })
 
