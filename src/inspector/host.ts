@@ -5,7 +5,7 @@ import type { Caller } from '../model/caller.ts'
 import type { Failure } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepUsage } from '../ports/step-slots.ts'
-import type { ServerSeen } from '../ports/server-seen.ts'
+import type { ServerSeen } from '../ports/store.ts'
 
 /** How the server is. */
 export interface ServerHealth {

@@ -1,10 +1,14 @@
 // main: a server around an engine. It answers `/healthz` before the store is read, serves calls once the engine has
 // started, and releases everything when a part of it fails to start.
+import { readFile } from 'node:fs/promises'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { About } from '../http/docs/home.ts'
 import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { definitionSchema } from '../definitions/editor/document.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
+import type { ServerHealth } from '../inspector/host.ts'
 import { createInspector } from '../inspector/inspector.tsx'
 import { tracedFetch } from '../http/request/trace.ts'
 import { routeFinder } from '../http/socket/request-times.ts'
@@ -14,15 +18,13 @@ import type { Log } from '../ports/log.ts'
 import type { Settings } from '../settings.ts'
 import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
-import { readAbout } from './about.ts'
 import { ServerMetrics } from '../observe/metrics.ts'
 import { openTraces } from '../observe/traces.ts'
 import { openEngine } from './engine.ts'
-import { healthOf } from './health.ts'
 import { memoryOf, type ServerMemory } from './memory.ts'
-import { listenOptions, tokensOptions, watchdogOptions } from './options.ts'
 import { watchSecrets } from './secrets.ts'
 import { loadServices, type LoadedServices, type RunnableServices } from './services.ts'
+import { deadAfterOf } from './storage.ts'
 
 export interface Server {
   readonly url: string
@@ -233,3 +235,58 @@ const metricsOf = ({ settings, opened }: Start, version: string) =>
     version,
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
+
+/** What a server says of itself: name and version. */
+async function readAbout(): Promise<About> {
+  const { name, version }: About = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  return { name, version }
+}
+
+/** Milliseconds between two measurements of the event loop; it is late by what it takes longer. */
+const RESOLUTION_MS = 20
+const NANOSECONDS_PER_MS = 1e6
+
+/** How the server is, for the page of the inspector. The lag is that since the page was made last. */
+function healthOf(engine: Engine, storage: string): { health(): Promise<ServerHealth>; close(): void } {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  delay.enable()
+  return {
+    async health() {
+      const lagMs = Math.max(0, delay.percentile(99) / NANOSECONDS_PER_MS - RESOLUTION_MS)
+      delay.reset()
+      return {
+        ...(await engine.health()),
+        store: storage,
+        uptimeMs: process.uptime() * 1000,
+        lagMs,
+        memoryBytes: process.memoryUsage.rss(),
+      }
+    },
+    close: () => delay.disable(),
+  }
+}
+
+/** What the settings say to each part. */
+const tokensOptions = (settings: Settings, log: Log) => ({
+  file: settings.tokens,
+  now: systemClock.now,
+  onError: ({ message }: Error) =>
+    log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
+})
+
+const listenOptions = (settings: Settings, log: Log) => ({
+  host: settings.host,
+  port: settings.port,
+  log,
+  accessLog: settings.accessLog,
+  maxConnections: settings.maxConnections,
+  deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
+})
+
+const watchdogOptions = (settings: Settings) => ({
+  after: settings.watchdog,
+  kill: settings.watchdogKill,
+  silence: settings.redisUrl === null ? null : deadAfterOf(settings),
+  logLevel: settings.logLevel,
+  logFormat: settings.logFormat,
+})

@@ -3,7 +3,6 @@ import type { ContextId } from '../model/context.ts'
 import type { ListedSpace, RowSpace, RowWrite, StoredRow } from '../model/rows.ts'
 import type { Standstill } from '../model/standstill.ts'
 import type { Selection, SelectQuery } from './selection.ts'
-import type { ServerSeen } from './server-seen.ts'
 import type { NotesPlace } from './step-watch.ts'
 
 /** A context as an adapter sees it: opaque parts, and the few fields that it indexes. */
@@ -246,4 +245,12 @@ export interface Store {
    */
   purge(request: { endedBefore: number; limit: number }): Promise<number>
   close(): Promise<void>
+}
+
+/** What a store tells of a server that shares it. */
+export interface ServerSeen {
+  /** Boot id. */
+  readonly runId: string
+  /** Milliseconds since its last heartbeat, by the clock of the store. */
+  readonly silentMs: number
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { assert, property, jsonValue } from 'fast-check'
 import { expect, test } from 'vitest'
-import { contentHashOf } from '../../src/engine/idempotency/content-hash.ts'
+import { contentHashOf } from '../../src/engine/idempotency/kept-answer.ts'
 import { canonical, type Json } from '../../src/model/json/value.ts'
 
 /** The same, of a sorted copy. */

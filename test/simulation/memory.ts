@@ -11,7 +11,7 @@ import type {
   StoredContext,
   Write,
 } from '../../src/ports/store.ts'
-import type { ServerSeen } from '../../src/ports/server-seen.ts'
+import type { ServerSeen } from '../../src/ports/store.ts'
 import { MemoryRows } from './memory-rows.ts'
 
 interface Kept {

@@ -1,16 +1,17 @@
 // engine/idempotency: calls under a key have their effect once. What was answered is written in the commit of the
 // effect, in the partition of what the call is addressed to, under a guard, so the first call needs no read; a repeat is
 // noticed by the guard, or before it is refused.
+import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
-import { overloaded } from '../../model/failure.ts'
 import type { Told } from '../../api/calls.ts'
+import { FluxError, overloaded } from '../../model/failure.ts'
+import type { RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Preparation } from '../turn/message.ts'
-import { countRepeat } from './repeats.ts'
-import { contentHashOf } from './content-hash.ts'
-import { KeyTry, type Keeping, type TryParts } from './key-try.ts'
+import { RowTaken, type Preparation } from '../turn/message.ts'
 import {
+  contentHashOf,
+  countRepeat,
   inProgress,
   mismatch,
   placeOf,
@@ -18,6 +19,8 @@ import {
   readKept,
   rowKeyOf,
   type Addressee,
+  type KeptPlace,
+  type KeptRow,
   type ScopedKey,
 } from './kept-answer.ts'
 
@@ -38,6 +41,24 @@ export interface KeyedCall<A> extends ScopedKey {
   readonly content: object
   /** The name of the event, if it is one: its receipt has it, and how often it was repeated. */
   readonly event?: string
+}
+
+/** What the commit of the effect must write, with the answer that it leads to. */
+export interface Keeping {
+  /** That of the effect. */
+  readonly partition: number
+  readonly rowOf: (answer: object) => RowWrite
+  /** What comes before that commit; left out: nothing. */
+  readonly first?: Preparation | undefined
+}
+
+/** What a call is known by. */
+interface Tried {
+  readonly place: KeptPlace
+  /** Of the content. */
+  readonly hash: string
+  /** Milliseconds for which the answer is kept. */
+  readonly kept: number
 }
 
 /** Milliseconds for which the number of rows is remembered. */
@@ -113,10 +134,10 @@ export class Idempotency {
 
   #run<A extends object>(
     { of, event }: KeyedCall<A>,
-    { rowKey, place, hash }: Pick<TryParts, 'place' | 'hash'> & { readonly rowKey: string },
+    { rowKey, place, hash }: Pick<Tried, 'place' | 'hash'> & { readonly rowKey: string },
     run: (keeping: Keeping) => Promise<A>,
   ): Promise<Told<A>> {
-    const tried = this.tryOf({ place, hash }, { event })
+    const tried = this.tryOf({ place, hash, kept: this.#parts.kept }, { event })
     return tried.run(
       async (): Promise<Told<A>> => ({ answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }),
       async ({ value }, isOwn) => {
@@ -140,16 +161,9 @@ export class Idempotency {
   }
 
   /** One try of a call; `more`: what its row has besides. */
-  tryOf(
-    {
-      kept = this.#parts.kept,
-      place,
-      hash,
-    }: Omit<TryParts, 'store' | 'clock' | 'kept'> & Partial<Pick<TryParts, 'kept'>>,
-    more?: object,
-  ): KeyTry {
+  tryOf(tried: Tried, more?: object): KeyTry {
     const { store, clock } = this.#parts
-    return new KeyTry({ store, clock, place, hash, kept }, more)
+    return new KeyTry({ store, clock, ...tried }, more)
   }
 
   /**
@@ -179,3 +193,60 @@ export class Idempotency {
     }
   }
 }
+
+/** One try of a call under a key: the row that is written with its effect, or the row that is there instead. */
+export class KeyTry implements Keeping {
+  readonly partition: number
+  readonly #parts: Pick<IdempotencyParts, 'store' | 'clock'> & Tried
+  /** What its row has besides. */
+  readonly #more: object
+  #written = ''
+
+  constructor(parts: Pick<IdempotencyParts, 'store' | 'clock'> & Tried, more: object = {}) {
+    this.#parts = parts
+    this.#more = more
+    this.partition = parts.place.partition
+  }
+
+  readonly rowOf = (answer: object): RowWrite => {
+    const { clock, place, hash, kept } = this.#parts
+    const at = clock.now()
+    // Told apart from the row of another server, which may have answered the same in the same millisecond.
+    this.#written = JSON.stringify({ hash, at, by: randomUUID(), ...this.#more, answer })
+    return { ...place, expects: null, value: this.#written, expiresAt: at + kept }
+  }
+
+  /**
+   * What the effect comes to, or else what `earlier` makes of the row that is there instead. `isOwn`: this try has written
+   * it: the reply to the commit was lost, and the commit was tried again.
+   * @throws whatever the effect throws, if nothing was answered before
+   */
+  async run<A>(effect: () => Promise<A>, earlier: (row: KeptRow, isOwn: boolean) => A | Promise<A>): Promise<A> {
+    try {
+      return await effect()
+    } catch (error) {
+      const row = await this.#keptInstead(error)
+      if (row === null) throw error
+      return earlier(row, row.value === this.#written)
+    }
+  }
+
+  /** What was answered before, if that may be returned instead of the error; null: nothing was. */
+  async #keptInstead(error: unknown): Promise<KeptRow | null> {
+    const { store, place } = this.#parts
+    if (error instanceof RowTaken) {
+      const { space, key, value } = error
+      return space === place.space && key === place.key && value !== null ? { ...place, value } : null
+    }
+    if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
+    try {
+      return await store.readRow(place)
+    } catch {
+      // The error itself says more.
+      return null
+    }
+  }
+}
+
+/** Who may not make the call does not learn what it once led to. */
+const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
-import { partitionOf, type RowSpace, type StoredRow } from '../../model/rows.ts'
+import { partitionOf, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { keptKey, partitionOfKey, type KeyAddress } from '../record/context-key.ts'
 
@@ -135,3 +135,44 @@ export const inProgress = () =>
 
 export const mismatch = () =>
   new FluxError({ kind: 'idempotencyMismatch', detail: 'the key was used for a request with another content' })
+
+/**
+ * The same for contents of plain data that differ only in the order of names, and in what is undefined. Stored: it must
+ * stay the same for ever.
+ */
+export const contentHashOf = (content: object): string => sha256(sortedText(content))
+
+/** The recursion is bounded: inputs were copied, which refuses values nested deeper than 200 (`toJson`). */
+function sortedText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  if (Array.isArray(value)) return `[${value.map(sortedText).join(',')}]`
+  const members: string[] = []
+  for (const name of Object.keys(value).sort()) {
+    const member: unknown = Reflect.get(value, name)
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${sortedText(member)}`)
+  }
+  return `{${members.join(',')}}`
+}
+
+/** Tries of a count that others change, too. What is lost then is only a number. */
+const MAX_TRIES = 5
+
+/** How often the event was repeated, whatever it is addressed to. No row of an item begins with it. */
+const placeOfRepeats = (store: Store, rowKey: string) =>
+  ({ partition: partitionOf(rowKey, store.partitions), space: 'items', key: `${rowKey}#` }) as const
+
+export async function repeatsOf(store: Store, rowKey: string): Promise<number> {
+  const row = await store.readRow(placeOfRepeats(store, rowKey))
+  return Number(row?.value ?? 0)
+}
+
+export async function countRepeat(store: Store, rowKey: string, expiresAt: number): Promise<void> {
+  const place = placeOfRepeats(store, rowKey)
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const row = await store.readRow(place)
+    const value = String(Number(row?.value ?? 0) + 1)
+    const write: RowWrite = { ...place, expects: row?.value ?? null, value, expiresAt }
+    const { ok } = await store.commit({ writes: [], rows: [write] })
+    if (ok) return
+  }
+}

@@ -14,8 +14,8 @@ import { requestStop, TaskLost } from '../tasks/task.ts'
 import { movedPrefix, startedPrefix } from './broadcast-items.ts'
 import { answerText, BroadcastRows, readStored, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
 import { BroadcastRun, type RunParts } from './broadcast-run.ts'
-import { contentHashOf } from './content-hash.ts'
 import {
+  contentHashOf,
   inProgress,
   keptOfEvent,
   mismatch,

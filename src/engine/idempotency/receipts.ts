@@ -8,8 +8,15 @@ import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
 import { itemsInReach, itemsOfContexts, outcomesOf, receiverOf } from './broadcast-items.ts'
 import { readSummary, type Summary } from './broadcast-rows.ts'
-import { keptOfEvent, readKept, rowKeyOf, type KeptAnswer, type KeptRow, type ScopedKey } from './kept-answer.ts'
-import { repeatsOf } from './repeats.ts'
+import {
+  keptOfEvent,
+  readKept,
+  repeatsOf,
+  rowKeyOf,
+  type KeptAnswer,
+  type KeptRow,
+  type ScopedKey,
+} from './kept-answer.ts'
 
 /**
  * Null: nothing is kept of it. Several contexts may have been sent events of that id: their receipt is one. `now`: epoch

@@ -20,10 +20,9 @@ import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from './deliveries.ts'
 import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import type { Once, Settled } from './once.ts'
-import { RequestExpressions } from './request-expressions.ts'
+import { RequestExpressions, webhookInputOf } from './request-expressions.ts'
 import { accessOf, eventOf, sendForWebhook, type SendParts } from './send.ts'
 import { acceptedAs, answerOf } from './webhook-answer.ts'
-import { webhookInputOf } from './webhook-input.ts'
 import { mayRepeat, webhookKeysOf, type WebhookKeys } from './webhook-keys.ts'
 
 export interface ReceiveParts extends SendParts {

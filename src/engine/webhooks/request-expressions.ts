@@ -1,10 +1,13 @@
-// engine/webhooks: evaluates the expressions of an endpoint over `$request`, before any context exists.
+// engine/webhooks: what a request gives: values of the endpoint's expressions over `$request`, and inputs of its service.
+// No context exists yet.
 import { randomUUID } from 'node:crypto'
 import type { Expression, Scope, Turn } from '../../definitions/expressions/expression.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { Json, JsonObject } from '../../model/json/value.ts'
+import { setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { WebhookCall } from '../../model/webhook.ts'
 
 /** All expressions of one request share a budget, so that each request costs a bounded amount of work. */
 export class RequestExpressions {
@@ -43,4 +46,15 @@ export function keyTextOf(value: string | number | boolean, pointer: string): st
   if (Number.isInteger(value) && !Number.isSafeInteger(value))
     return unfit(pointer, 'must be exact, and is a number beyond 2^53 - 1: those must come as text')
   return String(value)
+}
+
+/** The inputs that a request gives a service, by their names. Only declared inputs are set. An array takes all values of its name, any other type the last one. */
+export function webhookInputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): JsonObject {
+  const given: JsonObject = {}
+  for (const [name, { array }] of input.properties) {
+    const texts = textsOf(name)
+    const last = texts.at(-1)
+    if (last !== undefined) setOwn(given, name, array ? [...texts] : last)
+  }
+  return given
 }

@@ -14,9 +14,8 @@ import type { RowsOf } from '../turn/message.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { Deliveries } from './deliveries.ts'
 import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
-import { keyTextOf, unfit, type RequestExpressions } from './request-expressions.ts'
+import { keyTextOf, unfit, webhookInputOf, type RequestExpressions } from './request-expressions.ts'
 import { sentTo } from './webhook-answer.ts'
-import { webhookInputOf } from './webhook-input.ts'
 
 export interface SendParts {
   readonly deliveries: Pick<Deliveries, 'rowsOf' | 'forgetRows'>

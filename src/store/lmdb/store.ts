@@ -8,7 +8,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/step-watch.ts'
 import type { Selection, SelectQuery } from '../../ports/selection.ts'
-import type { ServerSeen } from '../../ports/server-seen.ts'
+import type { ServerSeen } from '../../ports/store.ts'
 import type {
   CommitOutcome,
   CommitRequest,

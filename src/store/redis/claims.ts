@@ -6,7 +6,7 @@
 //   seconds like due contexts. A server that was itself disconnected does not declare others dead before it has been
 //   connected for that whole time.
 import type { ContextId } from '../../model/context.ts'
-import type { ServerSeen } from '../../ports/server-seen.ts'
+import type { ServerSeen } from '../../ports/store.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import type { RedisAddress } from './connection.ts'
 import type { PartitionClient } from './partition-client.ts'
