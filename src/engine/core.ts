@@ -123,7 +123,7 @@ export class EngineCore {
     this.redelivery = redeliveryOf(this)
     this.timers = new Timers({ ...this, store, alarm, clock, log })
     this.refusals = new RefusalLog({ log, clock })
-    this.hints = new EventHints({ catalog, store, clock })
+    this.hints = new EventHints(catalog)
     this.storeId = storeIdOf(store)
     this.ends = new EndWebhooks({ ...given, ...this })
     this.steps = stepsOf(this)

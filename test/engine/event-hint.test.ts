@@ -1,9 +1,7 @@
 // The hint on an event that came to nothing: whether anybody knows it.
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { ANONYMOUS } from '../../src/model/caller.ts'
-import type { Store } from '../../src/ports/store.ts'
 import { openBench, writeFiles, type Files } from '../support/engine.ts'
 
 const waiting = (event: string, more: object = {}) => ({
@@ -70,35 +68,14 @@ describe('an event that nobody knows', () => {
   })
 })
 
-describe('what is pinned counts', () => {
-  test('as long as a context runs on it, over a restart', async () => {
-    const bench = await openBench({ 'p/A.flux': waiting('before'), 'p/B.flux': waiting('other') })
-    const contextId = await bench.run('A')
-    await writeFiles(join(bench.folder, 'actors'), { 'p/A.flux': waiting('afterwards') })
-    const again = await bench.restart()
-    // One of the new definition, to be looked past.
-    const fresh = await again.run('A')
-    expect((await again.sendEvent({ event: 'before', tags: ['x'] })).hint).toBeUndefined()
-    expect((await again.sendEvent({ event: 'befor' })).hint).toBe(
-      "no service knows the event 'befor'; did you mean 'before'?",
-    )
-    await again.terminate({ contextId })
-    await again.advance(10_001)
-    expect((await again.sendEvent({ event: 'before' })).hint).toBe("no service knows the event 'before'")
-    expect((await again.sendEvent({ event: 'befor' })).hint).toBe("no service knows the event 'befor'")
-    await again.terminate({ contextId: fresh })
-    await again.close()
-  })
-
-  test('with its $else', async () => {
-    const bench = await openBench({ 'p/A.flux': waiting('$else') })
-    await bench.run('A', {}, { tags: ['x'] })
-    await rm(join(bench.folder, 'actors/p/A.flux'))
-    await writeFiles(join(bench.folder, 'actors'), { 'p/B.flux': waiting('other') })
-    const again = await bench.restart()
-    expect((await again.sendEvent({ event: 'anything' })).hint).toBeUndefined()
-    await again.close()
-  })
+test('what is not loaded is not known, though a context runs on it', async () => {
+  const bench = await openBench({ 'p/A.flux': waiting('before') })
+  const contextId = await bench.run('A')
+  await writeFiles(join(bench.folder, 'actors'), { 'p/A.flux': waiting('afterwards') })
+  const again = await bench.restart()
+  expect((await again.sendEvent({ event: 'before', tags: ['x'] })).hint).toBe("no service knows the event 'before'")
+  expect(await again.sendEvent({ contextId, event: 'before' })).not.toHaveProperty('hint')
+  await again.close()
 })
 
 test('nothing is told of services that the caller may not use', async () => {
@@ -116,51 +93,6 @@ test('nothing is told of services that the caller may not use', async () => {
   )
   expect((await bench.sendEvent({ event: 'whatever' })).hint).toBeUndefined()
   await bench.close()
-})
-
-/** One that can't tell what it keeps. */
-const withoutDefinitions = (store: Store): Store =>
-  new Proxy(store, {
-    get(target, name, receiver) {
-      if (name === 'definitions') return () => Promise.reject(new Error('away'))
-      const value: unknown = Reflect.get(target, name, receiver)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-
-describe('what it costs', () => {
-  test('nothing where somebody was addressed or the event is known, and one look at the definitions at a time', async () => {
-    const asked: string[] = []
-    const wrap = (store: Store): Store =>
-      new Proxy(store, {
-        get(target, name, receiver) {
-          if (name === 'definitions' || name === 'list') asked.push(name)
-          const value: unknown = Reflect.get(target, name, receiver)
-          return typeof value === 'function' ? value.bind(target) : value
-        },
-      })
-    const bench = await openBench({ 'p/A.flux': waiting('payment') }, { wrap })
-    await bench.run('A')
-    await bench.sendEvent({ event: 'payment' })
-    await bench.sendEvent({ event: 'payment' })
-    expect(asked).toEqual([])
-    await Promise.all(Array.from({ length: 50 }, () => bench.sendEvent({ event: 'unknown' })))
-    expect(asked.length).toBeLessThan(50)
-    await bench.close()
-  })
-
-  test('a store that fails leaves the answer as it is', async () => {
-    const bench = await openBench({ 'p/A.flux': waiting('payment') }, { wrap: withoutDefinitions })
-    expect(await bench.sendEvent({ event: 'unknown' })).toEqual({
-      message: "'unknown': moved 0, started 0, ignored by 0",
-      transitions: [],
-      executions: [],
-      ignored: [],
-      eventId: expect.any(String),
-      pending: [],
-    })
-    await bench.close()
-  })
 })
 
 test('the names of all services are gathered once, however many events nobody knows', async () => {

@@ -62,10 +62,10 @@ export async function sendEvent(
       webhook: options.webhook,
       ...options.toOne?.(sent.eventId),
     })
-    if (outcome.failure) throw new FluxError(await explained(env, sent.event, outcome.failure))
+    if (outcome.failure) throw new FluxError(explained(env, sent.event, outcome.failure))
     env.signals.event(outcomeOf(outcome))
     const answer = answerOf(sent, outcome)
-    return { answer: outcome.kept ? await withHint(env, sent.event, answer, outcome) : answer }
+    return { answer: outcome.kept ? withHint(env, sent.event, answer, outcome) : answer }
   } catch (error) {
     noteRefusal(env, { ...request, ...options }, target, error)
     throw error
@@ -179,7 +179,7 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<Told<E
       return [rowOf(answerOf(sent, { record, flux, kept, started }))]
     }
     const outcome = await post(env, sent, { ...target, rows, first })
-    if (outcome.failure) throw new FluxError(await explained(env, event, outcome.failure))
+    if (outcome.failure) throw new FluxError(explained(env, event, outcome.failure))
     env.signals.event(outcomeOf(outcome))
     const answer = answerOf(sent, outcome)
     return outcome.kept ? withHint(env, event, answer, outcome) : answer
@@ -206,7 +206,7 @@ async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll
   })
   const isOver = !told.replayed && told.ended === undefined
   if (!isOver || !isWithoutEffect(told.answer)) return told
-  return { answer: { ...told.answer, ...(await hintOn(env, event)) } }
+  return { answer: { ...told.answer, ...hintOn(env, event) } }
 }
 
 async function broadcastUnkept(
@@ -224,26 +224,23 @@ async function broadcastUnkept(
 }
 
 /** Of an event that is kept, though the context can never wait for it. */
-const withHint = async (
+const withHint = (
   env: CallEnv,
   event: string,
   answer: EventAnswer,
   { flux }: Pick<MessageOutcome, 'flux'>,
-): Promise<EventAnswer> => (isNamed(flux, event) ? answer : { ...answer, ...(await hintOn(env, event)) })
+): EventAnswer => (isNamed(flux, event) ? answer : { ...answer, ...hintOn(env, event) })
 
 /** Nobody may ever wait for an event that is held for nobody yet. */
 const isWithoutEffect = ({ transitions, executions, ignored, pending }: EventAnswer): boolean =>
   transitions.length + executions.length + ignored.length === 0 && pending.every(({ contextId }) => contextId === null)
 
-const explained = async (env: CallEnv, event: string, failure: Failure): Promise<Failure> =>
-  failure.kind === 'conflict' ? { ...failure, ...(await hintOn(env, event)) } : failure
+const explained = (env: CallEnv, event: string, failure: Failure): Failure =>
+  failure.kind === 'conflict' ? { ...failure, ...hintOn(env, event) } : failure
 
-/** The hint whether any service knows the event. If the lookup fails, there is no hint. */
-async function hintOn({ hints, log, caller }: CallEnv, event: string): Promise<{ hint?: string }> {
-  const hint = await hints.hintFor(event, caller).catch((error: unknown) => {
-    log.debug('the lookup of a hint for an event without effect failed', { event, error })
-    return null
-  })
+/** The hint that no loaded service knows the event, if none does. */
+function hintOn({ hints, caller }: CallEnv, event: string): { hint?: string } {
+  const hint = hints.hintFor(event, caller)
   return hint === null ? {} : { hint }
 }
 

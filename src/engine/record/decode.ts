@@ -114,12 +114,6 @@ function recordOf({ id, version, parts }: Pick<StoredContext, 'id' | 'version' |
   }
 }
 
-/** The hash of the definition that the context was started with. Parses only the part that has it. */
-export function definitionOf({ parts }: StoredContext): string {
-  const { definition }: Base = JSON.parse(parts['base'] ?? '{}')
-  return definition
-}
-
 /** The events that came early, as the part of the record has them. */
 export function pendingOf(parts: StoredContext['parts']): readonly PendingEvent[] {
   const text = parts[PENDING_PART]

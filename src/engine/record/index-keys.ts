@@ -169,9 +169,6 @@ const namedKeys = ({ fluxName, key, startState, currentState, tag = [] }: KeyFil
   ...tag.map((name) => indexKey(`${at}:tag`, name)),
 ]
 
-/** The key of unfinished contexts of services of that name. */
-export const unfinishedKey = (fluxName: string): string => indexKey('u:flux', fluxName)
-
 /** Keys of which an unfinished context that keeps the event when it comes early has at least one. */
 export const keysOfEarly = (event: string, tags: readonly string[]): string[] =>
   (tags.length > 0 ? tags : [null]).map((tag) => earlyKey(event, tag))
