@@ -1,6 +1,12 @@
 // model: hides secrets by value: texts of a request, values of `$secrets`, values of sensitive properties. The work is
 // linear in the size of what is searched: all texts are looked for at once by their first characters, and the comparisons
 // that follow are counted.
+//
+// - What views and logs hide is told by values. `engine/redact/request.ts` lists the secrets of a request, by the
+//   names in `model/secret-names.ts`; `engine/redact/redactor.ts` hides them in all data of a context and its
+//   children, and values of sensitive properties where they are declared. `model/secret-redactor.ts` is the search,
+//   for `$secrets`, too: for all texts at once, by their first 8 characters, and comparisons are counted, so that its
+//   time grows with the data alone.
 import type { ActionError } from './action-error.ts'
 import { isObject, setOwn, type Json, type JsonObject } from './json/value.ts'
 import { REDACTED } from './secret-names.ts'

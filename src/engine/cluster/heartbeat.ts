@@ -1,4 +1,4 @@
-// engine: reports to the store that this server is alive, under its boot id, and finds steps that no server runs.
+// engine/cluster: reports to the store that this server is alive, under its boot id, and finds steps that no server runs.
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'

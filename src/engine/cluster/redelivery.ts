@@ -1,4 +1,4 @@
-// engine: delivers messages that no sender would repeat: results of steps, wake-ups, and the reconciliation after a
+// engine/cluster: delivers messages that no sender would repeat: results of steps, wake-ups, and the reconciliation after a
 // commit with an unknown outcome. The number of tries is bounded, except while the store is unavailable.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'

@@ -1,4 +1,4 @@
-// engine: deletes, at regular intervals, contexts that finished longer ago than the retention time, and expired rows.
+// engine/cluster: deletes, at regular intervals, contexts that finished longer ago than the retention time, and expired rows.
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'

@@ -1,4 +1,4 @@
-// engine: which server this is, and which others live, as their heartbeats tell. The lease of a task is not renewed: it
+// engine/cluster: which server this is, and which others live, as their heartbeats tell. The lease of a task is not renewed: it
 // lasts as long as its server.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../ports/clock.ts'

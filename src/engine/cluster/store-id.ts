@@ -1,4 +1,4 @@
-// engine: an id of the store, made by chance when it is first asked for, and the same ever after.
+// engine/cluster: an id of the store, made by chance when it is first asked for, and the same ever after.
 import { randomBytes } from 'node:crypto'
 import type { Store } from '../../ports/store.ts'
 

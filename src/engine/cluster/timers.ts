@@ -1,4 +1,4 @@
-// engine: wakes contexts that are due. The store knows which ones; the alarm clock only determines when it is queried.
+// engine/cluster: wakes contexts that are due. The store knows which ones; the alarm clock only determines when it is queried.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { AlarmClock } from '../../ports/alarm-clock.ts'

@@ -1,4 +1,4 @@
-// engine: a cache of recently committed records, so that a busy context is not read for each event. Correctness does
+// engine/contexts: a cache of recently committed records, so that a busy context is not read for each event. Correctness does
 // not depend on it: every commit is fenced.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'

@@ -1,4 +1,4 @@
-// engine: reads contexts from the store, with bounded concurrency. Large ones are parsed only if they fit into a memory
+// engine/contexts: reads contexts from the store, with bounded concurrency. Large ones are parsed only if they fit into a memory
 // budget.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

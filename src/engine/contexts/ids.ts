@@ -1,4 +1,4 @@
-// engine: ids of new contexts. They are reserved in the store, as many at once as starts are waiting, or more if the
+// engine/contexts: ids of new contexts. They are reserved in the store, as many at once as starts are waiting, or more if the
 // store gives more. Later contexts have higher ids, on any server: the store refuses ids that were reserved ahead once
 // other servers have got higher ones.
 import type { ContextId } from '../../model/context.ts'

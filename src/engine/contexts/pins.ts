@@ -1,4 +1,4 @@
-// engine: stores definitions, and remembers which ones the store has. A commit that names a definition is made only
+// engine/contexts: stores definitions, and remembers which ones the store has. A commit that names a definition is made only
 // after the store has it.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Clock } from '../../ports/clock.ts'

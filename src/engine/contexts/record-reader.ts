@@ -1,4 +1,4 @@
-// engine: the way in which callers read contexts. A large one is parsed in a turn of the event loop of its own, within a
+// engine/contexts: the way in which callers read contexts. A large one is parsed in a turn of the event loop of its own, within a
 // memory budget, only as far as the caller needs it, and once for all that read the same version.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'

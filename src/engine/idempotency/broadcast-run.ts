@@ -1,5 +1,23 @@
-// engine/idempotency: carries out a broadcast that is stored, in waves. Between them it says how far it is, so that
-// whoever carries it on begins there, and looks whether somebody wants it stopped.
+// engine/idempotency: carries out a broadcast that is stored, in waves. The protocol:
+//
+// 1. It begins with three rows in the partition of its key (`kept-broadcasts.ts`): one takes the key, one has the
+//    event and the highest id that it is for, and one is that of its task (`tasks/task.ts`).
+// 2. Each move and start writes a row of its own (`broadcast-items.ts`), under a guard that there is none, so none is
+//    made twice.
+// 3. Between waves of 250 other requests are served. After each 1,000 a summary is stored: counts, the newest entries,
+//    and the id up to which the event was sent. A server that takes the broadcast over begins behind that id, and
+//    reads only the rows behind it; so does a receipt.
+// 4. A context that the store could not reach is tried until it is reached, or until the broadcast is stopped. A
+//    caller who waits is told 503 in doubt meanwhile; repeats are told that it is in progress.
+// 5. A commit of an earlier try may come true late (`earlier-tries.ts`). So a context that cannot take the event is
+//    looked up among those that were moved, and a row in each partition prevents that a service which was not started
+//    is started later.
+// 6. At the end the rows of moved contexts are deleted (`tasks/drop-rows.ts`), but not while a commit may still come
+//    true late (`mayWriteLate` of the task): then they stay until they expire. Rows of starts always do.
+//
+// What is drawn by chance for the key of a start (time, random numbers, UUIDs) depends on a number that is stored with
+// the broadcast (`drawn-turn.ts`), so a server that takes it over comes to the same key, and to the partition that has
+// the row of an earlier start.
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'

@@ -1,6 +1,23 @@
 // engine/idempotency: calls under a key have their effect once. What was answered is written in the commit of the
 // effect, in the partition of what the call is addressed to, under a guard, so the first call needs no read; a repeat is
 // noticed by the guard, or before it is refused.
+//
+// Such calls are those with an `Idempotency-Key`, events with an `eventId`, and calls in process with `idempotencyKey`.
+//
+// - The answer is a row in the commit of the effect, under the hash of who called, which call it was, and the key. The
+//   commit's guard says that there is none yet, so the first call reads nothing. A message or a start that has rows
+//   names them by a pure function (`RowsOf` in `engine/turn/message.ts`), called once the turn has decided all its
+//   messages; when a guard fails, only the message whose row it is is taken out (`message-rows.ts`, `turn-loop.ts`).
+// - A repeat is found by the guard, or, where it would be refused, by reading the row before the refusal is told. Who
+//   may not make the call is refused all the same.
+// - The row has the hash of the content; another content under the key is a mismatch. Calls under way in this server
+//   are remembered, so a twin is told to wait.
+// - A key lies with what its call is addressed to (`kept-answer.ts`): the row is in the partition of the context, or
+//   of the key of the service that is named, so it is in the commit of the effect, however many partitions there are.
+//   The addressee is part of the key of the row. A start without a key gets its id in the partition of its idempotency
+//   key, and an event to all has its rows there. Where a service gives the key, it is worked out beforehand
+//   (`drawn-turn.ts`): what it draws by chance depends on the idempotency key alone, so each repeat comes to the same
+//   partition.
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import type { Told } from '../../api/calls.ts'

@@ -1,5 +1,19 @@
 // engine/interpreter: events that come early. A context keeps them in its record, and takes them as soon as it waits for
 // them. Pure, as all decisions.
+//
+// - A context keeps them in its record (`pending`, a part of its own), so the commits of the context alone decide
+//   about them. `interpreter/early.ts` has the rules, `definitions/compile/early.ts` the times.
+// - After each decision that leaves the context waiting, the turn takes the oldest that the state names (`takeNext` in
+//   `pending-events.ts`), in the same commit. When the work of the turn is spent, the rest stays, and the stored due
+//   time, not that of the record, is now: the next turn goes on, also after a crash. A turn first takes what the one
+//   before it left, then decides an overdue wake-up, then messages.
+// - Rows list what is pending, and tell receipts what became of it. They are computed from the record before and after
+//   the turn (`pending-rows.ts`) and are written in its commit, so they always agree with it. Turns without such
+//   events make none. A context that ends without a turn (`recovery.ts`) gives them up as well.
+// - A broadcast finds those who would keep its event by the index keys `early:…`, which do not change while the
+//   context lives, except with its tags.
+// - An event with `orStart` that reaches no context is the first entry in the record of the context that it starts
+//   (`calls/send-or-start.ts`). The unique key decides between several that do so at once.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Failure } from '../../model/failure.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'

@@ -1,5 +1,29 @@
 // engine/interpreter: a context that failed or was terminated goes on, or a step in a back-off makes its next attempt now.
 // What depends on other contexts, and on the definition to go on with, comes with the environment.
+//
+// - A pause is a field of the record (`isPaused`), with an index key; a context that is not paused has neither. The
+//   record keeps its time and its step, but the store lists neither (`encode.ts`, `ownerOf`), so no server looks at a
+//   paused context. A step that would begin is ready, and not listed; a child that would begin is not started
+//   (`interpreter/decide.ts`). A step whose server has died becomes such a step (`leases.ts`). The turn that resumes a
+//   context takes the kept events, then what is due (`turn.ts`), and its step is claimed as any ready one.
+// - The end of a context keeps what it changed (`interpreter/transit.ts`, a part of the record of its own): the phase
+//   in which it stood, its due time, and the data before the action after which it ended, as far as that differs.
+//   Reducers note that data only when they choose an end.
+// - A retry is no event of XState: a final node takes none. The record is set back, and the machine goes on from its
+//   first node (`interpreter/retry.ts`): `START` enters a state, with what a transition would have carried, and
+//   `RETRY` runs the action of a state that was entered before. A context that waited is set back alone.
+// - A retry counts as an entry of the state (`epoch`), so late results of earlier attempts have no effect. The key of
+//   the step is that of the entry that the record names (`keyEpoch`).
+// - What depends on others is found before the decision (`retry-facts.ts`): whether the key is free, which the
+//   commit's unique key makes sure of, and whether the parent still waits. The parent is written in the same commit,
+//   so either it has gone on or the child does.
+// - A retry may re-pin (`record/repin.ts`). States are numbered anew by their names. Rows of the log are never
+//   rewritten; the record has tables by which they are read (`numbering`).
+// - A call reads the position of the context before it sends its message, so that of several calls at once one has an
+//   effect, also when the context fails again in the same turn.
+// - A server that is started paused opens its store, and starts nothing else (`engine.ts`): no heartbeat, so it owns
+//   nothing; no alarm, purge or sweep. `gate.ts` refuses the calls that change something, also those of pages and
+//   webhooks, and claims nothing.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { defaults, validate, type Shape } from '../../definitions/values/properties.ts'
 import { isFinished } from '../../model/context.ts'

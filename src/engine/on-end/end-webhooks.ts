@@ -1,5 +1,23 @@
 // engine/on-end: sends the webhooks that contexts owe when they have ended. The store knows which, and when; one timer
 // rings for the earliest. Each service has a lane of its own, so that none waits for the receivers of another.
+//
+// A context whose pinned definition has `onEnd` owes a webhook by the commit that ends it (`engine/on-end/`).
+// - The turn makes two rows of the space `ends` in the partition of the context (`end-event.ts`, `end-rows.ts`). The
+//   larger one has all that an attempt needs: the URL, evaluated with a work budget of its own, the name of the
+//   secret, and the event, redacted. The smaller one has in its key the service and when the next attempt is due, so
+//   lists never read what is large. A turn that ends no such context makes none. `recovery.ts`, which ends contexts
+//   without a turn, makes them too: of a context that is not small, without its data.
+// - Each service is a lane (`end-webhooks.ts`). The lanes that owe something are found by one look-up each, however
+//   much each owes; one timer rings for the earliest time. 256 webhooks are sent at once, 32 of a lane, and those that
+//   are large take shares of a budget of bytes. Lanes take turns.
+// - An attempt is a task (`tasks/task.ts`): it begins with a commit that puts the row of the task in the place of the
+//   smaller one, under a guard. An abandoned attempt is made due again, so what a server that has died was sending is
+//   sent by another one within `ACTORFLUX_RECOVERY`.
+// - The outcome is the commit that ends the task: the larger row is deleted, or the next attempt is due
+//   (`end-attempts.ts`). If the store cannot be reached, that commit is tried again, and not the webhook.
+// - `ports/webhook-sender.ts` is implemented by `steps/webhook-sender.ts`, with the code of `Webhooks.send`. The
+//   pauses are those of its action (`DELIVERY_RETRY`).
+// - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import type { EngineParts } from '../deps.ts'

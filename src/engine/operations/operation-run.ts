@@ -1,5 +1,23 @@
-// engine/operations: carries out an operation, in waves, no faster than it may. In between it stores how far it is, so
-// that whoever carries it on begins there, and looks whether somebody wants it stopped.
+// engine/operations: carries out an operation, which does something with all contexts that match, in waves. The
+// protocol:
+//
+// 1. It begins with three rows in the partition of its id: how far it is, its task (`tasks/task.ts`), and what is to
+//    be done with which contexts (`operation-rows.ts`). The first stays for 7 days after the end; its key counts time
+//    down, so a list reads the newest first.
+// 2. Each wave reads the next contexts that match now (`matching.ts`), up to the highest id that there was at the
+//    start, and sends each the message that its call would send (`engine/commands.ts`). Of several partitions,
+//    contexts that were started later are left out by their time, too.
+// 3. The commit of a context that is changed writes a mark: a row, under a guard that there is none. So what a crash
+//    leaves undecided is tried again, and done once. What changes nothing (a tag that is there) writes its mark alone;
+//    what is refused writes none, and is asked again.
+// 4. Every 0.4 seconds, or 1,000 contexts, a commit stores how far it is: counts, and the id up to which all is done.
+//    A server that takes it over reads the marks behind that id, and counts them, since many of these contexts do not
+//    match any more. At the end it counts the marks from the first takeover on: commits of a server that was held up
+//    may have become true later.
+// 5. Marks are deleted at the end, but not while a commit may still come true late (`mayWriteLate` of the task).
+//
+// A wave takes as many contexts as a twentieth of a second is for, at most 100. Then it rests until the rate allows
+// for the next one, and at least as long as the wave took, so that half of the time is for other requests.
 import { MAX_OPERATION_ERRORS, type OperationView } from '../../api/operations.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'

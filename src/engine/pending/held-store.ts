@@ -1,5 +1,20 @@
-// engine/pending: the commits that events held for nobody go through, besides those in which contexts take them. Each is
-// of one partition; a crash between two of them leaves what the next who comes by can finish.
+// engine/pending: the commits of an unclaimed event: one for all that reached no context, and waits for one. The
+// protocol:
+//
+// 1. The event is a row of the space `held` in one partition, its home: that of the key of its receipt, if it has one,
+//    so that it is written in the commit of the answer. Rows in `lookups` lead to it, one in each partition and for
+//    each tag. Their keys begin with the name of the event (`look-up-keys.ts`), so a context that waits for many
+//    events with many tags costs one read for each event, or one for all where few events are unclaimed.
+// 2. A commit that gives a context a waiting key, in a partition with look-ups, has that context looked at afterwards
+//    (`look-ups.ts`): it is offered what fits, in the order of arrival.
+// 3. A context of the home takes the event in one commit with the row, which is deleted, so nothing else can take it.
+// 4. In another partition the event is claimed first, in its row (`offers.ts`). The context takes it in a commit that
+//    replaces a token, the look-up row of the first tag in its partition, by the mark that it is taken.
+// 5. A server that finds a claim whose time is over replaces the token by another: either that fails, since the event
+//    is taken, or a commit under the old claim will never be accepted, however late it arrives. The token is read
+//    before the claim, written before the event, and deleted after it.
+// 6. Every server goes over all unclaimed events from time to time (`held-sweep.ts`). That covers a crash after any
+//    commit: each is of one partition.
 import { randomUUID } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'

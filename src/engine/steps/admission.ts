@@ -1,4 +1,4 @@
-// engine: decides whether a step may start on this server. It needs a slot, and memory for its data. A step that lacks
+// engine/steps: decides whether a step may start on this server. It needs a slot, and memory for its data. A step that lacks
 // one of them becomes ready: it has no lease, and any server with a free slot can claim it.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'

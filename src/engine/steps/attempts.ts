@@ -1,4 +1,4 @@
-// engine: failed attempts of a step: what the record keeps of the last one, and what is logged.
+// engine/steps: failed attempts of a step: what the record keeps of the last one, and what is logged.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { ContextRecord, StepError } from '../../model/record.ts'

@@ -1,6 +1,29 @@
-// engine: claims steps for this server. Free slots are given to the ready steps that this server committed, in the
+// engine/steps: claims steps for this server. Free slots are given to the ready steps that this server committed, in the
 // order of commit, and then to steps that the store returns: ready steps of other servers, and steps of dead servers.
 // Other servers are told of ready steps for which this one has no slot, at most ten times a second.
+//
+// A step needs a slot (`steps/slots.ts`) and, if its context is large, memory. `engine/steps/admission.ts` gives it
+// both while the turn writes its commit, so the lease is in that commit. If the commit fails, or another server was
+// faster, slot and memory are given back.
+// - Without a free slot the context is committed as ready: its lease is to `UNOWNED`, so no takeover is counted when a
+//   server dies. The store lists it under an owner that names the kind of slot that it needs (`readyOwner` in
+//   `model/record.ts`): function, isolated function, or script.
+// - A free slot is given to the step that has waited longest (`claims.ts`): this server remembers the ids of the first
+//   10,000 of each kind that it committed. It claims one with a fenced commit (`recovery.ts`) that takes the lease
+//   before any data is parsed, and does not count a takeover. Steps that were not remembered are found in the store
+//   once the list is empty.
+// - Other servers help. A server that commits a ready step notifies the others, at most ten times a second
+//   (`claims.ts`). A server with free slots then queries the store, as it does at each heartbeat. A step that gets a
+//   slot at once causes no query.
+// - Steps of dead servers take the same slots. They go first, and at most eight are between the commit that counts the
+//   takeover and their start.
+// - A step for whose data there is not enough memory is not claimed until there is; smaller steps continue to start.
+// - A step that is leased to this server and does not run, because the outcome of a commit was unknown, is released
+//   (`RELEASE` in `redelivery.ts`), and so are the steps that still run when the server stops.
+// - Scripts have slots of their own, more than there are processes: 64 scripts, and 16 that are known to be slow, run
+//   or are queued for a process. A script that turns out to be slow takes one of these 16; if none is free, it is
+//   released.
+// - `steps/dispatcher.ts` runs a step with its time limit and signal; it knows neither contexts nor definitions.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { READY_KINDS, readyKindOf, readyOwner, UNOWNED, type ReadyKind } from '../../model/record.ts'

@@ -1,4 +1,4 @@
-// engine: a step on the server that runs it, and the names that its script sees.
+// engine/steps: a step on the server that runs it, and the names that its script sees.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'

@@ -1,4 +1,4 @@
-// engine: the global names of JavaScript in the script sandbox. An input that a service does not declare never shadows
+// engine/steps: the global names of JavaScript in the script sandbox. An input that a service does not declare never shadows
 // one of them.
 
 export const LANGUAGE_NAMES: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-// engine: decisions about the lease of a step (takeover, release), and about a context that cannot continue. None reads
+// engine/steps: decisions about the lease of a step (takeover, release), and about a context that cannot continue. None reads
 // the context's data, which may be the cause of the failure.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'

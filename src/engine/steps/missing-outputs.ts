@@ -1,4 +1,4 @@
-// engine: what the outputs of an action read of its result, and the result does not have.
+// engine/steps: what the outputs of an action read of its result, and the result does not have.
 import type { Lines } from '../../definitions/compile/line.ts'
 import { seenIn } from '../../definitions/compile/names.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

@@ -1,4 +1,4 @@
-// engine: leases steps of dead servers, and ready steps, to this server. A fenced commit does this before any data of
+// engine/steps: leases steps of dead servers, and ready steps, to this server. A fenced commit does this before any data of
 // the context is parsed, because that data may have killed the other server.
 import { isFinished } from '../../model/context.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'

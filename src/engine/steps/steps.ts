@@ -1,4 +1,4 @@
-// engine: the steps that run on this server. Each has a slot and a lease. The result is posted to the context as a
+// engine/steps: the steps that run on this server. Each has a slot and a lease. The result is posted to the context as a
 // message.
 import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'

@@ -1,4 +1,4 @@
-// engine: children of contexts: the request that starts a child, and the message to its parent when it has ended.
+// engine/turn: children of contexts: the request that starts a child, and the message to its parent when it has ended.
 import type { ActionError } from '../../model/action-error.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

@@ -1,4 +1,4 @@
-// engine: commits decisions to the store, and performs their effects only after the commit: it starts steps, sets
+// engine/turn: commits decisions to the store, and performs their effects only after the commit: it starts steps, sets
 // alarms, and notifies parents and callers.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'

@@ -1,4 +1,4 @@
-// engine: whether a new context can have its key, and the end of the context that stands in its way, where that is asked
+// engine/turn: whether a new context can have its key, and the end of the context that stands in its way, where that is asked
 // for.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'

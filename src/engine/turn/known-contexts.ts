@@ -1,4 +1,4 @@
-// engine: the data that a turn can read without waiting, and the description of what it lacks.
+// engine/turn: the data that a turn can read without waiting, and the description of what it lacks.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'

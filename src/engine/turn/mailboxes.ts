@@ -1,4 +1,4 @@
-// engine: a mailbox for each context. One turn at a time takes the messages from it, in order of arrival. The number of
+// engine/turn: a mailbox for each context. One turn at a time takes the messages from it, in order of arrival. The number of
 // waiting messages is bounded.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, overloaded } from '../../model/failure.ts'

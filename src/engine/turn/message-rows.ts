@@ -1,4 +1,4 @@
-// engine: the rows that messages write in the commit of their turn.
+// engine/turn: the rows that messages write in the commit of their turn.
 import type { RowWrite } from '../../model/rows.ts'
 import type { Message } from './message.ts'
 import type { Applied } from './tracked-context.ts'

@@ -1,4 +1,4 @@
-// engine: a message to a context, and its outcome. The sender gets the outcome after the turn is committed.
+// engine/turn: a message to a context, and its outcome. The sender gets the outcome after the turn is committed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'

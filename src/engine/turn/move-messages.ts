@@ -1,4 +1,4 @@
-// engine: tells the feed of moves what was committed. While nobody reads the feed, nothing is made or told.
+// engine/turn: tells the feed of moves what was committed. While the feed has no reader, nothing is made or told.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished } from '../../model/context.ts'
 import type { CommittedMove, MoveFacts, MoveKind, MoveMessage } from '../../model/committed-move.ts'

@@ -1,4 +1,4 @@
-// engine: limits how much is decided before the event loop serves other work. Contexts that are woken or addressed
+// engine/turn: limits how much is decided before the event loop serves other work. Contexts that are woken or addressed
 // together are decided in several turns of the event loop.
 
 /** Steps of work after which the event loop is served, about 10 ms. */

@@ -1,4 +1,4 @@
-// engine: what becomes of the events that a context keeps, within its turn.
+// engine/turn: what becomes of the events that a context keeps, within its turn.
 import { SYSTEM } from '../../model/caller.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { Failure } from '../../model/failure.ts'

@@ -1,4 +1,4 @@
-// engine: the rows of events that come early. They are written in the commit of the context that keeps the events, so
+// engine/turn: the rows of events that come early. They are written in the commit of the context that keeps the events, so
 // they always agree with its record.
 import {
   copyRowKey,

@@ -1,4 +1,4 @@
-// engine: what a retry of a context that has ended depends on besides its record: whether its parent still waits for it,
+// engine/turn: what a retry of a context that has ended depends on besides its record: whether its parent still waits for it,
 // whether its key is free, and the definition that it is to go on with.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial } from '../../model/caller.ts'

@@ -1,4 +1,4 @@
-// engine: the key of a context that is to be started, and what is answered when another one has it.
+// engine/turn: the key of a context that is to be started, and what is answered when another one has it.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Scope, Template } from '../../definitions/expressions/expression.ts'
 import { spendOn } from '../../definitions/work-budget.ts'

@@ -1,4 +1,4 @@
-// engine: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
+// engine/turn: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
 // tags evaluated. Executions, triggers and children are all started by it.
 import type { Scope, Template, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

@@ -1,4 +1,4 @@
-// engine: a context as a unit of work has it, and what a message came to.
+// engine/turn: a context as a unit of work has it, and what a message came to.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'

@@ -1,4 +1,4 @@
-// engine: the data of one turn: cached contexts, and what was fetched for the turn. It is kept for all tries of the
+// engine/turn: the data of one turn: cached contexts, and what was fetched for the turn. It is kept for all tries of the
 // turn; its share of the memory budget is released at the end.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

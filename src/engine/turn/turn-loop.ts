@@ -1,4 +1,4 @@
-// engine: runs a turn, repeatedly if necessary, until no data is lacking, no message throws, and the commit is
+// engine/turn: runs a turn, repeatedly if necessary, until no data is lacking, no message throws, and the commit is
 // accepted. Messages of one turn are decided and committed together; each message fails alone. The first turn of a new
 // context has the sender of its start in the place of messages; messages that reach the context before its commit wait.
 import type { ContextId } from '../../model/context.ts'

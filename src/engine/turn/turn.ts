@@ -1,4 +1,4 @@
-// engine: one turn. Decides messages that wait for a context, without promises and without a clock. If it lacks data,
+// engine/turn: one turn. Decides messages that wait for a context, without promises and without a clock. If it lacks data,
 // it returns what, and is run again.
 import type { ContextId } from '../../model/context.ts'
 import { isFinished } from '../../model/context.ts'

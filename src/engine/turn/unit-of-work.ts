@@ -1,4 +1,4 @@
-// engine: the changes of one turn: the context, and the relatives that must change in the same commit. It is
+// engine/turn: the changes of one turn: the context, and the relatives that must change in the same commit. It is
 // synchronous; if data is missing, it throws `Lacking`.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'

@@ -1,4 +1,4 @@
-// engine: what a caller waits for in a context, and whether it has come.
+// engine/waits: what a caller waits for in a context, and whether it has come.
 import type { Status } from '../../model/context.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 

@@ -1,4 +1,4 @@
-// engine: commits of other servers to contexts that callers wait for here. The other servers are asked to report
+// engine/waits: commits of other servers to contexts that callers wait for here. The other servers are asked to report
 // them; since a message may be lost, each context is also polled about once a second. Without waits it does nothing.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'

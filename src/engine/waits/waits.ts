@@ -1,5 +1,18 @@
-// engine: requests that are held until a context gets somewhere. A held request is an entry in a map: it is looked at
+// engine/waits: requests that are held until a context gets somewhere. A held request is an entry in a map: it is looked at
 // when its context is committed, and costs nothing else. Commits to contexts that nobody waits for pay one look-up.
+//
+// - A held request is an entry in a map (`engine/waits/waits.ts`). It is made before the context is read, so no commit
+//   is missed. A commit to a context without waiters costs one look-up; no timer looks at held requests.
+// - Whether a state was entered is decided by the number of moves: a request remembers how many were made when it
+//   arrived, and looks at those since. A commit has its own moves with it. If there are others in between, another
+//   server made them, and the record and its log are read.
+// - Servers ask one another for the commits they need (`waits/remote-commits.ts`, `watch` of `ports/commit-feed.ts`),
+//   for 15 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
+//   contexts are polled, spread over the second, at most 500 in a second.
+// - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`), and a hundred of them
+//   are answered in each turn of the event loop.
+// - Functions that wait hold a step, so their waits end with the step and not when the server begins to stop.
+// - `Prefer: wait` is such a wait, begun after the commit (`http/api/prefer.ts`).
 import { setMaxListeners } from 'node:events'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'

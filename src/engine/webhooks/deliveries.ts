@@ -1,5 +1,14 @@
 // engine/webhooks: deliveries, the requests to endpoints of webhooks. All are counted. Those that passed are stored: one
 // that starts a context in the commit of the start, the others a moment after their answer. Refused ones stay in memory.
+//
+// - A delivery that starts a context is a row in the commit of the start (`engine/webhooks/deliveries.ts`). How it was
+//   answered is written later, together with other deliveries (`delivery-writer.ts`). The keys of an endpoint's rows
+//   descend with time, so lists read the newest first, from all partitions (`newest-first.ts`), and whatever lies
+//   behind the newest so many is removed (`delivery-trim.ts`) after each tenth of that number. A large request has a
+//   row of its own, which only those lists read that show it.
+// - Refused deliveries cost an entry in a ring in memory (`delivery-tally.ts`), and nothing else.
+// - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
+//   one that is sent again has the status that its sender would have got.
 import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'

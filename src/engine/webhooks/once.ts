@@ -1,5 +1,13 @@
 // engine/webhooks: a request has its effect once under its key, which the effect writes in its commit, as all calls under
 // a key do. A repeat is noticed by the guard of that commit, or before it is refused, and has the first answer.
+//
+// - A webhook under a key (`once.ts`) writes the row of the key in the commit of its effect, as calls under keys do
+//   (`idempotency/idempotency.ts`). The record of the context names the row (`answerRows`, in the part that is written
+//   once). The commit in which it first pauses or ends writes its answer there (`answer-rows.ts`): without a guard,
+//   since the version of the context is one.
+// - Of requests with one key, one at a time is committed here (`once.ts`). A repeat that waits for the answer waits
+//   for its context as any call does (`waits/waits.ts`), whichever server the first is held at, and whether or not it
+//   lives.
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'

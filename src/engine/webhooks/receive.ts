@@ -1,5 +1,15 @@
 // engine/webhooks: a verified request starts a context, and the answer is taken from the commits of that context, on any
 // server. What says no comes before, and leaves no context.
+//
+// - The answer is taken from the commits of the context: `Waits.expect` looks at each, including the first. A server
+//   that continues a context for which a caller waits at another server notifies that one (`ports/commit-feed.ts`; on
+//   Redis it publishes). The waiting server then reads the record, and also checks it once a second in case the
+//   message was lost. The record has the status in which the context first paused (`paused`).
+// - The compiler marks lines that carry `$response` as a whole (`answers`). When such a line fills an output of the
+//   service, the turn records that (`answer`), so the origin of an output makes it the answer, not its shape. A failed
+//   action undoes it together with its other changes.
+// - `$request` and the raw bytes are parts of the record that are written once. A child gets the part of it that must
+//   be hidden, a list of texts (`inheritedSecrets`).
 import type { EventRequest } from '../../api/events.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
