@@ -4,7 +4,7 @@ import type { AnyStateMachine } from 'xstate'
 import { compileFlux } from './definitions/compile/service.ts'
 import { Report } from './definitions/report.ts'
 import { BUILT_IN_MODELS } from './definitions/values/builtin-models.ts'
-import { stockMachine } from './engine/interpreter/stock-machine.ts'
+import { stockMachine } from './engine/turn/stock-machine.ts'
 import { isObject, type Json, type JsonObject } from './model/json/value.ts'
 import { serviceNameOf } from './model/service-name.ts'
 

@@ -7,10 +7,10 @@ import type { StepUsage } from '../ports/step-slots.ts'
 import type { ServerSeen } from '../ports/store.ts'
 import type { StatusCount } from '../ports/signals.ts'
 import { EngineCore } from './core.ts'
-import type { EngineParts } from './deps.ts'
+import type { EngineParts } from './contexts/deps.ts'
 import { Retention } from './cluster/retention.ts'
 
-export type { EngineParts } from './deps.ts'
+export type { EngineParts } from './contexts/deps.ts'
 
 export interface EngineHealth {
   /** Why it cannot serve now; null if it can. */

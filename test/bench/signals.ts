@@ -3,7 +3,7 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { Hono } from 'hono'
-import { NO_SIGNALS } from '../../src/engine/deps.ts'
+import { NO_SIGNALS } from '../../src/engine/contexts/deps.ts'
 import { requestTimer, routeFinder } from '../../src/http/socket/request-times.ts'
 import { TimedResponse } from '../../src/http/socket/response.ts'
 import type { Engine } from '../../src/engine/engine.ts'

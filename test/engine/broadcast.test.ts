@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { conflict } from '../../src/model/failure.ts'
-import { broadcast } from '../../src/engine/calls/broadcast.ts'
+import { broadcast } from '../../src/engine/fanout/broadcast.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'

@@ -1,8 +1,8 @@
 // Slots, and the steps that wait for them: a free slot and a step of its kind always meet, although nobody asks again.
 import { describe, expect, test, vi } from 'vitest'
-import { Admission } from '../../src/engine/steps/admission.ts'
-import { Claims } from '../../src/engine/steps/claims.ts'
-import type { Recovery, StepShortage } from '../../src/engine/steps/recovery.ts'
+import { Admission } from '../../src/engine/turn/admission.ts'
+import { Claims } from '../../src/engine/cluster/claims.ts'
+import type { Recovery, StepShortage } from '../../src/engine/cluster/recovery.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/commit-feed.ts'
 import type { Log } from '../../src/ports/log.ts'

@@ -1,5 +1,5 @@
 // After a commit, and never before it, steps start and are aborted, alarms are set, others are told.
-import { NO_SIGNALS } from '../../src/engine/deps.ts'
+import { NO_SIGNALS } from '../../src/engine/contexts/deps.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'

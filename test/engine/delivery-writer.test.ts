@@ -1,6 +1,6 @@
 // Rows of deliveries that are written a moment later: together, again when the store was away, and not without bound.
 import { describe, expect, test } from 'vitest'
-import { DeliveryWriter } from '../../src/engine/webhooks/delivery-writer.ts'
+import { DeliveryWriter } from '../../src/engine/deliveries/delivery-writer.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { RowWrite } from '../../src/model/rows.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'

@@ -1,6 +1,6 @@
 // The sentence that names the errors of an input.
 import { expect, test } from 'vitest'
-import { describeInputErrors } from '../../src/engine/calls/describe.ts'
+import { describeInputErrors } from '../../src/engine/interpreter/describe.ts'
 
 const errorsOf = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ pointer: `/input/${index}`, detail: 'is required' }))

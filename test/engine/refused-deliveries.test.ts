@@ -1,7 +1,7 @@
 // The deliveries that were refused to many endpoints: their order, and what it costs.
 import { describe, expect, test } from 'vitest'
-import { DeliveryTally, factsOf } from '../../src/engine/webhooks/delivery-tally.ts'
-import { RefusedDeliveries } from '../../src/engine/webhooks/refused-deliveries.ts'
+import { DeliveryTally, factsOf } from '../../src/engine/deliveries/delivery-tally.ts'
+import { RefusedDeliveries } from '../../src/engine/deliveries/refused-deliveries.ts'
 import type { Delivery } from '../../src/model/webhook.ts'
 
 let compared = 0

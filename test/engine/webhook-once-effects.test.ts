@@ -1,10 +1,10 @@
 // What else a request to a webhook may come to under its key: events that are sent, to one or to all; an answer that is
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { BroadcastPlace } from '../../src/engine/calls/broadcast-place.ts'
+import { BroadcastPlace } from '../../src/engine/fanout/broadcast-place.ts'
 import { EngineCore } from '../../src/engine/core.ts'
 import { sendUnder, startUnder, type Committed, type WebhookKeeping } from '../../src/engine/webhooks/keeping.ts'
-import { sentTo } from '../../src/engine/webhooks/webhook-answer.ts'
+import { sentTo } from '../../src/engine/turn/webhook-answer.ts'
 import { Once, readKeptWebhook, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
 import { placeOf, type Addressee } from '../../src/engine/idempotency/kept-answer.ts'
 import type { WebhookKeys } from '../../src/engine/webhooks/webhook-keys.ts'

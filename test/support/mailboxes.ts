@@ -1,5 +1,5 @@
 // The parts of the engine that decide and commit, on a store of a test.
-import { NO_SIGNALS } from '../../src/engine/deps.ts'
+import { NO_SIGNALS } from '../../src/engine/contexts/deps.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { Commits } from '../../src/engine/turn/commit.ts'

@@ -11,7 +11,7 @@ import { keyOfOpen, parseIndexKeys } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { CallEnv } from './call-env.ts'
 import { countRequest } from './requests.ts'
-import { isTested, selectionOf, statusesOf, type Filters, type Selected } from './selection.ts'
+import { isTested, selectionOf, statusesOf, type Filters, type Selected } from '../operations/selection.ts'
 
 /** Counts that the store makes at once. */
 const STRIDE = 8

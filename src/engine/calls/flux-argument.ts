@@ -7,9 +7,9 @@ import type { ContextRecord } from '../../model/record.ts'
 import type { SecretRedactor } from '../../model/secret-redactor.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/step-runner.ts'
-import { stepKeyIn, type Step } from '../record/position.ts'
+import { stepKeyIn, type Step } from '../interpreter/position.ts'
 import { redactorOf } from '../redact/redactor.ts'
-import type { StoreId } from '../cluster/store-id.ts'
+import type { StoreId } from '../contexts/store-id.ts'
 
 export interface FluxParts {
   readonly step: Step

@@ -6,7 +6,7 @@ import { eventIdOf } from '../../model/cloud-event.ts'
 import { FluxError, notFound } from '../../model/failure.ts'
 import { inDoubtIfAway } from '../tasks/queue.ts'
 import type { ScopedKey } from '../idempotency/kept-answer.ts'
-import { receiptOf } from '../idempotency/receipts.ts'
+import { receiptOf } from '../fanout/receipts.ts'
 import type { CallEnv } from './call-env.ts'
 
 /** See `FluxApi`. */

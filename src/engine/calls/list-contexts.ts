@@ -12,7 +12,7 @@ import { isUnreadable } from '../record/unreadable.ts'
 import { contextView } from '../record/views.ts'
 import { viewEnvOf, type CallEnv } from './call-env.ts'
 import { listRequest } from './requests.ts'
-import { selectionOf, type Selected } from './selection.ts'
+import { selectionOf, type Selected } from '../operations/selection.ts'
 
 /** Limits of one read from the store: contexts, and approximate characters. */
 const STRIDE = { contexts: 256, tested: 128, characters: 256 * 1024 }

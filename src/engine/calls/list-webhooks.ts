@@ -2,8 +2,8 @@
 // server and the last delivery to any server.
 import type { WebhookView } from '../../api/webhooks.ts'
 import { denial } from '../../model/caller.ts'
-import type { DeliveryFacts, EndpointName } from '../webhooks/delivery-rows.ts'
-import { NewestFirst, nextDelivery } from '../webhooks/newest-first.ts'
+import type { DeliveryFacts, EndpointName } from '../deliveries/delivery-rows.ts'
+import { NewestFirst, nextDelivery } from '../deliveries/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
 
 /** Endpoints whose last delivery is read at once. */

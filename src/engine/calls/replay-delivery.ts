@@ -12,7 +12,7 @@ import { UNREADABLE, type Endpoint, type WebhookCall, type WebhookReply } from '
 import { weightOf } from '../contexts/context-loader.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { requestShown } from '../redact/request.ts'
-import { keptBodyOf, textsOfRequest } from '../webhooks/delivery-request.ts'
+import { keptBodyOf, textsOfRequest } from '../deliveries/delivery-request.ts'
 import {
   deliveryKeyOf,
   requestKeyOf,
@@ -20,7 +20,7 @@ import {
   storedRequestOf,
   type EndpointName,
   type StoredDelivery,
-} from '../webhooks/delivery-rows.ts'
+} from '../deliveries/delivery-rows.ts'
 import { requireRole, type CallEnv } from './call-env.ts'
 import { isVisible } from './list-webhooks.ts'
 

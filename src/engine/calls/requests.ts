@@ -5,8 +5,8 @@ import { MAX_TTL_SECONDS, type EventRequest } from '../../api/events.ts'
 import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
-import { describeInputErrors } from './describe.ts'
-import { newEventId } from './event-id.ts'
+import { describeInputErrors } from '../interpreter/describe.ts'
+import { newEventId } from '../contexts/event-id.ts'
 
 /**
  * @throws FluxError `malformed` if the request does not match the schema, `invalid` for invalid input or tags. The

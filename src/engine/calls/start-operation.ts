@@ -6,7 +6,7 @@ import { invalid } from '../../model/failure.ts'
 import type { Status } from '../../model/context.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { checkedInput, checkedTags } from './requests.ts'
-import { statusesOf } from './selection.ts'
+import { statusesOf } from '../operations/selection.ts'
 
 /** See `FluxApi`. */
 export async function startOperation(

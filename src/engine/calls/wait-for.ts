@@ -11,7 +11,7 @@ import { hasEntered, standsSo, type Condition } from '../waits/condition.ts'
 import type { HeldRequest, WaitOutcome } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
 import { readContext, type CallEnv } from './call-env.ts'
-import { describeInputErrors } from './describe.ts'
+import { describeInputErrors } from '../interpreter/describe.ts'
 import { waitRequest } from './requests.ts'
 
 /**

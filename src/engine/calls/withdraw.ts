@@ -8,7 +8,7 @@ import { copiesPrefix, copyIn, scopeIn } from '../../model/pending.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import { keptOfEvent, rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isOfToken, type HeldEvent } from '../pending/held-event.ts'
-import { BroadcastPlace } from './broadcast-place.ts'
+import { BroadcastPlace } from '../fanout/broadcast-place.ts'
 import type { CallEnv } from './call-env.ts'
 
 /** Copies that are withdrawn at the same time. */

@@ -9,8 +9,8 @@ import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { TagLimits } from '../../model/tags.ts'
-import type { FailedAttempt } from '../steps/attempts.ts'
-import type { Step } from '../record/position.ts'
+import type { FailedAttempt } from './attempts.ts'
+import type { Step } from './position.ts'
 
 /** Identifies the step that a result is of, see `Input`. */
 export interface StepAnswer {

@@ -1,4 +1,5 @@
 // engine/interpreter: errors as data, as `$fluxException` and failed contexts show them.
+import { FRAME } from '../redact/redactor.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { retryHintOf, type ActionError } from '../../model/action-error.ts'
 import type { FluxException, StackEntry } from '../../model/context.ts'
@@ -101,9 +102,6 @@ function withoutStack(thrown: Json): Json {
   const { stack: _, ...others } = thrown
   return others
 }
-
-/** The start of each stack frame in the text of a stack. */
-export const FRAME = '\n    at '
 
 /** The exception with its trace, from the first known move to the failing state. */
 export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, history: readonly Move[]): FluxException {

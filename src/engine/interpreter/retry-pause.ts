@@ -1,4 +1,4 @@
-// engine: how long an action, or a webhook at the end of a context, waits until its next attempt.
+// engine/interpreter: how long an action, or a webhook at the end of a context, waits until its next attempt.
 import type { Retry } from '../../definitions/flux.ts'
 import type { RetryHint } from '../../model/action-error.ts'
 

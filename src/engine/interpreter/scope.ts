@@ -8,7 +8,7 @@ import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { SECRETS } from '../../model/secret-reference.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { LANGUAGE_NAMES } from '../steps/language-names.ts'
+import { LANGUAGE_NAMES } from './language-names.ts'
 import { stateData, type Data } from './turn-state.ts'
 
 interface ScopeParts {

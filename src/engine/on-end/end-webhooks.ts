@@ -20,7 +20,7 @@
 // - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { StoredRow } from '../../model/rows.ts'
-import type { EngineParts } from '../deps.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import { TaskQueue, type Resumed, type TaskRun } from '../tasks/queue.ts'
 import { Task } from '../tasks/task.ts'
 import { EndAttempts, type EndAttemptsParts } from './end-attempts.ts'

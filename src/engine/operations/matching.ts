@@ -4,7 +4,7 @@ import { COMMANDS } from '../../api/commands.ts'
 import type { ContextId } from '../../model/context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
-import { selectionOf, statusesOf, type Selected, type SelectionEnv } from '../calls/selection.ts'
+import { selectionOf, statusesOf, type Selected, type SelectionEnv } from './selection.ts'
 import { startedAtOf } from '../record/decode.ts'
 import type { StoredOperation } from './operation-rows.ts'
 

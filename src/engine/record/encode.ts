@@ -8,7 +8,7 @@ import type { StoredContext, Write } from '../../ports/store.ts'
 import { addressOf, usingKey } from './context-key.ts'
 import { indexKeysOf } from './index-keys.ts'
 import { tailAfter } from './move-log.ts'
-import { ownerOf } from './position.ts'
+import { ownerOf } from '../interpreter/position.ts'
 import { baseOf, DATA_PARTS, headOf, PENDING_PART, statePart } from './parts.ts'
 
 interface Change {

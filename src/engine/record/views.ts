@@ -13,8 +13,8 @@ import {
   type StepError,
 } from '../../model/record.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
-import { maxAttemptsOf } from '../steps/attempts.ts'
-import { stepKeyIn, stepOf, type Step } from './position.ts'
+import { maxAttemptsOf } from '../interpreter/attempts.ts'
+import { stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'
 import type { Relatives } from './relatives.ts'
 
 const NO_DATA: StateData = { input: {}, output: {} }

@@ -9,8 +9,10 @@ import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../mode
 import type { ContextRecord } from '../../model/record.ts'
 import { REDACTED } from '../../model/secret-names.ts'
 import { SecretRedactor } from '../../model/secret-redactor.ts'
-import { FRAME } from '../interpreter/exception.ts'
 import { requestShown, secretsOf } from './request.ts'
+
+/** The start of each stack frame in the text of a stack. */
+export const FRAME = '\n    at '
 
 type Redacted = Pick<ContextRecord, 'request' | 'inheritedSecrets' | 'input' | 'output' | 'states'>
 

@@ -21,12 +21,12 @@ import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
 import { fluxArgumentOf } from '../calls/flux-argument.ts'
 import type { ContextLoader } from '../contexts/context-loader.ts'
-import type { StoreId } from '../cluster/store-id.ts'
-import type { Slot } from './admission.ts'
-import { isOf, namesText, type Job, type StepResult } from './job.ts'
+import type { StoreId } from '../contexts/store-id.ts'
+import type { Slot } from '../turn/admission.ts'
+import { isOf, namesText, type Job, type StepResult } from '../turn/job.ts'
 import { missingOutputs } from './missing-outputs.ts'
 import { decodeHead } from '../record/decode.ts'
-import type { Step } from '../record/position.ts'
+import type { Step } from '../interpreter/position.ts'
 
 export interface StepsParts {
   readonly dispatcher: StepDispatcher

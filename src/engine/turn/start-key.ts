@@ -6,7 +6,7 @@ import type { ContextId } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { keyFault } from '../../model/key.ts'
-import { describeInputErrors } from '../calls/describe.ts'
+import { describeInputErrors } from '../interpreter/describe.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
 import type { KeyAddress } from '../record/context-key.ts'
 

@@ -6,9 +6,9 @@ import type { PendingEvent, PendingOutcome } from '../../model/pending.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import type { Decision, Input } from '../interpreter/decision.ts'
-import type { Step } from '../record/position.ts'
-import type { Slot } from '../steps/admission.ts'
-import type { FailedAttempt } from '../steps/attempts.ts'
+import type { Step } from '../interpreter/position.ts'
+import type { Slot } from './admission.ts'
+import type { FailedAttempt } from '../interpreter/attempts.ts'
 
 /** A context in the unit of work: its state before, and the state to commit. */
 export interface TrackedContext {

@@ -20,7 +20,7 @@ import { decodeHead } from '../record/decode.ts'
 import { ANSWERED } from '../waits/condition.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Committed, WebhookKeeping } from './keeping.ts'
-import { sentTo } from './webhook-answer.ts'
+import { sentTo } from '../turn/webhook-answer.ts'
 import type { WebhookKey, WebhookKeys } from './webhook-keys.ts'
 
 export interface OnceParts {

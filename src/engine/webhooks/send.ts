@@ -12,10 +12,10 @@ import type { Access, CallEnv } from '../calls/call-env.ts'
 import { checkedEvent, sendEvent, type SendOptions } from '../calls/send-event.ts'
 import type { RowsOf } from '../turn/message.ts'
 import { redactedFor } from '../redact/redactor.ts'
-import type { Deliveries } from './deliveries.ts'
+import type { Deliveries } from '../deliveries/deliveries.ts'
 import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import { keyTextOf, unfit, webhookInputOf, type RequestExpressions } from './request-expressions.ts'
-import { sentTo } from './webhook-answer.ts'
+import { sentTo } from '../turn/webhook-answer.ts'
 
 export interface SendParts {
   readonly deliveries: Pick<Deliveries, 'rowsOf' | 'forgetRows'>

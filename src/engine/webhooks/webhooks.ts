@@ -1,9 +1,9 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
-import type { Gate } from '../gate.ts'
+import type { Gate } from '../calls/gate.ts'
 import { redactedFor } from '../redact/redactor.ts'
-import type { RefusalLog } from '../refusal-log.ts'
+import type { RefusalLog } from '../fanout/refusal-log.ts'
 import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/model/json/value.ts'
 import { UNOWNED, type ContextRecord } from '../../../src/model/record.ts'
 import { initialRecordOf } from '../../../src/engine/turn/start-request.ts'
 import { begin, decide } from '../../../src/engine/interpreter/decide.ts'
-import { blockOf, lossOf } from '../../../src/engine/steps/leases.ts'
+import { blockOf, lossOf } from '../../../src/engine/interpreter/leases.ts'
 import type { Decision, Input, DecisionEnv } from '../../../src/engine/interpreter/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })

@@ -1,0 +1,82 @@
+// engine/contexts: what it is made of that comes from outside: the ports, and the limits of the settings.
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { TagLimits } from '../../model/tags.ts'
+import type { SettlementOf } from '../../model/webhook.ts'
+import type { AlarmClock } from '../../ports/alarm-clock.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { CommitFeed } from '../../ports/commit-feed.ts'
+import type { Log } from '../../ports/log.ts'
+import type { MoveFeed } from '../../ports/move-feed.ts'
+import type { ServiceSecrets } from '../../ports/secrets.ts'
+import type { Signals } from '../../ports/signals.ts'
+import type { Traces } from '../../ports/traces.ts'
+import type { StepDispatcher, StepRunner } from '../../ports/step-runner.ts'
+import type { StepSlots } from '../../ports/step-slots.ts'
+import type { Store } from '../../ports/store.ts'
+import type { WebhookSender } from '../../ports/webhook-sender.ts'
+import type { MemoryLimits } from './context-loader.ts'
+
+export interface EngineParts {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly runner: StepRunner
+  readonly dispatcher: StepDispatcher
+  /** Hidden in what steps return or throw, and what signs webhooks; absent: there are none. */
+  readonly secrets?: ServiceSecrets | undefined
+  /** Sends the webhooks that contexts owe when they have ended. */
+  readonly webhookSender: WebhookSender
+  /** How many steps run here at once. */
+  readonly slots: StepSlots
+  readonly alarm: AlarmClock
+  readonly clock: Clock
+  readonly log: Log
+  /** Counts and measures what the engine does; left out: nobody asks. */
+  readonly signals?: Signals | undefined
+  /** Left out, or null: nobody traces it. */
+  readonly traces?: Traces | null | undefined
+  /** Milliseconds for which finished contexts stay readable. */
+  readonly retention: number
+  /** Answers to calls under a key: the milliseconds for which they are kept, those to webhooks apart, and how many. */
+  readonly idempotency: { readonly kept: number; readonly max: number; readonly keptOfWebhooks: number }
+  /** Null: no other server can be there. */
+  readonly others: {
+    /** Milliseconds between heartbeats. */
+    readonly beat: number
+    readonly feed: CommitFeed
+  } | null
+  /** Told of commits while somebody reads it; left out: nobody can. */
+  readonly moves?: MoveFeed | undefined
+  readonly tagLimits: TagLimits
+  readonly memory: MemoryLimits
+  /** How many of each there may be at once; calls beyond are refused. */
+  readonly bounds: {
+    readonly commits: number
+    readonly broadcasts: number
+    readonly waits: number
+    /** Events held for nobody yet. */
+    readonly pending: number
+    /** Contexts of an event for all over HTTP that is answered when it was sent to all; one for more is accepted first. */
+    readonly answeredBroadcast: number
+  }
+  /** How many deliveries are kept of each endpoint; what HTTP makes of a reply, also where nobody calls over HTTP. */
+  readonly webhooks: { readonly deliveries: number; readonly settlementOf: SettlementOf }
+  /** Called with the boot id of this server, and again when it gets another. */
+  readonly onOwner?: ((owner: string) => void) | undefined
+}
+
+const nothing = (): void => {}
+
+/** Where no signals are asked for. */
+export const NO_SIGNALS: Signals = {
+  event: nothing,
+  moves: nothing,
+  step: nothing,
+  stepBegan: nothing,
+  stepEnded: nothing,
+  commit: nothing,
+  conflict: nothing,
+  lateness: nothing,
+  depth: nothing,
+  delivery: nothing,
+  unmatchedDelivery: nothing,
+}

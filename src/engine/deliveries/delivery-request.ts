@@ -1,0 +1,84 @@
+// engine/deliveries: the request of a delivery, as it is kept: without secrets, and without more of its body than the API
+// shows; and what is needed to send it again.
+import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { WebhookCall } from '../../model/webhook.ts'
+import { requestShown } from '../redact/request.ts'
+
+/** Bytes of a body that are kept, unparsed and as text. */
+export const MAX_KEPT_BODY_BYTES = 64 * 1024
+
+/** Bytes that such a body may take as JSON, where a control character takes six. */
+const MAX_KEPT_JSON_BYTES = 2 * MAX_KEPT_BODY_BYTES
+
+/** Field of a request whose body was longer. */
+const TRUNCATED = 'bodyTruncated'
+
+export interface KeptRequest {
+  /** `$request` without its secrets. Of a longer body it has the first bytes as a text, and says so. */
+  readonly request: JsonObject
+  /** The unparsed body, where `request` does not have it: as text, or in base64. */
+  readonly raw?: string
+  readonly base64?: string
+}
+
+/** Its work grows with the size of the request, or of what is kept of it. */
+export function keptRequestOf(request: JsonObject, rawBody: Uint8Array): KeptRequest {
+  const shown = requestShown(request)
+  const raw = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength)
+  const body = getOwn(request, 'body') ?? null
+  if (raw.length > MAX_KEPT_BODY_BYTES || !isShort(body))
+    return { request: { ...shown, body: firstOf(raw, request['encoded'] === true), [TRUNCATED]: true } }
+  if (bytesOf(request).equals(raw)) return { request: shown }
+  const text = raw.toString()
+  return Buffer.from(text).equals(raw) && Buffer.byteLength(JSON.stringify(text)) <= MAX_KEPT_JSON_BYTES
+    ? { request: shown, raw: text }
+    : { request: shown, base64: raw.toString('base64') }
+}
+
+/** The unparsed body; null: not all of it was kept. */
+export function keptBodyOf({ request, raw, base64 }: KeptRequest): Uint8Array | null {
+  if (request[TRUNCATED] === true) return null
+  if (raw !== undefined) return Buffer.from(raw)
+  return base64 === undefined ? bytesOf(request) : Buffer.from(base64, 'base64')
+}
+
+/** As `WebhookCall.textsOf`, of a request that was read before. */
+export function textsOfRequest({ parameters = null, headers = null }: JsonObject): WebhookCall['textsOf'] {
+  return (name) => {
+    const given = isObject(parameters) ? getOwn(parameters, name) : undefined
+    if (given !== undefined) return (Array.isArray(given) ? given : [given]).map(String)
+    return (Array.isArray(headers) ? headers : []).flatMap((header) =>
+      isObject(header) && header['name'] === name ? [String(header['value'])] : [],
+    )
+  }
+}
+
+const textOf = (body: Json): string => (typeof body === 'string' ? body : JSON.stringify(body))
+
+function isShort(body: Json): boolean {
+  const json = JSON.stringify(body)
+  const bytes = Buffer.byteLength(json)
+  return typeof body === 'string'
+    ? bytes <= MAX_KEPT_JSON_BYTES && Buffer.byteLength(body) <= MAX_KEPT_BODY_BYTES
+    : bytes <= MAX_KEPT_BODY_BYTES
+}
+
+/** What the body most likely was before it was parsed. */
+function bytesOf(request: JsonObject): Buffer {
+  const body = getOwn(request, 'body') ?? null
+  if (body === null) return Buffer.alloc(0)
+  return Buffer.from(textOf(body), request['encoded'] === true ? 'base64' : 'utf8')
+}
+
+/** In base64 three bytes take four, a byte that is no text is replaced by three, and a character may be escaped. */
+function firstOf(raw: Buffer, isEncoded: boolean): string {
+  if (isEncoded) return raw.subarray(0, (MAX_KEPT_BODY_BYTES / 4) * 3).toString('base64')
+  const text = raw
+    .subarray(0, MAX_KEPT_BODY_BYTES)
+    .toString()
+    .replace(/\uFFFD$/, '')
+  const part = Buffer.byteLength(text) > MAX_KEPT_BODY_BYTES ? text.slice(0, Math.floor(MAX_KEPT_BODY_BYTES / 3)) : text
+  return Buffer.byteLength(JSON.stringify(part)) > MAX_KEPT_JSON_BYTES
+    ? part.slice(0, Math.floor(MAX_KEPT_JSON_BYTES / 6))
+    : part
+}

@@ -1,0 +1,47 @@
+// engine/interpreter: the step of a context, derived from its record.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ContextId } from '../../model/context.ts'
+import { stepKeyOf } from '../../model/standstill.ts'
+import { readyOwner, UNOWNED, type ContextRecord, type ReadyKind } from '../../model/record.ts'
+
+/** Identifies a step. Its data is in the record. */
+export interface Step {
+  readonly id: ContextId
+  readonly state: number
+  readonly epoch: number
+  readonly attempt: number
+  /** Boot id of the server that the step is leased to. */
+  readonly owner: string
+}
+
+/** The step in progress, whether it runs or is ready; null: there is none. */
+export function stepOf(record: ContextRecord): Step | null {
+  if (record.lease === null) return null
+  const { epoch, attempt } = record.position
+  return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner }
+}
+
+/** The key under which external systems know the step of that record; the same in all its attempts. */
+export const stepKeyIn = ({ id, keyEpoch, position }: ContextRecord): string =>
+  stepKeyOf(id, keyEpoch ?? position.epoch)
+
+/** The kind of slot that the step of that state needs. */
+export function readyKindOfStep({ states }: CompiledFlux, state: number): ReadyKind {
+  const action = states[state]?.action
+  return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'
+}
+
+/**
+ * The owner under which the store lists the context. A step that is held by a pause is not listed: no server is to start
+ * it.
+ */
+export function ownerOf({ lease, state, isPaused }: ContextRecord, flux: CompiledFlux): string | null {
+  if (lease === null || (isPaused && lease.owner === UNOWNED)) return null
+  return lease.owner === UNOWNED ? readyOwner(readyKindOfStep(flux, state)) : lease.owner
+}
+
+/** Whether the step of that state is a function that runs in the server's own process. */
+export function runsHere({ states }: CompiledFlux, state: number): boolean {
+  const action = states[state]?.action
+  return action?.code?.isolate === false
+}

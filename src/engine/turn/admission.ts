@@ -1,0 +1,116 @@
+// engine/turn: decides whether a step may start on this server. It needs a slot, and memory for its data. A step that lacks
+// one of them becomes ready: it has no lease, and any server with a free slot can claim it.
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ByteBudget } from '../../model/byte-budget.ts'
+import { UNOWNED, type ContextRecord } from '../../model/record.ts'
+import type { StepKind, StepSlots } from '../../ports/step-slots.ts'
+import type { StepRunner } from '../../ports/step-runner.ts'
+import type { StoredContext } from '../../ports/store.ts'
+import { readyKindOfStep } from '../interpreter/position.ts'
+import { LIGHT_BYTES, noRoom, weightOf } from '../contexts/context-loader.ts'
+
+/** A slot that a step holds, with its share of the memory budget. */
+export interface Slot {
+  readonly kind: StepKind
+  /** Reserves memory for the context with these texts. Returns false if there is not enough. */
+  fits(texts: StoredContext['parts']): boolean
+  /** Adds memory that was reserved before; `release` gives it back. */
+  addRoom(release: () => void): void
+  /** Gives back only the memory. */
+  releaseRoom(): void
+  /** Exchanges the slot for one of another kind. Returns false if none is free. */
+  move(kind: StepKind): boolean
+  /** Gives back the slot and the memory. Later calls have no effect. */
+  release(): void
+}
+
+export interface AdmissionParts {
+  readonly slots: StepSlots
+  readonly runner: Pick<StepRunner, 'isSlowScript'>
+  /** The memory budget for the data of running steps. */
+  readonly budget: ByteBudget
+}
+
+export class Admission {
+  readonly #parts: AdmissionParts
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts
+  }
+
+  /** Takes a slot; null: no slot of that kind is free. */
+  take(kind: StepKind): Slot | null {
+    return this.#parts.slots.tryTake(kind) ? this.slotOf(kind) : null
+  }
+
+  /** Wraps a slot that was taken with `StepSlots.next`. */
+  slotOf(kind: StepKind): Slot {
+    return new TakenSlot(kind, this.#parts)
+  }
+
+  /** The kind of slot that the step of that state needs. */
+  kindOf(flux: CompiledFlux, state: number): StepKind {
+    const script = flux.states[state]?.action?.script
+    return script != null && this.#parts.runner.isSlowScript(script) ? 'slowScript' : readyKindOfStep(flux, state)
+  }
+
+  /** Resolves when that much memory is reserved, with the function that gives it back. */
+  waitForRoom(bytes: number): Promise<() => void> {
+    return this.#parts.budget.wait(bytes)
+  }
+}
+
+class TakenSlot implements Slot {
+  #kind: StepKind
+  readonly #parts: AdmissionParts
+  #room: (() => void) | null = null
+  #isReleased = false
+
+  constructor(kind: StepKind, parts: AdmissionParts) {
+    this.#kind = kind
+    this.#parts = parts
+  }
+
+  get kind(): StepKind {
+    return this.#kind
+  }
+
+  fits(texts: StoredContext['parts']): boolean {
+    if (this.#room) return true
+    const weight = weightOf(texts)
+    this.#room = weight <= LIGHT_BYTES ? noRoom : this.#parts.budget.tryTake(weight)
+    return this.#room !== null
+  }
+
+  addRoom(release: () => void): void {
+    this.#room = release
+  }
+
+  releaseRoom(): void {
+    this.#room?.()
+    this.#room = noRoom
+  }
+
+  move(kind: StepKind): boolean {
+    if (this.#isReleased || kind === this.#kind) return true
+    if (!this.#parts.slots.tryTake(kind)) return false
+    const before = this.#kind
+    this.#kind = kind
+    this.#parts.slots.release(before)
+    return true
+  }
+
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.releaseRoom()
+    this.#parts.slots.release(this.#kind)
+  }
+}
+
+/** Makes the step of a decided record ready, without a lease. The decision assumed that the step starts at once. */
+export const readied = (record: ContextRecord): ContextRecord => ({
+  ...record,
+  lease: record.lease && { ...record.lease, owner: UNOWNED },
+  stepStartedAt: undefined,
+})
