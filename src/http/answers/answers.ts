@@ -130,14 +130,15 @@ export class Answers {
     init: AnswerInit,
   ): Promise<Response> {
     const hold = this.hold()
+    // Bytes: a text that was put together of small ones takes many times as much while it waits.
+    let begun = text === '' ? null : Buffer.from(text)
     await this.charge(hold, value, SMALL_BYTES)
-    let begun: string | null = text === '' ? null : text
     return this.stream(
       c,
       async () => {
         const start = begun
         begun = null
-        if (start !== null) return Buffer.from(start)
+        if (start !== null) return start
         for (let next = pieces.next(); !next.done; next = pieces.next()) {
           if (next.value !== '') return Buffer.from(next.value)
           await ownTurn()

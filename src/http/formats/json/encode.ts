@@ -11,6 +11,17 @@ const DEEPEST = 100
 /** Names beyond which an object's are remembered: they are gathered in a time that grows with their number. */
 const MANY_NAMES = 1000
 
+/** The names of large objects, which each level around them asks for, and all answers that show one object share. */
+const names = new WeakMap<object, readonly string[]>()
+
+function namesOf(value: object): readonly string[] {
+  const known = names.get(value)
+  if (known) return known
+  const own = Object.keys(value)
+  if (own.length > MANY_NAMES) names.set(value, own)
+  return own
+}
+
 /** A list or an object that is being written. `next`: the index of its next item. */
 interface Open {
   readonly value: object
@@ -51,15 +62,13 @@ class Writer {
   /** A text that is too long for one piece, and is written next. */
   long: string | null = null
   readonly #open: Open[] = []
-  /** The names of large objects, which each level around them asks for. */
-  readonly #names = new Map<object, readonly string[]>()
 
   /** Writes a small value, and begins a large one. */
   write(value: unknown): void {
-    if (this.#weigh(value) <= PIECE_CHARACTERS) this.text += JSON.stringify(value) ?? 'null'
+    if (weight(value, PIECE_CHARACTERS) <= PIECE_CHARACTERS) this.text += JSON.stringify(value) ?? 'null'
     else if (typeof value === 'string') this.long = value
     else if (typeof value === 'object' && value !== null) {
-      const keys = Array.isArray(value) ? null : this.#namesOf(value)
+      const keys = Array.isArray(value) ? null : namesOf(value)
       this.text += keys === null ? '[' : '{'
       this.#open.push({ value, keys, next: 0, empty: true })
     }
@@ -75,7 +84,6 @@ class Writer {
         this.#field(open, keys[open.next++] ?? '', value)
       else {
         this.text += keys === null ? ']' : '}'
-        this.#names.delete(value)
         this.#open.pop()
       }
     }
@@ -87,7 +95,7 @@ class Writer {
     const start = open.next
     this.text += start === 0 ? '' : ','
     for (let size = 0; open.next < list.length; open.next++) {
-      size += 1 + this.#weigh(list[open.next])
+      size += 1 + weight(list[open.next], PIECE_CHARACTERS)
       if (size > PIECE_CHARACTERS) break
     }
     if (open.next > start) this.text += JSON.stringify(list.slice(start, open.next)).slice(1, -1)
@@ -101,61 +109,58 @@ class Writer {
     open.empty = false
     this.write(item)
   }
-
-  readonly #weigh = (value: unknown): number => weight(value, PIECE_CHARACTERS, { namesOf: this.#namesOf })
-
-  readonly #namesOf = (value: object): readonly string[] => {
-    const known = this.#names.get(value)
-    if (known) return known
-    const names = Object.keys(value)
-    if (names.length > MANY_NAMES) this.#names.set(value, names)
-    return names
-  }
-}
-
-interface Weighing {
-  readonly depth?: number
-  readonly namesOf?: (value: object) => readonly string[]
 }
 
 /** The approximate length of the JSON text of a value; stops counting beyond the limit. */
-export function weight(value: unknown, limit: number, { depth = 0, namesOf = Object.keys }: Weighing = {}): number {
+export function weight(value: unknown, limit: number, depth = 0): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 8
   if (depth > DEEPEST) return Infinity
   let size = 2
-  const inside = { depth: depth + 1, namesOf }
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length && size <= limit; at++) size += 1 + weight(value[at], limit - size, inside)
+    for (let at = 0; at < value.length && size <= limit; at++) size += 1 + weight(value[at], limit - size, depth + 1)
     return size
   }
   if (!isObject(value)) return size
   for (const key of namesOf(value)) {
     if (size > limit) break
-    size += key.length + 4 + weight(value[key], limit - size, inside)
+    size += key.length + 4 + weight(value[key], limit - size, depth + 1)
   }
   return size
 }
 
 /** Values weighed in one turn of the event loop: about a millisecond. */
 const STRIDE = 20_000
+/** Memory of one value, without its characters. */
+const VALUE_BYTES = 64
 
 /**
- * The approximate bytes that data takes in memory: yields the count so far from time to time, and finally the whole.
+ * The approximate bytes that data takes in memory: yields the count so far from time to time, and finally the whole. A
+ * list or an object is counted with the number of its values when it is come upon.
  */
 export function* weighing(value: unknown): Generator<number, void> {
-  const left: { readonly items: readonly unknown[]; next: number }[] = [{ items: [value], next: 0 }]
-  let [bytes, count] = [0, 0]
+  const left: Iterator<unknown, void>[] = [[value].values()]
+  let [bytes, count] = [VALUE_BYTES, 0]
   for (let top = left.at(-1); top !== undefined; top = left.at(-1)) {
-    if (top.next >= top.items.length) {
+    const { value: item, done } = top.next()
+    if (done) {
       left.pop()
       continue
     }
-    const item = top.items[top.next++]
-    bytes += typeof item === 'string' ? 16 + item.length : 8
-    if (typeof item === 'object' && item !== null)
-      left.push({ items: Array.isArray(item) ? item : Object.values(item), next: 0 })
+    if (typeof item === 'string') bytes += item.length
+    else if (Array.isArray(item)) {
+      bytes += item.length * VALUE_BYTES
+      left.push(item.values())
+    } else if (isObject(item)) {
+      const keys = namesOf(item)
+      bytes += keys.length * VALUE_BYTES
+      left.push(fieldsOf(item, keys))
+    }
     if (++count % STRIDE === 0) yield bytes
   }
   yield bytes
+}
+
+function* fieldsOf(value: { readonly [key: string]: unknown }, keys: readonly string[]): Generator<unknown, void> {
+  for (const key of keys) yield value[key]
 }
