@@ -244,6 +244,21 @@ test('on a phone the diagram begins at the present state', async () => {
   expect(right).toBeLessThanOrEqual((outer?.x ?? 0) + (outer?.width ?? 0))
 })
 
+test('the diagram fits its place, says how many states it has, and opens large', async () => {
+  const page = await inspected.page()
+  const id = await inspected.start('Approval', { request: 'x' })
+  await page.goto(`/inspector/contexts/${id}`)
+  const [frame, caption] = [page.locator('.diagram'), page.locator('#diagram figcaption')]
+  const widths = () => frame.evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])
+  const [inside = 0, width = 0] = await widths()
+  expect(inside).toBeLessThanOrEqual(width)
+  expect(await caption.innerText()).toContain(`${await frame.locator('.state').count()} states`)
+  await page.getByRole('link', { name: 'Open large' }).click()
+  await expect.poll(async () => (await widths())[1]).toBeGreaterThan(width)
+  await page.getByRole('link', { name: 'Close' }).click()
+  await expect.poll(async () => (await widths())[1]).toBe(width)
+})
+
 test('keys lead to pages, and times are told in the zone of the reader', async () => {
   const page = await inspected.page()
   page.setDefaultTimeout(10_000)
