@@ -14,8 +14,7 @@ import type { Signals } from '../ports/signals.ts'
 import type { Access, CallEnv, CallParts } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { callsOf } from './calls/handlers.ts'
-import { KnownServices } from './calls/known-services.ts'
-import { ServiceCounts } from './calls/service-counts.ts'
+import { KnownServices, ServiceCounts } from './calls/counts.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
 import { StartTimes } from './operations/start-times.ts'
 import { Commits } from './turn/commit.ts'
@@ -295,7 +294,7 @@ function callPartsOf({ given, ...core }: EngineCore): CallParts {
     webhooks: core.webhooks,
     deliveries,
     settlementOf: webhooks.settlementOf,
-    serviceCounts: new ServiceCounts({ store, catalog, log, now }),
+    serviceCounts: new ServiceCounts({ store, catalog, now }),
     reader,
     turns,
     lists: new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' }),

@@ -1,6 +1,6 @@
 // Contexts are counted for metrics: by the index, and never long ago.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
+import { ServiceCounts } from '../../src/engine/calls/counts.ts'
 import { keyOfOpen } from '../../src/engine/record/index-keys.ts'
 import type { Selection } from '../../src/ports/selection.ts'
 import { openBench, type Bench } from '../support/engine.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => bench.close())
 
 test.each([0, 1, 100, 1_000_000])('of %d contexts', async (count) => {
-  const { catalog, log } = bench.parts
+  const { catalog } = bench.parts
   const store = emptyStore({
     async count({ any: [all = []] }: Selection) {
       return all.every((key) => key === 'status:WAITING' || key === keyOfOpen({ package: 'p', fluxName: 'Open' }))
@@ -27,7 +27,7 @@ test.each([0, 1, 100, 1_000_000])('of %d contexts', async (count) => {
         : 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog, log, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog, now: () => 0 })
   const shown = (await counts.list({ maxAge: 0 }))
     .filter(({ count: own }) => own > 0)
     .map((one) => [one.service?.fluxName, one.status, one.count])
@@ -49,7 +49,7 @@ test('in the embedded store, secured ones too', async () => {
 })
 
 test('those of services that are not loaded are told as well, and none are older than asked for', async () => {
-  const { catalog, log } = bench.parts
+  const { catalog } = bench.parts
   let [now, asked, count] = [0, 0, 100_000]
   const store = emptyStore({
     async count({ any: [all = []] }: Selection) {
@@ -58,7 +58,7 @@ test('those of services that are not loaded are told as well, and none are older
       return all.length === 1 && all[0] === 'status:FAILED' ? count : 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog, log, now: () => now })
+  const counts = new ServiceCounts({ store, catalog, now: () => now })
   const failed = async (maxAge: number) =>
     (await counts.list({ maxAge })).flatMap(({ service, count: own }) => (service === null ? [own] : []))
   expect(await failed(4000)).toEqual([100_000])

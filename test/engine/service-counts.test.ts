@@ -1,9 +1,8 @@
 // How many contexts services have: what is counted, how often, and how secured contexts of services of one name are told
 // apart.
 import { expect, test } from 'vitest'
-import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
+import { ServiceCounts } from '../../src/engine/calls/counts.ts'
 import { StartTimes } from '../../src/engine/operations/start-times.ts'
-import type { Log } from '../../src/ports/log.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { emptyStore } from '../support/stores.ts'
@@ -27,8 +26,6 @@ const waiting = (more: object = {}) => ({
   ],
   ...more,
 })
-
-const NO_LOG: Log = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /** A context whose record can't be read. */
 const damagedAt = (id: number): StoredContext => ({
@@ -57,7 +54,7 @@ test('open and secured contexts are counted by service and status', async () => 
   await bench.sendEvent({ contextId: second, event: 'go' })
   await bench.sendEvent({ contextId: first + 6, event: 'fail' })
   const { catalog, store } = bench.parts
-  const counts = new ServiceCounts({ store, catalog, log: NO_LOG, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog, now: () => 0 })
   const shown = async (all: boolean) => {
     const of = await counts.get({ all })
     return Object.fromEntries(catalog.all().map((flux) => [`${flux.package}/${flux.fluxName}`, of(flux)]))
@@ -84,7 +81,8 @@ function countedStore(size: number) {
     async count({ any: [all = []] }) {
       asked += 1
       now += 1000
-      return all.includes('secured') || !all.some((key) => key === 'status:WAITING' || key.startsWith('open:'))
+      return all.some((key) => key.startsWith('secured')) ||
+        !all.some((key) => key === 'status:WAITING' || key.startsWith('open:'))
         ? 0
         : size
     },
@@ -113,7 +111,7 @@ test('one count at a time runs, and of many contexts it is answered again for a 
     { size: 1_000_000, isKept: true },
   ]) {
     const world = countedStore(size)
-    const counts = new ServiceCounts({ store: world.store, catalog, log: NO_LOG, now: world.now })
+    const counts = new ServiceCounts({ store: world.store, catalog, now: world.now })
     const get = async () => (await counts.get({ all: false }))(flux)
     expect(await get()).toEqual({ WAITING: size })
     const each = world.asked()
@@ -134,7 +132,7 @@ test('a count that failed is not remembered', async () => {
   const bench = await openBench({ 'p/Open.flux': waiting() })
   let isAway = true
   const store = emptyStore({ count: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(0)) })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, log: NO_LOG, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, now: () => 0 })
   const asked = [counts.get({ all: true }), counts.get({ all: true })]
   expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   isAway = false
@@ -151,8 +149,7 @@ test('services that were loaded since are counted, however many contexts there a
   const { store, now } = countedStore(1_000_000)
   const counts = new ServiceCounts({
     store,
-    catalog: { all: () => catalog.all(), findAnywhere: (name) => catalog.findAnywhere(name) },
-    log: NO_LOG,
+    catalog: { all: () => catalog.all() },
     now,
   })
   await counts.get({ all: true })
@@ -173,41 +170,10 @@ test('who asks while a count runs that fails gets the next one', async () => {
       return 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, log: NO_LOG, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, now: () => 0 })
   const [first, second] = [counts.get({ all: true }), counts.get({ all: true })]
   await expect(first).rejects.toThrow('away')
   await expect(second).resolves.toBeTypeOf('function')
-  await bench.close()
-})
-
-test('of secured contexts of one name, only so many are read', async () => {
-  const bench = await openBench(FILES)
-  let read = 0
-  const store = emptyStore({
-    count: () => Promise.resolve(1),
-    select({ after = 0, limit }) {
-      const contexts = Array.from({ length: limit }, (_, index) => damagedAt(after + index + 1))
-      read += limit
-      // It never ends.
-      return Promise.resolve({ contexts, rest: read > 200_000 ? null : after + limit })
-    },
-  })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, log: NO_LOG, now: () => 0 })
-  await counts.get({ all: true })
-  // Two services have the name, which are read together.
-  expect(read).toBe(10_000)
-  await bench.close()
-})
-
-test('a damaged context is left out, and hides nothing', async () => {
-  const bench = await openBench(FILES)
-  const { catalog } = bench.parts
-  const store = emptyStore({
-    count: () => Promise.resolve(1),
-    select: () => Promise.resolve({ contexts: [damagedAt(1)], rest: null }),
-  })
-  const counts = new ServiceCounts({ store, catalog, log: NO_LOG, now: () => 0 })
-  await expect(counts.get({ all: true })).resolves.toBeTypeOf('function')
   await bench.close()
 })
 

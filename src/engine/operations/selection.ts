@@ -5,9 +5,9 @@ import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import { serviceNameOf } from '../../model/service-name.ts'
 import type { Selection } from '../../ports/selection.ts'
-import type { Store, StoredContext } from '../../ports/store.ts'
-import { decodeHead, startedAtOf, updatedAtOf } from '../record/decode.ts'
-import { keyOfOpen, keysOfList, PAUSED, SECURED, type KeyFilters } from '../record/index-keys.ts'
+import type { StoredContext } from '../../ports/store.ts'
+import { startedAtOf, updatedAtOf } from '../record/decode.ts'
+import { keyOfOpen, keyOfSecured, keysOfList, PAUSED, type KeyFilters } from '../record/index-keys.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import type { StartTimes } from './start-times.ts'
 
@@ -27,7 +27,6 @@ export interface SelectionEnv {
   readonly catalog: Pick<Catalog, 'all'>
   readonly caller: Pick<Caller, 'roles'>
   readonly startTimes: Pick<StartTimes, 'windows'>
-  readonly store: Pick<Store, 'count'>
 }
 
 export interface Selected {
@@ -50,10 +49,6 @@ const hasStart = ({ startedAfter, startedBefore }: Filters) => startedAfter !== 
 const hasUpdate = ({ updatedAfter, updatedBefore }: Filters) =>
   updatedAfter !== undefined || updatedBefore !== undefined
 
-/** Whether the store does not know all that is asked for, so that contexts have to be read. */
-export const isTested = (filters: Filters): boolean =>
-  hasStart(filters) || hasUpdate(filters) || filters.fluxName?.includes('/') === true
-
 /** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(
   env: SelectionEnv,
@@ -67,9 +62,8 @@ export async function selectionOf(
   const started = { after: startedAfter, before: lowestOf(startedBefore, updatedBefore) }
   const hasEnds = endedAfter !== undefined || endedBefore !== undefined
   const windows = await env.startTimes.windows(started)
-  const { any, owner } = await keysOf(env, filters, statuses)
   const selection: Selection = {
-    any,
+    any: keysOf(filters, statuses),
     without: filters.paused === false ? [...hidden, PAUSED] : hidden,
     due: dueBefore === undefined ? undefined : { before: dueBefore },
     ended: hasEnds ? { after: endedAfter, before: endedBefore } : undefined,
@@ -77,28 +71,18 @@ export async function selectionOf(
   }
   const [asksStart, asksUpdate] = [hasStart(filters), hasUpdate(filters)]
   const test = (context: StoredContext) =>
-    (owner === null || decodeHead(context).package === owner) &&
     (!asksStart || isBetween(startedAtOf(context), startedAfter, startedBefore)) &&
     (!asksUpdate || isBetween(updatedAtOf(context), updatedAfter, updatedBefore))
-  return { selection, test: owner !== null || asksStart || asksUpdate ? test : null, isLimited: hidden.length > 0 }
+  return { selection, test: asksStart || asksUpdate ? test : null, isLimited: hidden.length > 0 }
 }
 
-/**
- * `package/name` is a service of that package. Its contexts have a key, save those of secured services: where there are
- * such of this name, `owner` is the package to look for.
- */
-async function keysOf(
-  { store }: SelectionEnv,
-  filters: Filters,
-  statuses: readonly Status[],
-): Promise<{ readonly any: readonly (readonly string[])[]; readonly owner: string | null }> {
+/** `package/name` is a service of that package: its contexts have one key, or the other. */
+function keysOf(filters: Filters, statuses: readonly Status[]): readonly (readonly string[])[] {
   const { package: owner, fluxName } = serviceNameOf({ fluxName: filters.fluxName ?? '' })
-  if (owner === undefined) return { any: keysOfList(filters, statuses), owner: null }
-  const keys = keysOfList({ ...filters, fluxName }, statuses)
-  const open = keys.map((some) => [...some, keyOfOpen({ package: owner, fluxName })])
-  const secured = keys.map((some) => [...some, SECURED])
-  if ((await store.count({ any: secured })) === 0) return { any: open, owner: null }
-  return { any: [...open, ...secured], owner }
+  if (owner === undefined) return keysOfList(filters, statuses)
+  const service = { package: owner, fluxName }
+  const keys = [keyOfOpen(service), keyOfSecured(service)]
+  return keysOfList({ ...filters, fluxName }, statuses).flatMap((some) => keys.map((key) => [...some, key]))
 }
 
 const isBetween = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before

@@ -13,16 +13,18 @@ const elseKey = (tag: string | null) => (tag === null ? 'any' : indexKey('any', 
 /** Finished and unfinished contexts have separate keys: most queries ask for the unfinished ones, which are few. */
 const setOf = (status: Status) => (isFinished(status) ? 'f' : 'u')
 
-/** The key of contexts whose service is secured in their pinned definition. */
-export const SECURED = 'secured'
-/** The key of all other contexts, by service, which may have been secured since. */
-export const keyOfOpen = ({
-  package: owner,
-  fluxName,
-}: {
+interface Service {
   readonly package: string
   readonly fluxName: string
-}): string => indexKey(indexKey('open', owner), fluxName)
+}
+
+/** The key of contexts whose service is secured in their pinned definition. */
+export const SECURED = 'secured'
+/** The key that these have besides, by service. */
+export const keyOfSecured = ({ package: owner, fluxName }: Service): string =>
+  indexKey(indexKey(SECURED, owner), fluxName)
+/** The key of all other contexts, by service, which may have been secured since. */
+export const keyOfOpen = ({ package: owner, fluxName }: Service): string => indexKey(indexKey('open', owner), fluxName)
 
 /** The key of contexts that are paused. */
 export const PAUSED = 'paused'
@@ -66,7 +68,7 @@ function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
     indexKey(`${at}:start`, flux.states[record.startState]?.name ?? ''),
     indexKey(`${at}:state`, flux.states[record.state]?.name ?? ''),
     ...tags.map((tag) => indexKey(`${at}:tag`, tag)),
-    getOwn(flux.source, 'secured') === true ? SECURED : keyOfOpen(record),
+    ...(getOwn(flux.source, 'secured') === true ? [SECURED, keyOfSecured(record)] : [keyOfOpen(record)]),
   ]
   const choice = record.position.phase === 'waiting' ? flux.states[record.state]?.choice : undefined
   if (choice) {
