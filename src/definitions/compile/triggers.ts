@@ -1,5 +1,5 @@
 // definitions: the events that start a service. Each is a text, or an object that also says by which key.
-import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, type Json } from '../../model/json/value.ts'
 import type { CompiledTrigger } from '../flux.ts'
 import type { Visible } from '../lint/visible.ts'
 import type { Report } from '../report.ts'
@@ -39,13 +39,4 @@ function checkEvent(event: string, pointer: string, seen: Set<string>, report: R
   if (event === '' || event.startsWith('$')) report.warn(pointer, `"${event}" can't be sent as an event`)
   else if (seen.has(event)) report.warn(pointer, `"${event}" is listed twice`)
   seen.add(event)
-}
-
-/** The events that the source of a service names as its triggers, whatever else is wrong with it. */
-export function triggerEvents(source: JsonObject): string[] {
-  const triggers = getOwn(source, 'triggers')
-  return (Array.isArray(triggers) ? triggers : []).flatMap((trigger) => {
-    const event = isObject(trigger) ? getOwn(trigger, 'event') : trigger
-    return typeof event === 'string' ? [event] : []
-  })
 }

@@ -1,23 +1,111 @@
-// engine/calls: finds the context that a call names by its key. Such a call means the unfinished context of that key, and
-// else the newest.
+// engine/calls: finds what a call names: a service, or why it is not loaded; and a context by its key, which means the
+// unfinished context of that key, and else the newest.
 import type { Address } from '../../api/address.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { LoadFault } from '../../definitions/load-report.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
-import { FluxError, malformed, notFound } from '../../model/failure.ts'
-import { serviceNameOf } from '../../model/service-name.ts'
+import { conflict, FluxError, malformed, notFound } from '../../model/failure.ts'
+import { nearestName, suggestion } from '../../model/nearest.ts'
+import { serviceNameOf, type NamedService } from '../../model/service-name.ts'
 import type { Addressee } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
-import type { MessageOptions, MessageOutcome } from '../turn/message.ts'
 import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
-import type { CallEnv } from './call-env.ts'
-import { serviceNamed } from './named-service.ts'
+import type { MessageOptions, MessageOutcome } from '../turn/message.ts'
+import { isReadable, requireRole, type CallEnv } from './call-env.ts'
 
 /** How often a message follows a key to another context, because the one that it was for ended just then. */
 const MAX_FOLLOWED = 10
 
+type Services = Pick<CallEnv, 'catalog' | 'caller'>
+
+/** The service of the package that is named, else of that of the caller, else the only one of that name. */
+export function serviceNamed(env: Services & Pick<CallEnv, 'home'>, named: NamedService): CompiledFlux {
+  const { catalog, home } = env
+  const { package: given, fluxName } = serviceNameOf(named)
+  const flux = catalog.find(given ?? home ?? '', fluxName)
+  if (flux) return flux
+  if (given === undefined) return findService(env, fluxName)
+  const whyNot =
+    faultOfService(env, { package: given, fluxName }) ?? nearPackage(env, given) ?? nearService(env, fluxName, given)
+  throw notFound(`package '${given}' has no service '${fluxName}'${whyNot}`)
+}
+
+/** The loaded service of that name, in whatever package. @throws FluxError when there is none, or several */
+function findService(env: Services, fluxName: string): CompiledFlux {
+  const [flux, ...others] = env.catalog.findAnywhere(fluxName)
+  if (!flux) {
+    const faults = env.catalog.packages().map((owner) => faultOfService(env, { package: owner, fluxName }))
+    const whyNot = faults.find((fault) => fault !== null) ?? nearService(env, fluxName)
+    throw notFound(`there is no service '${fluxName}'${whyNot}`)
+  }
+  if (others.length > 0)
+    throw conflict(
+      `several packages have a service '${fluxName}': ${[flux, ...others].map((one) => `'${one.package}'`).join(', ')}`,
+    )
+  return flux
+}
+
+/** Whether the caller may learn of a fault: its service is not secured, nor was it before, or the caller may read those. */
+export const isFaultShown = ({ catalog, caller }: Services, { service }: LoadFault): boolean =>
+  denial(caller, 'read') === null ||
+  service === null ||
+  (!service.secured && catalog.find(service.package, service.fluxName)?.secured !== true)
+
+/** The first fault that the last load found in the file of a service; null: none that the caller may see. */
+export function faultOfService(env: Services, service: Pick<CompiledFlux, 'package' | 'fluxName'>): string | null {
+  const fault = env.catalog.lastLoad().faultOf(service)
+  if (!fault || !isFaultShown(env, fault)) return null
+  const { file, pointer, line, column, reason } = fault
+  const place = line === undefined ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
+  return `: its file has a fault: ${place}: ${reason}`
+}
+
+function nearPackage(env: Services, name: string): string | null {
+  const owners = env.catalog.all().filter(isReadable(env))
+  const near = nearestName(name, new Set(owners.map(({ package: owner }) => owner)))
+  return near === null ? null : `; did you mean the package '${near}'?`
+}
+
+function nearService(env: Services, name: string, owner?: string): string {
+  const services = env.catalog.all().filter(isReadable(env))
+  const known = services.filter((flux) => owner === undefined || flux.package === owner)
+  return suggestion(
+    name,
+    known.map(({ fluxName }) => fluxName),
+  )
+}
+
 /** The id of the context that is named. @throws FluxError when there is none, or the caller hasn't that role */
 export const contextIdOf = (env: CallEnv, address: Address, role: Role): ContextId | Promise<ContextId> =>
   address.contextId ?? findByKey(env, address, role)
+
+async function findByKey(env: CallEnv, address: Address, role: Role): Promise<ContextId> {
+  const named = keyAddressOf(env, address, role)
+  const id = (await newest(env, named, usingKey)) ?? (await newest(env, named, keptKey))
+  if (id === null) throw notFound(`no context of '${named.fluxName}' has the key '${named.key}'`)
+  return id
+}
+
+/** The context that uses the key; null: it is free. @throws FluxError when the caller hasn't that role */
+export const holderOfKey = (env: CallEnv, address: Address, role: Role): Promise<ContextId | null> =>
+  newest(env, keyAddressOf(env, address, role), usingKey)
+
+const newest = ({ store }: CallEnv, named: KeyAddress, indexKeyOf: (named: KeyAddress) => string) =>
+  store.newest({ key: indexKeyOf(named), partition: partitionOfKey(named, store.partitions) })
+
+function keyAddressOf(env: CallEnv, { key, fluxName: name, package: given }: Address, role: Role): KeyAddress {
+  if (key === undefined || name === undefined) throw malformed('contextId must be given, or else key and fluxName')
+  const { package: owner, fluxName } = serviceNameOf({ package: given, fluxName: name })
+  const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
+  if (flux) requireRole(env, flux, role)
+  // A service that is no longer loaded may have contexts all the same.
+  return { package: flux?.package ?? owner ?? '', fluxName, key }
+}
+
+/** What is named, as far as keys are concerned. @throws FluxError when the service isn't known, or the caller hasn't that role */
+export const addresseeOf = (env: CallEnv, address: Address, role: Role): Addressee & object =>
+  address.contextId === undefined ? keyAddressOf(env, address, role) : { contextId: address.contextId }
 
 /**
  * Sends a message to the context that is named. One that ended before the message came, and whose key another context has
@@ -39,10 +127,6 @@ export async function sendTo(
   }
 }
 
-/** What is named, as far as keys are concerned. @throws FluxError when the service isn't known, or the caller hasn't that role */
-export const addresseeOf = (env: CallEnv, address: Address, role: Role): Addressee & object =>
-  address.contextId === undefined ? keyAddressOf(env, address, role) : { contextId: address.contextId }
-
 /** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
 export async function send(
   env: CallEnv,
@@ -54,34 +138,4 @@ export async function send(
   const { record, failure } = await sendTo(env, address, post)
   if (failure) throw new FluxError(failure)
   return record.id
-}
-
-/** The context that uses the key; null: it is free. @throws FluxError when the caller hasn't that role */
-export function holderOfKey(env: CallEnv, address: Address, role: Role): Promise<ContextId | null> {
-  const { store } = env
-  const named = keyAddressOf(env, address, role)
-  return store.newest({ key: usingKey(named), partition: partitionOfKey(named, store.partitions) })
-}
-
-function keyAddressOf(env: CallEnv, { key, fluxName: name, package: given }: Address, role: Role): KeyAddress {
-  if (key === undefined || name === undefined) throw malformed('contextId must be given, or else key and fluxName')
-  const { caller } = env
-  const { package: owner, fluxName } = serviceNameOf({ package: given, fluxName: name })
-  const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
-  const failure = flux?.secured ? denial(caller, role) : null
-  if (failure) throw new FluxError(failure)
-  // A service that is no longer loaded may have contexts all the same.
-  return { package: flux?.package ?? owner ?? '', fluxName, key }
-}
-
-async function findByKey(env: CallEnv, given: Address, role: Role): Promise<ContextId> {
-  const { store } = env
-  const address = keyAddressOf(env, given, role)
-  const { fluxName, key } = address
-  const partition = partitionOfKey(address, store.partitions)
-  const id =
-    (await store.newest({ key: usingKey(address), partition })) ??
-    (await store.newest({ key: keptKey(address), partition }))
-  if (id === null) throw notFound(`no context of '${fluxName}' has the key '${key}'`)
-  return id
 }

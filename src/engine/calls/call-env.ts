@@ -1,15 +1,13 @@
-// engine/calls: the environment of a call, and what several calls share: checking the caller's role, finding a context,
-// and charging the input to a memory budget.
+// engine/calls: the environment of a call, and what several calls share: checking the caller's role, and charging the input
+// to a memory budget.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
-import type { ContextRecord } from '../../model/record.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import type { Turnstile } from '../../model/turnstile.ts'
@@ -17,23 +15,20 @@ import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
-import type { RecordReader, Reading } from '../contexts/record-reader.ts'
+import type { RecordReader } from '../contexts/record-reader.ts'
 import type { Gate } from './gate.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
-import type { Extent } from '../record/decode.ts'
-import { movesOf } from '../record/move-log.ts'
-import { relativesOf } from '../record/relatives.ts'
-import type { StartedAt, ViewEnv } from '../record/views.ts'
+import type { StartedAt } from '../record/views.ts'
 import type { RefusalLog } from '../fanout/refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../deliveries/deliveries.ts'
 import type { EventHints } from './event-hint.ts'
 import type { KnownServices, ServiceCounts } from './counts.ts'
-import type { ShownContexts } from './shown-contexts.ts'
+import type { ShownContexts } from './wait-for.ts'
 import type { StartTimes } from '../operations/start-times.ts'
 
 /** The parts of the engine that calls use. */
@@ -126,40 +121,14 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
 /** Whether a call is refused when too many commits are under way. `waits`: it is a line, of which a stream has few. */
 export const isRefusable = ({ isStep }: CallEnv, waits: boolean): boolean => !isStep && !waits
 
+/** Whether the caller may read the contexts of a service. */
+export const isReadable =
+  ({ caller }: Pick<Access, 'caller'>) =>
+  ({ secured }: CompiledFlux): boolean =>
+    !secured || denial(caller, 'read') === null
+
 /** @throws FluxError when the service is secured and the caller does not have the role */
 export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role): void {
   const failure = flux.secured ? denial(caller, role) : null
   if (failure) throw new FluxError(failure)
-}
-
-/**
- * Runs `use` with the stored context and its service, as far as the extent goes.
- * @throws FluxError when it does not exist, or the caller may not read it; what `use` throws
- */
-export async function readContext<T>(
-  env: CallEnv,
-  id: ContextId,
-  extent: Extent,
-  use: (read: Pick<Reading, 'record' | 'flux'>) => T | Promise<T>,
-): Promise<T> {
-  const { reads, reader } = env
-  const check = (flux: CompiledFlux) => requireRole(env, flux, 'read')
-  const reading = await reader.open(id, { extent, check, signal: reads?.signal, isShared: reads !== undefined })
-  reads?.add(reading.release)
-  try {
-    return await use(reading)
-  } finally {
-    if (reads === undefined) reading.release()
-  }
-}
-
-/** What the view of a context shows beside its record. */
-export async function viewEnvOf(env: CallEnv, record: ContextRecord): Promise<ViewEnv> {
-  const isVisible = (flux: CompiledFlux) => !flux.secured || denial(env.caller, 'read') === null
-  const { store, catalog, log, startedAt } = env
-  const [moves, relatives] = await Promise.all([
-    movesOf(record, env),
-    relativesOf(record, { store, catalog, log, isVisible }),
-  ])
-  return { ...relatives, moves, startedAt, now: env.now() }
 }

@@ -1,4 +1,5 @@
 // engine/calls: the calls that do something with one context, and answer when that is committed.
+import type { Address } from '../../api/address.ts'
 import type { AnswerKind } from '../../api/call.ts'
 import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
 import { COMMANDS, type RetryAnswer } from '../../api/commands.ts'
@@ -7,10 +8,36 @@ import type { ContextId } from '../../model/context.ts'
 import { malformed, notFound } from '../../model/failure.ts'
 import { MESSAGES } from '../operations/commands.ts'
 import { decodeHead } from '../record/decode.ts'
-import { contextIdOf, send } from './address.ts'
+import type { MessageOptions, RowsOf } from '../turn/message.ts'
+import { addresseeOf, contextIdOf, send } from './address.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { checkedInput, checkedTags } from './requests.ts'
-import { sendOnce } from './send-once.ts'
+
+interface SentOnce<A extends MessageAnswer> {
+  readonly of: AnswerKind<A>
+  /** Left out, or null: the message is sent each time. */
+  readonly key: string | null | undefined
+  readonly address: Address
+  /** What is asked of the context that the address names; left out: there is nothing more to say. */
+  readonly asked?: object
+  /** All that may be refused of the context belongs here: a repeat is answered though the context is gone. */
+  readonly send: (options?: Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'>) => Promise<ContextId>
+  readonly answerOf: (id: ContextId) => A
+}
+
+/** Sends the message of a command; with a key, once. @throws FluxError when the message is refused, and as `Idempotency.once` */
+async function sendOnce<A extends MessageAnswer>(
+  env: CallEnv,
+  { of, key, address, asked, send, answerOf }: SentOnce<A>,
+): Promise<Told<A>> {
+  if (key == null) return { answer: answerOf(await send()) }
+  const [addressee, content] = [addresseeOf(env, address, 'invoke'), { ...address, ...asked }]
+  return env.idempotency.once({ scope: env.scope, of, key, addressee, content }, async ({ rowOf, first }) => {
+    // A call that finds that nothing is to be done is answered 2xx, too, and remembered.
+    const rows: RowsOf = ({ kind }, { id }) => (kind === 'refused' ? [] : [rowOf(answerOf(id))])
+    return answerOf(await send({ rows, first, rowsAlways: true }))
+  })
+}
 
 /** A call that is told nothing but the context. */
 const plain =

@@ -11,7 +11,7 @@ import { holderIn } from '../turn/start-key.ts'
 import type { RootRequest } from '../turn/start-request.ts'
 import type { StartOptions } from '../turn/turn-loop.ts'
 import { admitted, isRefusable, requireRole, type CallEnv } from './call-env.ts'
-import { faultOfService, serviceNamed } from './named-service.ts'
+import { faultOfService, serviceNamed } from './address.ts'
 import { executeRequest } from './requests.ts'
 
 /** See `FluxApi`. */

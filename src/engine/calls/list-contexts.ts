@@ -10,8 +10,9 @@ import { decodeHead, SUMMARY, WHOLE } from '../record/decode.ts'
 import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { contextView } from '../record/views.ts'
-import { viewEnvOf, type CallEnv } from './call-env.ts'
-import { listRequest } from './requests.ts'
+import { isReadable, type CallEnv } from './call-env.ts'
+import { viewEnvOf } from './contexts.ts'
+import { checkedTags } from './requests.ts'
 import { selectionOf, type Selected } from '../operations/selection.ts'
 
 /** Limits of one read from the store: contexts, and approximate characters. */
@@ -31,7 +32,9 @@ const MAX_SHORT = 2
  * many had to be examined. A context with a damaged record is logged and left out.
  */
 export async function listPage(env: CallEnv, given: CheckedCall<'listPage'>, fits?: Fits): Promise<ContextPage> {
-  const request = listRequest(given, env.tagLimits)
+  const { page: pages, order = 'asc', after, before, limit } = given
+  const skip = (order === 'asc' ? after : before) === undefined ? pages * limit : 0
+  const request = { ...given, order, skip, tag: checkedTags(given.tag, '/tag', env.tagLimits) }
   const selected = await selectionOf(env, request)
   const page = new Page(env, request, { ...selected, fits })
   // Each of the skipped contexts has to be read.
@@ -39,11 +42,14 @@ export async function listPage(env: CallEnv, given: CheckedCall<'listPage'>, fit
   return turnstile.run(() => page.read())
 }
 
-type Checked = ReturnType<typeof listRequest>
+interface Request extends Pick<CheckedCall<'listPage'>, 'limit' | 'after' | 'before' | 'view'> {
+  readonly order: 'asc' | 'desc'
+  readonly skip: number
+}
 
 class Page {
   readonly #env: CallEnv
-  readonly #request: Checked
+  readonly #request: Request
   readonly #given: Selected & { readonly fits: Fits | undefined }
   readonly #contexts: ListedContext[] = []
   /** The last context that was dealt with. */
@@ -54,7 +60,7 @@ class Page {
   /** Matches to pass over: the store does, if it knows all that is asked for. */
   #skip: number
 
-  constructor(env: CallEnv, request: Checked, given: Selected & { readonly fits: Fits | undefined }) {
+  constructor(env: CallEnv, request: Request, given: Selected & { readonly fits: Fits | undefined }) {
     this.#env = env
     this.#request = request
     this.#given = given
@@ -135,7 +141,7 @@ class Page {
       try {
         // What a summary leaves out is not read.
         const shown = isSummary ? { ...record, moves: 0, tail: [], visited: [] } : record
-        const view = contextView(shown, flux, await viewEnvOf(this.#env, shown))
+        const view = contextView(shown, flux, await viewEnvOf(this.#env, shown, isReadable(this.#env)))
         return isSummary ? summaryOf(view) : view
       } finally {
         release()

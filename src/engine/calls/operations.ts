@@ -1,11 +1,48 @@
-// engine/calls: `getOperation` shows how far an operation is, `listOperations` the newest ones, and `stopOperation` stops one.
+// engine/calls: the calls that start an operation with all contexts that match, show how far it is, and stop it.
 import type { CheckedCall } from '../../api/calls.ts'
-import { COMMANDS } from '../../api/commands.ts'
-import type { OperationView } from '../../api/operations.ts'
+import { COMMANDS, readCommand } from '../../api/commands.ts'
+import { DEFAULT_RATE, MIN_RATE, readFilter, type OperationStart, type OperationView } from '../../api/operations.ts'
 import { denial } from '../../model/caller.ts'
-import { FluxError, notFound } from '../../model/failure.ts'
+import { FluxError, invalid, notFound } from '../../model/failure.ts'
 import { operationViewOf, type OperationProgress } from '../operations/operation-rows.ts'
-import type { CallEnv } from './call-env.ts'
+import { statusesOf } from '../operations/selection.ts'
+import { admitted, type CallEnv } from './call-env.ts'
+import { checkedInput, checkedTags } from './requests.ts'
+
+/** See `FluxApi`. Answers when the operation is stored. */
+export async function startOperation(
+  env: CallEnv,
+  { filter: shown, do: name, with: given, contextIds, ...rest }: CheckedCall<'startOperation'>,
+): Promise<OperationStart> {
+  const filter = readFilter(shown)
+  const tag = checkedTags(filter.tag, '/filter/tag', env.tagLimits)
+  // Copied, so that its caller can't change it afterwards.
+  const { input: told } = checkedInput(given, '/with')
+  const command = readCommand(name, told)
+  if (command.do === 'tag' || command.do === 'untag') checkedTags(command.with.tags, '/with/tags', env.tagLimits)
+  if (command.do === 'retry' && !statusesOf(filter).some((status) => status === 'FAILED' || status === 'TERMINATED'))
+    throw refused('filter/status', 'must name FAILED or TERMINATED: those that have not ended can not be retried')
+  const rate = rest.rate ?? DEFAULT_RATE
+  if (rate < MIN_RATE) throw refused('rate', `must be at least ${MIN_RATE}`)
+  const { name: who, roles } = env.caller
+  const wish = {
+    command,
+    shown,
+    filter: { ...filter, tag },
+    untyped: rest.untyped ?? false,
+    contextIds: contextIds ? [...new Set(contextIds)].sort((one, other) => one - other) : null,
+    rate,
+    caller: { ...(who !== undefined && { name: who }), roles },
+    scope: env.scope,
+    traceparent: env.traceparent,
+  }
+  if (rest.dryRun === true) return { matched: await env.operations.count(wish) }
+  const { operationId, matched } = await admitted(env, told, () => env.operations.begin(wish))
+  return { operationId, matched }
+}
+
+const refused = (field: string, detail: string) =>
+  invalid(`${field.split('/').at(-1)} ${detail}`, [{ pointer: `/${field}`, detail }])
 
 /** See `FluxApi`. */
 export async function getOperation(

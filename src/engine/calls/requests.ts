@@ -98,35 +98,6 @@ function ttlOf(seconds: number | null | undefined): number | null {
   return seconds * 1000
 }
 
-export function listRequest(request: CheckedCall<'listContexts'>, limits: TagLimits) {
-  const { tag, limit, page, order = 'asc', ...others } = request
-  return {
-    ...others,
-    order,
-    tag: checkedTags(tag, '/tag', limits),
-    limit,
-    skip: (order === 'asc' ? others.after : others.before) === undefined ? page * limit : 0,
-  }
-}
-
-export function countRequest(request: CheckedCall<'countContexts'>, limits: TagLimits) {
-  const { tag, ...others } = request
-  return { ...others, tag: checkedTags(tag, '/tag', limits) }
-}
-
-export function waitRequest(request: CheckedCall<'waitFor'>, limits: TagLimits) {
-  const { status: statuses = [], state = [], tag, timeout, ...address } = request
-  const tags = checkedTags(tag, '/tag', limits)
-  if (statuses.length + state.length + tags.length === 0)
-    throw malformed('no status, state or tag to wait for is given')
-  // What may be waited for is small: it is kept as long as the request is held.
-  if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
-  return { address, statuses: [...new Set(statuses)], stateNames: state, tags, timeout: timeout * 1000 }
-}
-
-/** States that one call may wait for. */
-const MAX_STATES = 1000
-
 /**
  * Number of values from which an input counts as large: copying takes milliseconds, and validating and writing as long
  * again.

@@ -8,9 +8,8 @@ import { isNamed, notNamed } from '../interpreter/early.ts'
 import type { MessageOptions, MessageOutcome } from '../turn/message.ts'
 import { holderIn } from '../turn/start-key.ts'
 import { refusalOfInputs, type RootRequest } from '../turn/start-request.ts'
-import { holderOfKey } from './address.ts'
 import { admitted, requireRole, type CallEnv } from './call-env.ts'
-import { serviceNamed } from './named-service.ts'
+import { holderOfKey, serviceNamed } from './address.ts'
 import type { eventRequest } from './requests.ts'
 
 /** How often it is tried again, because the context that had the key has ended, or another start was faster. */

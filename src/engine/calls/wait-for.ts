@@ -2,17 +2,23 @@
 import type { CheckedCall } from '../../api/calls.ts'
 import type { ContextView } from '../../api/contexts.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { isFinished } from '../../model/context.ts'
-import { FluxError, invalid } from '../../model/failure.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
+import { FluxError, invalid, malformed } from '../../model/failure.ts'
 import { suggestion } from '../../model/nearest.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
-import { HEAD } from '../record/decode.ts'
+import { breathe } from '../../model/texts.ts'
+import { describeInputErrors } from '../interpreter/describe.ts'
+import { HEAD, WHOLE } from '../record/decode.ts'
+import { contextView } from '../record/views.ts'
 import { hasEntered, standsSo, type Condition } from '../waits/condition.ts'
 import type { HeldRequest, WaitOutcome } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
-import { readContext, type CallEnv } from './call-env.ts'
-import { describeInputErrors } from '../interpreter/describe.ts'
-import { waitRequest } from './requests.ts'
+import type { CallEnv } from './call-env.ts'
+import { readContext, viewEnvOf } from './contexts.ts'
+import { checkedTags } from './requests.ts'
+
+/** States that one call may wait for. */
+const MAX_STATES = 1000
 
 /**
  * See `FluxApi`. @throws FluxError `waitTimeout`, `conflict`, `notFound`, `invalid` for states that the definition lacks,
@@ -23,9 +29,14 @@ export async function waitFor(
   request: CheckedCall<'waitFor'>,
   signal: AbortSignal | undefined,
 ): Promise<ContextView> {
-  const wanted = waitRequest(request, env.tagLimits)
-  const { contextId } = wanted.address
-  const wait = env.waits.join(contextId ?? (await contextIdOf(env, wanted.address, 'read')), env)
+  const { status = [], state = [], tag, timeout, ...address } = request
+  const tags = checkedTags(tag, '/tag', env.tagLimits)
+  if (status.length + state.length + tags.length === 0) throw malformed('no status, state or tag to wait for is given')
+  // What may be waited for is small: it is kept as long as the request is held.
+  if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
+  const wanted = { statuses: [...new Set(status)], stateNames: state, tags, timeout: timeout * 1000 }
+  const { contextId } = address
+  const wait = env.waits.join(contextId ?? (await contextIdOf(env, address, 'read')), env)
   try {
     const outcome = await begin(env, wait, wanted, signal)
     return await conclude(env, wait, outcome)
@@ -34,14 +45,20 @@ export async function waitFor(
   }
 }
 
+interface Wanted extends Omit<Condition, 'states'> {
+  readonly stateNames: readonly string[]
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
 /** No async function: it would keep what was read for as long as the request is held. */
 const begin = (
   env: CallEnv,
   wait: HeldRequest,
-  { statuses, stateNames, tags, timeout }: ReturnType<typeof waitRequest>,
+  { statuses, stateNames, tags, timeout }: Wanted,
   signal: AbortSignal | undefined,
 ): Promise<WaitOutcome> =>
-  readContext(env, wait.id, HEAD, ({ record, flux }) => {
+  readContext(env, { contextId: wait.id }, HEAD, ({ record, flux }) => {
     const condition = { statuses, states: statesOf(flux, stateNames), tags }
     return { record, condition }
   }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout, signal }))
@@ -68,3 +85,55 @@ async function conclude({ shown }: CallEnv, wait: HeldRequest, outcome: WaitOutc
 /** Another server may have brought it there, and that was not heard. */
 const isThere = (condition: Condition, seen: number | null, record: ContextRecord, moves: readonly Move[]): boolean =>
   standsSo(condition, record) || hasEntered(condition, moves, record.moves - (seen ?? record.moves))
+
+interface ShownContext {
+  readonly record: ContextRecord
+  readonly moves: readonly Move[]
+  readonly view: ContextView
+  /** Of the record. */
+  readonly characters: number
+}
+
+type ShownContextsParts = Pick<CallEnv, 'store' | 'catalog' | 'log' | 'waits' | 'reader' | 'startedAt' | 'now'>
+
+/** Views of contexts that callers have waited for. Many may wait for one commit: they share one view. */
+export class ShownContexts {
+  readonly #parts: ShownContextsParts
+  readonly #shown = new Map<ContextId, { readonly version: number | null; readonly shown: Promise<ShownContext> }>()
+
+  constructor(parts: ShownContextsParts) {
+    this.#parts = parts
+  }
+
+  /** The context as it is now. @throws FluxError `notFound` */
+  async show(id: ContextId): Promise<ShownContext> {
+    const shown = await this.#latest(id)
+    // All that wait for it go on together.
+    await breathe(shown.characters)
+    return shown
+  }
+
+  #latest(id: ContextId): Promise<ShownContext> {
+    const version = this.#parts.waits.versionOf(id)
+    const known = this.#shown.get(id)
+    if (known && version !== null && known.version === version) return known.shown
+    const shown = this.#read(id)
+    this.#shown.set(id, { version, shown })
+    const forget = () => {
+      if (this.#shown.get(id)?.shown === shown) this.#shown.delete(id)
+    }
+    shown.then(forget, forget)
+    return shown
+  }
+
+  async #read(id: ContextId): Promise<ShownContext> {
+    const { record, flux, characters, release } = await this.#parts.reader.open(id, { extent: WHOLE })
+    try {
+      // Many callers share the view, whatever their rights.
+      const shown = await viewEnvOf(this.#parts, record, ({ secured }) => !secured)
+      return { record, moves: shown.moves, view: contextView(record, flux, shown), characters }
+    } finally {
+      release()
+    }
+  }
+}

@@ -1,0 +1,197 @@
+// engine/calls: the calls that show one context, as the store has it: all of it, one state, or the events that it can take.
+import type { Address } from '../../api/address.ts'
+import type { CheckedCall } from '../../api/calls.ts'
+import type { ContextEventsView, ContextView, StateContextView } from '../../api/contexts.ts'
+import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
+import { eventSchema } from '../../definitions/json-schema/values-schema.ts'
+import { isFinished } from '../../model/context.ts'
+import { notFound } from '../../model/failure.ts'
+import { suggestion } from '../../model/nearest.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { Reading } from '../contexts/record-reader.ts'
+import { snapshotOf } from '../interpreter/snapshot.ts'
+import { decodeHead, extentOfState, HEAD, WHOLE, type Extent } from '../record/decode.ts'
+import { movesOf } from '../record/move-log.ts'
+import { relativesOf, type RelativesEnv } from '../record/relatives.ts'
+import { isUnreadable } from '../record/unreadable.ts'
+import { contextView, stateView, type ViewEnv } from '../record/views.ts'
+import { contextIdOf } from './address.ts'
+import { isReadable, requireRole, type CallEnv } from './call-env.ts'
+import { isSendable } from './event-hint.ts'
+
+/**
+ * Runs `use` with the stored context and its service, as far as the extent goes.
+ * @throws FluxError when it does not exist, or the caller may not read it; what `use` throws
+ */
+export async function readContext<T>(
+  env: CallEnv,
+  address: Address,
+  extent: Extent,
+  use: (read: Pick<Reading, 'record' | 'flux'>) => T | Promise<T>,
+): Promise<T> {
+  const { reads, reader } = env
+  const check = (flux: CompiledFlux) => requireRole(env, flux, 'read')
+  const id = await contextIdOf(env, address, 'read')
+  const reading = await reader.open(id, { extent, check, signal: reads?.signal, isShared: reads !== undefined })
+  reads?.add(reading.release)
+  try {
+    return await use(reading)
+  } finally {
+    if (reads === undefined) reading.release()
+  }
+}
+
+/** What the view of a context shows beside its record. `isVisible`: whether those who see it may see one of that service. */
+export async function viewEnvOf(
+  { store, catalog, log, startedAt, now }: Pick<CallEnv, 'store' | 'catalog' | 'log' | 'startedAt' | 'now'>,
+  record: ContextRecord,
+  isVisible: RelativesEnv['isVisible'],
+): Promise<ViewEnv> {
+  const env = { store, catalog, log, isVisible }
+  const [moves, relatives] = await Promise.all([movesOf(record, env), relativesOf(record, env)])
+  return { ...relatives, moves, startedAt, now: now() }
+}
+
+/** See `FluxApi`. */
+export const getContext = (env: CallEnv, { snapshot, ...address }: CheckedCall<'getContext'>): Promise<ContextView> =>
+  readContext(env, address, WHOLE, async ({ record, flux }) => {
+    const view = contextView(record, flux, await viewEnvOf(env, record, isReadable(env)))
+    if (!snapshot) return view
+    return { ...view, snapshot: snapshotOf(record, flux, await childNameOf(env, record, flux, view.child)) }
+  })
+
+/** Package and name of the service of the child that the context waits for; null: none that the caller may see. */
+async function childNameOf(
+  env: CallEnv,
+  record: ContextRecord,
+  flux: CompiledFlux,
+  shown: ContextView['child'],
+): Promise<string | null> {
+  if (record.child === null) return null
+  try {
+    const stored = await env.store.load({ id: record.child })
+    if (!stored) return calledBy(env, record, flux)
+    // One that the view does not name is secured, or damaged.
+    if (shown === null || shown.fluxName === null) return null
+    const child = decodeHead(stored)
+    return `${child.package}/${child.fluxName}`
+  } catch (error) {
+    // It has a fault of its own, which its own view tells.
+    if (!isUnreadable(error, env.log)) throw error
+    return null
+  }
+}
+
+/** The service that the action calls, as a start of it would find it: its context is not kept any more. */
+function calledBy(env: CallEnv, { package: owner, state }: ContextRecord, flux: CompiledFlux): string | null {
+  const name = flux.states[state]?.action.child ?? null
+  const called = name === null ? undefined : env.catalog.resolve(owner, name)
+  if (called === undefined || called === 'ambiguous' || !isReadable(env)(called)) return null
+  return `${called.package}/${called.fluxName}`
+}
+
+/** See `FluxApi`. */
+export const getStateContext = (
+  env: CallEnv,
+  { stateName, ...address }: CheckedCall<'getStateContext'>,
+): Promise<StateContextView> =>
+  readContext(env, address, extentOfState(stateName), async ({ record, flux }) => {
+    const state = flux.states[flux.stateIndex.get(stateName) ?? -1]
+    if (!state)
+      throw notFound(`'${flux.fluxName}' has no state '${stateName}'${suggestion(stateName, flux.stateIndex.keys())}`)
+    return stateView(record, flux, state, await movesOf(record, env))
+  })
+
+/**
+ * Which events the context can take now, with the schemas of their inputs, what happens if none comes, and where the
+ * other events of its definition are taken.
+ */
+export const getContextEvents = (env: CallEnv, address: CheckedCall<'getContextEvents'>): Promise<ContextEventsView> =>
+  readContext(env, address, HEAD, ({ record, flux }) => {
+    const { id: contextId, status } = record
+    const state = flux.states[record.state]
+    const head = { contextId, state: state?.name ?? '', status }
+    if (!state || isFinished(status)) return { ...head, events: [], else: null, timed: null, others: [] }
+    // A server of this version doesn't continue what another one wrote.
+    const taking = record.position.phase === 'waiting' && !flux.isForeign ? state : null
+    const takesAny = taking !== null && taking.choice.otherwise !== null
+    return {
+      ...head,
+      events: taking === null ? [] : eventsOf(taking, flux),
+      else: takesAny ? eventSchema(taking) : null,
+      timed: timedOf(record, state, flux),
+      others: takesAny ? [] : otherEvents(flux, { record, state, taking }),
+      ...(record.isPaused && ({ paused: true } as const)),
+    }
+  })
+
+const eventsOf = (state: CompiledState, flux: CompiledFlux): ContextEventsView['events'] =>
+  [...state.choice.events]
+    .filter(([event]) => isSendable(event))
+    .map(([event, at]) => ({ event, to: targetOf(state, at, flux), input: eventSchema(state) }))
+
+/** The transition that is taken when the time comes: that of a state that waits, or one that was chosen and waits. */
+function timedOf(
+  { due, position: { phase, pick } }: ContextRecord,
+  state: CompiledState,
+  flux: CompiledFlux,
+): ContextEventsView['timed'] {
+  if (due === null || typeof pick !== 'number' || (phase !== 'waiting' && phase !== 'delayed')) return null
+  return { at: due, to: targetOf(state, pick, flux), event: null }
+}
+
+const targetOf = ({ transitions }: CompiledState, at: number, { states }: CompiledFlux): string =>
+  states[transitions[at]?.to ?? -1]?.name ?? ''
+
+interface Standing {
+  readonly record: ContextRecord
+  readonly state: CompiledState
+  /** The state, if it takes events now. */
+  readonly taking: CompiledState | null
+}
+
+/**
+ * The events that the context does not take now, and why, in the order in which the definition names them; those that only
+ * start the service come last.
+ */
+function otherEvents(flux: CompiledFlux, standing: Standing): ContextEventsView['others'] {
+  const events = [
+    ...flux.states.flatMap(({ choice }) => [...choice.events.keys()]),
+    ...flux.triggers.map(({ event }) => event),
+  ]
+  return [...new Set(events)]
+    .filter((event) => isSendable(event) && standing.taking?.choice.events.has(event) !== true)
+    .map((event) => {
+      const states = flux.states.filter(({ choice }) => choice.events.has(event))
+      const takers = states.filter(({ waiting }) => waiting)
+      const shown = takers.length > 0 ? takers : states
+      return { event, states: shown.map(({ name }) => name), reason: reasonOf(event, states, takers, flux, standing) }
+    })
+}
+
+function reasonOf(
+  event: string,
+  states: readonly CompiledState[],
+  takers: readonly CompiledState[],
+  flux: CompiledFlux,
+  { record, state }: Standing,
+): string {
+  if (states.length === 0) return `starts '${flux.fluxName}', and is taken in no state`
+  if (flux.isForeign) return `is taken in ${listed(states)}, by a server of the version that wrote the definition`
+  if (takers.length === 0) return `is set by the action of ${listed(states)}, and is not taken from outside`
+  // Where it is taken now, it is none of the others.
+  const isHere = takers.includes(state)
+  const why = isHere ? (record.position.phase === 'delayed' ? DELAYED : ACTING) : ''
+  const kept = flux.early.has(event) ? ', and is kept for it if it comes earlier' : ''
+  return `is taken in ${listed(takers)}${why}${kept}`
+}
+
+const ACTING = ', but not while its action is under way'
+const DELAYED = ', but not while it waits to be left'
+
+/** As in a sentence. */
+function listed(states: readonly CompiledState[]): string {
+  const names = states.map(({ name }) => name)
+  const last = names.pop() ?? ''
+  return names.length === 0 ? last : `${names.join(', ')} and ${last}`
+}
