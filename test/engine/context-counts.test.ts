@@ -1,6 +1,6 @@
 // Contexts are counted for metrics: by the index, and never long ago.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ServiceCounts } from '../../src/engine/calls/counts.ts'
+import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
 import { keyOfOpen } from '../../src/engine/record/index-keys.ts'
 import type { Selection } from '../../src/ports/selection.ts'
 import { openBench, type Bench } from '../support/engine.ts'

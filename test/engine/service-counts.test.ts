@@ -1,7 +1,7 @@
 // How many contexts services have: what is counted, how often, and how secured contexts of services of one name are told
 // apart.
 import { expect, test } from 'vitest'
-import { ServiceCounts } from '../../src/engine/calls/counts.ts'
+import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
 import { StartTimes } from '../../src/engine/operations/start-times.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'

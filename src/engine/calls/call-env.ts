@@ -27,8 +27,8 @@ import type { RefusalLog } from '../fanout/refusal-log.ts'
 import type { Waits } from '../waits/waits.ts'
 import type { Deliveries } from '../deliveries/deliveries.ts'
 import type { EventHints } from './event-hint.ts'
-import type { KnownServices, ServiceCounts } from './counts.ts'
-import type { ShownContexts } from './wait-for.ts'
+import type { KnownServices, ServiceCounts } from './service-counts.ts'
+import type { ShownContexts } from './shown-contexts.ts'
 import type { StartTimes } from '../operations/start-times.ts'
 
 /** The parts of the engine that calls use. */

@@ -12,12 +12,12 @@ import type { Reading } from '../contexts/record-reader.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
 import { decodeHead, extentOfState, HEAD, WHOLE, type Extent } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
-import { relativesOf, type RelativesEnv } from '../record/relatives.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { contextView, stateView, type ViewEnv } from '../record/views.ts'
+import { contextView, stateView } from '../record/views.ts'
 import { contextIdOf } from './address.ts'
 import { isReadable, requireRole, type CallEnv } from './call-env.ts'
 import { isSendable } from './event-hint.ts'
+import { viewEnvOf } from './shown-contexts.ts'
 
 /**
  * Runs `use` with the stored context and its service, as far as the extent goes.
@@ -39,17 +39,6 @@ export async function readContext<T>(
   } finally {
     if (reads === undefined) reading.release()
   }
-}
-
-/** What the view of a context shows beside its record. `isVisible`: whether those who see it may see one of that service. */
-export async function viewEnvOf(
-  { store, catalog, log, startedAt, now }: Pick<CallEnv, 'store' | 'catalog' | 'log' | 'startedAt' | 'now'>,
-  record: ContextRecord,
-  isVisible: RelativesEnv['isVisible'],
-): Promise<ViewEnv> {
-  const env = { store, catalog, log, isVisible }
-  const [moves, relatives] = await Promise.all([movesOf(record, env), relativesOf(record, env)])
-  return { ...relatives, moves, startedAt, now: now() }
 }
 
 /** See `FluxApi`. */

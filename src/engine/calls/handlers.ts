@@ -13,7 +13,7 @@ import {
 import { serverPaused } from '../../model/failure.ts'
 import type { CallEnv } from './call-env.ts'
 import { addTags, pause, removeTags, resume, retry, terminate } from './commands.ts'
-import { countContexts } from './counts.ts'
+import { countContexts } from './count-contexts.ts'
 import { execute } from './execute.ts'
 import { getContext, getContextEvents, getStateContext } from './contexts.ts'
 import { getEvent, stopEvent } from './get-event.ts'

@@ -11,8 +11,8 @@ import { pinnedFluxOf } from '../record/pinned-flux.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { contextView } from '../record/views.ts'
 import { isReadable, type CallEnv } from './call-env.ts'
-import { viewEnvOf } from './contexts.ts'
 import { checkedTags } from './requests.ts'
+import { viewEnvOf } from './shown-contexts.ts'
 import { selectionOf, type Selected } from '../operations/selection.ts'
 
 /** Limits of one read from the store: contexts, and approximate characters. */

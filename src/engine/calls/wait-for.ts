@@ -2,19 +2,17 @@
 import type { CheckedCall } from '../../api/calls.ts'
 import type { ContextView } from '../../api/contexts.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
+import { isFinished } from '../../model/context.ts'
 import { FluxError, invalid, malformed } from '../../model/failure.ts'
 import { suggestion } from '../../model/nearest.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
-import { breathe } from '../../model/texts.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
-import { HEAD, WHOLE } from '../record/decode.ts'
-import { contextView } from '../record/views.ts'
+import { HEAD } from '../record/decode.ts'
 import { hasEntered, standsSo, type Condition } from '../waits/condition.ts'
 import type { HeldRequest, WaitOutcome } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
 import type { CallEnv } from './call-env.ts'
-import { readContext, viewEnvOf } from './contexts.ts'
+import { readContext } from './contexts.ts'
 import { checkedTags } from './requests.ts'
 
 /** States that one call may wait for. */
@@ -85,55 +83,3 @@ async function conclude({ shown }: CallEnv, wait: HeldRequest, outcome: WaitOutc
 /** Another server may have brought it there, and that was not heard. */
 const isThere = (condition: Condition, seen: number | null, record: ContextRecord, moves: readonly Move[]): boolean =>
   standsSo(condition, record) || hasEntered(condition, moves, record.moves - (seen ?? record.moves))
-
-interface ShownContext {
-  readonly record: ContextRecord
-  readonly moves: readonly Move[]
-  readonly view: ContextView
-  /** Of the record. */
-  readonly characters: number
-}
-
-type ShownContextsParts = Pick<CallEnv, 'store' | 'catalog' | 'log' | 'waits' | 'reader' | 'startedAt' | 'now'>
-
-/** Views of contexts that callers have waited for. Many may wait for one commit: they share one view. */
-export class ShownContexts {
-  readonly #parts: ShownContextsParts
-  readonly #shown = new Map<ContextId, { readonly version: number | null; readonly shown: Promise<ShownContext> }>()
-
-  constructor(parts: ShownContextsParts) {
-    this.#parts = parts
-  }
-
-  /** The context as it is now. @throws FluxError `notFound` */
-  async show(id: ContextId): Promise<ShownContext> {
-    const shown = await this.#latest(id)
-    // All that wait for it go on together.
-    await breathe(shown.characters)
-    return shown
-  }
-
-  #latest(id: ContextId): Promise<ShownContext> {
-    const version = this.#parts.waits.versionOf(id)
-    const known = this.#shown.get(id)
-    if (known && version !== null && known.version === version) return known.shown
-    const shown = this.#read(id)
-    this.#shown.set(id, { version, shown })
-    const forget = () => {
-      if (this.#shown.get(id)?.shown === shown) this.#shown.delete(id)
-    }
-    shown.then(forget, forget)
-    return shown
-  }
-
-  async #read(id: ContextId): Promise<ShownContext> {
-    const { record, flux, characters, release } = await this.#parts.reader.open(id, { extent: WHOLE })
-    try {
-      // Many callers share the view, whatever their rights.
-      const shown = await viewEnvOf(this.#parts, record, ({ secured }) => !secured)
-      return { record, moves: shown.moves, view: contextView(record, flux, shown), characters }
-    } finally {
-      release()
-    }
-  }
-}

@@ -9,7 +9,7 @@
 // - Servers ask one another for the commits they need (`waits/remote-commits.ts`, `watch` of `ports/commit-feed.ts`),
 //   for 15 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
 //   contexts are polled, spread over the second, at most 500 in a second.
-// - Many may wait for the same commit. They share one view (`engine/calls/wait-for.ts`), and a hundred of them
+// - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`), and a hundred of them
 //   are answered in each turn of the event loop.
 // - Functions that wait hold a step, so their waits end with the step and not when the server begins to stop.
 // - `Prefer: wait` is such a wait, begun after the commit (`http/api/prefer.ts`).
