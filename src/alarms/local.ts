@@ -1,6 +1,5 @@
 // alarms: an alarm clock in this process, with one timer for the earliest due time. By the clock, it never fires early.
-import type { AlarmClock } from '../ports/alarm-clock.ts'
-import type { Clock } from '../ports/clock.ts'
+import type { AlarmClock, Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
 /** Time until the next search after one that failed. */

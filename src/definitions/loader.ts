@@ -1,6 +1,6 @@
 // definitions: loads all services below some folders, compiles them, and checks the references between them.
 import type { JsonObject } from '../model/json/value.ts'
-import type { PackageFolder, StepRunner } from '../ports/step-runner.ts'
+import type { PackageFolder, StepRunner } from '../ports/steps.ts'
 import { BUILT_IN_MODELS } from './values/builtin-models.ts'
 import { checkModelKeys } from './lint/keys.ts'
 import type { Unit } from './actions/action-type.ts'

@@ -9,7 +9,7 @@ import type { Store } from '../ports/store.ts'
 import type { Settings } from '../settings.ts'
 import { hasData } from '../store/lmdb/disk.ts'
 import { openLmdbStore, type EmbeddedStore } from '../store/lmdb/store.ts'
-import { deadAfterOf } from './storage.ts'
+import { deadAfterOf } from './engine.ts'
 
 /** Contexts, and characters of their texts, that are written at once. */
 const PAGE = { limit: 500, characters: 4 * 1024 * 1024 }

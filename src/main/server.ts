@@ -20,11 +20,8 @@ import type { Environment, WatchedSecrets } from '../settings/secrets.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { ServerMetrics } from '../observe/metrics.ts'
 import { openTraces } from '../observe/traces.ts'
-import { openEngine } from './engine.ts'
-import { memoryOf, type ServerMemory } from './memory.ts'
-import { watchSecrets } from './secrets.ts'
-import { loadServices, type LoadedServices, type RunnableServices } from './services.ts'
-import { deadAfterOf } from './storage.ts'
+import { openEngine, memoryOf, type ServerMemory, deadAfterOf } from './engine.ts'
+import { watchSecrets, loadServices, type LoadedServices, type RunnableServices } from './services.ts'
 
 export interface Server {
   readonly url: string

@@ -1,14 +1,16 @@
 // main: loads and checks the services of the folders, and creates the runner of their steps. On every error, the
-// processes that the runner may have started are ended.
+// processes that the runner may have started are ended. And the secrets of a runtime, with its log, in which their values
+// are hidden.
+import { systemClock } from '../alarms/clock.ts'
 import { openCatalog, type Catalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Fault } from '../definitions/report.ts'
+import { hidingLog } from '../observe/log.ts'
 import type { Log } from '../ports/log.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
-import type { StepRunner } from '../ports/step-runner.ts'
-import type { StepWatch } from '../ports/step-watch.ts'
+import type { StepRunner, StepWatch } from '../ports/steps.ts'
 import type { Settings } from '../settings.ts'
-import { openSecrets, type Environment } from '../settings/secrets.ts'
+import { openSecrets, type Environment, type WatchedSecrets } from '../settings/secrets.ts'
 import { stepRunner } from '../steps/runner.ts'
 
 export interface LoadedServices {
@@ -86,4 +88,20 @@ export async function loadServices(
     runner.close()
     throw error
   }
+}
+
+export interface OpenedSecrets {
+  readonly secrets: WatchedSecrets
+  /** Hides the values of secrets in the lines that it passes on. */
+  readonly log: Log
+}
+
+/** Reads the secrets of the environment, and follows changes of their files until they are closed. */
+export async function watchSecrets(environment: Environment, given: Log): Promise<OpenedSecrets> {
+  const secrets = await openSecrets(environment)
+  const log = hidingLog(given, secrets)
+  secrets.watch(systemClock, (secret, reason) =>
+    log.error('the file of a secret is unusable; the value that was read last stays', { name: secret, reason }),
+  )
+  return { secrets, log }
 }

@@ -17,7 +17,7 @@ import {
   type SpanContext,
   type Tracer,
 } from '@opentelemetry/api'
-import type { RequestSpan, StepSpan, TracedStep, Traces, TurnSpan } from '../ports/traces.ts'
+import type { RequestSpan, StepSpan, TracedStep, Traces, TurnSpan } from '../ports/signals.ts'
 
 const NAME = 'actorflux'
 

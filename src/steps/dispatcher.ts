@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../model/json/value.ts'
 import { argumentsWithSecrets } from '../model/secret-reference.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
-import type { FunctionStep, ScriptStep, StepDispatcher, StepRunner } from '../ports/step-runner.ts'
+import type { FunctionStep, ScriptStep, StepDispatcher, StepRunner } from '../ports/steps.ts'
 
 export function createDispatcher({
   runner,

@@ -2,7 +2,7 @@
 // name.
 import { getOwn } from '../model/json/value.ts'
 import { suggestion } from '../model/nearest.ts'
-import type { FunctionName, PackageFolder } from '../ports/step-runner.ts'
+import type { FunctionName, PackageFolder } from '../ports/steps.ts'
 import { builtInClasses, type Classes, type BuiltinMethod } from './builtin/builtin.ts'
 import { Modules } from './modules/modules.ts'
 import type { UserError } from './modules/user-stack.ts'

@@ -1,8 +1,7 @@
 // steps: runs functions (built-in ones and those of users' modules) and scripts.
 import { toBoundedJson } from '../model/json/value.ts'
 import type { Log } from '../ports/log.ts'
-import type { Flux, FunctionName, StepRunner } from '../ports/step-runner.ts'
-import type { RunningStep, StepWatch } from '../ports/step-watch.ts'
+import type { Flux, FunctionName, StepRunner, RunningStep, StepWatch } from '../ports/steps.ts'
 import { Functions } from './functions.ts'
 import { IsolatePool } from './modules/isolate-pool.ts'
 import { NoModule } from './modules/modules.ts'

@@ -1,7 +1,7 @@
 // steps: limits the number of steps of each kind that run at once, and queues a bounded number of context ids, in
 // order. It is the only bound on steps in memory: a step without a slot has no lease and no data.
 import type { ContextId } from '../model/context.ts'
-import type { StepKind, StepSlots, StepUsage } from '../ports/step-slots.ts'
+import type { StepKind, StepSlots, StepUsage } from '../ports/steps.ts'
 
 /** Maximum number of queued ids of each kind. Other ready steps are found in the store. */
 const MAX_WAITING = 10_000

@@ -1,7 +1,7 @@
 // steps: sends webhooks of the runtime's own as `Webhooks.send` sends those of services.
 import { retryHintOf } from '../model/action-error.ts'
 import { messageOf } from '../model/error-message.ts'
-import type { WebhookSender } from '../ports/webhook-sender.ts'
+import type { WebhookSender } from '../ports/steps.ts'
 import { httpRequest } from './builtin/http/request.ts'
 import { sendWebhook } from './builtin/send-webhook.ts'
 

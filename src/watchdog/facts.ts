@@ -1,6 +1,5 @@
 // watchdog: the state of the server that its thread reports when the watchdog has stopped it.
-import type { RunningStep } from '../ports/step-watch.ts'
-import type { PackageFolder } from '../ports/step-runner.ts'
+import type { RunningStep, PackageFolder } from '../ports/steps.ts'
 
 /** Name of the global symbol under which the server's thread has a function that returns its facts as JSON text. */
 export const HOOK = 'actorflux.watchdog'

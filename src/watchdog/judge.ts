@@ -1,8 +1,7 @@
 // watchdog: determines, from a snapshot of the server's thread, which function blocks the event loop, if any.
 import { sep } from 'node:path'
 import type { Standstill } from '../model/standstill.ts'
-import type { PackageFolder } from '../ports/step-runner.ts'
-import type { RunningStep } from '../ports/step-watch.ts'
+import type { PackageFolder, RunningStep } from '../ports/steps.ts'
 import type { Frame, ThreadSnapshot } from './examine.ts'
 import type { Facts } from './facts.ts'
 import type { Suspect } from './shared.ts'

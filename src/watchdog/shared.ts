@@ -1,6 +1,6 @@
 // watchdog: the memory that the server's thread and the watchdog's thread share: a heartbeat counter, a switch, and the
 // step to suspect when the server's thread can't be examined.
-import type { RunningStep } from '../ports/step-watch.ts'
+import type { RunningStep } from '../ports/steps.ts'
 
 const BEAT = 0
 const OFF = 1

@@ -9,7 +9,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLog, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
-import type { StandstillNotes, NotesPlace } from '../ports/step-watch.ts'
+import type { StandstillNotes, NotesPlace } from '../ports/steps.ts'
 import { examineThread, exitFromWithin } from './examine.ts'
 import { judge, type Verdict } from './judge.ts'
 import { Shared } from './shared.ts'

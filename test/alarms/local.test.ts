@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { localAlarm } from '../../src/alarms/local.ts'
-import type { AlarmClock } from '../../src/ports/alarm-clock.ts'
+import type { AlarmClock } from '../../src/ports/clock.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 
 const NOW = 1_760_000_000_000

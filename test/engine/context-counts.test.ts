@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
 import { keyOfOpen } from '../../src/engine/record/index-keys.ts'
-import type { Selection } from '../../src/ports/selection.ts'
+import type { Selection } from '../../src/ports/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 import { emptyStore } from '../support/stores.ts'
 

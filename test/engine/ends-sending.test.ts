@@ -1,7 +1,7 @@
 // The webhooks that contexts owe when they have ended: when they are sent, how often, by whom, and what holds up whom.
 import { describe, expect, test } from 'vitest'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
-import type { OutgoingWebhook, SendOutcome } from '../../src/ports/webhook-sender.ts'
+import type { OutgoingWebhook, SendOutcome } from '../../src/ports/steps.ts'
 import type { Bench, Files } from '../support/engine.ts'
 import { held } from '../support/held.ts'
 import { withVerbs } from '../support/stores.ts'

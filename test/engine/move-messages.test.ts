@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { MoveMessages } from '../../src/engine/turn/move-messages.ts'
 import type { CommittedMove } from '../../src/model/committed-move.ts'
-import type { MoveFeed } from '../../src/ports/move-feed.ts'
+import type { MoveFeed } from '../../src/ports/feeds.ts'
 import { openBench } from '../support/engine.ts'
 
 function feedOf(isActive: boolean) {

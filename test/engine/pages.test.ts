@@ -3,8 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/model/caller.ts'
-import type { SelectQuery } from '../../src/ports/selection.ts'
-import type { Store, StoredContext } from '../../src/ports/store.ts'
+import type { SelectQuery, Store, StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 
 const WAITING = {

@@ -1,8 +1,7 @@
 // Lists by the time of the start: they are narrowed down by id, and have what a look at each context has, on every store.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import type { IdRange } from '../../src/ports/selection.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { IdRange, Store } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'

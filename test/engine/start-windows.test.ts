@@ -2,8 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { StartTimes } from '../../src/engine/operations/start-times.ts'
-import type { Selection } from '../../src/ports/selection.ts'
-import type { StoredContext } from '../../src/ports/store.ts'
+import type { Selection, StoredContext } from '../../src/ports/store.ts'
 import { emptyStore } from '../support/stores.ts'
 
 const BEGAN = 1_700_000_000_000

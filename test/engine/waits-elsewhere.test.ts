@@ -2,7 +2,7 @@
 // another.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'

@@ -1,7 +1,6 @@
 // The alarm clock of servers that share a store: any of them may hear that a context will be due, or none; and each
 // looks by itself now and then.
-import type { AlarmClock } from '../../src/ports/alarm-clock.ts'
-import type { Clock } from '../../src/ports/clock.ts'
+import type { AlarmClock, Clock } from '../../src/ports/clock.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** Milliseconds without a ring after which a server looks by itself, about, and after a ring that failed. */

@@ -2,8 +2,16 @@
 import type { ContextId } from '../../src/model/context.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import { charactersOf } from '../../src/model/texts.ts'
-import type { Selection, SelectQuery, TimeRange } from '../../src/ports/selection.ts'
-import type { ListQuery, Store, StoredContext, WaitingQuery, SelectedPage } from '../../src/ports/store.ts'
+import type {
+  Selection,
+  SelectQuery,
+  TimeRange,
+  ListQuery,
+  Store,
+  StoredContext,
+  WaitingQuery,
+  SelectedPage,
+} from '../../src/ports/store.ts'
 import { AheadIds } from '../../src/store/redis/ahead-ids.ts'
 import type { Memory } from './memory.ts'
 

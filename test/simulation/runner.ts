@@ -1,7 +1,7 @@
 // The step runner of the simulation: functions that take their time, fail, never return, as the seed says. What was
 // called with what is written down.
 import { isObject, type Json } from '../../src/model/json/value.ts'
-import type { FunctionName, Flux, IsolatedCall, ScriptCall, StepRunner } from '../../src/ports/step-runner.ts'
+import type { FunctionName, Flux, IsolatedCall, ScriptCall, StepRunner } from '../../src/ports/steps.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
 
 export interface Call {

@@ -2,7 +2,7 @@
 // so the same seed gives the same run.
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
-import { newEventId } from '../../src/engine/contexts/event-id.ts'
+import { newEventId } from '../../src/engine/contexts/ids.ts'
 
 /** A generator of numbers (mulberry32): the same seed, the same numbers. */
 export class Random {

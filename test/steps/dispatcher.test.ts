@@ -1,7 +1,7 @@
 // A step that runs in this process: its time limit, its signal, and what the function may do to its arguments.
 import { expect, test, vi } from 'vitest'
 import type { Json } from '../../src/model/json/value.ts'
-import type { StepRunner } from '../../src/ports/step-runner.ts'
+import type { StepRunner } from '../../src/ports/steps.ts'
 import { createDispatcher } from '../../src/steps/dispatcher.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { flux } from './flux.ts'

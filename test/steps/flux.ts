@@ -1,7 +1,7 @@
 // What a function is called with, when only the call itself is looked at.
 import { METHODS, type FluxApi } from '../../src/api/calls.ts'
 import { unavailable } from '../../src/model/failure.ts'
-import type { StepFlux } from '../../src/ports/step-runner.ts'
+import type { StepFlux } from '../../src/ports/steps.ts'
 
 export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 const refuse = () => Promise.reject(unavailable('not here'))

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { notFound } from '../../src/model/failure.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import type { Flux, StepRunner } from '../../src/ports/step-runner.ts'
+import type { Flux, StepRunner } from '../../src/ports/steps.ts'
 import { errorOf } from '../../src/engine/interpreter/exception.ts'
 import { flux, quiet } from './flux.ts'
 

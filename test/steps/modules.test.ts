@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import type { StepRunner } from '../../src/ports/step-runner.ts'
+import type { StepRunner } from '../../src/ports/steps.ts'
 import { flux, quiet } from './flux.ts'
 
 async function write(folder: string, files: { readonly [path: string]: string }): Promise<void> {

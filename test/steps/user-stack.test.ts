@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { userStack } from '../../src/steps/modules/user-stack.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import type { StepRunner } from '../../src/ports/step-runner.ts'
+import type { StepRunner } from '../../src/ports/steps.ts'
 import { memoryLog } from '../http/support.ts'
 import { flux } from './flux.ts'
 

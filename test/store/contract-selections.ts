@@ -2,8 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import type { ContextId } from '../../src/model/context.ts'
-import type { Selection, SelectQuery } from '../../src/ports/selection.ts'
-import type { Store, StoredContext } from '../../src/ports/store.ts'
+import type { Selection, SelectQuery, Store, StoredContext } from '../../src/ports/store.ts'
 import { createAll, type ScenarioTest, update } from './contract-support.ts'
 
 type Facts = Pick<StoredContext, 'id' | 'indexKeys' | 'due' | 'endedAt'>

@@ -2,7 +2,7 @@
 // listed with some others.
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Selection } from '../../src/ports/selection.ts'
+import type { Selection } from '../../src/ports/store.ts'
 import { KeyIndex } from '../../src/store/lmdb/index/key-index.ts'
 import { countIds, selectIds, type TimesOf } from '../../src/store/lmdb/index/selected.ts'
 

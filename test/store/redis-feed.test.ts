@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import type { CommitFeed } from '../../src/ports/commit-feed.ts'
+import type { CommitFeed } from '../../src/ports/feeds.ts'
 import { connect, explore, type Connection } from '../../src/store/redis/connection.ts'
 import { redisFeed } from '../../src/store/redis/feed.ts'
 import { startRedisCluster, type RedisCluster } from '../support/redis.ts'

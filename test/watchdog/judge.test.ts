@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RunningStep } from '../../src/ports/step-watch.ts'
+import type { RunningStep } from '../../src/ports/steps.ts'
 import type { Frame } from '../../src/watchdog/examine.ts'
 import type { Facts } from '../../src/watchdog/facts.ts'
 import { judge } from '../../src/watchdog/judge.ts'

@@ -1,7 +1,7 @@
 // definitions/actions: the interface of action types, and functions that they share.
 import type { z } from 'zod'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
-import type { StepRunner } from '../../ports/step-runner.ts'
+import type { StepRunner } from '../../ports/steps.ts'
 import { ARGUMENTS } from '../compile/names.ts'
 import type { CompiledAction, CompiledFlux, Retry } from '../flux.ts'
 import type { LineOptions, Lines } from '../compile/line.ts'

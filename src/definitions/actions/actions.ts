@@ -1,7 +1,7 @@
 // definitions/actions: the types of actions, and the compilation of an action by its type.
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
-import type { StepRunner } from '../../ports/step-runner.ts'
+import type { StepRunner } from '../../ports/steps.ts'
 import type { CompiledAction } from '../flux.ts'
 import { actionHint } from '../lint/foreign.ts'
 import { actionsOf, PLAIN, type ActionOptions, type ActionType, type Unit } from './action-type.ts'

@@ -6,10 +6,10 @@ import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { SecretRedactor } from '../../model/secret-redactor.ts'
 import type { Log } from '../../ports/log.ts'
-import type { StepFlux } from '../../ports/step-runner.ts'
+import type { StepFlux } from '../../ports/steps.ts'
 import { stepKeyIn, type Step } from '../interpreter/position.ts'
 import { redactorOf } from '../redact/redactor.ts'
-import type { StoreId } from '../contexts/store-id.ts'
+import type { StoreId } from '../contexts/ids.ts'
 
 export interface FluxParts {
   readonly step: Step

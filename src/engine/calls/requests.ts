@@ -6,7 +6,7 @@ import { invalid, malformed } from '../../model/failure.ts'
 import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
-import { newEventId } from '../contexts/event-id.ts'
+import { newEventId } from '../contexts/ids.ts'
 
 /**
  * @throws FluxError `malformed` if the request does not match the schema, `invalid` for invalid input or tags. The

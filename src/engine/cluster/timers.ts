@@ -1,8 +1,7 @@
 // engine/cluster: wakes contexts that are due. The store knows which ones; the alarm clock only determines when it is queried.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { AlarmClock } from '../../ports/alarm-clock.ts'
-import type { Clock } from '../../ports/clock.ts'
+import type { AlarmClock, Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'

@@ -1,6 +1,10 @@
-// engine/contexts: ids of new contexts. They are reserved in the store, as many at once as starts are waiting, or more if the
-// store gives more. Later contexts have higher ids, on any server: the store refuses ids that were reserved ahead once
-// other servers have got higher ones.
+// engine/contexts: ids: of new contexts, of events whose senders give none, and of the store.
+//
+// Ids of contexts are reserved in the store, as many at once as starts are waiting, or more if the store gives more.
+// Later contexts have higher ids, on any server: the store refuses ids that were reserved ahead once other servers have
+// got higher ones.
+import { randomBytes } from 'node:crypto'
+import { v7 } from 'uuid'
 import type { ContextId } from '../../model/context.ts'
 import type { Store } from '../../ports/store.ts'
 
@@ -88,4 +92,50 @@ export class Ids {
     if (!supply) throw new TypeError(`there is no partition ${partition}`)
     return supply.take()
   }
+}
+
+const EVENT_ID_BYTES = 16
+
+/** Random bytes are drawn for many ids at once: to draw them for each takes ten times as long as all else. */
+const pool = new Uint8Array(256 * EVENT_ID_BYTES)
+let used = pool.length
+
+/** A UUID of version 7, which sorts by the millisecond it was made in. */
+export const newEventId = (): string => v7({ random: pooledBytes() })
+
+/** An id of that millisecond. Of equal milliseconds, ids sort by the number, which has 32 bits. */
+export const newIdAt = (msecs: number, seq: number): string => v7({ random: pooledBytes(), msecs, seq })
+
+function pooledBytes(): Uint8Array {
+  if (used === pool.length) {
+    crypto.getRandomValues(pool)
+    used = 0
+  }
+  return pool.subarray(used, (used += EVENT_ID_BYTES))
+}
+
+const STORE_ID_ROW = { partition: 0, space: 'items', key: 'store-id' } as const
+const STORE_ID_BYTES = 12
+
+/** Gives the id of the store, made by chance when it is first asked for, and the same ever after: letters and digits. @throws FluxError `unavailable` */
+export type StoreId = () => Promise<string>
+
+/** Reads or makes the id when it is first asked for. */
+export function storeIdOf(store: Pick<Store, 'readRow' | 'commit'>): StoreId {
+  let known: Promise<string> | null = null
+  return () => {
+    known ??= readOrMake(store).catch((error: unknown) => {
+      known = null
+      throw error
+    })
+    return known
+  }
+}
+
+async function readOrMake(store: Pick<Store, 'readRow' | 'commit'>): Promise<string> {
+  const row = await store.readRow(STORE_ID_ROW)
+  if (row) return row.value
+  const value = randomBytes(STORE_ID_BYTES).toString('hex')
+  const outcome = await store.commit({ writes: [], rows: [{ ...STORE_ID_ROW, value, expects: null, expiresAt: null }] })
+  return outcome.ok ? value : readOrMake(store)
 }

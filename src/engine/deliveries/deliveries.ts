@@ -14,7 +14,7 @@ import type { ContextRecord } from '../../model/record.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { Delivery, DeliveryOutcome, SettlementOf, WebhookAnswer, WebhookCall } from '../../model/webhook.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
-import { newIdAt } from '../contexts/event-id.ts'
+import { newIdAt } from '../contexts/ids.ts'
 import { keptRequestOf } from './delivery-request.ts'
 import {
   deliveryKeyOf,

@@ -2,8 +2,7 @@
 // time of the start, nearly: so a few contexts are read instead of all.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { IdRange, TimeRange } from '../../ports/selection.ts'
-import type { Store, StoredContext } from '../../ports/store.ts'
+import type { IdRange, TimeRange, Store, StoredContext } from '../../ports/store.ts'
 import { startedAtOf } from '../record/decode.ts'
 
 /**

@@ -4,7 +4,7 @@ import { isFinished } from '../../model/context.ts'
 import type { CommittedMove, MoveFacts, MoveKind, MoveMessage } from '../../model/committed-move.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { REDACTED } from '../../model/secret-names.ts'
-import type { MoveFeed } from '../../ports/move-feed.ts'
+import type { MoveFeed } from '../../ports/feeds.ts'
 import { redactorOf } from '../redact/redactor.ts'
 import type { MoveCause, TrackedContext } from './tracked-context.ts'
 

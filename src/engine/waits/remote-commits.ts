@@ -3,7 +3,7 @@
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { CommitFeed } from '../../ports/commit-feed.ts'
+import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Store } from '../../ports/store.ts'
 
 /** Milliseconds between two ticks. Each polls its share, so that polls are spread evenly over the second. */

@@ -6,7 +6,7 @@
 // - Whether a state was entered is decided by the number of moves: a request remembers how many were made when it
 //   arrived, and looks at those since. A commit has its own moves with it. If there are others in between, another
 //   server made them, and the record and its log are read.
-// - Servers ask one another for the commits they need (`waits/remote-commits.ts`, `watch` of `ports/commit-feed.ts`),
+// - Servers ask one another for the commits they need (`waits/remote-commits.ts`, `watch` of `ports/feeds.ts`),
 //   for 15 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
 //   contexts are polled, spread over the second, at most 500 in a second.
 // - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`), and a hundred of them
@@ -19,7 +19,7 @@ import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, notFound, unavailable } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { CommitFeed } from '../../ports/commit-feed.ts'
+import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { decodeMoves, decodeRecord } from '../record/decode.ts'

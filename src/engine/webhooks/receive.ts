@@ -2,7 +2,7 @@
 // server. What says no comes before, and leaves no context.
 //
 // - The answer is taken from the commits of the context: `Waits.expect` looks at each, including the first. A server
-//   that continues a context for which a caller waits at another server notifies that one (`ports/commit-feed.ts`; on
+//   that continues a context for which a caller waits at another server notifies that one (`ports/feeds.ts`; on
 //   Redis it publishes). The waiting server then reads the record, and also checks it once a second in case the
 //   message was lost. The record has the status in which the context first paused (`paused`).
 // - The compiler marks lines that carry `$response` as a whole (`answers`). When such a line fills an output of the

@@ -1,7 +1,7 @@
 // http: the trace that a request belongs to: that of its client, or the span of the request itself.
 import type { Context, Hono } from 'hono'
 import { traceparentOf } from '../../model/traceparent.ts'
-import type { Traces } from '../../ports/traces.ts'
+import type { Traces } from '../../ports/signals.ts'
 import { TimedResponse } from '../socket/response.ts'
 import { socketed, type Env } from './incoming.ts'
 

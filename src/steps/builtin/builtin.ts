@@ -1,7 +1,7 @@
 // steps: the built-in classes, which every service can call without a module.
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import type { LogLevel } from '../../ports/log.ts'
-import type { StepFlux } from '../../ports/step-runner.ts'
+import type { StepFlux } from '../../ports/steps.ts'
 import { httpRequest } from './http/request.ts'
 import { sendWebhook } from './send-webhook.ts'
 import { verify } from './standard-webhooks.ts'

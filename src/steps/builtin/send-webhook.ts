@@ -5,7 +5,7 @@ import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/v
 import { DEFAULT_TOLERANCE_SECONDS } from '../../model/webhook-schemes/scheme.ts'
 import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import { signingSecretFault } from '../../model/webhook-schemes/standard.ts'
-import type { StepFlux } from '../../ports/step-runner.ts'
+import type { StepFlux } from '../../ports/steps.ts'
 import { HttpError } from './http/call.ts'
 import type { HttpAnswer } from './http/answer.ts'
 import { givenSecrets } from './standard-webhooks.ts'

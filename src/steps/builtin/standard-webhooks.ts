@@ -2,7 +2,7 @@
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { DEFAULT_TOLERANCE_SECONDS } from '../../model/webhook-schemes/scheme.ts'
 import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
-import type { Flux } from '../../ports/step-runner.ts'
+import type { Flux } from '../../ports/steps.ts'
 
 type Verification = { valid: true; id: string; timestamp: number } | { valid: false; reason: string }
 

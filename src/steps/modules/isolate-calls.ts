@@ -1,6 +1,6 @@
 // steps: performs the API calls of isolated functions in the server, and returns the outcome as data.
 import { FluxError } from '../../model/failure.ts'
-import type { StepFlux } from '../../ports/step-runner.ts'
+import type { StepFlux } from '../../ports/steps.ts'
 import { describeThrown } from '../processes/remote-error.ts'
 import type { FromIsolate, ToIsolate } from './isolate-process.ts'
 

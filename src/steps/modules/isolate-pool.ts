@@ -6,7 +6,7 @@
 //   a function whose process died.
 import { METHODS } from '../../api/calls.ts'
 import type { Json } from '../../model/json/value.ts'
-import type { StepFlux, IsolatedCall, PackageFolder } from '../../ports/step-runner.ts'
+import type { StepFlux, IsolatedCall, PackageFolder } from '../../ports/steps.ts'
 import { PooledProcess } from '../processes/pooled-process.ts'
 import { rethrown } from '../processes/remote-error.ts'
 import { answerCall } from './isolate-calls.ts'

@@ -1,6 +1,6 @@
 // steps: runs scripts of users. Input and output are data.
 import { isObject, toJson, type Json } from '../../model/json/value.ts'
-import type { ScriptCall } from '../../ports/step-runner.ts'
+import type { ScriptCall } from '../../ports/steps.ts'
 import { SandboxPool } from './sandbox-pool.ts'
 import type { ScriptOutcome } from './sandbox.ts'
 import { lineOf, ScriptError } from './script-error.ts'

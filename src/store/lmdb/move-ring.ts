@@ -13,7 +13,7 @@ import {
   type FeedPage,
   type FeedQuery,
   type MoveFeed,
-} from '../../ports/move-feed.ts'
+} from '../../ports/feeds.ts'
 
 /** Characters that all may take: where they are large, fewer are kept. */
 const MAX_CHARACTERS = 134_217_728

@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, write
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
-import type { StandstillNotes, NotesPlace } from '../../ports/step-watch.ts'
+import type { StandstillNotes, NotesPlace } from '../../ports/steps.ts'
 
 const Place = z.object({ file: z.string() })
 const Note = z.object({ owner: z.string(), text: z.string() })

@@ -6,10 +6,11 @@ import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import type { Standstill } from '../../model/standstill.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { NotesPlace } from '../../ports/step-watch.ts'
-import type { Selection, SelectQuery } from '../../ports/selection.ts'
-import type { ServerSeen } from '../../ports/store.ts'
+import type { NotesPlace } from '../../ports/steps.ts'
 import type {
+  Selection,
+  SelectQuery,
+  ServerSeen,
   CommitOutcome,
   CommitRequest,
   AbandonedLease,

@@ -2,7 +2,7 @@
 // messages are only hints.
 import { randomUUID } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
-import type { CommitFeed } from '../../ports/commit-feed.ts'
+import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Log } from '../../ports/log.ts'
 import { Cluster } from 'ioredis'
 import type { Connection } from './connection.ts'

@@ -1,6 +1,6 @@
 // store/redis: the notes that the watchdog's thread writes when the event loop is blocked, over a connection of its
 // own, since that of the server is blocked, too.
-import type { StandstillNotes, NotesPlace } from '../../ports/step-watch.ts'
+import type { StandstillNotes, NotesPlace } from '../../ports/steps.ts'
 import { connect, untilReady, type RedisAddress } from './connection.ts'
 import { standstillKey } from './keys.ts'
 

@@ -2,8 +2,7 @@
 // examines a bounded number of candidates; so does a page as a whole.
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
-import type { Selection, SelectQuery, TimeRange } from '../../ports/selection.ts'
-import type { StoredContext, SelectedPage } from '../../ports/store.ts'
+import type { Selection, SelectQuery, TimeRange, StoredContext, SelectedPage } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { ALL_SKIPPED, storedKeysOf, type Queries } from './queries.ts'
 import { idsOf, texts } from './scripts.ts'

@@ -6,10 +6,11 @@ import { unreadable } from '../../model/failure.ts'
 import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import { readStandstill, type Standstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
-import type { NotesPlace } from '../../ports/step-watch.ts'
-import type { Selection, SelectQuery } from '../../ports/selection.ts'
-import type { ServerSeen } from '../../ports/store.ts'
+import type { NotesPlace } from '../../ports/steps.ts'
 import type {
+  Selection,
+  SelectQuery,
+  ServerSeen,
   CommitOutcome,
   CommitRequest,
   AbandonedLease,

@@ -1,7 +1,6 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
-import type { Selection } from '../../../ports/selection.ts'
-import type { AbandonedLease, ListQuery, WaitingQuery } from '../../../ports/store.ts'
+import type { Selection, AbandonedLease, ListQuery, WaitingQuery } from '../../../ports/store.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header, LargePart, Rows } from '../records/header.ts'
 import type { RowCounts, RowGroup } from '../row-group.ts'

@@ -1,6 +1,6 @@
 // store/lmdb: the ids that a selection has, in either order, found in pieces of bounded work.
 import type { ContextId } from '../../../model/context.ts'
-import type { Selection, TimeRange } from '../../../ports/selection.ts'
+import type { Selection, TimeRange } from '../../../ports/store.ts'
 import type { ChunkedIds, KeyIndex } from './key-index.ts'
 import { walkFrom, type Order, type IdWalk } from './walk.ts'
 

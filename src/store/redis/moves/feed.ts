@@ -11,7 +11,7 @@ import {
   type FeedPage,
   type FeedQuery,
   type MoveFeed,
-} from '../../../ports/move-feed.ts'
+} from '../../../ports/feeds.ts'
 import type { Log } from '../../../ports/log.ts'
 import { untilReady, type Connection } from '../connection.ts'
 import type { MoveSignals } from '../feed.ts'

@@ -1,5 +1,5 @@
 // store/redis: follows the feed of moves over a connection of its own, one for all readers of this server.
-import type { FeedListener, FeedPage, FeedQuery } from '../../../ports/move-feed.ts'
+import type { FeedListener, FeedPage, FeedQuery } from '../../../ports/feeds.ts'
 import type { Connection } from '../connection.ts'
 
 export interface MoveTailParts {

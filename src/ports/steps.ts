@@ -1,7 +1,10 @@
-// ports: runs steps outside the turn: functions of users, built-in functions, and scripts.
+// ports: steps: what runs them outside the turn (functions of users, built-in functions, and scripts), the slots that
+// limit how many run at once, the watch that identifies one that never returns, and the sender of webhooks.
 import type { FluxApi } from '../api/calls.ts'
+import type { RetryHint } from '../model/action-error.ts'
 import type { ContextId } from '../model/context.ts'
 import type { Json, JsonObject } from '../model/json/value.ts'
+import type { StepAttempt } from '../model/standstill.ts'
 import type { Log } from './log.ts'
 
 /** The second argument of every function: facts about its context, and the calls. */
@@ -138,4 +141,94 @@ export interface StepRunner {
   runScript(call: ScriptCall): Promise<Json>
   /** Ends all processes that it has started. */
   close(): void
+}
+
+/**
+ * Where a step runs: a function in this process, a function in a process of its own, a script, or a script known to be
+ * slow.
+ */
+export type StepKind = 'code' | 'isolated' | 'script' | 'slowScript'
+
+export interface StepUsage {
+  readonly kind: StepKind
+  readonly taken: number
+  readonly slots: number
+  readonly waiting: number
+}
+
+export interface StepSlots {
+  /** Takes a slot of that kind. Returns false if none is free, or if the slots are closed. */
+  tryTake(kind: StepKind): boolean
+  /** Gives a slot back. */
+  release(kind: StepKind): void
+  /** Number of free slots of that kind; 0 when closed. */
+  free(kind: StepKind): number
+  /** Slots that are taken, those that there are, and contexts that wait for one, of each kind. */
+  usage(): readonly StepUsage[]
+  /** Whether as many contexts are queued as `wait` accepts. */
+  isFull(kind: StepKind): boolean
+  /** Queues a context whose step waits for a slot. Returns false if the queue is full. */
+  wait(kind: StepKind, id: ContextId): boolean
+  /** Queues a context at the end or at the front, even if the queue is full, because it is recorded nowhere else. */
+  waitLast(kind: StepKind, id: ContextId): void
+  waitFirst(kind: StepKind, id: ContextId): void
+  /** Takes a slot for the first context in the queue, and removes it; null: none waits, or no slot is free. */
+  next(kind: StepKind): ContextId | null
+  /** Sets the listener that is called after a slot was given back. */
+  onFree(listener: (kind: StepKind) => void): void
+  /** Gives out no more slots, and empties the queues. */
+  close(): void
+}
+
+/** A step whose function is running. */
+export interface RunningStep extends FunctionName, StepAttempt {
+  readonly contextId: ContextId
+  readonly fluxName: string
+  readonly state: string
+}
+
+export interface StepWatch {
+  /** Sets the folders of the users' functions. */
+  mount(packages: readonly PackageFolder[]): void
+  /** Calls the function. The step counts as running until the returned promise has settled. */
+  run(step: RunningStep, call: () => unknown): Promise<unknown>
+}
+
+/** How the watchdog thread records that the event loop is blocked, while the main thread cannot. */
+export interface NotesPlace {
+  /** URL of a module that exports `openNotes`, a function that takes `place` and returns `StandstillNotes`. */
+  readonly module: string
+  /** Plain data. */
+  readonly place: unknown
+}
+
+export interface StandstillNotes {
+  /**
+   * Writes a note. When it resolves, the note is as durable as other writes of the store. `owner`: boot id of the
+   * blocked server.
+   */
+  write(owner: string, text: string): Promise<void>
+  erase(owner: string): Promise<void>
+}
+
+export interface OutgoingWebhook {
+  readonly url: string
+  /** `webhook-id`: the same for all attempts. */
+  readonly id: string
+  /** The value of the secret, base64 after `whsec_` or without it, or a private key after `whsk_`. */
+  readonly secret: string
+  /** JSON. */
+  readonly body: string
+  /** Aborts the attempt. */
+  readonly signal: AbortSignal
+}
+
+export type SendOutcome =
+  | { readonly ok: true }
+  /** `reason` names no secret and no address; `hint`: what the failure says about another attempt. */
+  | { readonly ok: false; readonly reason: string; readonly hint?: RetryHint | undefined }
+
+export interface WebhookSender {
+  /** Never rejects. */
+  send(webhook: OutgoingWebhook): Promise<SendOutcome>
 }

@@ -1,6 +1,27 @@
-// ports: the feed of moves: what the servers of a namespace have committed, in an order that is the same for all
-// readers. It keeps the newest messages for a while, and only while somebody reads or has read lately.
+// ports: the two feeds of a namespace.
+//
+// - The feed of commits: notifications between servers: another server may have a caller that waits for the context, or
+//   run a step that is no longer needed. They are hints and may be lost: receivers also poll.
+// - The feed of moves: what the servers have committed, in an order that is the same for all readers. It keeps the newest
+//   messages for a while, and only while somebody reads or has read lately.
 import type { CommittedMove } from '../model/committed-move.ts'
+import type { ContextId } from '../model/context.ts'
+
+export interface CommitFeed {
+  /** Notifies the other servers to check the context. Never throws. */
+  notify(id: ContextId): void
+  /** Registers a listener for notifications of all servers, this one included. */
+  onNotified(listener: (id: ContextId) => void): void
+  /** Asks the other servers to `notify` of their commits to these contexts for a while. Never throws. */
+  watch(ids: readonly ContextId[]): void
+  /** Registers a listener for the contexts that other servers watch. */
+  onWatched(listener: (ids: readonly ContextId[]) => void): void
+  /** Notifies the other servers that steps are ready for which this one has no free slot. Never throws. */
+  notifyReady(): void
+  /** Registers a listener for these notifications of all servers, this one included. */
+  onReady(listener: () => void): void
+  close(): Promise<void>
+}
 
 /** At least so many of the newest messages of the namespace are kept, and at most twice as many. */
 export const KEPT_MOVES = 10_000
