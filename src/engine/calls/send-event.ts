@@ -1,32 +1,35 @@
 // engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
-// committed. Refused events are logged.
-import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
+// committed. An event by key may start a context where none has the key. Refused events are logged.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { EventAnswer } from '../../api/events.ts'
-import type { ContextId } from '../../model/context.ts'
-import { FluxError, type Failure } from '../../model/failure.ts'
-import { check } from '../../api/call.ts'
 import type { Address } from '../../api/address.ts'
-import type { KeptEvent } from '../fanout/broadcast-rows.ts'
-import type { Manner } from '../fanout/kept-broadcasts.ts'
-import { rowKeyOf } from '../idempotency/kept-answer.ts'
-import { isNamed } from '../interpreter/early.ts'
-import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
-import { endBroadcast } from '../pending/end-of-broadcast.ts'
-import type { EventOutcome } from '../../ports/signals.ts'
-import { countAll, countsOf } from '../fanout/event-signals.ts'
-import type { RootRequest } from '../turn/start-request.ts'
-import type { StartedEvent } from '../turn/tracked-context.ts'
-import { decodeHead } from '../record/decode.ts'
-import { pinnedFluxOf } from '../record/pinned-flux.ts'
-import { isLogged } from '../fanout/refusal-log.ts'
+import { check } from '../../api/call.ts'
+import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
+import { MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
+import { MAX_TTL_SECONDS, type EventAnswer } from '../../api/events.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
+import { FluxError, malformed } from '../../model/failure.ts'
 import { isObject } from '../../model/json/value.ts'
-import { addresseeOf, sendTo } from './address.ts'
+import { newEventId } from '../contexts/ids.ts'
 import { broadcast, type Accepting, type BroadcastParts } from '../fanout/broadcast.ts'
 import { BroadcastPlace } from '../fanout/broadcast-place.ts'
-import { admitted, isRefusable, type CallEnv } from './call-env.ts'
-import { eventRequest } from './requests.ts'
-import { sendOrStart } from './send-or-start.ts'
+import type { KeptEvent } from '../fanout/broadcast-rows.ts'
+import { countAll, countsOf } from '../fanout/event-signals.ts'
+import type { Manner } from '../fanout/kept-broadcasts.ts'
+import { isLogged } from '../fanout/refusal-log.ts'
+import { rowKeyOf } from '../idempotency/kept-answer.ts'
+import { isNamed, notNamed } from '../interpreter/early.ts'
+import { endBroadcast } from '../pending/end-of-broadcast.ts'
+import { decodeHead } from '../record/decode.ts'
+import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
+import { holderIn } from '../turn/start-key.ts'
+import { refusalOfInputs, type RootRequest } from '../turn/start-request.ts'
+import { addresseeOf, holderOfKey, sendTo, serviceNamed } from './address.ts'
+import { admitted, isRefusable, requireRole, type CallEnv } from './call-env.ts'
+import { checkedInput, checkedTags, refuse } from './requests.ts'
+
+/** How often a start is tried again, because the context that had the key has ended, or another start was faster. */
+const MAX_TRIES = 10
 
 /** What a sender in the engine adds. The first two are for an event that is not kept under an id of its own. */
 export interface SendOptions {
@@ -46,28 +49,21 @@ export async function sendEvent(
   request: CheckedCall<'sendEvent'>,
   options: SendOptions = NOTHING_ADDED,
 ): Promise<Told<EventAnswer>> {
-  let target = request.contextId
+  let noted = request.contextId
   try {
-    const sent = eventRequest(request, env.tagLimits)
+    const { sent, isLarge } = sentOf(env, request)
+    if (isLarge) await nextTurn()
     const { address } = sent
-    if (sent.isLarge) await nextTurn()
     if (address === null) return await sendToAll(env, sent, options.toAll)
+    const { webhook } = options
     const onTarget = (id: ContextId) => {
-      target = id
+      noted = id
     }
-    if (sent.isKept) return await sendOnce(env, sent, { address, onTarget, webhook: options.webhook })
-    const outcome = await post(env, sent, {
-      address,
-      onTarget,
-      webhook: options.webhook,
-      ...options.toOne?.(sent.eventId),
-    })
-    if (outcome.failure) throw new FluxError(explained(env, sent.event, outcome.failure))
-    env.signals.event(outcomeOf(outcome))
-    const answer = answerOf(sent, outcome)
-    return { answer: outcome.kept ? withHint(env, sent.event, answer, outcome) : answer }
+    if (sent.isKept) return await sendOnce(env, sent, { address, onTarget, webhook })
+    const outcome = await post(env, sent, { address, onTarget, webhook, ...options.toOne?.(sent.eventId) })
+    return { answer: concluded(env, sent, outcome) }
   } catch (error) {
-    noteRefusal(env, { ...request, ...options }, target, error)
+    noteRefusal(env, { ...request, ...options }, noted, error)
     throw error
   }
 }
@@ -93,26 +89,63 @@ interface Loose {
   readonly contextId?: unknown
 }
 
-type SentEvent = ReturnType<typeof eventRequest>
-
 const NOTHING_ADDED: SendOptions = {}
 
-interface Target extends Pick<SendOptions, 'webhook'> {
+type Sent = ReturnType<typeof sentOf>['sent']
+
+/** What is sent. @throws FluxError `malformed`, `invalid` */
+function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
+  const { contextId, key, event, untyped = false, waits = false, idempotencyKey, ttl, respondWithin = 0 } = request
+  const given = request.eventId ?? request.cloudEventId ?? idempotencyKey ?? null
+  if (given !== null && (idempotencyKey ?? given) !== given)
+    throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
+  const { input, isLarge } = checkedInput(request.input)
+  const { orStart } = request
+  const start = orStart
+    ? {
+        fluxName: orStart.fluxName ?? undefined,
+        package: orStart.package ?? undefined,
+        input: checkedInput(orStart.input, '/orStart/input').input,
+        tags: checkedTags(orStart.tags, '/orStart/tags', tagLimits),
+      }
+    : null
+  const service = { fluxName: request.fluxName ?? start?.fluxName, package: request.package ?? start?.package }
+  if (ttl != null && (!Number.isInteger(ttl) || ttl < 1 || ttl > MAX_TTL_SECONDS))
+    refuse('/ttl', `must be a whole number of seconds from 1 to ${MAX_TTL_SECONDS}`)
+  const sent = {
+    /** null: it is for all that wait for it. */
+    address: contextId === undefined && key === undefined ? null : { contextId, key, ...service },
+    /** Milliseconds; null: its sender says nothing of it. */
+    ttl: ttl == null ? null : ttl * 1000,
+    /** How a context is started if none has the key; null: none is. */
+    start,
+    event,
+    eventId: given ?? newEventId(),
+    /** Whether what becomes of it is kept under that id. */
+    isKept: given !== null || request.receipt === true,
+    respondAsync: request.respondAsync ?? false,
+    /** Milliseconds. */
+    within: Math.min(respondWithin, MAX_TIMEOUT_SECONDS) * 1000,
+    input,
+    untyped,
+    waits,
+    tags: checkedTags(request.tags, '/tags', tagLimits),
+  }
+  return { sent, isLarge }
+}
+
+interface Target extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions, 'rows' | 'first'> {
   readonly address: Address
   /** Called with the context, once it is known. */
   readonly onTarget: (id: ContextId) => void
 }
 
-function post(
-  env: CallEnv,
-  { event, eventId, input, untyped, waits, tags: sentTags, ttl, isKept, start }: SentEvent,
-  { address, onTarget, webhook, rows, first }: Target & Pick<MessageOptions, 'rows' | 'first'>,
-): Promise<MessageOutcome> {
+function post(env: CallEnv, sent: Sent, target: Target): Promise<MessageOutcome> {
+  const { event: name, eventId, input, untyped, waits, tags, ttl, start } = sent
   const { caller, mailboxes, traceparent } = env
-  const receipt = isKept ? receiptKeyOf(env.scope, eventId) : null
-  const arrival = { tags: sentTags, receipt, keep: start ? ('end' as const) : ttl }
-  const sent = { name: event, eventId, input, untyped, tags: null, caller, arrival, traceparent }
-  const message = { type: 'EVENT', ...sent } as const
+  const { address, onTarget, rows, first } = target
+  const arrival = { tags, receipt: receiptOf(env, sent), keep: start ? ('end' as const) : ttl }
+  const message = { type: 'EVENT', name, eventId, input, untyped, tags: null, caller, arrival, traceparent } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
     return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows, first })
@@ -120,54 +153,125 @@ function post(
   const { contextId } = address
   return admitted(env, input, () => {
     if (contextId !== undefined) return postTo(contextId)
-    if (start === null) return sendTo(env, address, postTo)
-    const pending = { eventId, event, input, untyped, tags: sentTags, receipt }
-    const options = { rows, first, isCall: isRefusable(env, waits) }
-    return sendOrStart(env, { address, start, event: pending, options, webhook }, postTo)
+    return start === null ? sendTo(env, address, postTo) : sendOrStart(env, sent, { ...target, start }, postTo)
   })
 }
 
-const receiptKeyOf = (scope: string, eventId: string): string => rowKeyOf({ scope, of: CALLS.sendEvent, key: eventId })
+/** The key of what is kept of it; null: nothing is. */
+const receiptOf = ({ scope }: CallEnv, { isKept, eventId }: Sent): string | null =>
+  isKept ? rowKeyOf({ scope, of: CALLS.sendEvent, key: eventId }) : null
 
-const outcomeOf = ({ kept, started }: MessageOutcome): EventOutcome =>
-  started !== undefined ? 'started' : kept ? 'pending' : 'moved'
+interface StartTarget extends Target {
+  readonly start: NonNullable<Sent['start']>
+}
 
-type Sent = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
-
-function answerOf(sent: SentEvent, outcome: Sent): EventAnswer {
-  const { event, eventId } = sent
-  const { record, flux, kept, started } = outcome
-  if (started !== undefined) return answerOfStart(sent, { record, flux, started })
-  return {
-    message: `'${event}' ${kept ? 'is kept for' : 'moved'} context ${record.id}`,
-    transitions: kept ? [] : [standOf({ record, flux })],
-    executions: [],
-    ignored: [],
-    eventId,
-    pending: kept ? [{ contextId: record.id, expiresAt: kept.expiresAt }] : [],
+/**
+ * The outcome of an event by key, or that of the start of a context that takes it as soon as it waits for it, in its first
+ * commit if it can. @throws FluxError when a context can't be started, or can't wait for the event
+ */
+async function sendOrStart(
+  env: CallEnv,
+  sent: Sent,
+  target: StartTarget,
+  postTo: (id: ContextId) => Promise<MessageOutcome>,
+): Promise<MessageOutcome> {
+  for (let tries = 1; ; tries += 1) {
+    const isLast = tries === MAX_TRIES
+    const id = await holderOfKey(env, target.address, 'invoke')
+    if (id !== null && tries === 1) requireInputs(env, sent, target)
+    // Null: there is none, or it was deleted after it was found.
+    const outcome = id === null ? null : await postTo(id).catch(nullIfGone)
+    if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
+    try {
+      return await startWith(env, sent, target)
+    } catch (error) {
+      if (isLast || holderIn(error) === null) throw error
+    }
   }
 }
 
-/** The event started the context: then it has taken it, keeps it, or has ended without it. */
-function answerOfStart(
-  { event, eventId }: SentEvent,
-  { record, flux, started }: Pick<MessageOutcome, 'record' | 'flux'> & { readonly started: StartedEvent },
-): EventAnswer {
+function nullIfGone(error: unknown): null {
+  if (error instanceof FluxError && error.failure.kind === 'notFound') return null
+  throw error
+}
+
+const hasFreedKey = ({ failure, record, flux }: MessageOutcome): boolean =>
+  failure !== null && isFinished(record.status) && flux.keyReuse === 'ended'
+
+/**
+ * Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
+ * Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
+ */
+function requireInputs(env: CallEnv, { untyped }: Sent, { address, start: { input }, webhook }: StartTarget): void {
+  const { fluxName = '', package: owner } = address
+  const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
+  const request = flux && { flux, input, untyped, unknown: unknownInputs(webhook) }
+  const failure = request && refusalOfInputs(request, { now: env.now(), pointer: '/orStart/input' })
+  if (failure) throw new FluxError(failure)
+}
+
+/** A webhook gives a service what it declares; a client gets a fault for what the service does not declare. */
+const unknownInputs = (webhook: SendOptions['webhook']): RootRequest['unknown'] => (webhook ? 'ignore' : 'refuse')
+
+function startWith(
+  env: CallEnv,
+  sent: Sent,
+  { address, start: { input, tags }, webhook, rows, first }: StartTarget,
+): Promise<MessageOutcome> {
+  const { fluxName = '', package: given, key } = address
+  const flux = serviceNamed(env, { package: given, fluxName })
+  requireRole(env, flux, 'invoke')
+  const { eventId, event, untyped, waits } = sent
+  if (!isNamed(flux, event)) throw new FluxError(notNamed(flux, event))
+  const request: RootRequest = {
+    flux,
+    input,
+    untyped,
+    unknown: unknownInputs(webhook),
+    tags,
+    trigger: null,
+    request: webhook,
+    key,
+    existing: 'refuse',
+    event: { eventId, event, input: sent.input, untyped, tags: sent.tags, receipt: receiptOf(env, sent) },
+    traceparent: env.traceparent,
+  }
+  const options = { rows, first, isCall: isRefusable(env, waits) }
+  return admitted(env, input, () => env.mailboxes.start(request, options))
+}
+
+type Outcome = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
+
+/** An event that started a context was taken by it, is kept by it, or came to nothing, since the context has ended. */
+function answerOf({ event, eventId }: Sent, { record, flux, kept, started }: Outcome): EventAnswer {
   const stand = standOf({ record, flux })
   const { contextId, state } = stand
-  const isIgnored = started !== 'moved' && started !== 'pending'
+  const { fluxName } = record
+  const became = started ?? (kept ? 'pending' : 'moved')
+  const isIgnored = became !== 'moved' && became !== 'pending'
+  const done = started ? `started '${fluxName}' as` : kept ? 'is kept for' : 'moved'
   return {
-    message: `'${event}' started '${record.fluxName}' as context ${contextId}`,
-    transitions: started === 'moved' ? [stand] : [],
-    executions: [stand],
-    ignored: isIgnored ? [{ contextId, fluxName: record.fluxName, state, reason: 'the context ended' }] : [],
+    message: `'${event}' ${done} context ${contextId}`,
+    transitions: became === 'moved' ? [stand] : [],
+    executions: started ? [stand] : [],
+    ignored: isIgnored ? [{ contextId, fluxName, state, reason: 'the context ended' }] : [],
     eventId,
-    pending: started === 'pending' ? [{ contextId, expiresAt: null }] : [],
+    pending: became === 'pending' ? [{ contextId, expiresAt: kept?.expiresAt ?? null }] : [],
   }
+}
+
+/** @throws FluxError when the event was refused */
+function concluded(env: CallEnv, sent: Sent, outcome: MessageOutcome): EventAnswer {
+  const { failure, flux, kept, started } = outcome
+  const { event } = sent
+  if (failure) throw new FluxError(failure.kind === 'conflict' ? { ...failure, ...hintOn(env, event) } : failure)
+  env.signals.event(started ? 'started' : kept ? 'pending' : 'moved')
+  // It may be kept though the context can never wait for it.
+  return { ...answerOf(sent, outcome), ...(kept && !isNamed(flux, event) && hintOn(env, event)) }
 }
 
 /** What the event did is kept under its id, and it does it once. */
-function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<Told<EventAnswer>> {
+function sendOnce(env: CallEnv, sent: Sent, target: Target): Promise<Told<EventAnswer>> {
   const { event, eventId, input, tags, ttl, start } = sent
   const content = { ...target.address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
   const addressee = addresseeOf(env, target.address, 'invoke')
@@ -178,15 +282,11 @@ function sendOnce(env: CallEnv, sent: SentEvent, target: Target): Promise<Told<E
       const started = applied.kind === 'next' ? applied.started : undefined
       return [rowOf(answerOf(sent, { record, flux, kept, started }))]
     }
-    const outcome = await post(env, sent, { ...target, rows, first })
-    if (outcome.failure) throw new FluxError(explained(env, event, outcome.failure))
-    env.signals.event(outcomeOf(outcome))
-    const answer = answerOf(sent, outcome)
-    return outcome.kept ? withHint(env, event, answer, outcome) : answer
+    return concluded(env, sent, await post(env, sent, { ...target, rows, first }))
   })
 }
 
-async function sendToAll(env: CallEnv, sent: SentEvent, once: SendOptions['toAll']): Promise<Told<EventAnswer>> {
+async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): Promise<Told<EventAnswer>> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts, traceparent } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
@@ -223,20 +323,9 @@ async function broadcastUnkept(
   return { answer: ended }
 }
 
-/** Of an event that is kept, though the context can never wait for it. */
-const withHint = (
-  env: CallEnv,
-  event: string,
-  answer: EventAnswer,
-  { flux }: Pick<MessageOutcome, 'flux'>,
-): EventAnswer => (isNamed(flux, event) ? answer : { ...answer, ...hintOn(env, event) })
-
 /** Nobody may ever wait for an event that is held for nobody yet. */
 const isWithoutEffect = ({ transitions, executions, ignored, pending }: EventAnswer): boolean =>
   transitions.length + executions.length + ignored.length === 0 && pending.every(({ contextId }) => contextId === null)
-
-const explained = (env: CallEnv, event: string, failure: Failure): Failure =>
-  failure.kind === 'conflict' ? { ...failure, ...hintOn(env, event) } : failure
 
 /** The hint that no loaded service knows the event, if none does. */
 function hintOn({ hints, caller }: CallEnv, event: string): { hint?: string } {

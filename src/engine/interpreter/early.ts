@@ -13,7 +13,7 @@
 // - A broadcast finds those who would keep its event by the index keys `early:…`, which do not change while the
 //   context lives, except with its tags.
 // - An event with `orStart` that reaches no context is the first entry in the record of the context that it starts
-//   (`calls/send-or-start.ts`). The unique key decides between several that do so at once.
+//   (`calls/send-event.ts`). The unique key decides between several that do so at once.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Failure } from '../../model/failure.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'

@@ -1,0 +1,247 @@
+// engine/calls: the calls about events that were sent: what became of one, those that are pending, and taking one back.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { CALLS, type CheckedCall } from '../../api/calls.ts'
+import type { NamedEvent, PendingPage, PendingView, Receipt } from '../../api/events.ts'
+import type { MessageAnswer } from '../../api/fields.ts'
+import { denial, scopeOfToken } from '../../model/caller.ts'
+import { eventIdOf } from '../../model/cloud-event.ts'
+import type { ContextId } from '../../model/context.ts'
+import { conflict, FluxError, notFound, type Failure } from '../../model/failure.ts'
+import { copiesPrefix, copyIn, pendingRowKey, scopeIn } from '../../model/pending.ts'
+import { compareRows, type StoredRow } from '../../model/rows.ts'
+import { BroadcastPlace } from '../fanout/broadcast-place.ts'
+import { receiptOf } from '../fanout/receipts.ts'
+import { keptOfEvent, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
+import { isOfToken, listedHeldOf, type HeldEvent, type ListedHeld } from '../pending/held-event.ts'
+import { decodeHead, pendingOf } from '../record/decode.ts'
+import { hiddenFrom } from '../record/hidden.ts'
+import { isUnreadableRow } from '../record/unreadable.ts'
+import { inDoubtIfAway } from '../tasks/queue.ts'
+import { contextIdOf } from './address.ts'
+import type { CallEnv } from './call-env.ts'
+import { checkedTags } from './requests.ts'
+
+/**
+ * Rows of pending events that are read at once, and those that one request looks at, and characters of these: an event may
+ * have many tags.
+ */
+const STRIDE = 128
+const MAX_ROWS = 10_000
+const MAX_CHARACTERS = 16 * 1024 * 1024
+/** Characters of rows after which a page ends. */
+const PAGE_CHARACTERS = 2 * 1024 * 1024
+/** Copies that are withdrawn at the same time. */
+const WAVE = 100
+
+/** See `FluxApi`. */
+export async function getEvent(env: CallEnv, request: CheckedCall<'getEvent'>): Promise<Receipt> {
+  return receiptFor(env, eventNamed(env, request))
+}
+
+/** See `FluxApi`. */
+export async function stopEvent(env: CallEnv, request: CheckedCall<'stopEvent'>): Promise<Receipt> {
+  const event = eventNamed(env, request)
+  await env.keptBroadcasts.stop(event)
+  return inDoubtIfAway(() => receiptFor(env, event))
+}
+
+/** The event that a request names, which has passed the check. @throws FluxError when its sender is another's business */
+function eventNamed(
+  env: CallEnv,
+  { eventId, source = '', id = '', scope: named }: NamedEvent & { readonly scope?: string | undefined },
+): ScopedKey {
+  const failure = named === undefined ? null : denial(env.caller, 'admin')
+  if (failure) throw new FluxError(failure)
+  const scope = named === undefined ? env.scope : scopeOfToken(named === 'nobody' ? undefined : named)
+  return { scope, of: CALLS.sendEvent, key: eventId ?? eventIdOf(source, id) }
+}
+
+/** @throws FluxError `notFound` */
+async function receiptFor({ store, now }: CallEnv, event: ScopedKey): Promise<Receipt> {
+  const receipt = await receiptOf(store, event, now())
+  if (!receipt) throw notFound(`nothing is kept of an event '${event.key}'`)
+  return receipt
+}
+
+/** A row of the list, by its key. */
+interface Listed {
+  readonly key: string
+  readonly partition: number
+  /** Null: it can't be read. */
+  readonly row: ListedHeld | null
+  readonly characters: number
+}
+
+interface Asked {
+  readonly event: string | undefined
+  readonly tags: readonly string[]
+  /** Keys of the contexts that the caller must not see; none: it may see all. */
+  readonly hidden: readonly string[]
+}
+
+/**
+ * A page of the events that are kept until a context waits for them. A request looks at a bounded number of rows: its page
+ * then ends early, and says where the next one begins.
+ */
+export async function listPendingPage(
+  env: CallEnv,
+  { limit, page, after, event, tag, ...address }: CheckedCall<'listPending'>,
+): Promise<PendingPage> {
+  const asked = { event, tags: checkedTags(tag, '/tag', env.tagLimits), hidden: hiddenFrom(env, 'read') }
+  const isOfContext = address.contextId !== undefined || address.key !== undefined
+  const kept = isOfContext ? await keptBy(env, await contextIdOf(env, address, 'read')) : null
+  const colon = after?.indexOf(':') ?? 0
+  let skip = after === undefined ? page * limit : Number(after.slice(0, colon))
+  let last = after?.slice(colon + 1) ?? null
+  const events: PendingView[] = []
+  for (let [looked, seen, characters] = [0, 0, 0]; ;) {
+    const from = last
+    const some = kept ? kept.filter(({ key }) => from === null || key > from) : await rowsBehind(env, from)
+    const shown = await Promise.all(some.map((one) => isShown(env, asked, one)))
+    for (const [place, one] of some.entries()) {
+      if (shown[place] === true) {
+        const isFull = events.length === limit || characters > PAGE_CHARACTERS
+        if (skip === 0 && isFull) return { events, next: `0:${last}` }
+        if (skip > 0) skip -= 1
+        else if (one.row !== null) {
+          events.push(viewOf(one.row))
+          characters += one.characters
+        }
+      }
+      last = one.key
+      seen += one.characters
+    }
+    looked += some.length
+    if (kept !== null || some.length < STRIDE) return { events, next: null }
+    if (looked >= MAX_ROWS || seen >= MAX_CHARACTERS) return { events, next: `${skip}:${last}` }
+    // What the store has in memory it gives without a pause. Other work is served before the next rows.
+    await nextTurn()
+  }
+}
+
+async function rowsBehind({ store, log }: CallEnv, key: string | null): Promise<Listed[]> {
+  // Keys differ in all partitions: they have the id of the event, and of the context.
+  const after = key === null ? undefined : { key, partition: store.partitions }
+  const rows = await store.listRows({ space: 'pending', prefix: '', after, limit: STRIDE })
+  return rows.map(({ key: own, partition, value }) => {
+    const listed = { key: own, partition, characters: value.length }
+    try {
+      return { ...listed, row: listedHeldOf(value) }
+    } catch (error) {
+      if (isUnreadableRow(error, { space: 'pending', key: own }, log)) return { ...listed, row: null }
+      throw error
+    }
+  })
+}
+
+/** What that context keeps, by arrival. */
+async function keptBy({ store }: CallEnv, id: ContextId): Promise<Listed[]> {
+  const stored = await store.load({ id })
+  if (!stored) return []
+  const { package: owner, fluxName } = decodeHead(stored)
+  const kept = pendingOf(stored.parts).map((event): Listed => {
+    const { eventId, event: name, tags, receivedAt, expiresAt, receipt } = event
+    const row = { eventId, event: name, contextId: id, package: owner, fluxName, tags, receivedAt, expiresAt }
+    const key = pendingRowKey(row, scopeIn(receipt))
+    return { key, partition: id % store.partitions, row, characters: key.length }
+  })
+  return kept.sort(compareRows)
+}
+
+/** Whether it is asked for, still pending, and for this caller's eyes. */
+async function isShown(
+  { store, held, now }: CallEnv,
+  { event, tags, hidden }: Asked,
+  { key, partition, row }: Listed,
+): Promise<boolean> {
+  if (row === null || (event !== undefined && row.event !== event)) return false
+  if (!tags.every((tag) => row.tags.includes(tag))) return false
+  if (row.expiresAt !== null && row.expiresAt <= now()) return false
+  const { contextId: id } = row
+  const mayAll = hidden.length === 0
+  if (id !== null)
+    return mayAll || (await store.waitingFor({ any: hidden, after: id - 1, upTo: id, limit: 1 })).length === 0
+  // Where there are several partitions, the row goes a little later than the event.
+  return (mayAll || row.byToken !== true) && (store.partitions === 1 || !(await held.isTaken(partition, key)))
+}
+
+const viewOf = ({ eventId, event, contextId, fluxName, tags, receivedAt, expiresAt }: ListedHeld): PendingView => ({
+  eventId,
+  event,
+  contextId,
+  fluxName,
+  tags: [...tags],
+  receivedAt,
+  expiresAt,
+})
+
+/** What became of one copy: withdrawn, or no longer pending, or the reason why this caller may not withdraw it. */
+type Withdrawn = boolean | Failure
+
+/**
+ * Takes back an event that is pending: from each context that keeps it, and where it is held for nobody yet. Several
+ * senders may have used the same id: what is the caller's own goes first, and alone.
+ */
+export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'>): Promise<MessageAnswer> {
+  const own = rowKeyOf({ ...env, of: CALLS.sendEvent, key: eventId })
+  const place = new BroadcastPlace(env.isStep ? null : env.broadcasts)
+  try {
+    const ofOwn = await withdrawAll(env, { eventId, receipt: own }, place)
+    if (ofOwn.includes(true)) return { message: `withdrew the event '${eventId}'` }
+    // One of its own that is over is what the caller means, and not that of another.
+    const { toAll, toSingle } = await keptOfEvent(env.store, own)
+    const isOver = toAll !== null || toSingle.length > 0
+    const results = isOver ? ofOwn : await withdrawAll(env, { eventId, receipt: null }, place)
+    if (results.includes(true)) return { message: `withdrew the event '${eventId}'` }
+    const denied = results.find((result) => typeof result !== 'boolean')
+    if (denied) throw new FluxError(denied)
+    throw isOver || results.length > 0
+      ? conflict(`nothing of the event '${eventId}' is pending any more`)
+      : notFound(`no event '${eventId}' is pending`)
+  } finally {
+    place.release()
+  }
+}
+
+/** What is to be withdrawn. `receipt`: only what was sent under it; null: whoever sent it. */
+interface Wanted {
+  readonly eventId: string
+  readonly receipt: string | null
+}
+
+async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace): Promise<Withdrawn[]> {
+  const results: Withdrawn[] = []
+  const prefix = copiesPrefix(wanted.eventId)
+  for (let after: StoredRow | undefined, rows; rows === undefined || rows.length === WAVE; after = rows.at(-1)) {
+    rows = await env.store.listRows({ space: 'copies', prefix, after, limit: WAVE })
+    const some = rows.filter((row) => mayBe(row, wanted))
+    place.take(results.length + some.length)
+    results.push(...(await Promise.all(some.map((row) => withdrawCopy(env, wanted, row)))))
+  }
+  return results
+}
+
+const mayBe = ({ key }: StoredRow, { receipt }: Wanted): boolean =>
+  receipt === null || copyIn(key).scope === scopeIn(receipt)
+
+async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
+  const { caller, held, mailboxes } = env
+  const copy = copyIn(key)
+  try {
+    if ('heldKey' in copy) return await held.withdraw(partition, copy.heldKey, (event) => requireSight(env, event))
+    const { moved, failure } = await mailboxes.post(copy.contextId, { type: 'WITHDRAW', ...wanted, caller })
+    return failure === null || failure.kind === 'conflict' ? moved : failure
+  } catch (error) {
+    if (!(error instanceof FluxError)) throw error
+    const { kind } = error.failure
+    if (kind === 'notFound') return false
+    if (kind === 'unauthorized' || kind === 'forbidden') return error.failure
+    throw error
+  }
+}
+
+/** What was sent with a token may be for secured services. */
+function requireSight({ caller }: CallEnv, event: HeldEvent): void {
+  const failure = isOfToken(event) ? denial(caller, 'invoke') : null
+  if (failure) throw new FluxError(failure)
+}
