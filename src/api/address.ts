@@ -1,5 +1,6 @@
 // api: how a call names a context: by its id, or by its key, together with its service.
 import type { ContextId } from '../model/context.ts'
+import type { Issues } from './call.ts'
 import { contextKey, id, name } from './fields.ts'
 
 /** A context, as calls name it. */
@@ -18,10 +19,7 @@ export const address = (described = 'Id of the context; or else key and fluxName
   package: name('The package of that service, where several have one of that name').optional(),
 })
 
-type Check = (
-  fields: Address,
-  issues: { addIssue(issue: { code: 'custom'; message: string; path: string[] }): void },
-) => void
+type Check = (fields: Address, issues: Issues) => void
 
 /** A context must be named, and in one way. */
 export const checkAddress: Check = (fields, issues) => {
@@ -33,7 +31,7 @@ export const checkAddress: Check = (fields, issues) => {
 /** What starts a context where none has the key says, if need be, of which service that is. */
 export const checkAddressOfEvent = (
   { orStart, ttl, ...fields }: Address & { readonly orStart?: ServiceName | null | undefined; readonly ttl?: unknown },
-  issues: Parameters<Check>[1],
+  issues: Issues,
 ): void => {
   if (!orStart) return checkAddressIfAny(fields, issues)
   const { key, fluxName = orStart.fluxName ?? undefined } = fields
@@ -61,6 +59,6 @@ export const checkAddressIfAny: Check = ({ contextId, key, fluxName, package: ow
   else if (fluxName === undefined) add(issues, 'fluxName', 'must be given with key')
 }
 
-function add(issues: Parameters<Check>[1], field: keyof Address | 'ttl', message: string): void {
+function add(issues: Issues, field: keyof Address | 'ttl', message: string): void {
   issues.addIssue({ code: 'custom', message, path: [field] })
 }

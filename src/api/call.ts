@@ -47,6 +47,11 @@ interface Facts {
   }
 }
 
+/** What is wrong with the fields together goes there. */
+export interface Issues {
+  addIssue(issue: { code: 'custom'; message: string; path: string[] }): void
+}
+
 interface Parts<
   P extends FieldShape,
   Q extends FieldShape,
@@ -60,7 +65,7 @@ interface Parts<
   /** Fields that only callers in process can give. */
   readonly internal?: I
   /** What the fields must be together. */
-  readonly together?: (fields: z.output<z.ZodObject<P & Q & B & I>>, issues: z.RefinementCtx) => void
+  readonly together?: (fields: z.output<z.ZodObject<P & Q & B & I>>, issues: Issues) => void
   readonly answer: A
 }
 
@@ -137,5 +142,13 @@ function refusalOf(
   return new FluxError({ kind: 'malformed', detail, errors: errorsOf(form) })
 }
 
-const errorsOf = (issues: readonly z.core.$ZodIssue[]): FieldError[] =>
-  issues.map(({ path, message }) => ({ pointer: path.map((name) => `/${String(name)}`).join(''), detail: message }))
+/** `at`: the pointer to what was parsed. */
+export const errorsOf = (issues: readonly z.core.$ZodIssue[], at = ''): FieldError[] =>
+  issues.map(({ path, message }) => ({
+    pointer: at + path.map((name) => `/${String(name)}`).join(''),
+    detail: message,
+  }))
+
+/** All of them in one sentence. */
+export const describeErrors = (errors: readonly FieldError[]): string =>
+  errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ')

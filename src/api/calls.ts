@@ -70,23 +70,10 @@ type Method<C extends Call> = string extends keyof RequestOf<C>
   ? (request?: object) => Promise<AnswerOf<C>>
   : (request: RequestOf<C>) => Promise<AnswerOf<C>>
 
-/** Methods that are declared below. */
-type Others =
-  | 'listContexts'
-  | 'listPending'
-  | 'listDeliveries'
-  | 'countContexts'
-  | 'waitFor'
-  | 'startOperation'
-  | 'listPage'
-  | 'listPendingPage'
-  | 'listDeliveriesPage'
-  | 'getOperation'
-  | 'listOperations'
-type PlainMethods = { [Name in MethodName as Name extends Others ? never : Name]: Method<(typeof METHODS)[Name]> }
+type PlainMethods = { [Name in MethodName]: Method<(typeof METHODS)[Name]> }
 
-/** The calls. Each throws a FluxError when it refuses a request. */
-export interface FluxApi extends PlainMethods {
+/** Methods whose types say more than the description of their call. */
+interface TypedMethods {
   /** Events that are kept until a context waits for them: one page, as `listPendingPage`. */
   listPending(request?: PendingRequest): Promise<PendingView[]>
   /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of events. */
@@ -124,6 +111,9 @@ export interface FluxApi extends PlainMethods {
   /** The last 1,000 operations, newest first. */
   listOperations(request?: Record<never, never>): Promise<OperationView[]>
 }
+
+/** The calls. Each throws a FluxError when it refuses a request. */
+export interface FluxApi extends TypedMethods, Omit<PlainMethods, keyof TypedMethods> {}
 
 export type AnswerTo<Name extends MethodName> = Awaited<ReturnType<FluxApi[Name]>>
 /** What a method is given besides its request. */

@@ -5,7 +5,7 @@ import { invalid } from '../model/failure.ts'
 import { type JsonObject, isObject } from '../model/json/value.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
 import { address, checkAddress } from './address.ts'
-import { type AnswerOf, type RequestOf, describeCall } from './call.ts'
+import { type AnswerOf, type RequestOf, describeCall, describeErrors, errorsOf } from './call.ts'
 import { component } from './component.ts'
 import { contextField, PREFERS_WAIT } from './contexts.ts'
 import { eventField } from './events.ts'
@@ -33,9 +33,9 @@ export const retryFields = {
   state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
   input: input(),
   definition: orNull(
-    z.enum(['pinned', 'current'], { error: 'must be pinned or current' }).meta({
-      description: 'The definition to go on with: that of the context (if left out), or the one loaded now',
-    }),
+    z
+      .enum(['pinned', 'current'], { error: 'must be pinned or current' })
+      .describe('The definition to go on with: that of the context (if left out), or the one loaded now'),
   ),
   newKey: orNull(flag('Whether the step gets another stepKey')),
 }
@@ -96,12 +96,8 @@ export function readCommand(name: CommandName, given: JsonObject | null | undefi
   const { success, data, error } = command.safeParse({ do: name, with: given ?? {} })
   const unknown = unknownErrors(Object.keys(given ?? {}), new Set(Object.keys(told.shape)), '/with')
   if (success && unknown.length === 0) return data
-  const wrong = (error?.issues ?? []).map(({ path, message }) => ({
-    pointer: path.map((part) => `/${String(part)}`).join(''),
-    detail: message,
-  }))
-  const errors = [...wrong, ...unknown]
-  throw invalid(errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '), errors)
+  const errors = [...errorsOf(error?.issues ?? []), ...unknown]
+  throw invalid(describeErrors(errors), errors)
 }
 
 /** Of a call that does something with one context. */
@@ -140,9 +136,7 @@ export const COMMAND_CALLS = {
     },
     body: {
       fluxName: name('Name of the service in its package'),
-      startState: orNull(
-        z.string({ error: 'must be a text' }).meta({ description: 'The first state, if not the usual one' }),
-      ),
+      startState: orNull(z.string({ error: 'must be a text' }).describe('The first state, if not the usual one')),
       input: input(),
       tags: bodyTags(),
       key: orNull(
@@ -151,7 +145,7 @@ export const COMMAND_CALLS = {
       existing: orNull(
         z
           .enum(['refuse', 'use', 'replace'], { error: 'must be refuse, use or replace' })
-          .meta({ description: 'What to do when the key is in use; refuse, if left out' }),
+          .describe('What to do when the key is in use; refuse, if left out'),
       ),
     },
     internal: { untyped, waits, idempotencyKey },
@@ -167,7 +161,7 @@ export const COMMAND_CALLS = {
         started: z.boolean().meta({ description: 'False if the context already had the key', xsd: ADDED }),
         replaced: contextId
           .exactOptional()
-          .meta({ description: 'The context that had the key, and was terminated in the same commit' }),
+          .describe('The context that had the key, and was terminated in the same commit'),
         context: contextField,
       }),
       { xml: RESPONSE },

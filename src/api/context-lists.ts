@@ -5,10 +5,10 @@ import { momentOf } from '../model/moment.ts'
 import { type AnswerOf, type Checked, type RequestOf, describeCall } from './call.ts'
 import { component } from './component.ts'
 import { CONTEXT_EXAMPLE, contextAnswer } from './contexts.ts'
-import { contextKey, flag, id, name, PAGE, tags } from './fields.ts'
+import { contextKey, flag, id, integer, name, NEXT_PAGE, PAGE, tags } from './fields.ts'
 
 /** Every status. */
-const ALL_STATUSES = 'all'
+export const ALL_STATUSES = 'all'
 
 const isStatus = (text: unknown): text is Status => CONTEXT_STATUSES.some((status) => status === text)
 
@@ -36,20 +36,26 @@ const moment = (description: string) =>
     .optional()
     .meta({ type: ['integer', 'string'], description: `${description}: epoch milliseconds, or ISO 8601` })
 
-export const contextFilters = (whenLeftOut: string) => ({
+/** Which contexts, by what they are. */
+export const factFilters = {
   fluxName: name('Only contexts of this service; `package/name` is that of a package').optional(),
   key: contextKey('Only contexts with this key').optional(),
   tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
-  status: statuses.optional().meta({
-    type: 'array',
-    items: { type: 'string', enum: [...CONTEXT_STATUSES, ALL_STATUSES] },
-    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${whenLeftOut}`,
-  }),
+  status: statuses.optional(),
   currentState: name('Only contexts that are in this state').optional(),
   startState: name('Only contexts that began in this state').optional(),
   errorType: name('Only contexts whose error has this type').optional(),
   parent: id('Only contexts that this context started as its children').optional(),
   paused: flag('Only contexts that are paused, or that are not').optional(),
+}
+
+export const contextFilters = (whenLeftOut: string) => ({
+  ...factFilters,
+  status: factFilters.status.meta({
+    type: 'array',
+    items: { type: 'string', enum: [...CONTEXT_STATUSES, ALL_STATUSES] },
+    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${whenLeftOut}`,
+  }),
   startedAfter: moment('Only contexts that were started after this time'),
   startedBefore: moment('Only contexts that were started before this time'),
   updatedAfter: moment('Only contexts whose last change was after this time'),
@@ -108,11 +114,11 @@ export const CONTEXT_LIST_CALLS = {
       order: z
         .enum(['asc', 'desc'], { error: 'must be asc or desc' })
         .optional()
-        .meta({ description: 'asc, if left out: by ascending id; desc: the newest first' }),
+        .describe('asc, if left out: by ascending id; desc: the newest first'),
       view: z
         .enum(['full', 'summary'], { error: 'must be full or summary' })
         .optional()
-        .meta({ description: 'summary: without data, states and history; of an error, type and message only' }),
+        .describe('summary: without data, states and history; of an error, type and message only'),
       ...PAGE,
       after: id('Only contexts with a higher id').optional(),
       before: id('Only contexts with a lower id').optional(),
@@ -121,7 +127,7 @@ export const CONTEXT_LIST_CALLS = {
     strict: true,
     answer: component('Contexts', z.array(listedContext), { xml: { name: 'contexts' } }),
     answerExample: [CONTEXT_EXAMPLE],
-    answerHeaders: { Link: 'URL of the next page, with rel="next"; absent on the last page' },
+    answerHeaders: NEXT_PAGE,
   }),
   countContexts: describeCall({
     summary: 'Count contexts by status, state or service',
@@ -133,7 +139,7 @@ export const CONTEXT_LIST_CALLS = {
       by: z
         .enum(BY, { error: `must be one of ${BY.join(', ')}` })
         .default('status')
-        .meta({ description: 'By what they are counted; by status, if left out' }),
+        .describe('By what they are counted; by status, if left out'),
       ...contextFilters('by status all of them, else those that have not ended'),
     },
     content: ['tag', 'key'],
@@ -141,7 +147,7 @@ export const CONTEXT_LIST_CALLS = {
     answer: component(
       'ContextCount',
       z.object({
-        total: z.number().int(),
+        total: integer,
         by: z.enum(BY).meta({ xsd: { type: 'countedBy' } }),
         counts: z.custom<{ readonly [name: string]: number }>().meta({
           type: 'object',

@@ -5,7 +5,22 @@ import { RETRY_EVENT } from '../model/record.ts'
 import { address, checkAddress } from './address.ts'
 import { type AnswerOf, describeCall } from './call.ts'
 import { component } from './component.ts'
-import { ADDED, contextId, countField, data, flag, model, name, object, repeated, tags, text, time } from './fields.ts'
+import {
+  ADDED,
+  contextId,
+  countField,
+  data,
+  flag,
+  integer,
+  listOf,
+  model,
+  name,
+  object,
+  repeated,
+  tags,
+  text,
+  time,
+} from './fields.ts'
 import { jsonSchema } from './services.ts'
 
 export const stateAnswer = component(
@@ -37,14 +52,14 @@ const error = component(
   'FluxException',
   z.object({
     message: text,
-    type: text.meta({ description: 'The name of the error' }),
+    type: text.describe('The name of the error'),
     className: text,
     realException: data,
     fluxStackTrace: z.array(
-      z.object({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: z.number().int() }),
+      z.object({ fluxName: text, stateName: text, transition: text.nullable(), stateIndex: integer }),
     ),
     stack: text
-      .meta({ description: 'Stack frames in the sources of the package, if a function or a script threw the error' })
+      .describe('Stack frames in the sources of the package, if a function or a script threw the error')
       .exactOptional(),
   }),
   { xsd: { type: 'error' } },
@@ -57,29 +72,29 @@ const step = component(
     kind: z.enum(['invokeCode', 'script', 'invokeFlux']).meta({ xsd: { type: 'stepKind' } }),
     className: text.nullable(),
     methodName: text.nullable(),
-    attempt: z
-      .number()
-      .int()
-      .meta({ description: 'Number of the current attempt or, between two attempts, of the next one' }),
-    maxAttempts: z.number().int(),
+    attempt: integer.describe('Number of the current attempt or, between two attempts, of the next one'),
+    maxAttempts: integer,
     startedAt: time
       .nullable()
-      .meta({ description: 'Epoch milliseconds; null between two attempts, and while the step waits for a free slot' }),
+      .describe('Epoch milliseconds; null between two attempts, and while the step waits for a free slot'),
     timeoutAt: time.nullable(),
     nextAttemptAt: time.nullable(),
     stepKey: text,
-    server: text.nullable().meta({
-      description:
+    server: text
+      .nullable()
+      .describe(
         'Run id of the server that runs the step; null between two attempts, and while the step waits for a free slot',
-    }),
+      ),
     lastError: z.object({ type: text, message: text, at: time, stack: text.nullable() }).nullable(),
   }),
   { description: 'A function, script or child that is running, or that will be tried again' },
 )
 
+const status = z.enum(CONTEXT_STATUSES).meta({ xsd: { type: 'status' } })
+
 const relative = z.object({
   contextId,
-  fluxName: text.nullable().meta({ description: 'null: the caller may not see it, or it is not kept any more' }),
+  fluxName: text.nullable().describe('null: the caller may not see it, or it is not kept any more'),
   state: text.nullable(),
 })
 
@@ -88,11 +103,11 @@ export const pendingView = component(
   z.object({
     eventId: text,
     event: text,
-    contextId: contextId.nullable().meta({ description: 'Who keeps it; null: it is for the first that waits for it' }),
+    contextId: contextId.nullable().describe('Who keeps it; null: it is for the first that waits for it'),
     fluxName: text.nullable(),
     tags: z.array(text),
     receivedAt: time,
-    expiresAt: time.nullable().meta({ description: 'Epoch milliseconds; null: when the context ends' }),
+    expiresAt: time.nullable().describe('Epoch milliseconds; null: when the context ends'),
   }),
 )
 
@@ -106,7 +121,7 @@ export const contextAnswer = component(
     waiting: z.boolean(),
     debugged: z.literal(false),
     nextRun: time.nullable(),
-    status: z.enum(CONTEXT_STATUSES).meta({ xsd: { type: 'status' } }),
+    status,
     input: model,
     output: model,
     tags: z.array(text),
@@ -115,21 +130,18 @@ export const contextAnswer = component(
       z.object({
         fluxName: text,
         stateName: text,
-        stateIndex: z.number().int().meta({ description: 'Negative: the definition no longer has the state' }),
-        event: z
-          .literal(RETRY_EVENT)
-          .exactOptional()
-          .meta({ description: 'The context was retried, and went on here' }),
+        stateIndex: integer.describe('Negative: the definition no longer has the state'),
+        event: z.literal(RETRY_EVENT).exactOptional().describe('The context was retried, and went on here'),
         enteredAt: time,
       }),
     ),
     package: text,
-    version: z.number().int(),
+    version: integer,
     startedAt: time,
     updatedAt: time,
     endedAt: time.nullable(),
     error: error.nullable(),
-    definition: text.meta({ description: 'Content hash of the definition that the context was started with' }),
+    definition: text.describe('Content hash of the definition that the context was started with'),
     step: step.nullable(),
     parent: relative.nullable().meta({ description: 'The context that started this one and waits for it', xsd: ADDED }),
     child: relative.nullable().meta({ description: 'The context that this one waits for', xsd: ADDED }),
@@ -151,7 +163,7 @@ export const contextAnswer = component(
 /** Of an answer that `Prefer: wait` has held. */
 export const contextField = contextAnswer
   .exactOptional()
-  .meta({ description: 'With Prefer: wait, the context that was moved or started, as it is' })
+  .describe('With Prefer: wait, the context that was moved or started, as it is')
 
 /** Of calls that `Prefer: wait` may hold. */
 export const PREFERS_WAIT = {
@@ -201,66 +213,59 @@ const DEFAULT_TIMEOUT_SECONDS = 30
 /** A request is never held longer. */
 export const MAX_TIMEOUT_SECONDS = 300
 
-const isStatus = (value: unknown): value is Status => CONTEXT_STATUSES.some((status) => status === value)
-
 /** The statuses of a context that rests: it waits, or has ended. */
 export const AT_REST: readonly Status[] = CONTEXT_STATUSES.filter((status) => status !== 'RUNNING')
 
+/** Of a call that shows one context. */
+const ofContext = {
+  method: 'GET',
+  role: 'read',
+  problems: [404, 409, 422],
+  query: address(),
+  together: checkAddress,
+  content: ['key'],
+} as const
+
 export const CONTEXT_CALLS = {
   getStateContext: describeCall({
+    ...ofContext,
     summary: 'Show one state of a context',
-    method: 'GET',
     route: '/flux-api/context/state',
-    role: 'read',
-    problems: [404, 409, 422],
-    together: checkAddress,
-    content: ['key'],
     query: { ...address(), stateName: name('Name of a state of the service') },
     answer: stateAnswer,
     answerExample: STATE_EXAMPLE,
   }),
   getContext: describeCall({
+    ...ofContext,
     summary: 'Show a context',
-    method: 'GET',
     route: '/flux-api/context',
-    role: 'read',
-    problems: [404, 409, 422],
-    together: checkAddress,
-    content: ['key'],
     query: { ...address(), snapshot: flag('true: with the persisted XState snapshot').default(false) },
     answer: contextAnswer,
     answerExample: CONTEXT_EXAMPLE,
   }),
   /** Which events the context can take now, and what happens if none comes. Of one that has ended, the lists are empty. */
   getContextEvents: describeCall({
+    ...ofContext,
     summary: 'Show which events a context can take now',
-    method: 'GET',
     route: '/flux-api/context/events',
-    role: 'read',
-    problems: [404, 409, 422],
-    together: checkAddress,
-    content: ['key'],
-    query: address(),
     answer: component(
       'ContextEvents',
       z.object({
         contextId,
         state: text,
-        status: z.enum(CONTEXT_STATUSES).meta({ xsd: { type: 'status' } }),
+        status,
         events: z
           .array(z.object({ event: text, to: text, input: jsonSchema }))
-          .meta({ description: 'What it can take now, by name, and the state that follows' }),
-        else: jsonSchema
-          .nullable()
-          .meta({ description: 'The input of any other event, if it can take any; else null' }),
+          .describe('What it can take now, by name, and the state that follows'),
+        else: jsonSchema.nullable().describe('The input of any other event, if it can take any; else null'),
         timed: z
           .object({ at: time, to: text, event: text.nullable() })
           .nullable()
-          .meta({ description: 'Where it goes, and when, if no event comes; null: it waits for as long as it takes' }),
+          .describe('Where it goes, and when, if no event comes; null: it waits for as long as it takes'),
         others: z
           .array(z.object({ event: text, states: z.array(text), reason: text }))
-          .meta({ description: 'The other events of the definition, the states that name them, and why not now' }),
-        paused: z.literal(true).exactOptional().meta({ description: 'It keeps what it is sent until it is resumed' }),
+          .describe('The other events of the definition, the states that name them, and why not now'),
+        paused: z.literal(true).exactOptional().describe('It keeps what it is sent until it is resumed'),
       }),
       { xml: { name: 'contextEvents' } },
     ),
@@ -286,23 +291,13 @@ export const CONTEXT_CALLS = {
     },
   }),
   waitFor: describeCall({
+    ...ofContext,
     summary: 'Wait until a context has a status, enters a state or has a tag: any of those named',
-    method: 'GET',
     route: '/flux-api/context/wait',
-    role: 'read',
     problems: [404, 409, 422, 504],
     query: {
       ...address(),
-      status: z
-        .array(z.custom<Status>(isStatus, { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` }), {
-          error: 'must be a list of texts',
-        })
-        .readonly()
-        .meta({
-          items: { type: 'string', enum: CONTEXT_STATUSES },
-          description: 'A status to wait for. Repeat the parameter, or separate by commas',
-        })
-        .optional(),
+      status: listOf(CONTEXT_STATUSES, 'A status to wait for. Repeat the parameter, or separate by commas'),
       state: repeated(
         'A state of the service to wait for: to stand in it, or to have entered it. Repeat the parameter',
       ),
@@ -311,7 +306,6 @@ export const CONTEXT_CALLS = {
         .transform((seconds) => Math.min(seconds, MAX_TIMEOUT_SECONDS))
         .default(DEFAULT_TIMEOUT_SECONDS),
     },
-    together: checkAddress,
     content: ['status', 'state', 'tag', 'key'],
     strict: true,
     answer: contextAnswer,

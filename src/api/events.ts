@@ -2,16 +2,18 @@
 import { z } from 'zod'
 import { suggestion } from '../model/nearest.ts'
 import { address, checkAddressIfAny, checkAddressOfEvent } from './address.ts'
-import { type AnswerOf, type RequestOf, describeCall } from './call.ts'
+import { type AnswerOf, type Issues, type RequestOf, describeCall } from './call.ts'
 import { component } from './component.ts'
 import { PREFERS_WAIT, contextField, pendingView } from './contexts.ts'
 import {
   ADDED,
+  NEXT_PAGE,
   PAGE,
   REPLAYED_HEADER,
   RESPONSE,
   bodyTags,
   contextId,
+  count,
   countField,
   cursor,
   flag,
@@ -98,7 +100,6 @@ const accepted = {
   },
 }
 
-const count = z.number().int().nonnegative()
 const stand = z.object({ contextId, state: text, at: time })
 const ended = z.object({ contextId: contextId.nullable(), at: time })
 
@@ -108,30 +109,29 @@ export const receiptAnswer = component(
     eventId: text,
     event: text,
     receivedAt: time,
-    repeated: count.meta({ description: 'How often it was sent again' }),
-    moved: z.array(stand).meta({ description: 'Contexts that it moved: the newest 1,000' }),
-    started: z.array(stand).meta({ description: 'Contexts that it started' }),
+    repeated: count.describe('How often it was sent again'),
+    moved: z.array(stand).describe('Contexts that it moved: the newest 1,000'),
+    started: z.array(stand).describe('Contexts that it started'),
     ignored: z.array(ignoredEntry),
     pending: z.array(pendingEntry),
     expired: z.array(ended.extend({ reason: text })),
     withdrawn: z.array(ended),
     counts: z
       .object({ moved: count, started: count, ignored: count, pending: count, expired: count, withdrawn: count })
-      .meta({ description: 'How many there are of each' }),
-    done: z.boolean().meta({ description: 'False: it is still being sent to those that it is for' }),
+      .describe('How many there are of each'),
+    done: z.boolean().describe('False: it is still being sent to those that it is for'),
     progress: z
       .object({
-        matched: count.meta({ description: 'Contexts that waited for it' }),
-        done: count.meta({ description: 'Those of them that it was sent to' }),
+        matched: count.describe('Contexts that waited for it'),
+        done: count.describe('Those of them that it was sent to'),
         moved: count,
         started: count,
         ignored: count,
       })
       .exactOptional()
-      .meta({
-        description:
-          'Of an event that was answered with 202. It was stopped if it is done and `done` is less than `matched`',
-      }),
+      .describe(
+        'Of an event that was answered with 202. It was stopped if it is done and `done` is less than `matched`',
+      ),
   }),
   { xml: { name: 'receipt' } },
 )
@@ -170,10 +170,7 @@ export const eventName = {
 }
 
 /** An event must be named, and in one way. */
-export function checkEventName(
-  { eventId, source, id }: NamedEvent,
-  issues: { addIssue(issue: { code: 'custom'; message: string; path: string[] }): void },
-): void {
+export function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues): void {
   const add = (field: keyof NamedEvent, message: string) => issues.addIssue({ code: 'custom', message, path: [field] })
   if (source === undefined && id === undefined) {
     if (eventId === undefined) add('eventId', 'must be 1 to 255 visible ASCII characters')
@@ -241,12 +238,13 @@ export const EVENT_CALLS = {
       'EventResult',
       z.object({
         message: text,
-        transitions: z.array(contextState).meta({ description: 'Contexts that the event moved' }),
-        executions: z.array(contextState).meta({ description: 'Contexts that the event started' }),
-        ignored: z.array(ignoredEntry).meta({
-          description:
+        transitions: z.array(contextState).describe('Contexts that the event moved'),
+        executions: z.array(contextState).describe('Contexts that the event started'),
+        ignored: z
+          .array(ignoredEntry)
+          .describe(
             'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
-        }),
+          ),
         eventId: text.meta({ description: 'The one that was sent, else a UUID of version 7', xsd: ADDED }),
         pending: z.array(pendingEntry).meta({
           description: 'For whom the event is kept; contextId is null where no context waits for it yet',
@@ -254,7 +252,7 @@ export const EVENT_CALLS = {
         }),
         hint: text
           .exactOptional()
-          .meta({ description: 'Says that no service knows the event, and suggests the name that was probably meant' }),
+          .describe('Says that no service knows the event, and suggests the name that was probably meant'),
         context: contextField,
       }),
       { xml: RESPONSE },
@@ -311,7 +309,7 @@ export const EVENT_CALLS = {
         expiresAt: 1_767_229_200_000,
       },
     ],
-    answerHeaders: { Link: 'URL of the next page, with rel="next"; absent on the last page' },
+    answerHeaders: NEXT_PAGE,
   }),
   /**
    * Withdraws an event that is kept until a context waits for it: all copies of it.

@@ -64,6 +64,9 @@ export const PAGE = {
     .default(0),
 }
 
+/** Of the answers of lists: the names of headers. */
+export const NEXT_PAGE = { Link: 'URL of the next page, with rel="next"; absent on the last page' }
+
 /** The place of a list where a page begins. `pattern`: what such a place looks like. */
 export const cursor = (pattern: RegExp) =>
   z
@@ -73,13 +76,13 @@ export const cursor = (pattern: RegExp) =>
     .meta({ type: 'string', description: 'Where the page begins, as the URL of a next page has it' })
     .optional()
 
-export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).meta({ description })
+export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).describe(description)
 
 /** Of lines of a stream, which must wait rather than be refused. */
 export const waits = z
   .boolean()
   .optional()
-  .meta({ description: 'What is full takes it all the same: whoever sends it bounds how many there are' })
+  .describe('What is full takes it all the same: whoever sends it bounds how many there are')
 
 /** In the schema of a list: its parameter isn't separated by commas. */
 export const NOT_SEPARATED = 'x-not-separated'
@@ -89,6 +92,17 @@ export const tags = (description: string) =>
   z
     .custom<readonly string[]>(Array.isArray, requiredOr('must be a list of texts'))
     .meta({ type: 'array', items: { type: 'string' }, description })
+
+/** Texts that are each one of these. */
+export const listOf = <T extends string>(values: readonly T[], description: string) =>
+  z
+    .array(
+      z.custom<T>((value) => values.some((one) => one === value), { error: `must be one of ${values.join(', ')}` }),
+      { error: 'must be a list of texts' },
+    )
+    .readonly()
+    .meta({ items: { type: 'string', enum: [...values] }, description })
+    .optional()
 
 /** Texts, of which each has a parameter of its own: they may have commas. */
 export const repeated = (description: string) =>
@@ -141,7 +155,7 @@ export const REPLAYED_HEADER = {
 export const untyped = z
   .boolean({ error: 'must be true or false' })
   .optional()
-  .meta({ description: 'Texts in `input` may stand for the type declared, as in XML without types' })
+  .describe('Texts in `input` may stand for the type declared, as in XML without types')
 
 // Fields of answers. They are not checked at run time; the tests validate real answers against them.
 
@@ -149,9 +163,11 @@ export const untyped = z
 export const ADDED = { optional: true }
 
 export const text = z.string()
-export const time = z.number().int().meta({ description: 'Epoch milliseconds' })
-export const contextId = z.number().int().positive()
-export const data = z.custom<Json>().meta({ description: 'Any JSON' })
+export const integer = z.number().int()
+export const count = integer.nonnegative()
+export const time = integer.describe('Epoch milliseconds')
+export const contextId = integer.positive()
+export const data = z.custom<Json>().describe('Any JSON')
 export const object = z.custom<JsonObject>().meta({ type: 'object', additionalProperties: true })
 
 /** Declared properties with their values. */
@@ -161,7 +177,7 @@ export const model = component(
     name: text,
     type: z.literal('model'),
     allowExtraProperties: z.boolean(),
-    gloopProperties: z.array(object).meta({ description: 'The properties as declared, each with its value' }),
+    gloopProperties: z.array(object).describe('The properties as declared, each with its value'),
   }),
 )
 

@@ -4,11 +4,11 @@ import { type FieldError, FluxError, invalid } from '../model/failure.ts'
 import { type Json, type JsonObject, isObject } from '../model/json/value.ts'
 import { bytesOf } from '../model/json/weight.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { type RequestOf, describeCall } from './call.ts'
+import { type RequestOf, describeCall, describeErrors, errorsOf } from './call.ts'
 import { COMMAND_NAMES, withField } from './commands.ts'
-import { component } from './component.ts'
+import { component, fieldSchema } from './component.ts'
 import { contextFilters } from './context-lists.ts'
-import { RESPONSE, contextId, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
+import { RESPONSE, contextId, count, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
 
 const FILTERS = {
   ...contextFilters('those that have not ended'),
@@ -16,11 +16,9 @@ const FILTERS = {
   before: id('Only contexts with a lower id').optional(),
 }
 const schema = z.object(FILTERS)
+/** Their types in JSON Schema. */
+const TYPES = new Map(Object.entries(FILTERS).map(([field, type]) => [field, fieldSchema(type)['type']]))
 
-/** Each is a list, in one text separated by commas, too. */
-const LISTS: ReadonlySet<string> = new Set(['tag', 'status'])
-const IDS: ReadonlySet<string> = new Set(['parent', 'after', 'before'])
-const FLAGS: ReadonlySet<string> = new Set(['paused'])
 /**
  * Characters of a filter, about. It is stored with how far the operation is, again and again, and a list of operations
  * shows the filters of a thousand.
@@ -60,29 +58,24 @@ export function readFilter(given: JsonObject): OperationFilter {
   const plain = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plainOf(name, value)]))
   const { success, data, error } = schema.safeParse(plain)
   if (success) return data
-  const errors = error.issues.map(({ path, message }) => ({
-    pointer: ['', 'filter', ...path.map(String)].join('/'),
-    detail: message,
-  }))
-  throw refusal(errors)
+  throw refusal(errorsOf(error.issues, '/filter'))
 }
 
 const isEmptyList = (value: Json | undefined): boolean => Array.isArray(value) && value.length === 0
 
-function refusal(errors: readonly FieldError[]): FluxError {
-  const detail = errors.map(({ pointer, detail: why }) => `${pointer} ${why}`).join('; ')
-  return new FluxError({ kind: 'malformed', detail, errors: [...errors] })
-}
+const refusal = (errors: readonly FieldError[]): FluxError =>
+  new FluxError({ kind: 'malformed', detail: describeErrors(errors), errors: [...errors] })
 
-/** As the schema takes it: a text becomes what it stands for. */
+/** As the schema takes it: a text becomes what it stands for; that of a list is separated by commas. */
 function plainOf(name: string, given: Json): unknown {
   const all: readonly Json[] = Array.isArray(given) ? given : [given]
-  if (LISTS.has(name)) return all.flatMap((one): readonly Json[] => (typeof one === 'string' ? one.split(',') : [one]))
+  const type = TYPES.get(name)
+  if (type === 'array') return all.flatMap((one): readonly Json[] => (typeof one === 'string' ? one.split(',') : [one]))
   const [first, ...others] = all
   const single = others.length > 0 ? given : first
   if (typeof single !== 'string') return single
-  if (IDS.has(name) && /^[1-9]\d{0,15}$/.test(single)) return Number(single)
-  return FLAGS.has(name) && (single === 'true' || single === 'false') ? single === 'true' : single
+  if (type === 'integer' && /^[1-9]\d{0,15}$/.test(single)) return Number(single)
+  return type === 'boolean' && (single === 'true' || single === 'false') ? single === 'true' : single
 }
 
 /** Operations of a list. */
@@ -90,22 +83,20 @@ export const MAX_LISTED_OPERATIONS = 1000
 /** Of an operation. */
 export const MAX_OPERATION_ERRORS = 100
 
-const count = z.number().int().nonnegative()
-
 export const operationAnswer = component(
   'Operation',
   z.object({
     operationId: text,
     do: z.enum(COMMAND_NAMES).meta({ xsd: { type: 'deed' } }),
-    filter: object.meta({ description: 'As it was given' }),
+    filter: object.describe('As it was given'),
     status: z.enum(['running', 'done', 'stopped']).meta({ xsd: { type: 'operationStatus' } }),
-    matched: count.meta({ description: 'Contexts that matched at the start' }),
-    done: count.meta({ description: 'Contexts that it was done with: `changed` and `failed`' }),
+    matched: count.describe('Contexts that matched at the start'),
+    done: count.describe('Contexts that it was done with: `changed` and `failed`'),
     changed: count,
-    failed: count.meta({ description: 'Contexts that could not take it' }),
+    failed: count.describe('Contexts that could not take it'),
     errors: z
       .array(z.object({ contextId, detail: text }))
-      .meta({ description: `Why contexts could not take it: the first ${MAX_OPERATION_ERRORS}` }),
+      .describe(`Why contexts could not take it: the first ${MAX_OPERATION_ERRORS}`),
     startedAt: time,
     endedAt: time.nullable(),
   }),
@@ -135,7 +126,7 @@ export const MIN_RATE = 1
 /** Contexts that a caller in process may name one by one. */
 const MAX_NAMED_CONTEXTS = 1000
 
-const matched = z.number().int().nonnegative().meta({ description: 'Contexts that match now' })
+const matched = count.describe('Contexts that match now')
 
 /** A number, also as text, as XML without types has it. */
 const rate = z
@@ -183,9 +174,9 @@ export const OPERATION_CALLS = {
     problems: [413, 415, 422],
     body: {
       filter: filterField,
-      do: z.enum(COMMAND_NAMES, { error: `must be one of ${COMMAND_NAMES.join(', ')}` }).meta({
-        description: 'What is done with each: the call of that name for one context',
-      }),
+      do: z
+        .enum(COMMAND_NAMES, { error: `must be one of ${COMMAND_NAMES.join(', ')}` })
+        .describe('What is done with each: the call of that name for one context'),
       with: withField,
       rate: orNull(rate),
       dryRun: orNull(flag('Only counts the contexts: answered with 200')),
@@ -196,7 +187,7 @@ export const OPERATION_CALLS = {
         .array(id())
         .max(MAX_NAMED_CONTEXTS, { error: `must not have more than ${MAX_NAMED_CONTEXTS}` })
         .optional()
-        .meta({ description: 'Only these of the contexts that match' }),
+        .describe('Only these of the contexts that match'),
     },
     content: ['with', 'filter'],
     strict: true,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { describeCall } from './call.ts'
 import { component } from './component.ts'
 import { contextAnswer } from './contexts.ts'
-import { RESPONSE, contextId, text, messageAnswer } from './fields.ts'
+import { RESPONSE, contextId, integer, text, messageAnswer } from './fields.ts'
 
 /** XML namespace of problems. RFC 9457 keeps that of RFC 7807 (appendix B). */
 export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
@@ -13,13 +13,13 @@ export const problemSchema = component(
   z.object({
     type: text,
     title: text,
-    status: z.number().int(),
+    status: integer,
     detail: text,
     instance: text.optional(),
     errors: z.array(z.object({ pointer: text, detail: text })).optional(),
-    contextId: contextId.optional().meta({ description: 'Only in problems of webhooks: the context that was started' }),
-    hint: text.optional().meta({ description: 'Says that no service knows the event that was sent' }),
-    context: contextAnswer.optional().meta({ description: 'Only in problems of waits: the context, as it is' }),
+    contextId: contextId.optional().describe('Only in problems of webhooks: the context that was started'),
+    hint: text.optional().describe('Says that no service knows the event that was sent'),
+    context: contextAnswer.optional().describe('Only in problems of waits: the context, as it is'),
   }),
   { xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' },
 )

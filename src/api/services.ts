@@ -1,9 +1,9 @@
 // api: the calls that show the loaded services and their definitions.
 import { z } from 'zod'
 import { type Address, address, checkAddress } from './address.ts'
-import { type AnswerOf, describeCall } from './call.ts'
+import { type AnswerOf, type Issues, describeCall } from './call.ts'
 import { component } from './component.ts'
-import { data, flag, name, object, text, time } from './fields.ts'
+import { data, flag, integer, name, object, text, time } from './fields.ts'
 
 /** Fields that name a definition: by its service, or by a context that was started with it. */
 export const definitionAddress = {
@@ -11,7 +11,6 @@ export const definitionAddress = {
   fluxName: name('Name of the service').optional(),
 }
 
-type Issues = Parameters<typeof checkAddress>[1]
 /** The fields that name a definition; null, with an issue, if they name none. */
 export function definitionNamedBy(fields: Address, issues: Issues): Address | null {
   const { fluxName, contextId, key, package: owner } = fields
@@ -28,10 +27,10 @@ const query = {
 }
 
 /** A JSON Schema of the dialect 2020-12, as an answer has it. */
-export const jsonSchema = object.meta({ description: 'A JSON Schema (2020-12)' })
+export const jsonSchema = object.describe('A JSON Schema (2020-12)')
 
 /** As the file of the service has them. */
-const declared = z.array(object).meta({ description: 'The properties as declared' })
+const declared = z.array(object).describe('The properties as declared')
 
 const service = component(
   'Service',
@@ -40,27 +39,27 @@ const service = component(
     fluxName: text,
     comment: text.nullable(),
     secured: z.boolean(),
-    states: z.array(text).meta({ description: 'Names of the states' }),
-    triggers: z.array(data).meta({ description: 'As written: names of events, or objects' }),
-    webhooks: z.array(object).meta({ description: 'As written' }),
+    states: z.array(text).describe('Names of the states'),
+    triggers: z.array(data).describe('As written: names of events, or objects'),
+    webhooks: z.array(object).describe('As written'),
     input: declared,
     output: declared,
-    definition: text.meta({ description: 'Content hash of the definition' }),
-    file: text.meta({ description: 'Below the folder of packages' }),
+    definition: text.describe('Content hash of the definition'),
+    file: text.describe('Below the folder of packages'),
     contexts: z
-      .record(z.string(), z.number().int().positive())
-      .meta({ description: 'How many contexts are kept, by status; statuses without any are left out' }),
+      .record(text, integer.positive())
+      .describe('How many contexts are kept, by status; statuses without any are left out'),
   }),
 )
 
 /** Null: it is not known, or the fault is of the file as a whole. */
-const position = z.number().int().positive().nullable()
+const position = integer.positive().nullable()
 
 const fault = z.object({
   file: text,
   pointer: text,
   line: position,
-  column: position.meta({ description: 'In UTF-16 units, from 1' }),
+  column: position.describe('In UTF-16 units, from 1'),
   reason: text,
   severity: z.enum(['fault', 'warning']),
 })
@@ -104,7 +103,7 @@ export const SERVICE_CALLS = {
       z.object({
         package: text,
         fluxName: text,
-        definition: text.meta({ description: 'Content hash of the definition' }),
+        definition: text.describe('Content hash of the definition'),
         input: jsonSchema,
         output: jsonSchema,
       }),
@@ -168,11 +167,11 @@ export const SERVICE_CALLS = {
     answer: component(
       'Services',
       z.object({
-        services: z.array(service).meta({ description: 'By package and name' }),
+        services: z.array(service).describe('By package and name'),
         faults: z
           .array(fault)
-          .meta({ description: 'Of the last load: a service whose file has a fault goes on as it was loaded before' }),
-        loadedAt: time.meta({ description: 'When the files were read last, epoch milliseconds' }),
+          .describe('Of the last load: a service whose file has a fault goes on as it was loaded before'),
+        loadedAt: time.describe('When the files were read last, epoch milliseconds'),
       }),
       { xml: { name: 'services' }, xsd: { type: 'services' } },
     ),

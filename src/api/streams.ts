@@ -3,10 +3,11 @@ import { COMMAND_CALLS } from './commands.ts'
 import { EVENT_CALLS } from './events.ts'
 import { z } from 'zod'
 import { type CommittedMove, MOVE_KINDS } from '../model/committed-move.ts'
-import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
+import { CONTEXT_STATUSES } from '../model/context.ts'
 import { type Call, type Checked, type FieldShape, describeCall } from './call.ts'
 import { component } from './component.ts'
-import { contextId, contextKey, flag, id, idempotencyKey, name, tags, text, time } from './fields.ts'
+import { ALL_STATUSES, factFilters } from './context-lists.ts'
+import { contextId, count, id, idempotencyKey, integer, listOf, name, text, time } from './fields.ts'
 import { problemSchema } from './server.ts'
 
 export interface StreamCall {
@@ -29,24 +30,22 @@ export interface StreamCall {
 export const replayedLine = z
   .literal(true)
   .exactOptional()
-  .meta({ description: 'There where the line repeats an earlier request under its key, and has the answer to that' })
-
-const count = z.number().int().nonnegative()
+  .describe('There where the line repeats an earlier request under its key, and has the answer to that')
 
 export const refusedLine = component(
   'RefusedLine',
   z.object({
-    n: count.meta({ description: 'Place of the line, from 0; empty lines do not count' }),
-    status: z.number().int(),
+    n: count.describe('Place of the line, from 0; empty lines do not count'),
+    status: integer,
     problem: problemSchema,
-    retryAfter: z.number().int().exactOptional().meta({ description: 'Seconds after which to try again' }),
+    retryAfter: integer.exactOptional().describe('Seconds after which to try again'),
   }),
 )
 
 export const lastLine = component(
   'LastLine',
   z.object({
-    done: z.boolean().meta({ description: 'False: the request was broken off, and `problem` says why' }),
+    done: z.boolean().describe('False: the request was broken off, and `problem` says why'),
     lines: count,
     ok: count,
     failed: count,
@@ -62,7 +61,7 @@ const { message: _message, context: _context, ...told } = EVENT_CALLS.sendEvent.
 
 const acceptedLine = component(
   'AcceptedLine',
-  z.object({ n: z.number().int(), status: z.literal(202), eventId: text, replayed: replayedLine }),
+  z.object({ n: integer, status: z.literal(202), eventId: text, replayed: replayedLine }),
   { description: 'The event is for many: it is stored, and goes to all that it is for' },
 )
 
@@ -73,10 +72,7 @@ export const SEND_EVENTS: StreamCall = {
   each: EVENT_CALLS.sendEvent,
   line: EVENT_CALLS.sendEvent.body ?? {},
   lineExample: { event: 'approve', contextId: 1, input: { by: 'Ada' } },
-  answer: component(
-    'EventLine',
-    z.object({ n: z.number().int(), status: z.number().int(), ...told, replayed: replayedLine }),
-  ),
+  answer: component('EventLine', z.object({ n: integer, status: integer, ...told, replayed: replayedLine })),
   accepted: acceptedLine,
   answerExample: {
     n: 0,
@@ -95,12 +91,12 @@ export const EXECUTES: StreamCall = {
   route: '/flux-api/:package/executes',
   each: COMMAND_CALLS.execute,
   line: { ...COMMAND_CALLS.execute.body, idempotencyKey },
-  lineExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
+  lineExample: COMMAND_CALLS.execute.bodyExample ?? {},
   answer: component(
     'ExecutionLine',
     z.object({
-      n: z.number().int(),
-      status: z.number().int(),
+      n: integer,
+      status: integer,
       contextId,
       started: z.boolean(),
       replaced: contextId.exactOptional(),
@@ -109,11 +105,6 @@ export const EXECUTES: StreamCall = {
   ),
   answerExample: { n: 0, status: 200, contextId: 1, started: true },
 }
-
-/** Means every status, as leaving the filter out does. */
-const ALL = 'all'
-const isStatus = (value: unknown): value is Status | typeof ALL =>
-  value === ALL || CONTEXT_STATUSES.some((status) => status === value)
 
 /** Characters of an id in the feed: longer ones are unknown. */
 const MAX_ID_CHARACTERS = 128
@@ -125,18 +116,18 @@ export const moveMessage = component(
     contextId,
     package: text,
     fluxName: text,
-    version: z.number().int().positive().meta({ description: 'Of the context, after the commit' }),
+    version: integer.positive().describe('Of the context, after the commit'),
     at: time,
-    kind: z.enum(MOVE_KINDS).meta({ description: 'What caused the commit' }),
+    kind: z.enum(MOVE_KINDS).describe('What caused the commit'),
     event: text.nullable(),
     eventId: text.nullable(),
-    from: text.nullable().meta({ description: 'The state before; null for a context that was created' }),
-    to: text.meta({ description: 'The state after' }),
-    entered: z.array(text).meta({ description: 'The states that were entered, in order' }),
+    from: text.nullable().describe('The state before; null for a context that was created'),
+    to: text.describe('The state after'),
+    entered: z.array(text).describe('The states that were entered, in order'),
     status: z.enum([...CONTEXT_STATUSES]),
     nextRun: time.nullable(),
     tags: z.array(text),
-    parent: contextId.nullable().meta({ description: 'Id of the parent' }),
+    parent: contextId.nullable().describe('Id of the parent'),
   }),
   { description: 'A commit that changed a context' },
 )
@@ -167,29 +158,14 @@ export const STREAM_MOVES = describeCall({
   problems: [422],
   query: {
     contextId: id('Only this context').optional(),
-    fluxName: name('Only contexts of this service; `package/name` is that of a package').optional(),
-    key: contextKey('Only contexts with this key').optional(),
-    tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
-    status: z
-      .array(
-        z.custom<Status | typeof ALL>(isStatus, { error: `must be one of ${[...CONTEXT_STATUSES, ALL].join(', ')}` }),
-        { error: 'must be a list of texts' },
-      )
-      .readonly()
-      .meta({
-        items: { type: 'string', enum: [...CONTEXT_STATUSES, ALL] },
-        description: 'Only contexts with one of these statuses; all if left out',
-      })
-      .optional(),
-    currentState: name('Only contexts that are in this state').optional(),
-    startState: name('Only contexts that began in this state').optional(),
+    ...factFilters,
+    status: listOf([...CONTEXT_STATUSES, ALL_STATUSES], 'Only contexts with one of these statuses; all if left out'),
     errorType: name('Only failed contexts with an error of this type').optional(),
     parent: id('Only children of this context').optional(),
-    paused: flag('Only contexts that are paused, or that are not').optional(),
     lastEventId: z
       .string({ error: 'must be a text' })
       .optional()
-      .meta({ description: 'Goes on behind this message. The header `Last-Event-ID` counts more' }),
+      .describe('Goes on behind this message. The header `Last-Event-ID` counts more'),
   },
   content: ['tag', 'key'],
   strict: true,
@@ -211,7 +187,7 @@ export function matchesMove(filters: MoveFilters, { message, facts }: CommittedM
   if (fluxName !== undefined && fluxName !== message.fluxName && fluxName !== `${message.package}/${message.fluxName}`)
     return false
   if (key !== undefined && key !== facts.key) return false
-  if (status !== undefined && !status.includes(message.status) && !status.includes(ALL)) return false
+  if (status !== undefined && !status.includes(message.status) && !status.includes(ALL_STATUSES)) return false
   if (currentState !== undefined && currentState !== message.to) return false
   if (startState !== undefined && startState !== facts.startState) return false
   if (errorType !== undefined && errorType !== facts.errorType) return false
@@ -223,7 +199,7 @@ export function matchesMove(filters: MoveFilters, { message, facts }: CommittedM
 /** Filters that mean the same are equal: each element of a list once, in order; none that every context passes. */
 export function meaningOf({ status, tag, ...others }: MoveFilters): MoveFilters {
   const statuses = CONTEXT_STATUSES.filter(
-    (one) => status === undefined || status.includes(ALL) || status.includes(one),
+    (one) => status === undefined || status.includes(ALL_STATUSES) || status.includes(one),
   )
   return {
     ...others,
