@@ -5,13 +5,12 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { LoadFault } from '../../definitions/load-report.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
-import { conflict, FluxError, malformed, notFound } from '../../model/failure.ts'
+import { conflict, malformed, notFound } from '../../model/failure.ts'
 import { nearestName, suggestion } from '../../model/nearest.ts'
 import { serviceNameOf, type NamedService } from '../../model/service-name.ts'
 import type { Addressee } from '../idempotency/kept-answer.ts'
-import type { Input } from '../interpreter/decision.ts'
 import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
-import type { MessageOptions, MessageOutcome } from '../turn/message.ts'
+import type { MessageOutcome } from '../turn/message.ts'
 import { isReadable, requireRole, type CallEnv } from './call-env.ts'
 
 /** How often a message follows a key to another context, because the one that it was for ended just then. */
@@ -125,17 +124,4 @@ export async function sendTo(
     if (next === id) return outcome
     id = next
   }
-}
-
-/** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
-export async function send(
-  env: CallEnv,
-  address: Address,
-  input: Input,
-  options?: Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'>,
-): Promise<ContextId> {
-  const post = (id: ContextId) => env.mailboxes.post(id, input, { ...options, isCall: !env.isStep })
-  const { record, failure } = await sendTo(env, address, post)
-  if (failure) throw new FluxError(failure)
-  return record.id
 }

@@ -5,7 +5,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { CountBound } from '../../model/count-bound.ts'
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, serverPaused } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
@@ -16,7 +16,6 @@ import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
 import type { RecordReader } from '../contexts/record-reader.ts'
-import type { Gate } from './gate.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import type { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
@@ -31,6 +30,32 @@ import type { KnownServices, ServiceCounts } from './service-counts.ts'
 import type { ShownContexts } from './shown-contexts.ts'
 import type { StartTimes } from '../operations/start-times.ts'
 
+/**
+ * Closed while the server is paused, from its start. Until it is resumed, it serves what only reads, and does nothing of its
+ * own: it takes no lease, wakes nobody, and sends, purges and claims nothing.
+ */
+export class Gate {
+  #isClosed = false
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  open(): void {
+    this.#isClosed = false
+  }
+
+  /** Makes the call, unless the gate is closed: then the result is rejected with the failure `paused`. */
+  readonly guard =
+    <R, A>(call: (request: R) => Promise<A>) =>
+    (request: R): Promise<A> =>
+      this.#isClosed ? Promise.reject(serverPaused()) : call(request)
+}
+
 /** The parts of the engine that calls use. */
 export interface CallParts {
   readonly tagLimits: TagLimits
@@ -42,7 +67,6 @@ export interface CallParts {
   readonly hints: EventHints
   readonly log: Log
   readonly signals: Signals
-  /** Closed while the server is paused. */
   readonly gate: Gate
   /** The start time of a step that runs or waits on this server. */
   readonly startedAt: StartedAt

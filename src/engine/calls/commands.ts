@@ -5,13 +5,24 @@ import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
 import { COMMANDS, type RetryAnswer } from '../../api/commands.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
-import { malformed, notFound } from '../../model/failure.ts'
+import { FluxError, malformed, notFound } from '../../model/failure.ts'
+import type { Input } from '../interpreter/decision.ts'
 import { MESSAGES } from '../operations/commands.ts'
 import { decodeHead } from '../record/decode.ts'
 import type { MessageOptions, RowsOf } from '../turn/message.ts'
-import { addresseeOf, contextIdOf, send } from './address.ts'
+import { addresseeOf, contextIdOf, sendTo } from './address.ts'
 import { admitted, type CallEnv } from './call-env.ts'
 import { checkedInput, checkedTags } from './requests.ts'
+
+type SentOptions = Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'>
+
+/** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
+async function send(env: CallEnv, address: Address, input: Input, options?: SentOptions): Promise<ContextId> {
+  const post = (id: ContextId) => env.mailboxes.post(id, input, { ...options, isCall: !env.isStep })
+  const { record, failure } = await sendTo(env, address, post)
+  if (failure) throw new FluxError(failure)
+  return record.id
+}
 
 interface SentOnce<A extends MessageAnswer> {
   readonly of: AnswerKind<A>
@@ -19,9 +30,9 @@ interface SentOnce<A extends MessageAnswer> {
   readonly key: string | null | undefined
   readonly address: Address
   /** What is asked of the context that the address names; left out: there is nothing more to say. */
-  readonly asked?: object
+  readonly asked?: object | undefined
   /** All that may be refused of the context belongs here: a repeat is answered though the context is gone. */
-  readonly send: (options?: Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'>) => Promise<ContextId>
+  readonly send: (options?: SentOptions) => Promise<ContextId>
   readonly answerOf: (id: ContextId) => A
 }
 
@@ -39,43 +50,35 @@ async function sendOnce<A extends MessageAnswer>(
   })
 }
 
-/** A call that is told nothing but the context. */
-const plain =
-  (name: 'terminate' | 'pause' | 'resume', done: string) =>
-  async (env: CallEnv, { idempotencyKey: key, ...address }: CheckedCall<'terminate'>): Promise<Told<MessageAnswer>> =>
-    sendOnce(env, {
-      of: CALLS[name],
-      key,
-      address,
-      send: (options) => send(env, address, MESSAGES[name]({}, env), options),
-      answerOf: (id) => ({ message: `${done} context ${id}` }),
-    })
-
-export const terminate = plain('terminate', 'terminated')
-export const pause = plain('pause', 'paused')
-export const resume = plain('resume', 'resumed')
-
-const tagging =
-  (name: 'tag' | 'untag', of: AnswerKind<MessageAnswer>, done: (names: string) => string) =>
+/** A call that is told the context, and perhaps tags. `done`: what it did, with these in quotes. */
+const giving =
+  (
+    name: 'terminate' | 'pause' | 'resume' | 'tag' | 'untag',
+    of: AnswerKind<MessageAnswer>,
+    done: (tags: string) => string,
+  ) =>
   async (
     env: CallEnv,
-    { tag, idempotencyKey: key, ...address }: CheckedCall<'addTags'>,
+    { tag, idempotencyKey: key, ...address }: CheckedCall<'terminate'> & { readonly tag?: readonly string[] },
   ): Promise<Told<MessageAnswer>> => {
     const tags = [...checkedTags(tag, '/tag', env.tagLimits)]
-    if (tags.length === 0) throw malformed('no tag is given')
+    if (tag && tags.length === 0) throw malformed('no tag is given')
     const names = tags.map((each) => `'${each}'`).join(', ')
     return sendOnce(env, {
       of,
       key,
       address,
-      asked: { tags },
+      asked: tag && { tags },
       send: (options) => send(env, address, MESSAGES[name]({ tags }, env), options),
       answerOf: (id) => ({ message: `${done(names)} context ${id}` }),
     })
   }
 
-export const addTags = tagging('tag', CALLS.addTags, (names) => `added ${names} to`)
-export const removeTags = tagging('untag', CALLS.removeTags, (names) => `removed ${names} from`)
+export const terminate = giving('terminate', CALLS.terminate, () => 'terminated')
+export const pause = giving('pause', CALLS.pause, () => 'paused')
+export const resume = giving('resume', CALLS.resume, () => 'resumed')
+export const addTags = giving('tag', CALLS.addTags, (names) => `added ${names} to`)
+export const removeTags = giving('untag', CALLS.removeTags, (names) => `removed ${names} from`)
 
 export async function retry(
   env: CallEnv,

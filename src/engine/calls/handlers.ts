@@ -70,14 +70,7 @@ const HANDLERS: Handlers = {
   withdraw: plain(withdraw),
 }
 
-type AnyHandler = (env: CallEnv, request: unknown, more: unknown) => Promise<Told<object>>
-
-const BY_NAME = new Map(
-  Object.entries<Call>(METHODS).map(([name, call]) => {
-    const handler: AnyHandler = Reflect.get(HANDLERS, name)
-    return [name, { call, handler }]
-  }),
-)
+const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, name)
 
 /** The calls, bound to the caller and the permissions of their environment. */
 export function callsOf(env: CallEnv): Calls {
@@ -89,12 +82,12 @@ export function callsOf(env: CallEnv): Calls {
     },
     ask(name, request, more) {
       try {
-        const known = BY_NAME.get(name)
-        if (!known) throw new TypeError(`there is no call ${name}`)
-        const { call, handler } = known
+        if (!isMethod(name)) throw new TypeError(`there is no call ${name}`)
+        const call: Call = METHODS[name]
         if (env.gate.isClosed && call.role !== 'read') throw serverPaused()
         // What is refused of an event is counted and logged, its form as well.
-        return handler(env, call === METHODS.sendEvent ? checkedEvent(env, request) : check(call, request), more)
+        const checked = name === 'sendEvent' ? checkedEvent(env, request) : check(call, request)
+        return Reflect.apply(HANDLERS[name], null, [env, checked, more])
       } catch (error) {
         return Promise.reject(error)
       }

@@ -3,7 +3,6 @@
 import type { CheckedCall } from '../../api/calls.ts'
 import { type ContextPage, type Fits, type ListedContext, NOT_IN_SUMMARY } from '../../api/context-lists.ts'
 import type { ContextView } from '../../api/contexts.ts'
-import type { ContextId } from '../../model/context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { decodeHead, SUMMARY, WHOLE } from '../record/decode.ts'
@@ -32,124 +31,111 @@ const MAX_SHORT = 2
  * many had to be examined. A context with a damaged record is logged and left out.
  */
 export async function listPage(env: CallEnv, given: CheckedCall<'listPage'>, fits?: Fits): Promise<ContextPage> {
-  const { page: pages, order = 'asc', after, before, limit } = given
-  const skip = (order === 'asc' ? after : before) === undefined ? pages * limit : 0
-  const request = { ...given, order, skip, tag: checkedTags(given.tag, '/tag', env.tagLimits) }
-  const selected = await selectionOf(env, request)
-  const page = new Page(env, request, { ...selected, fits })
+  const { order = 'asc', after, before, page, limit } = given
+  const selected = await selectionOf(env, { ...given, tag: checkedTags(given.tag, '/tag', env.tagLimits) })
+  const skip = (order === 'asc' ? after : before) === undefined ? page * limit : 0
+  const asked = { ...given, order, skip, fits }
   // Each of the skipped contexts has to be read.
-  const turnstile = selected.test === null || request.skip === 0 ? env.lists : env.searches
-  return turnstile.run(() => page.read())
+  const turnstile = selected.test === null || skip === 0 ? env.lists : env.searches
+  return turnstile.run(() => readPage(env, selected, asked))
 }
 
-interface Request extends Pick<CheckedCall<'listPage'>, 'limit' | 'after' | 'before' | 'view'> {
+interface Asked extends Pick<CheckedCall<'listPage'>, 'limit' | 'after' | 'before' | 'view'> {
   readonly order: 'asc' | 'desc'
   readonly skip: number
+  readonly fits: Fits | undefined
 }
 
-class Page {
-  readonly #env: CallEnv
-  readonly #request: Request
-  readonly #given: Selected & { readonly fits: Fits | undefined }
-  readonly #contexts: ListedContext[] = []
+async function readPage(env: CallEnv, selected: Selected, asked: Asked): Promise<ContextPage> {
+  const { order, limit, after, before, fits } = asked
+  const { selection, test } = selected
+  const contexts: ListedContext[] = []
   /** The last context that was dealt with. */
-  #behind: ContextId | undefined
-  /** Characters of the contexts on the page, and of all that were read. */
-  #size = 0
-  #read = 0
+  let behind = order === 'asc' ? after : before
   /** Matches to pass over: the store does, if it knows all that is asked for. */
-  #skip: number
-
-  constructor(env: CallEnv, request: Request, given: Selected & { readonly fits: Fits | undefined }) {
-    this.#env = env
-    this.#request = request
-    this.#given = given
-    this.#skip = request.skip
-    this.#behind = request.order === 'asc' ? request.after : request.before
-  }
-
-  async read(): Promise<ContextPage> {
-    const { order, limit, after, before } = this.#request
-    const { selection, test } = this.#given
-    const contexts = this.#contexts
-    for (let [looked, short] = [0, 0]; ;) {
-      this.#env.reads?.signal?.throwIfAborted()
-      const asked = test === null ? Math.min(STRIDE.contexts, limit - contexts.length) : STRIDE.tested
-      const bounds = order === 'asc' ? { after: this.#behind, before } : { after, before: this.#behind }
-      const skip = test === null ? this.#skip : 0
-      const query = { ...selection, ...bounds, order, limit: asked, skip, characters: STRIDE.characters }
-      const { contexts: stored, rest } = await this.#env.store.select(query)
-      if (test === null) this.#skip = 0
-      const read = stored.reduce((sum, { parts }) => sum + charactersOf(parts), 0)
-      this.#read += read
-      if (await this.#add(stored)) return { contexts, next: this.#behind ?? null }
-      if (rest === null) return { contexts, next: null }
-      this.#behind = rest
-      looked += stored.length
-      // The store has examined as many as it may.
-      if (stored.length < asked && read < STRIDE.characters) short += 1
-      const isEnough = this.#read >= PAGE_CHARACTERS || (test !== null && looked >= MAX_TESTED)
-      if ((short >= MAX_SHORT || isEnough) && this.#skip === 0) return { contexts, next: rest }
-      await breathe(isEnough ? Infinity : read)
-    }
-  }
+  let { skip } = asked
+  /** Characters of the contexts on the page. */
+  let size = 0
 
   /** True when the page is full. */
-  async #add(stored: readonly StoredContext[]): Promise<boolean> {
-    const { limit } = this.#request
-    const [{ fits, test }, contexts] = [this.#given, this.#contexts]
-    const matches = test === null ? stored : stored.filter((context) => this.#passes(context, test))
-    for (const some of bySize(matches)) {
-      this.#env.reads?.signal?.throwIfAborted()
-      const views = await Promise.all(some.map((context) => this.#viewOf(context)))
+  async function add(stored: readonly StoredContext[]): Promise<boolean> {
+    for (const some of bySize(stored)) {
+      env.reads?.signal?.throwIfAborted()
+      const views = await Promise.all(some.map((context) => viewOf(env, selected, asked, context)))
       for (const [index, context] of some.entries()) {
         const view = views[index]
-        if (view && this.#skip > 0) this.#skip -= 1
+        if (view && skip > 0) skip -= 1
         else if (view) {
-          this.#size += charactersOf(context.parts)
-          const fit = fits ? await fits(view) : this.#size <= PAGE_CHARACTERS
+          size += charactersOf(context.parts)
+          const fit = fits ? await fits(view) : size <= PAGE_CHARACTERS
           if (!fit && contexts.length > 0) return true
           contexts.push(view)
         }
-        this.#behind = context.id
+        behind = context.id
         if (contexts.length === limit) return true
       }
     }
     return false
   }
 
-  /** Of a damaged one, the view tells. */
-  #passes(context: StoredContext, test: (context: StoredContext) => boolean): boolean {
-    try {
-      return test(context)
-    } catch {
-      return true
-    }
+  for (let [looked, short, read] = [0, 0, 0]; ;) {
+    env.reads?.signal?.throwIfAborted()
+    const stride = test === null ? Math.min(STRIDE.contexts, limit - contexts.length) : STRIDE.tested
+    const bounds = order === 'asc' ? { after: behind, before } : { after, before: behind }
+    const skipped = test === null ? skip : 0
+    const query = { ...selection, ...bounds, order, limit: stride, skip: skipped, characters: STRIDE.characters }
+    const { contexts: stored, rest } = await env.store.select(query)
+    skip -= skipped
+    const characters = stored.reduce((sum, { parts }) => sum + charactersOf(parts), 0)
+    read += characters
+    if (await add(test === null ? stored : stored.filter((context) => passes(context, test))))
+      return { contexts, next: behind ?? null }
+    if (rest === null) return { contexts, next: null }
+    behind = rest
+    looked += stored.length
+    // The store has examined as many as it may.
+    if (stored.length < stride && characters < STRIDE.characters) short += 1
+    const isEnough = read >= PAGE_CHARACTERS || (test !== null && looked >= MAX_TESTED)
+    if ((short >= MAX_SHORT || isEnough) && skip === 0) return { contexts, next: rest }
+    await breathe(isEnough ? Infinity : characters)
   }
+}
 
-  /**
-   * The view of a context; null: it cannot be shown, or this caller may not see it. Services are checked again here,
-   * because the index keys reflect the services at the start of the list.
-   */
-  async #viewOf(stored: StoredContext): Promise<ListedContext | null> {
-    const { log, reader } = this.#env
-    const [{ isLimited }, isSummary] = [this.#given, this.#request.view === 'summary']
+/** Of a damaged one, the view tells. */
+function passes(context: StoredContext, test: (context: StoredContext) => boolean): boolean {
+  try {
+    return test(context)
+  } catch {
+    return true
+  }
+}
+
+/**
+ * The view of a context; null: it cannot be shown, or this caller may not see it. Services are checked again here,
+ * because the index keys reflect the services at the start of the list.
+ */
+async function viewOf(
+  env: CallEnv,
+  { isLimited }: Selected,
+  { view: form }: Asked,
+  stored: StoredContext,
+): Promise<ListedContext | null> {
+  const isSummary = form === 'summary'
+  try {
+    const flux = await pinnedFluxOf(env, stored, decodeHead(stored))
+    if (isLimited && flux.secured) return null
+    const { record, release } = await env.reader.parse(stored, (isSummary ? SUMMARY : WHOLE)(stored.parts, flux))
     try {
-      const flux = await pinnedFluxOf(this.#env, stored, decodeHead(stored))
-      if (isLimited && flux.secured) return null
-      const { record, release } = await reader.parse(stored, (isSummary ? SUMMARY : WHOLE)(stored.parts, flux))
-      try {
-        // What a summary leaves out is not read.
-        const shown = isSummary ? { ...record, moves: 0, tail: [], visited: [] } : record
-        const view = contextView(shown, flux, await viewEnvOf(this.#env, shown, isReadable(this.#env)))
-        return isSummary ? summaryOf(view) : view
-      } finally {
-        release()
-      }
-    } catch (error) {
-      if (!isUnreadable(error, log)) log.error("a context can't be shown", { contextId: stored.id, error })
-      return null
+      // What a summary leaves out is not read.
+      const shown = isSummary ? { ...record, moves: 0, tail: [], visited: [] } : record
+      const view = contextView(shown, flux, await viewEnvOf(env, shown, isReadable(env)))
+      return isSummary ? summaryOf(view) : view
+    } finally {
+      release()
     }
+  } catch (error) {
+    if (!isUnreadable(error, env.log)) env.log.error("a context can't be shown", { contextId: stored.id, error })
+    return null
   }
 }
 

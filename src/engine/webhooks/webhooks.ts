@@ -1,7 +1,7 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
-import type { Gate } from '../calls/gate.ts'
+import type { Gate } from '../calls/call-env.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { RefusalLog } from '../fanout/refusal-log.ts'
 import { Once, type OnceParts } from './once.ts'
