@@ -19,8 +19,7 @@ import { isLogged } from '../fanout/refusal-log.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
 import { endBroadcast } from '../pending/end-of-broadcast.ts'
-import { decodeHead } from '../record/decode.ts'
-import { pinnedFluxOf } from '../record/pinned-flux.ts'
+import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn } from '../turn/start-key.ts'
 import { refusalOfInputs, type RootRequest } from '../turn/start-request.ts'
@@ -344,17 +343,9 @@ function noteRefusal(
   const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
   if (failure === null || typeof contextId !== 'number') return
   const facts = async () => ({
-    ...(await factsOf(env, contextId)),
+    ...(await relativeOf(contextId, { ...env, isVisible: () => true })),
     event: typeof event === 'string' ? redact(event) : undefined,
     reason: redact(failure.detail),
   })
   void env.refusals.log('an event was refused', failure.kind, facts)
-}
-
-async function factsOf(env: CallEnv, contextId: ContextId) {
-  const stored = await env.store.load({ id: contextId })
-  if (!stored) return { contextId, fluxName: null, state: null }
-  const record = decodeHead(stored)
-  const { states } = await pinnedFluxOf(env, stored, record)
-  return { contextId, fluxName: record.fluxName, state: states[record.state]?.name ?? null }
 }

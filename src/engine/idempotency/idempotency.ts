@@ -102,15 +102,28 @@ export class Idempotency {
    * no earlier answer
    */
   async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<Told<A>> {
-    const rowKey = rowKeyOf(call)
-    const { addressee, event } = call
+    const { of, addressee, event, content } = call
+    const { store, kept } = this.#parts
+    const [rowKey, hash] = [rowKeyOf(call), contentHashOf(content)]
     const isEvent = event !== undefined && addressee !== null
-    const { partitions } = this.#parts.store
+    const { partitions } = store
     const place = isEvent ? placeOfEvent(rowKey, addressee, partitions) : placeOf(rowKey, addressee, partitions)
-    const hash = contentHashOf(call.content)
     const release = this.hold(place.key, hash)
+    const tried = this.tryOf({ place, hash, kept }, { event })
     try {
-      return await this.#run(call, { rowKey, place, hash }, run)
+      return await tried.run(
+        async (): Promise<Told<A>> => ({ answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }),
+        async ({ value }, isOwn) => {
+          const earlier = readKept(value)
+          if (earlier.hash !== hash) throw mismatch()
+          // The first is a broadcast under way: the content distinguishes them.
+          if (earlier.answer === null) throw inProgress()
+          const answer = of.answer.parse(earlier.answer)
+          if (isOwn) return { answer }
+          if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
+          return { answer, replayed: true }
+        },
+      )
     } finally {
       release()
     }
@@ -147,27 +160,6 @@ export class Idempotency {
     await this.#counting
     if (this.#counted.rows + this.#added > this.#parts.max)
       throw overloaded('as many idempotency keys are kept as may be')
-  }
-
-  #run<A extends object>(
-    { of, event }: KeyedCall<A>,
-    { rowKey, place, hash }: Pick<Tried, 'place' | 'hash'> & { readonly rowKey: string },
-    run: (keeping: Keeping) => Promise<A>,
-  ): Promise<Told<A>> {
-    const tried = this.tryOf({ place, hash, kept: this.#parts.kept }, { event })
-    return tried.run(
-      async (): Promise<Told<A>> => ({ answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }),
-      async ({ value }, isOwn) => {
-        const earlier = readKept(value)
-        if (earlier.hash !== hash) throw mismatch()
-        // The first is a broadcast under way: the content distinguishes them.
-        if (earlier.answer === null) throw inProgress()
-        const answer = of.answer.parse(earlier.answer)
-        if (isOwn) return { answer }
-        if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
-        return { answer, replayed: true }
-      },
-    )
   }
 
   /** There must be room before the commit. The call waits for that in its mailbox, so that it keeps its place there. */

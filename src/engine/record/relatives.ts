@@ -35,7 +35,8 @@ export async function relativesOf({ parent, child }: ContextRecord, env: Relativ
   return { parent: parentView, child: childView }
 }
 
-async function relativeOf(contextId: ContextId, { isVisible, ...parts }: RelativesEnv): Promise<RelativeView> {
+/** Only its id is shown of one that is not visible, not kept any more, or damaged. */
+export async function relativeOf(contextId: ContextId, { isVisible, ...parts }: RelativesEnv): Promise<RelativeView> {
   const unknown = { contextId, fluxName: null, state: null }
   try {
     const stored = await parts.store.load({ id: contextId })
