@@ -8,8 +8,8 @@
 // are narrowed down by id (`operations/start-times.ts`), and the rest is read, a bounded number for each page. Descending
 // order walks the same sets: `index/walk.ts` negates the ids, and `select.lua` goes from leaf to leaf downwards;
 // `page.lua` is for ascending pages without times. Counts add up the sizes of sets where one key decides
-// (`calls/count-contexts.ts`); names of states and services come from the stored definitions
-// (`calls/count-contexts.ts`).
+// (`calls/context-lists.ts`); names of states and services come from the stored definitions
+// (`calls/context-lists.ts`).
 import type { ContextId } from '../model/context.ts'
 import type { ListedSpace, RowSpace, RowWrite, StoredRow } from '../model/rows.ts'
 import type { Standstill } from '../model/standstill.ts'

@@ -1,34 +1,35 @@
-// engine/calls: the environment of a call, and what several calls share: checking the caller's role, and charging the input
-// to a memory budget.
+// engine/calls: the environment of a call, and what several calls share: checking the caller's role, checking and copying
+// what the schemas in `api/` leave open of inputs and tags, and charging the input to a memory budget.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { CountBound } from '../../model/count-bound.ts'
-import { FluxError, serverPaused } from '../../model/failure.ts'
-import type { JsonObject } from '../../model/json/value.ts'
+import { FluxError, invalid, serverPaused } from '../../model/failure.ts'
+import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
-import type { TagLimits } from '../../model/tags.ts'
+import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import type { Turnstile } from '../../model/turnstile.ts'
 import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
 import type { RecordReader } from '../contexts/record-reader.ts'
-import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { Deliveries } from '../deliveries/deliveries.ts'
 import type { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
-import type { Mailboxes } from '../turn/mailboxes.ts'
+import type { RefusalLog } from '../fanout/refusal-log.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import { describeInputErrors } from '../interpreter/describe.ts'
 import type { Operations } from '../operations/operations.ts'
+import type { StartTimes } from '../operations/start-times.ts'
 import type { HeldEvents } from '../pending/held-events.ts'
 import type { StartedAt } from '../record/views.ts'
-import type { RefusalLog } from '../fanout/refusal-log.ts'
+import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Waits } from '../waits/waits.ts'
-import type { Deliveries } from '../deliveries/deliveries.ts'
 import type { EventHints } from './event-hint.ts'
 import type { KnownServices, ServiceCounts } from './service-counts.ts'
 import type { ShownContexts } from './shown-contexts.ts'
-import type { StartTimes } from '../operations/start-times.ts'
 
 /**
  * Closed while the server is paused, from its start. Until it is resumed, it serves what only reads, and does nothing of its
@@ -155,4 +156,48 @@ export const isReadable =
 export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role): void {
   const failure = flux.secured ? denial(caller, role) : null
   if (failure) throw new FluxError(failure)
+}
+
+/**
+ * Number of values from which an input counts as large: copying takes milliseconds, and validating and writing as long
+ * again.
+ */
+const MANY_VALUES = 5000
+
+/** `isLarge`: the event loop should be served before further work on it. @throws FluxError `invalid` */
+export function checkedInput(
+  given: JsonObject | null | undefined,
+  pointer = '/input',
+): { readonly input: JsonObject; readonly isLarge: boolean } {
+  const tally = { values: 0 }
+  let value
+  try {
+    value = toJson(given ?? {}, refuseNumber, tally)
+  } catch (error) {
+    return refuse(pointer, `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
+  }
+  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse(pointer, 'must be an object')
+}
+
+/** `1e999` in JSON is parsed as infinity: the number that was sent is lost. */
+function refuseNumber(): never {
+  throw new RangeError('it has a number beyond what a double can hold')
+}
+
+/** @throws FluxError `invalid` */
+export function checkedTags(
+  given: readonly string[] | null | undefined,
+  pointer: string,
+  limits: TagLimits,
+): readonly string[] {
+  const tags = [...(given ?? [])]
+  const errors = tagErrors(tags, pointer, limits)
+  if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
+  return tags
+}
+
+/** @throws FluxError `invalid` for what is there */
+export function refuse(pointer: string, detail: string): never {
+  const errors = [{ pointer, detail }]
+  throw invalid(describeInputErrors(errors), errors)
 }

@@ -18,8 +18,7 @@ import { hiddenFrom } from '../record/hidden.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import { inDoubtIfAway } from '../tasks/queue.ts'
 import { contextIdOf } from './address.ts'
-import type { CallEnv } from './call-env.ts'
-import { checkedTags } from './requests.ts'
+import { checkedTags, type CallEnv } from './call-env.ts'
 
 /**
  * Rows of pending events that are read at once, and those that one request looks at, and characters of these: an event may

@@ -12,19 +12,16 @@ import {
 } from '../../api/calls.ts'
 import { serverPaused } from '../../model/failure.ts'
 import type { CallEnv } from './call-env.ts'
-import { addTags, pause, removeTags, resume, retry, terminate } from './commands.ts'
-import { countContexts } from './count-contexts.ts'
+import { addTags, execute, pause, removeTags, resume, retry, terminate } from './commands.ts'
+import { countContexts, listPage } from './context-lists.ts'
+import { getContext, getContextEvents, getStateContext, waitFor } from './contexts.ts'
 import { getEvent, listPendingPage, stopEvent, withdraw } from './events.ts'
-import { execute } from './execute.ts'
-import { getContext, getContextEvents, getStateContext } from './contexts.ts'
-import { listPage } from './list-contexts.ts'
 import { listDeliveriesPage } from './list-deliveries.ts'
 import { listWebhooks } from './list-webhooks.ts'
 import { getOperation, listOperations, startOperation, stopOperation } from './operations.ts'
 import { replayDelivery } from './replay-delivery.ts'
 import { checkedEvent, sendEvent } from './send-event.ts'
 import { getDefinition, getMachine, getServiceSchema, listServices } from './services.ts'
-import { waitFor } from './wait-for.ts'
 
 /** `T`: what it resolves with. */
 type Handler<Name extends MethodName, T> = (env: CallEnv, request: CheckedCall<Name>, more?: MoreOf<Name>) => Promise<T>

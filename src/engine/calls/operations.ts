@@ -6,8 +6,7 @@ import { denial } from '../../model/caller.ts'
 import { FluxError, invalid, notFound } from '../../model/failure.ts'
 import { operationViewOf, type OperationProgress } from '../operations/operation-rows.ts'
 import { statusesOf } from '../operations/selection.ts'
-import { admitted, type CallEnv } from './call-env.ts'
-import { checkedInput, checkedTags } from './requests.ts'
+import { admitted, checkedInput, checkedTags, type CallEnv } from './call-env.ts'
 
 /** See `FluxApi`. Answers when the operation is stored. */
 export async function startOperation(
