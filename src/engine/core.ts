@@ -138,7 +138,7 @@ export class EngineCore {
     this.heartbeat = new Heartbeat({ ...this, store, clock, log, every: beat })
     this.idempotency = new Idempotency({ store, clock, ...given.idempotency })
     const { kept } = given.idempotency
-    this.held = new HeldEvents({ ...this, store, clock, log, kept, max: given.bounds.pending })
+    this.held = new HeldEvents({ ...this, store, clock, log }, { receiptsMs: kept, max: given.bounds.pending })
     const broadcasting = { store, catalog, clock, log, kept, bound: this.broadcasts }
     this.keptBroadcasts = new KeptBroadcasts({ ...this, ...broadcasting })
     this.startTimes = new StartTimes(store)

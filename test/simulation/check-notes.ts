@@ -11,9 +11,7 @@ export function checkNotes(
   wrong: Wrong,
 ): void {
   const late = records.filter(({ fluxName }) => fluxName === 'Late')
-  const held = memory.rows
-    .list({ space: 'held', prefix: '', limit: Infinity })
-    .map(({ partition, key, value }) => heldRowOf(partition, key, value))
+  const held = memory.rows.list({ space: 'held', prefix: '', limit: Infinity }).map(({ value }) => heldRowOf(value))
   for (const { do: what, token, told, answer } of sent) {
     if (what !== 'note') continue
     const takers = late.flatMap((record) =>

@@ -11,8 +11,14 @@ import type { StepDispatcher, StepRunner, StepSlots, WebhookSender } from '../..
 import type { Store } from '../../ports/store.ts'
 import type { MemoryLimits } from './context-loader.ts'
 
-export interface EngineParts {
+/** What nearly every part of the engine uses. */
+export interface Deps {
   readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface EngineParts extends Deps {
   readonly catalog: Catalog
   readonly runner: StepRunner
   readonly dispatcher: StepDispatcher
@@ -23,8 +29,6 @@ export interface EngineParts {
   /** How many steps run here at once. */
   readonly slots: StepSlots
   readonly alarm: AlarmClock
-  readonly clock: Clock
-  readonly log: Log
   /** Counts and measures what the engine does; left out: nobody asks. */
   readonly signals?: Signals | undefined
   /** Left out, or null: nobody traces it. */

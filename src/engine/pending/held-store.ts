@@ -3,7 +3,7 @@
 //
 // 1. The event is a row of the space `held` in one partition, its home: that of the key of its receipt, if it has one,
 //    so that it is written in the commit of the answer. Rows in `lookups` lead to it, one in each partition and for
-//    each tag. Their keys begin with the name of the event (`look-up-keys.ts`), so a context that waits for many
+//    each tag. Their keys begin with the name of the event (`held-event.ts`), so a context that waits for many
 //    events with many tags costs one read for each event, or one for all where few events are unclaimed.
 // 2. A commit that gives a context a waiting key, in a partition with look-ups, has that context looked at afterwards
 //    (`look-ups.ts`): it is offered what fits, in the order of arrival.
@@ -19,28 +19,20 @@ import { randomUUID } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { CommitOutcome, Store } from '../../ports/store.ts'
+import type { CommitOutcome } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 import {
+  heldKeyOf,
   heldRowOf,
   homeOf,
   lookupOf,
   newToken,
-  removalElsewhere,
-  removalOfHome,
-  rowsElsewhere,
-  textOf,
-  tokenKeyOf,
+  removalOf,
+  rowsOf,
+  tokenRow,
   type HeldEvent,
   type HeldRow,
 } from './held-event.ts'
-
-export interface HeldStoreParts {
-  readonly store: Store
-  readonly clock: Clock
-  /** Milliseconds for which receipts are kept. */
-  readonly kept: number
-}
 
 /** Milliseconds for which a claim is left to who made it. */
 const LEASE_MS = 10_000
@@ -48,53 +40,50 @@ const LEASE_MS = 10_000
 /** Receipts are written that much after the event came, at most. */
 const RECEIPT_SLACK_MS = 600_000
 
-/** What became of a claim. */
-type Fate = 'taken' | 'void'
-
 export class HeldStore {
-  readonly #parts: HeldStoreParts
+  readonly #deps: Pick<Deps, 'store' | 'clock'>
+  readonly #receiptsMs: number
 
-  constructor(parts: HeldStoreParts) {
-    this.#parts = parts
+  /** @param receiptsMs milliseconds for which receipts are kept */
+  constructor(deps: Pick<Deps, 'store' | 'clock'>, receiptsMs: number) {
+    this.#deps = deps
+    this.#receiptsMs = receiptsMs
   }
 
   get partitions(): number {
-    return this.#parts.store.partitions
+    return this.#deps.store.partitions
   }
 
   /** Null: nobody can take it any more. */
   async read(home: number, key: string): Promise<HeldRow | null> {
-    const row = await this.#parts.store.readRow({ partition: home, space: 'held', key })
-    return row && heldRowOf(home, key, row.value)
+    const row = await this.#deps.store.readRow({ partition: home, space: 'held', key })
+    return row && heldRowOf(row.value)
   }
 
   /** Writes the look-up rows of all partitions but its home: before it is held. */
   async spread(event: HeldEvent): Promise<void> {
-    await Promise.all(this.#others(event).map((partition) => this.#spreadTo(event, partition)))
+    await this.#elsewhere(event, rowsOf)
   }
 
   /** Removes what `spread` wrote, of an event that was not held after all, or is not any more. */
   async gather(event: HeldEvent): Promise<void> {
-    await Promise.all(this.#others(event).map((partition) => this.#commit(removalElsewhere(event, partition))))
+    await this.#elsewhere(event, removalOf)
   }
 
   /** The token of that partition, which is written if it is lost; null: a context has taken the event. */
   async tokenOf(event: HeldEvent, partition: number): Promise<string | null> {
-    const found = await this.#tokenIn(event, partition)
-    if (found === null) await this.#spreadTo(event, partition)
-    const token = found ?? (await this.#tokenIn(event, partition))
-    return token === null || lookupOf(token).taken !== undefined ? null : token
+    let token = await this.#tokenIn(event, partition)
+    if (token === null) {
+      // Where another server has written it meanwhile, it has written the other rows, too.
+      await this.#commit(rowsOf(event, partition, this.partitions))
+      token = await this.#tokenIn(event, partition)
+    }
+    return token === null || isTaken(token) ? null : token
   }
 
   /** Nobody else may take it as long as it is claimed; null: somebody was faster. */
   claim(held: HeldRow, contextId: ContextId): Promise<HeldRow | null> {
-    const until = this.#parts.clock.now() + LEASE_MS
-    return this.#replace(held, { ...held.event, claim: { contextId, until, by: randomUUID() } })
-  }
-
-  /** Gives up a claim under which nobody took the event, and nobody can; null: others did so. */
-  release(held: HeldRow): Promise<HeldRow | null> {
-    return this.#replace(held, { ...held.event, claim: null })
+    return this.#replaceClaim(held, { contextId, until: this.#deps.clock.now() + LEASE_MS, by: randomUUID() })
   }
 
   /**
@@ -102,11 +91,12 @@ export class HeldStore {
    * unless `isForced`. One that is made void can't lead to anything any more.
    */
   async unclaimed(held: HeldRow, isForced = false): Promise<HeldRow | 'taken' | null> {
-    const { claim } = held.event
-    if (claim === null) return held
-    if (claim.until > this.#parts.clock.now() && !isForced) return null
-    if ((await this.#fateOf(held.event, claim.contextId)) === 'void') return this.release(held)
-    await this.finish(held.event)
+    const { event } = held
+    if (event.claim === null) return held
+    if (event.claim.until > this.#deps.clock.now() && !isForced) return null
+    if (await this.#isVoid(event, event.claim.contextId % this.partitions)) return this.#replaceClaim(held, null)
+    await this.#commit(removalOf(event, homeOf(event, this.partitions), this.partitions))
+    await this.gather(event)
     return 'taken'
   }
 
@@ -114,18 +104,12 @@ export class HeldStore {
   async isTaken({ event }: HeldRow): Promise<boolean> {
     if (event.claim === null) return false
     const token = await this.#tokenIn(event, event.claim.contextId % this.partitions)
-    return token !== null && lookupOf(token).taken !== undefined
-  }
-
-  /** Removes what is left of an event that was taken. */
-  async finish(event: HeldEvent): Promise<void> {
-    await this.#commit(removalOfHome(event, this.partitions))
-    await this.gather(event)
+    return token !== null && isTaken(token)
   }
 
   /** Removes it, if it is as it was read and unclaimed, and notes why; false: it isn't. */
   async end({ event, text }: HeldRow, outcome: PendingOutcome): Promise<boolean> {
-    const removal = removalOfHome(event, this.partitions, text)
+    const removal = removalOf(event, homeOf(event, this.partitions), this.partitions, text)
     const { ok } = await this.#commit([...removal, ...this.outcomeRows(event, outcome)])
     if (ok) await this.gather(event)
     return ok
@@ -133,54 +117,51 @@ export class HeldStore {
 
   /** For the commit that makes it true. */
   outcomeRows(event: HeldEvent, outcome: PendingOutcome): RowWrite[] {
-    const { store, clock, kept } = this.#parts
     const { receipt } = event
-    const expiresAt = event.receivedAt + kept + RECEIPT_SLACK_MS
+    const expiresAt = event.receivedAt + this.#receiptsMs + RECEIPT_SLACK_MS
     // Whoever might ask for the receipt doesn't find it any more.
-    if (receipt === null || expiresAt <= clock.now()) return []
-    const isAtHome = outcome.became !== 'moved'
-    const partition = isAtHome ? homeOf(event, store.partitions) : outcome.contextId % store.partitions
+    if (receipt === null || expiresAt <= this.#deps.clock.now()) return []
+    const partition = outcome.became === 'moved' ? outcome.contextId % this.partitions : homeOf(event, this.partitions)
     const key = outcomeRowKey(receipt, null)
     return [{ partition, space: 'items', key, value: JSON.stringify(outcome), expiresAt }]
   }
 
-  /** Finds out whether a context has taken the event under its claim; if not, it can't any more. */
-  async #fateOf(event: HeldEvent, contextId: ContextId): Promise<Fate> {
-    const partition = contextId % this.partitions
+  /** Whether no context of that partition has taken the event under a claim, and none can any more. */
+  async #isVoid(event: HeldEvent, partition: number): Promise<boolean> {
     for (;;) {
-      const value = await this.#tokenIn(event, partition)
-      if (value === null) return 'void'
-      const { home, taken } = lookupOf(value)
-      if (taken !== undefined) return 'taken'
-      const at = { partition, space: 'lookups', key: tokenKeyOf(event), expiresAt: event.expiresAt } as const
-      const { ok } = await this.#commit([{ ...at, expects: value, value: newToken(home) }])
-      if (ok) return 'void'
+      const token = await this.#tokenIn(event, partition)
+      if (token === null) return true
+      if (isTaken(token)) return false
+      const next = tokenRow(event, partition, { expects: token, value: newToken(lookupOf(token).home) })
+      if ((await this.#commit([next])).ok) return true
     }
   }
 
   async #tokenIn(event: HeldEvent, partition: number): Promise<string | null> {
-    const row = await this.#parts.store.readRow({ partition, space: 'lookups', key: tokenKeyOf(event) })
+    const row = await this.#deps.store.readRow(tokenRow(event, partition))
     return row?.value ?? null
   }
 
-  /** Where the token is there already, so are the other rows. */
-  async #spreadTo(event: HeldEvent, partition: number): Promise<void> {
-    await this.#commit(rowsElsewhere(event, partition, this.partitions))
-  }
-
-  async #replace({ home, key, text, event }: HeldRow, next: HeldEvent): Promise<HeldRow | null> {
-    const value = textOf(next)
-    const at = { partition: home, space: 'held', key, expiresAt: event.expiresAt } as const
-    const { ok } = await this.#commit([{ ...at, expects: text, value }])
-    return ok ? { home, key, text: value, event: next } : null
+  /** The event with that claim; null: others have changed its row. */
+  async #replaceClaim({ text, event }: HeldRow, claim: HeldEvent['claim']): Promise<HeldRow | null> {
+    const next: HeldEvent = { ...event, claim }
+    const value = JSON.stringify(next)
+    const at = { partition: homeOf(event, this.partitions), space: 'held', key: heldKeyOf(event) } as const
+    const { ok } = await this.#commit([{ ...at, expiresAt: event.expiresAt, expects: text, value }])
+    return ok ? { text: value, event: next } : null
   }
 
   #commit(rows: readonly RowWrite[]): Promise<CommitOutcome> {
-    return this.#parts.store.commit({ writes: [], rows })
+    return this.#deps.store.commit({ writes: [], rows })
   }
 
-  #others(event: HeldEvent): number[] {
+  /** Commits those rows in each partition but its home. */
+  async #elsewhere(event: HeldEvent, rowsIn: typeof rowsOf): Promise<void> {
     const home = homeOf(event, this.partitions)
-    return Array.from({ length: this.partitions }, (_, partition) => partition).filter((one) => one !== home)
+    const all = Array.from({ length: this.partitions }, (_, partition) => partition)
+    const others = all.filter((partition) => partition !== home)
+    await Promise.all(others.map((partition) => this.#commit(rowsIn(event, partition, this.partitions))))
   }
 }
+
+const isTaken = (token: string): boolean => lookupOf(token).taken !== undefined

@@ -2,28 +2,21 @@
 // event whose taker was to be found by a server that crashed is taken all the same.
 import type { ContextId } from '../../model/context.ts'
 import type { StoredRow } from '../../model/rows.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
-import { heldRowOf, type HeldRow } from './held-event.ts'
+import { heldRowOf } from './held-event.ts'
 import type { HeldStore } from './held-store.ts'
 import type { LookUps } from './look-ups.ts'
 
-export interface HeldSweepParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
+export interface HeldSweepParts extends Deps {
   readonly held: Pick<HeldStore, 'unclaimed'>
-  readonly lookUps: Pick<LookUps, 'run'>
+  readonly lookUps: Pick<LookUps, 'request'>
 }
 
-/** Events that are read for one round of queries. */
-const EVENTS = 500
 /** Rows read at once: an event has 64 KB at most. */
 const ROWS = 50
-/** Keys in one query for contexts that wait for any of them, about. */
+/** Keys in one query for contexts that wait for any of them. */
 const KEYS = 256
 /** Contexts looked at at once, and how often in a second. */
 const MAX_CONTEXTS = 200
@@ -32,20 +25,12 @@ const TICK_MS = 1_000
 /** Milliseconds between two passes over all. */
 const PAUSE_MS = 10_000
 
-/** Contexts that have one of the keys, behind those that were looked at. */
-interface Query {
-  readonly any: readonly string[]
-  readonly upTo: ContextId
-  after: ContextId
-}
-
 export class HeldSweep {
   readonly #parts: HeldSweepParts
-  #after: StoredRow | undefined
-  /** Of the events that were read last. Each is gone through to its end before the next. */
-  #queries: Query[] = []
-  #callOff: (() => void) | null = null
   #sweeping: Promise<void> = Promise.resolve()
+  #pages = 0
+  /** Ends the pause. */
+  #wake: (() => void) | null = null
   #isSoon = false
   #stopped = false
 
@@ -57,91 +42,86 @@ export class HeldSweep {
     this.#sweeping = this.#run()
   }
 
-  async #run(): Promise<void> {
-    const delay = await this.#tick()
-    if (!this.#stopped) this.#callOff = this.#parts.clock.after(delay, () => this.start())
-  }
-
   /** Begins soon, if it is pausing. */
   hurry(): void {
-    if (this.#callOff === null || this.#isSoon || this.#stopped) return
+    if (this.#wake === null || this.#isSoon || this.#stopped) return
     this.#isSoon = true
-    this.#callOff()
-    this.#callOff = this.#parts.clock.after(TICK_MS, () => this.start())
+    this.#parts.clock.after(TICK_MS, () => {
+      this.#isSoon = false
+      this.#wake?.()
+    })
   }
 
   /** Resolves when nothing is under way any more. */
   stop(): Promise<void> {
     this.#stopped = true
-    this.#callOff?.()
+    this.#wake?.()
     return this.#sweeping
   }
 
-  /** Milliseconds until the next. */
-  async #tick(): Promise<number> {
-    const { store, log } = this.#parts
-    this.#callOff = null
-    this.#isSoon = false
-    try {
-      if (this.#queries.length === 0) {
-        if (this.#after === undefined && (await store.countRows({ space: 'held' })) === 0) return PAUSE_MS
-        await this.#read()
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      let pause = PAUSE_MS
+      try {
+        await this.#sweep()
+      } catch (error) {
+        if (!this.#stopped) this.#parts.log.debug('pending events could not be looked at; trying again soon', { error })
+        pause = TICK_MS
       }
-      for (let pages = 0; pages < PAGES && !this.#stopped; pages += 1) await this.#look()
-      if (this.#after === undefined && this.#queries.length === 0) return PAUSE_MS
-    } catch (error) {
-      if (!this.#stopped) log.debug('pending events could not be looked at; trying again later', { error })
+      await this.#pause(pause)
     }
-    return TICK_MS
   }
 
-  /** Reads the next events. */
-  async #read(): Promise<void> {
-    const { store } = this.#parts
-    const upTo = await store.highestId()
-    const queries: Query[] = []
-    const keys = new Set<string>()
-    const ask = () => {
-      if (keys.size > 0) queries.push({ any: [...keys], upTo, after: 0 })
-      keys.clear()
-    }
-    let after = this.#after
-    for (let read = 0; read < EVENTS && !this.#stopped; read += ROWS) {
-      const rows = await store.listRows({ space: 'held', prefix: '', after, limit: ROWS })
-      for (const row of rows) {
-        for (const indexKey of await this.#keysOf(row)) keys.add(indexKey)
-        if (keys.size >= KEYS) ask()
+  async #pause(milliseconds: number): Promise<void> {
+    if (this.#stopped) return
+    await new Promise<void>((resolve) => {
+      const callOff = this.#parts.clock.after(milliseconds, resolve)
+      this.#wake = () => {
+        callOff()
+        resolve()
       }
-      after = rows.length < ROWS ? undefined : rows.at(-1)
-      if (after === undefined) break
+    })
+    this.#wake = null
+  }
+
+  /** Goes over all events once. */
+  async #sweep(): Promise<void> {
+    const { store } = this.#parts
+    if ((await store.countRows({ space: 'held' })) === 0) return
+    const [upTo, asked] = [await store.highestId(), new Set<string>()]
+    for (let after: StoredRow | undefined; !this.#stopped;) {
+      const rows = await store.listRows({ space: 'held', prefix: '', after, limit: ROWS })
+      // Whoever was looked at was offered all events that it waits for.
+      const keys = new Set<string>()
+      for (const row of rows) for (const key of await this.#keysOf(row)) if (!asked.has(key)) keys.add(key)
+      for (const key of keys) asked.add(key)
+      for (let from = 0; from < keys.size; from += KEYS) await this.#look([...keys].slice(from, from + KEYS), upTo)
+      if (rows.length < ROWS) return
+      after = rows.at(-1)
     }
-    ask()
-    this.#queries = queries
-    this.#after = after
   }
 
   /** Of the contexts that may take the event; none where others are at it, or its row is damaged. */
-  async #keysOf({ partition, key, value }: StoredRow): Promise<readonly string[]> {
+  async #keysOf({ key, value }: StoredRow): Promise<readonly string[]> {
     const { held, log } = this.#parts
     try {
-      const row: HeldRow = heldRowOf(partition, key, value)
-      const free = row.event.claim === null ? row : await held.unclaimed(row)
-      return free === null || free === 'taken' ? [] : keysOfHearers(row.event.event, row.event.tags)
+      const free = await held.unclaimed(heldRowOf(value))
+      return free === null || free === 'taken' ? [] : keysOfHearers(free.event.event, free.event.tags)
     } catch (error) {
       if (isUnreadableRow(error, { space: 'held', key }, log)) return []
       throw error
     }
   }
 
-  /** Looks at the next contexts. */
-  async #look(): Promise<void> {
+  /** Looks at all contexts that have one of the index keys. */
+  async #look(any: readonly string[], upTo: ContextId): Promise<void> {
     const { store, lookUps } = this.#parts
-    const [query] = this.#queries
-    if (query === undefined) return
-    const ids = await store.waitingFor({ ...query, limit: MAX_CONTEXTS })
-    const last = ids[MAX_CONTEXTS - 1]
-    if (last === undefined) this.#queries.shift()
-    else query.after = last
-    await Promise.all(ids.map((id) => (this.#stopped ? undefined : lookUps.run(id))))
+    for (let after: ContextId | undefined = 0; after !== undefined && !this.#stopped;) {
+      const ids: readonly ContextId[] = await store.waitingFor({ any, upTo, after, limit: MAX_CONTEXTS })
+      await Promise.all(ids.map((id) => lookUps.request(id, null)))
+      after = ids[MAX_CONTEXTS - 1]
+      this.#pages += 1
+      if (this.#pages % PAGES === 0) await this.#pause(TICK_MS)
+    }
   }
 }

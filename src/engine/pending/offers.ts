@@ -3,20 +3,17 @@
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { RowWrite, StoredRow } from '../../model/rows.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Mailboxes } from '../turn/mailboxes.ts'
-import { RowTaken, standOf, type MessageOutcome, type RowsOf } from '../turn/message.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { indexKeysOf } from '../record/index-keys.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
-import { homeOf, lookupOf, removalOfHome, takenBy, tokenKeyOf, type HeldEvent, type HeldRow } from './held-event.ts'
+import type { Mailboxes } from '../turn/mailboxes.ts'
+import { RowTaken, standOf, type MessageOutcome, type RowsOf } from '../turn/message.ts'
+import { homeOf, lookupOf, removalOf, takenBy, tokenRow, type HeldEvent, type HeldRow } from './held-event.ts'
 import type { HeldStore } from './held-store.ts'
 
-export interface OffersParts {
-  readonly held: HeldStore
+export interface OffersParts extends Deps {
   readonly mailboxes: Pick<Mailboxes, 'post'>
-  readonly clock: Clock
-  readonly log: Log
+  readonly held: HeldStore
   /** A claim was given up, so others may have passed over the event that wait for it. */
   readonly onReleased: (event: HeldEvent, by: ContextId) => void
 }
@@ -28,19 +25,16 @@ export interface FoundLookup {
 }
 
 export type Offered =
-  /** The context took it. `indexKeys`: of the context as it is now. */
-  | { readonly kind: 'taken'; readonly indexKeys: readonly string[] }
-  /** Nobody can take it any more. `held`: false: nothing is left of it but this row. */
-  | { readonly kind: 'gone'; readonly isLeftOver: boolean }
+  /** The context took it, and has these index keys now. */
+  | { readonly indexKeys: readonly string[] }
+  /** Nobody can take it any more. */
+  | 'gone'
+  /** Nothing is left of it but the look-up row. */
+  | 'leftOver'
   /** Others are at it, or it is not for this context. */
-  | { readonly kind: 'passed' }
+  | 'passed'
   /** The context does not wait for it any more. */
-  | { readonly kind: 'notWaiting' }
-
-const GONE: Offered = { kind: 'gone', isLeftOver: false }
-const LEFT_OVER: Offered = { kind: 'gone', isLeftOver: true }
-const PASSED: Offered = { kind: 'passed' }
-const NOT_WAITING: Offered = { kind: 'notWaiting' }
+  | 'notWaiting'
 
 export class Offers {
   readonly #parts: OffersParts
@@ -51,55 +45,53 @@ export class Offers {
 
   /** @throws FluxError `unavailable` */
   async offer({ row, heldKey }: FoundLookup, id: ContextId): Promise<Offered> {
-    const { held } = this.#parts
-    const found = await this.#read(row, heldKey)
-    if (found === 'damaged') return PASSED
-    if (found === null) return LEFT_OVER
-    const free = await held.unclaimed(found)
-    if (free === 'taken') return GONE
-    if (free === null) return PASSED
-    const isAtHome = id % held.partitions === free.home
-    return isAtHome
-      ? this.#give(free, id, removalOfHome(free.event, held.partitions, free.text))
-      : this.#giveAway(free, id)
-  }
-
-  async #read({ value }: StoredRow, heldKey: string): Promise<HeldRow | 'damaged' | null> {
+    const { held, log } = this.#parts
+    let found: HeldRow | null
     try {
-      return await this.#parts.held.read(lookupOf(value).home, heldKey)
+      found = await held.read(lookupOf(row.value).home, heldKey)
     } catch (error) {
-      if (isUnreadableRow(error, { space: 'held', key: heldKey }, this.#parts.log)) return 'damaged'
+      if (isUnreadableRow(error, { space: 'held', key: heldKey }, log)) return 'passed'
       throw error
     }
+    if (found === null) return 'leftOver'
+    const free = await held.unclaimed(found)
+    if (free === 'taken') return 'gone'
+    if (free === null) return 'passed'
+    const home = homeOf(free.event, held.partitions)
+    return id % held.partitions === home ? this.#giveAtHome(free, id, home) : this.#giveElsewhere(free, id, home)
+  }
+
+  async #giveAtHome(free: HeldRow, id: ContextId, home: number): Promise<Offered> {
+    const { held, log } = this.#parts
+    const offered = await this.#give(free, id, removalOf(free.event, home, held.partitions, free.text))
+    if (typeof offered === 'object')
+      await held.gather(free.event).catch((error: unknown) => {
+        // They lead nowhere, and expire with the event.
+        log.debug('look-up rows of an event that was taken are left over', { error })
+      })
+    return offered
   }
 
   /** In another partition: under a claim, which is given up if the context does not take it. */
-  async #giveAway(free: HeldRow, id: ContextId): Promise<Offered> {
-    const { held, onReleased } = this.#parts
-    const [{ event, home }, partition] = [free, id % held.partitions]
+  async #giveElsewhere(free: HeldRow, id: ContextId, home: number): Promise<Offered> {
+    const { held } = this.#parts
+    const partition = id % held.partitions
     // Read before the claim: a token that others replace from now on makes that claim void.
-    const token = await held.tokenOf(event, partition)
-    if (token === null) return PASSED
-    const claimed = await held.claim(free, id)
-    if (claimed === null) return PASSED
-    const at = { partition, space: 'lookups', key: tokenKeyOf(event), expiresAt: event.expiresAt } as const
-    let offered: Offered = PASSED
+    const token = await held.tokenOf(free.event, partition)
+    const claimed = token === null ? null : await held.claim(free, id)
+    if (claimed === null) return 'passed'
+    let offered: Offered = 'passed'
     try {
-      offered = await this.#give(claimed, id, [{ ...at, expects: token, value: takenBy(home, id) }])
-    } catch (error) {
-      await this.#giveUp(claimed, id)
-      throw error
-    }
-    if (offered.kind === 'taken') await held.finish(event)
-    else if (offered.kind !== 'gone') {
-      await held.release(claimed)
-      onReleased(event, id)
+      const taking = tokenRow(free.event, partition, { expects: token, value: takenBy(home, id) })
+      offered = await this.#give(claimed, id, [taking])
+    } finally {
+      if (offered !== 'gone') await this.#endClaim(claimed, id)
     }
     return offered
   }
 
-  /** The commit may still arrive: the claim is made void before it is given up. */
-  async #giveUp(claimed: HeldRow, id: ContextId): Promise<void> {
+  /** Removes an event that was taken. Else the claim is given up: made void before, since the commit may still arrive. */
+  async #endClaim(claimed: HeldRow, id: ContextId): Promise<void> {
     const { held, log, onReleased } = this.#parts
     try {
       if ((await held.unclaimed(claimed, true)) !== 'taken') onReleased(claimed.event, id)
@@ -109,52 +101,36 @@ export class Offers {
   }
 
   /** Sends it to the context, which writes the rows if it takes it. */
-  async #give(held: HeldRow, id: ContextId, taking: readonly RowWrite[]): Promise<Offered> {
-    const { mailboxes } = this.#parts
-    const { event: name, eventId, input, untyped, tags, roles } = held.event
+  async #give(row: HeldRow, id: ContextId, taking: readonly RowWrite[]): Promise<Offered> {
+    const { held, mailboxes } = this.#parts
+    const { event: name, eventId, input, untyped, tags, roles } = row.event
     const message = { type: 'EVENT', name, eventId, input, untyped, tags, caller: { roles }, isHeld: true } as const
     const rows: RowsOf = (_, record, flux) => {
       const outcome = { became: 'moved', ...standOf({ record, flux }), at: record.updatedAt } as const
-      return [...taking, ...this.#parts.held.outcomeRows(held.event, outcome)]
+      return [...taking, ...held.outcomeRows(row.event, outcome)]
     }
     try {
-      return await this.#became(held, await mailboxes.post(id, message, { rows }))
+      return await this.#became(row, await mailboxes.post(id, message, { rows }))
     } catch (error) {
-      if (error instanceof RowTaken) return PASSED
+      if (error instanceof RowTaken) return 'passed'
       const kind = error instanceof FluxError ? error.failure.kind : null
       // It was purged, or its mailbox is full: the next who looks tries again.
-      if (kind === 'notFound' || kind === 'busy') return NOT_WAITING
+      if (kind === 'notFound' || kind === 'busy') return 'notWaiting'
       throw error
     }
   }
 
   async #became(row: HeldRow, { moved, failure, record, flux }: MessageOutcome): Promise<Offered> {
     const { held, clock, log } = this.#parts
-    const { event } = row
-    if (moved) {
-      if (homeOf(event, held.partitions) === record.id % held.partitions) await this.#gather(event)
-      return { kind: 'taken', indexKeys: indexKeysOf(record, flux) }
-    }
-    if (failure?.kind === 'conflict') return NOT_WAITING
-    if (failure?.kind !== 'invalid') return PASSED
+    if (moved) return { indexKeys: indexKeysOf(record, flux) }
+    if (failure?.kind === 'conflict') return 'notWaiting'
+    if (failure?.kind !== 'invalid') return 'passed'
     const reason = `context ${record.id} can't take it: ${failure.detail}`
     const ended = await held.end(row, { became: 'expired', at: clock.now(), reason })
-    if (!ended) return PASSED
-    const { eventId, event: name } = event
-    log.info('a pending event expired', {
-      eventId,
-      event: name,
-      contextId: record.id,
-      fluxName: record.fluxName,
-      reason,
-    })
-    return GONE
-  }
-
-  /** Rows that are left over lead nowhere, and expire with the event. */
-  async #gather(event: HeldEvent): Promise<void> {
-    await this.#parts.held.gather(event).catch((error: unknown) => {
-      this.#parts.log.debug('look-up rows of an event that was taken are left over', { error })
-    })
+    if (!ended) return 'passed'
+    const { eventId, event } = row.event
+    const { id: contextId, fluxName } = record
+    log.info('a pending event expired', { eventId, event, contextId, fluxName, reason })
+    return 'gone'
   }
 }

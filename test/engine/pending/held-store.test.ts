@@ -1,7 +1,7 @@
 // A claim of a held event that others take for dead leads to nothing any more, however late its commit comes; one that
 // led to something is finished.
 import { expect, test } from 'vitest'
-import { homeOf, rowsOfHome, takenBy, tokenKeyOf, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
+import { homeOf, rowsOf, takenBy, tokenRow, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
 import { HeldStore } from '../../../src/engine/pending/held-store.ts'
 import { Memory } from '../../simulation/memory.ts'
 import { MemoryStore } from '../../simulation/memory-store.ts'
@@ -13,14 +13,14 @@ const PARTITIONS = 3
 async function claimed() {
   const clock = new SimulatedClock()
   const store = new MemoryStore(new Memory({ now: () => clock.now(), silence: null, partitions: PARTITIONS }))
-  const held = new HeldStore({ store, clock, kept: 1000 })
+  const held = new HeldStore({ store, clock }, 1000)
   const receivedAt = clock.now()
   const said = { eventId: 'e', event: 'paid', input: {}, untyped: false, tags: ['a', 'b'], receipt: null }
   const event: HeldEvent = { ...said, receivedAt, expiresAt: receivedAt + 60_000, roles: [], claim: null }
   const home = homeOf(event, PARTITIONS)
   const id = home + 1
   await held.spread(event)
-  await store.commit({ writes: [], rows: rowsOfHome(event, PARTITIONS) })
+  await store.commit({ writes: [], rows: rowsOf(event, home, PARTITIONS) })
   const [row] = await store.listRows({ space: 'held', prefix: '', limit: 9 })
   const found = row && (await held.read(home, row.key))
   const token = await held.tokenOf(event, id % PARTITIONS)
@@ -28,8 +28,7 @@ async function claimed() {
   if (!found || !claim) throw new Error('it is held, and claimed')
   /** The commit of the context, but for the context. */
   const take = () => {
-    const at = { partition: id % PARTITIONS, space: 'lookups', expiresAt: event.expiresAt } as const
-    const rows = [{ ...at, key: tokenKeyOf(event), expects: token, value: takenBy(home, id) }]
+    const rows = [tokenRow(event, id % PARTITIONS, { expects: token, value: takenBy(home, id) })]
     return store.commit({ writes: [], rows })
   }
   return { clock, store, held, found, claim, take, partition: id % PARTITIONS }
@@ -67,7 +66,7 @@ test('an event that is taken just when its claim is to be made void is taken', a
       return store.commit(request)
     },
   })
-  expect(await new HeldStore({ store: slow, clock, kept: 1000 }).unclaimed(claim)).toBe('taken')
+  expect(await new HeldStore({ store: slow, clock }, 1000).unclaimed(claim)).toBe('taken')
   expect(await store.listRows({ space: 'held', prefix: '', limit: 9 })).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 // The sweep over held events: what it passes over, and whom it has looked at.
 import { expect, test } from 'vitest'
-import { heldRowOf, rowsOfHome, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
+import { heldRowOf, rowsOf as heldRowsOf, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
 import { HeldSweep } from '../../../src/engine/pending/held-sweep.ts'
 import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import type { StoredRow } from '../../../src/model/rows.ts'
@@ -23,7 +23,7 @@ const EVENT: Omit<HeldEvent, 'eventId' | 'event' | 'receivedAt'> = {
 /** Rows of so many held events of that name. */
 const rowsOf = (event: string, count: number, from: number): StoredRow[] =>
   Array.from({ length: count }, (_, nr) => {
-    const [row] = rowsOfHome({ ...EVENT, eventId: `${event}-${nr}`, event, receivedAt: from + nr }, 1)
+    const [row] = heldRowsOf({ ...EVENT, eventId: `${event}-${nr}`, event, receivedAt: from + nr }, 0, 1)
     return { partition: 0, key: row?.key ?? '', value: row?.value ?? '', expiresAt: null }
   })
 
@@ -57,7 +57,7 @@ async function swept(
     clock,
     log,
     held: { unclaimed: (row) => Promise.resolve(row) },
-    lookUps: { run: (id) => Promise.resolve(void looked.add(id)) },
+    lookUps: { request: (id) => Promise.resolve(void looked.add(id)) },
   })
   sweep.start()
   for (let pass = 0; pass < passes; pass += 1) await clock.advance(10_000)
@@ -94,7 +94,7 @@ test('events behind those that are read for one round have their turn in the nex
 test.each(['garbage{', '{}', 'null'])('a row with %s holds up none behind it, and is logged once', async (value) => {
   const [damaged, ...others] = rowsOf('go', 3, 0)
   if (!damaged) throw new Error('there are rows')
-  expect(() => heldRowOf(0, damaged.key, value)).toThrow(Error)
+  expect(() => heldRowOf(value)).toThrow(Error)
   const { looked, errors } = await swept([{ ...damaged, value }, ...others], { passes: 3, waiting: { go: [7] } })
   expect([[...looked], errors]).toEqual([
     [7],
