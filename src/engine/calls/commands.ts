@@ -55,12 +55,15 @@ function wantedOf(request: CheckedCall<'execute'>, input: JsonObject, tags: read
 function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<Told<ExecuteAnswer>> {
   const { untyped: _untyped, waits: _waits, ...content } = wanted
   const call = { scope: env.scope, of: CALLS.execute, key, content }
-  const asked = requestOrRefusal(env, wanted)
-  // Where the service is refused, only a start without a key is known as a repeat.
-  const { addressee, drawn } =
-    asked instanceof FluxError ? { addressee: null } : addresseeOfNew(env, asked, rowKeyOf(call))
+  let asked: RootRequest
+  try {
+    asked = requestOf(env, wanted)
+  } catch (error) {
+    // Where the service is refused, only a start without a key is known as a repeat.
+    return env.idempotency.once({ ...call, addressee: null }, () => Promise.reject(error))
+  }
+  const { addressee, drawn } = addresseeOfNew(env, asked, rowKeyOf(call))
   return env.idempotency.once({ ...call, addressee }, async ({ partition, rowOf, first }) => {
-    if (asked instanceof FluxError) throw asked
     const rows: RowsOf = (_, record, __, replaced) => [rowOf(answerOf(env, { record, replaced: replaced ?? null }))]
     try {
       return await start(env, wanted, { ...asked, drawn }, { partition, rows, first })
@@ -72,15 +75,6 @@ function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<Told<Ex
       return answer
     }
   })
-}
-
-function requestOrRefusal(env: CallEnv, wanted: Wanted): RootRequest | FluxError {
-  try {
-    return requestOf(env, wanted)
-  } catch (error) {
-    if (error instanceof FluxError) return error
-    throw error
-  }
 }
 
 function requestOf(env: CallEnv, wanted: Wanted): RootRequest {

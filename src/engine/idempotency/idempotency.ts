@@ -69,6 +69,16 @@ export interface Keeping {
   readonly first?: Preparation | undefined
 }
 
+/** One try of a call under a key: the row that is written with its effect, or the row that is there instead. */
+export interface KeyTry extends Keeping {
+  /**
+   * What the effect comes to, or else what `earlier` makes of the row that is there instead. `isOwn`: this try has written
+   * it: the reply to the commit was lost, and the commit was tried again.
+   * @throws whatever the effect throws, if nothing was answered before
+   */
+  readonly run: <A>(effect: () => Promise<A>, earlier: (row: KeptRow, isOwn: boolean) => A | Promise<A>) => Promise<A>
+}
+
 /** What a call is known by. */
 interface Tried {
   readonly place: KeptPlace
@@ -80,6 +90,9 @@ interface Tried {
 
 /** Milliseconds for which the number of rows is remembered. */
 const COUNT_MS = 1000
+
+/** Who may not make the call does not learn what it once led to. */
+const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
 
 export class Idempotency {
   readonly #parts: IdempotencyParts
@@ -169,10 +182,43 @@ export class Idempotency {
     return { partition, rowOf, first }
   }
 
-  /** One try of a call; `more`: what its row has besides. */
-  tryOf(tried: Tried, more?: object): KeyTry {
-    const { store, clock } = this.#parts
-    return new KeyTry({ store, clock, ...tried }, more)
+  /** `more`: what its row has besides. */
+  tryOf({ place, hash, kept }: Tried, more: object = {}): KeyTry {
+    const { clock } = this.#parts
+    let written = ''
+    return {
+      partition: place.partition,
+      rowOf(answer) {
+        const at = clock.now()
+        // Told apart from the row of another server, which may have answered the same in the same millisecond.
+        written = JSON.stringify({ hash, at, by: randomUUID(), ...more, answer })
+        return { ...place, expects: null, value: written, expiresAt: at + kept }
+      },
+      run: async (effect, earlier) => {
+        try {
+          return await effect()
+        } catch (error) {
+          const row = await this.#keptInstead(place, error)
+          if (row === null) throw error
+          return earlier(row, row.value === written)
+        }
+      },
+    }
+  }
+
+  /** What was answered before, if that may be returned instead of the error; null: nothing was. */
+  async #keptInstead(place: KeptPlace, error: unknown): Promise<KeptRow | null> {
+    if (error instanceof RowTaken) {
+      const { space, key, value } = error
+      return space === place.space && key === place.key && value !== null ? { ...place, value } : null
+    }
+    if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
+    try {
+      return await this.#parts.store.readRow(place)
+    } catch {
+      // The error itself says more.
+      return null
+    }
   }
 
   /**
@@ -202,60 +248,3 @@ export class Idempotency {
     }
   }
 }
-
-/** One try of a call under a key: the row that is written with its effect, or the row that is there instead. */
-export class KeyTry implements Keeping {
-  readonly partition: number
-  readonly #parts: Pick<IdempotencyParts, 'store' | 'clock'> & Tried
-  /** What its row has besides. */
-  readonly #more: object
-  #written = ''
-
-  constructor(parts: Pick<IdempotencyParts, 'store' | 'clock'> & Tried, more: object = {}) {
-    this.#parts = parts
-    this.#more = more
-    this.partition = parts.place.partition
-  }
-
-  readonly rowOf = (answer: object): RowWrite => {
-    const { clock, place, hash, kept } = this.#parts
-    const at = clock.now()
-    // Told apart from the row of another server, which may have answered the same in the same millisecond.
-    this.#written = JSON.stringify({ hash, at, by: randomUUID(), ...this.#more, answer })
-    return { ...place, expects: null, value: this.#written, expiresAt: at + kept }
-  }
-
-  /**
-   * What the effect comes to, or else what `earlier` makes of the row that is there instead. `isOwn`: this try has written
-   * it: the reply to the commit was lost, and the commit was tried again.
-   * @throws whatever the effect throws, if nothing was answered before
-   */
-  async run<A>(effect: () => Promise<A>, earlier: (row: KeptRow, isOwn: boolean) => A | Promise<A>): Promise<A> {
-    try {
-      return await effect()
-    } catch (error) {
-      const row = await this.#keptInstead(error)
-      if (row === null) throw error
-      return earlier(row, row.value === this.#written)
-    }
-  }
-
-  /** What was answered before, if that may be returned instead of the error; null: nothing was. */
-  async #keptInstead(error: unknown): Promise<KeptRow | null> {
-    const { store, place } = this.#parts
-    if (error instanceof RowTaken) {
-      const { space, key, value } = error
-      return space === place.space && key === place.key && value !== null ? { ...place, value } : null
-    }
-    if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
-    try {
-      return await store.readRow(place)
-    } catch {
-      // The error itself says more.
-      return null
-    }
-  }
-}
-
-/** Who may not make the call does not learn what it once led to. */
-const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])

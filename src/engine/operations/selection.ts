@@ -1,26 +1,18 @@
 // engine/operations: turns the filters of a list or a count into a selection of the store, and a test of what the store does
 // not know.
+import type { OperationFilter } from '../../api/operations.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import { serviceNameOf } from '../../model/service-name.ts'
 import type { Selection, StoredContext } from '../../ports/store.ts'
 import { startedAtOf, updatedAtOf } from '../record/decode.ts'
-import { keyOfOpen, keyOfSecured, keysOfList, PAUSED, type KeyFilters } from '../record/index-keys.ts'
+import { keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import type { StartTimes } from './start-times.ts'
 
 /** Checked filters; times are epoch milliseconds. */
-export interface Filters extends KeyFilters {
-  readonly status?: readonly string[] | undefined
-  readonly startedAfter?: number | undefined
-  readonly startedBefore?: number | undefined
-  readonly updatedAfter?: number | undefined
-  readonly updatedBefore?: number | undefined
-  readonly endedAfter?: number | undefined
-  readonly endedBefore?: number | undefined
-  readonly dueBefore?: number | undefined
-}
+export type Filters = Omit<OperationFilter, 'after' | 'before'>
 
 export interface SelectionEnv {
   readonly catalog: Pick<Catalog, 'all'>
@@ -44,10 +36,6 @@ export function statusesOf({ status }: Pick<Filters, 'status'>, leftOut: readonl
   return status.includes('all') ? CONTEXT_STATUSES : CONTEXT_STATUSES.filter((one) => status.includes(one))
 }
 
-const hasStart = ({ startedAfter, startedBefore }: Filters) => startedAfter !== undefined || startedBefore !== undefined
-const hasUpdate = ({ updatedAfter, updatedBefore }: Filters) =>
-  updatedAfter !== undefined || updatedBefore !== undefined
-
 /** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(
   env: SelectionEnv,
@@ -68,11 +56,12 @@ export async function selectionOf(
     ended: hasEnds ? { after: endedAfter, before: endedBefore } : undefined,
     windows: windows ?? undefined,
   }
-  const [asksStart, asksUpdate] = [hasStart(filters), hasUpdate(filters)]
+  const times = [startedAfter, startedBefore, updatedAfter, updatedBefore]
   const test = (context: StoredContext) =>
-    (!asksStart || isBetween(startedAtOf(context), startedAfter, startedBefore)) &&
-    (!asksUpdate || isBetween(updatedAtOf(context), updatedAfter, updatedBefore))
-  return { selection, test: asksStart || asksUpdate ? test : null, isLimited: hidden.length > 0 }
+    isBetween(() => startedAtOf(context), startedAfter, startedBefore) &&
+    isBetween(() => updatedAtOf(context), updatedAfter, updatedBefore)
+  const isTested = times.some((time) => time !== undefined)
+  return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
 }
 
 /** `package/name` is a service of that package: its contexts have one key, or the other. */
@@ -84,7 +73,12 @@ function keysOf(filters: Filters, statuses: readonly Status[]): readonly (readon
   return keysOfList({ ...filters, fluxName }, statuses).flatMap((some) => keys.map((key) => [...some, key]))
 }
 
-const isBetween = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before
+/** `timeOf` parses a part of the context: it is called only if a bound is given. */
+function isBetween(timeOf: () => number, after?: number, before?: number): boolean {
+  if (after === undefined && before === undefined) return true
+  const time = timeOf()
+  return time > (after ?? -Infinity) && time < (before ?? Infinity)
+}
 
 function lowestOf(one: number | undefined, other: number | undefined): number | undefined {
   const lowest = Math.min(one ?? Infinity, other ?? Infinity)

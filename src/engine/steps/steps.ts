@@ -17,7 +17,7 @@ import type { StepDispatcher, StepRunner, StepSlots } from '../../ports/steps.ts
 import type { Signals, StepSpan, Traces } from '../../ports/signals.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
-import { fluxArgumentOf } from '../calls/flux-argument.ts'
+import { fluxArgumentOf } from './flux-argument.ts'
 import type { ContextLoader } from '../contexts/context-loader.ts'
 import type { StoreId } from '../contexts/ids.ts'
 import type { Slot } from '../turn/admission.ts'

@@ -1,4 +1,4 @@
-// engine/calls: the second argument of a function: facts about its context, the calls, and a log that redacts what
+// engine/steps: the second argument of a function: facts about its context, the calls, and a log that redacts what
 // views redact.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { FluxApi } from '../../api/calls.ts'
