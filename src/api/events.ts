@@ -85,6 +85,14 @@ export const ignoredEntry = z
 
 export const pendingEntry = z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })
 
+export const SENT_EXAMPLE = {
+  transitions: [{ contextId: 1, state: 'Approved' }],
+  executions: [],
+  ignored: [],
+  eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+  pending: [],
+}
+
 /** To an event that is for many. */
 const accepted = {
   answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), { xml: RESPONSE }),
@@ -96,7 +104,7 @@ const accepted = {
   },
   example: {
     message: "'approve' goes to 25000 contexts; its receipt tells how far it is",
-    eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
+    eventId: SENT_EXAMPLE.eventId,
   },
 }
 
@@ -258,14 +266,7 @@ export const EVENT_CALLS = {
       { xml: RESPONSE },
     ),
     bodyExample: { event: 'approve', input: { by: 'Ada' }, tags: ['team-7'] },
-    answerExample: {
-      message: "'approve': moved 1, started 0, ignored by 0",
-      transitions: [{ contextId: 1, state: 'Approved' }],
-      executions: [],
-      ignored: [],
-      eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
-      pending: [],
-    },
+    answerExample: { message: "'approve': moved 1, started 0, ignored by 0", ...SENT_EXAMPLE },
     accepted,
   }),
   /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */

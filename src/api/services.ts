@@ -64,15 +64,20 @@ const fault = z.object({
   severity: z.enum(['fault', 'warning']),
 })
 
+const ofDefinition = {
+  method: 'GET',
+  role: 'read',
+  problems: [404, 409, 422],
+  content: ['key'],
+  query: definitionAddress,
+} as const
+
 export const SERVICE_CALLS = {
   getDefinition: {
     ...describeCall({
+      ...ofDefinition,
       summary: 'Show the definition of a service, or the one that a context was started with',
-      method: 'GET',
       route: '/flux-api/definition',
-      role: 'read',
-      problems: [404, 409, 422],
-      content: ['key'],
       query,
       answer: component('Definition', object, { xml: { name: 'definition' }, description: 'The file of the service' }),
       answerExample: {
@@ -131,13 +136,9 @@ export const SERVICE_CALLS = {
   /** A service as the configuration of a machine of XState: a picture of it. */
   getMachine: {
     ...describeCall({
+      ...ofDefinition,
       summary: 'Show a service, or the definition that a context was started with, as a machine of XState v5',
-      method: 'GET',
       route: '/flux-api/machine',
-      role: 'read',
-      problems: [404, 409, 422],
-      content: ['key'],
-      query: definitionAddress,
       answer: component('Machine', object, {
         xml: { name: 'machine' },
         description: 'Configuration for `createMachine` of XState v5: a picture, without conditions and actions',

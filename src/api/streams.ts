@@ -1,6 +1,6 @@
 // api: the calls that take or give line after line.
 import { COMMAND_CALLS } from './commands.ts'
-import { EVENT_CALLS } from './events.ts'
+import { EVENT_CALLS, SENT_EXAMPLE } from './events.ts'
 import { z } from 'zod'
 import { type CommittedMove, MOVE_KINDS } from '../model/committed-move.ts'
 import { CONTEXT_STATUSES } from '../model/context.ts'
@@ -74,15 +74,7 @@ export const SEND_EVENTS: StreamCall = {
   lineExample: { event: 'approve', contextId: 1, input: { by: 'Ada' } },
   answer: component('EventLine', z.object({ n: integer, status: integer, ...told, replayed: replayedLine })),
   accepted: acceptedLine,
-  answerExample: {
-    n: 0,
-    status: 200,
-    transitions: [{ contextId: 1, state: 'Approved' }],
-    executions: [],
-    ignored: [],
-    eventId: '019f2c5e-8a4b-7cc3-9d51-2f6a7b8c9d0e',
-    pending: [],
-  },
+  answerExample: { n: 0, status: 200, ...SENT_EXAMPLE },
 }
 
 export const EXECUTES: StreamCall = {

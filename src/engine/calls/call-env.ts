@@ -152,9 +152,9 @@ export const isReadable =
   ({ secured }: CompiledFlux): boolean =>
     !secured || denial(caller, 'read') === null
 
-/** @throws FluxError when the service is secured and the caller does not have the role */
-export function requireRole({ caller }: CallEnv, flux: CompiledFlux, role: Role): void {
-  const failure = flux.secured ? denial(caller, role) : null
+/** @throws FluxError when the service, or whatever it is, is secured and the caller does not have the role */
+export function requireRole({ caller }: CallEnv, { secured }: Pick<CompiledFlux, 'secured'>, role: Role): void {
+  const failure = secured ? denial(caller, role) : null
   if (failure) throw new FluxError(failure)
 }
 

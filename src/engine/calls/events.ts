@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CALLS, type CheckedCall } from '../../api/calls.ts'
 import type { NamedEvent, PendingPage, PendingView, Receipt } from '../../api/events.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
-import { denial, scopeOfToken } from '../../model/caller.ts'
+import { scopeOfToken } from '../../model/caller.ts'
 import { eventIdOf } from '../../model/cloud-event.ts'
 import type { ContextId } from '../../model/context.ts'
 import { conflict, FluxError, notFound, type Failure } from '../../model/failure.ts'
@@ -18,7 +18,7 @@ import { hiddenFrom } from '../record/hidden.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import { inDoubtIfAway } from '../tasks/queue.ts'
 import { contextIdOf } from './address.ts'
-import { checkedTags, type CallEnv } from './call-env.ts'
+import { checkedTags, requireRole, type CallEnv } from './call-env.ts'
 
 /**
  * Rows of pending events that are read at once, and those that one request looks at, and characters of these: an event may
@@ -49,8 +49,7 @@ function eventNamed(
   env: CallEnv,
   { eventId, source = '', id = '', scope: named }: NamedEvent & { readonly scope?: string | undefined },
 ): ScopedKey {
-  const failure = named === undefined ? null : denial(env.caller, 'admin')
-  if (failure) throw new FluxError(failure)
+  requireRole(env, { secured: named !== undefined }, 'admin')
   const scope = named === undefined ? env.scope : scopeOfToken(named === 'nobody' ? undefined : named)
   return { scope, of: CALLS.sendEvent, key: eventId ?? eventIdOf(source, id) }
 }
@@ -227,7 +226,9 @@ async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: St
   const { caller, held, mailboxes } = env
   const copy = copyIn(key)
   try {
-    if ('heldKey' in copy) return await held.withdraw(partition, copy.heldKey, (event) => requireSight(env, event))
+    // What was sent with a token may be for secured services.
+    const check = (event: HeldEvent) => requireRole(env, { secured: isOfToken(event) }, 'invoke')
+    if ('heldKey' in copy) return await held.withdraw(partition, copy.heldKey, check)
     const { moved, failure } = await mailboxes.post(copy.contextId, { type: 'WITHDRAW', ...wanted, caller })
     return failure === null || failure.kind === 'conflict' ? moved : failure
   } catch (error) {
@@ -237,10 +238,4 @@ async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: St
     if (kind === 'unauthorized' || kind === 'forbidden') return error.failure
     throw error
   }
-}
-
-/** What was sent with a token may be for secured services. */
-function requireSight({ caller }: CallEnv, event: HeldEvent): void {
-  const failure = isOfToken(event) ? denial(caller, 'invoke') : null
-  if (failure) throw new FluxError(failure)
 }

@@ -3,10 +3,10 @@ import type { CheckedCall } from '../../api/calls.ts'
 import { COMMANDS, readCommand } from '../../api/commands.ts'
 import { DEFAULT_RATE, MIN_RATE, readFilter, type OperationStart, type OperationView } from '../../api/operations.ts'
 import { denial } from '../../model/caller.ts'
-import { FluxError, invalid, notFound } from '../../model/failure.ts'
+import { invalid, notFound } from '../../model/failure.ts'
 import { operationViewOf, type OperationProgress } from '../operations/operation-rows.ts'
 import { statusesOf } from '../operations/selection.ts'
-import { admitted, checkedInput, checkedTags, type CallEnv } from './call-env.ts'
+import { admitted, checkedInput, checkedTags, requireRole, type CallEnv } from './call-env.ts'
 
 /** See `FluxApi`. Answers when the operation is stored. */
 export async function startOperation(
@@ -62,8 +62,7 @@ export async function stopOperation(
   { operationId }: CheckedCall<'stopOperation'>,
 ): Promise<OperationView> {
   const { do: name, scope } = await visibleOperation(env, operationId)
-  const failure = scope === env.scope ? null : denial(env.caller, COMMANDS[name].role)
-  if (failure) throw new FluxError(failure)
+  requireRole(env, { secured: scope !== env.scope }, COMMANDS[name].role)
   return operationViewOf(await env.operations.stop(operationId))
 }
 
