@@ -8,7 +8,6 @@ import type { ServerSeen } from '../ports/store.ts'
 import type { StatusCount } from '../ports/signals.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './contexts/deps.ts'
-import { Retention } from './cluster/retention.ts'
 
 export type { EngineParts } from './contexts/deps.ts'
 
@@ -63,9 +62,8 @@ const MAX_COUNT_AGE_MS = 4000
 
 /** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts): Engine {
-  const { store, clock, log, retention, memory } = parts
+  const { store, memory } = parts
   const core = new EngineCore(parts)
-  const purges = new Retention({ store, clock, log, retention })
   const known = new WeakMap<Caller, Calls>()
   const own = {
     caller: SYSTEM,
@@ -85,13 +83,13 @@ export function createEngine(parts: EngineParts): Engine {
     return calls
   }
   let resuming: Promise<void> | null = null
-  const run = () => runParts(core, purges)
+  const run = () => runParts(core)
   return {
     calls: callsFor,
     api: (...given) => apiOf(callsFor(...given)),
     local: () => apiOf(core.calls(own)),
     webhooks: core.webhooks,
-    countContexts: () => core.callEnv(own).serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
+    countContexts: () => core.envOf(own).serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.tasks.giveUp()
@@ -114,22 +112,22 @@ export function createEngine(parts: EngineParts): Engine {
       })
       return resuming
     },
-    close: ({ grace = 10_000 } = {}) => close(core, purges, grace),
+    close: ({ grace = 10_000 } = {}) => close(core, grace),
   }
 }
 
 /** Starts what an engine does of its own. @throws FluxError `unavailable` */
-async function runParts(core: EngineCore, purges: Retention): Promise<void> {
-  const { gate, given, heartbeat, timers } = core
+async function runParts(core: EngineCore): Promise<void> {
+  const { gate } = core
   const { isClosed } = gate
   // Opened before: the first heartbeat claims steps.
   gate.open()
-  await heartbeat.start().catch((error: unknown) => {
+  await core.heartbeat.start().catch((error: unknown) => {
     if (isClosed) gate.close()
     throw error
   })
-  given.alarm.start(() => timers.dispatchDue())
-  purges.start()
+  core.given.alarm.start(() => core.timers.dispatchDue())
+  core.purges.start()
   core.keptBroadcasts.tasks.look()
   core.operations.tasks.look()
   core.held.start()
@@ -137,40 +135,23 @@ async function runParts(core: EngineCore, purges: Retention): Promise<void> {
   core.ends.start()
 }
 
-async function close(
-  {
-    given: { store, runner, alarm, others, moves },
-    keptBroadcasts,
-    operations,
-    held,
-    ends,
-    life,
-    recovery,
-    claims,
-    steps,
-    heartbeat,
-    mailboxes,
-    waits,
-    deliveries,
-  }: EngineCore,
-  purges: Retention,
-  grace: number,
-): Promise<void> {
-  const takenOver = recovery.stop()
-  const [left, offered] = [Promise.all([keptBroadcasts.tasks.close(), operations.tasks.close()]), held.stop()]
-  claims.stop()
+async function close(core: EngineCore, grace: number): Promise<void> {
+  const { given, steps, waits, mailboxes } = core
+  const taskEnds = [core.keptBroadcasts, core.operations].map(({ tasks }) => tasks.close())
+  const ended = Promise.all([core.recovery.stop(), core.held.stop(), ...taskEnds])
+  core.claims.stop()
   waits.giveUp()
-  await Promise.all([steps.stop(grace), ends.stop(grace)])
+  await Promise.all([steps.stop(grace), core.ends.stop(grace)])
   waits.close()
-  life.abort()
-  await Promise.all([heartbeat.stop(), purges.stop(), alarm.close(), others?.feed.close()])
-  await Promise.all([takenOver, left, offered])
+  core.life.abort()
+  await Promise.all([core.heartbeat.stop(), core.purges.stop(), given.alarm.close(), core.feed?.close()])
+  await ended
   await mailboxes.idle()
   // The takeover of a released step is not counted.
   await Promise.allSettled(steps.abandon('the server stops').map((id) => mailboxes.post(id, { type: 'RELEASE' })))
-  await deliveries.close()
-  claims.close()
-  runner.close()
-  await moves?.close()
-  await store.close()
+  await core.deliveries.close()
+  core.claims.close()
+  given.runner.close()
+  await given.moves?.close()
+  await given.store.close()
 }

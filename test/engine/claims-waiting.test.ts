@@ -46,7 +46,7 @@ function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 10
   const budget = new ByteBudget({ bytes: 1000, what: 'steps' })
   const claims = new Claims({
     store,
-    owner: () => 'me',
+    identity: { owner: 'me' },
     clock,
     log,
     slots,
@@ -64,7 +64,7 @@ function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 10
       },
     },
     feed,
-    isHeld: () => false,
+    gate: { isClosed: false },
   })
   const free = () => [slots.free('code'), slots.free('isolated'), slots.free('script')]
   return { clock, slots, state, taken, limits, claims, free }

@@ -12,7 +12,7 @@ import { stepKeyOf } from '../../src/model/standstill.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { withVerbs } from '../support/stores.ts'
+import { emptyStore, withVerbs } from '../support/stores.ts'
 
 const nothing = (): void => {}
 const log: Log = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing }
@@ -39,15 +39,15 @@ function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Opt
   const clock = new SimulatedClock()
   const budget = new ByteBudget({ bytes, what: 'steps' })
   const claims = new Claims({
-    store: { claimAbandoned: claim, partitions: 1 },
-    owner: () => 'here',
+    store: emptyStore({ claimAbandoned: claim }),
+    identity: { owner: 'here' },
     clock,
     log,
     slots,
     admission: new Admission({ slots, runner: { isSlowScript: () => false }, budget }),
     recovery: { takeOver },
     feed,
-    isHeld: () => false,
+    gate: { isClosed: false },
   })
   return {
     claims,

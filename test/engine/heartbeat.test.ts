@@ -55,7 +55,7 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
     },
     clock,
     identity,
-    every,
+    beat: every,
     log: {
       trace() {},
       debug() {},

@@ -32,7 +32,7 @@ function open(...answers: (Error | MessageOutcome)[]) {
   const redelivery = new Redelivery({
     clock,
     ended: end.signal,
-    owner: () => 'me',
+    identity: { owner: 'me' },
     log: {
       trace() {},
       debug() {},

@@ -41,7 +41,7 @@ async function delivered(input: Input, { moves }: { readonly moves: boolean }) {
     alarm: { set: () => undefined, start: () => undefined, close: () => Promise.resolve() },
     clock,
     log: quiet,
-    owner: () => 'me',
+    identity: { owner: 'me' },
     ended: new AbortController().signal,
     onEnd: () => undefined,
   })

@@ -136,7 +136,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     return async (keeping) => {
       if (keeping === null) throw new Error('there is a key')
       const manner = { above: null, within: 0, place: new BroadcastPlace(null) }
-      const sent = await sendUnder(keeping).toAll?.(core.callEnv(ACCESS), { ...event, ttl: null }, manner)
+      const sent = await sendUnder(keeping).toAll?.(core.envOf(ACCESS), { ...event, ttl: null }, manner)
       if (!sent) throw new Error('it was sent')
       return { contextId: null, answer: sentTo(sent.answer), replayed: sent.replayed ?? false }
     }

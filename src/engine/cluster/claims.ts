@@ -28,14 +28,14 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { READY_KINDS, readyKindOf, readyOwner, UNOWNED, type ReadyKind } from '../../model/record.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
-import type { Log } from '../../ports/log.ts'
-import type { StepKind, StepSlots } from '../../ports/steps.ts'
-import type { AbandonedLease, Store } from '../../ports/store.ts'
+import type { StepKind } from '../../ports/steps.ts'
+import type { AbandonedLease } from '../../ports/store.ts'
+import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import type { Admission, Slot } from '../turn/admission.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
+import type { Identity } from './servers.ts'
 
 /**
  * Maximum number of concurrent takeovers of steps of dead servers, each until the step has begun. If one of them kills
@@ -56,19 +56,14 @@ const CLAIM = { usual: 64, refill: 512 }
 /** Milliseconds between two hints to other servers. */
 const HINT_MS = 100
 
-export interface ClaimsParts {
-  readonly store: Pick<Store, 'claimAbandoned' | 'partitions'>
+export interface ClaimsParts extends Deps, Pick<EngineParts, 'slots'> {
   /** null: there are no other servers. */
   readonly feed: CommitFeed | null
-  readonly clock: Clock
-  readonly log: Log
-  readonly slots: StepSlots
   readonly admission: Admission
   readonly recovery: Pick<Recovery, 'takeOver'>
-  /** Boot id of this server, as it is now. */
-  readonly owner: () => string
-  /** Whether nothing may be claimed now. */
-  readonly isHeld: () => boolean
+  readonly identity: Pick<Identity, 'owner'>
+  /** While it is closed, nothing may be claimed. */
+  readonly gate: { readonly isClosed: boolean }
 }
 
 /** A context whose step is queued in this server or is being taken. */
@@ -194,7 +189,7 @@ export class Claims {
   }
 
   get #mayTake(): boolean {
-    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.isHeld()
+    return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.gate.isClosed
   }
 
   /** Number of free slots, for kinds that have any. No script is claimed while the queue of slow ones is full. */
@@ -312,7 +307,7 @@ export class Claims {
 
   /** @param free number of free slots, by kind @throws FluxError `unavailable` */
   async #claimFor(free: readonly (readonly [ReadyKind, number])[]): Promise<readonly AbandonedLease[]> {
-    const { store, owner } = this.#parts
+    const { store, identity } = this.#parts
     const kinds = free.map(([kind]) => kind)
     const slots = free.reduce((sum, [, count]) => sum + count, 0)
     const isBehind = [...this.#overfull].some((kind) => kinds.includes(listedAs(kind)))
@@ -323,7 +318,7 @@ export class Claims {
     for (const kind of kinds) this.#mayHave.delete(kind)
     let mayHaveMore = true
     try {
-      const request = { owner: owner(), ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
+      const request = { owner: identity.owner, ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
       const leases = await store.claimAbandoned(request)
       mayHaveMore = leases.length >= limit
       return leases

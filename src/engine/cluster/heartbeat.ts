@@ -1,7 +1,5 @@
 // engine/cluster: reports to the store that this server is alive, under its boot id, and finds steps that no server runs.
-import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Claims } from './claims.ts'
 import type { Redelivery } from './redelivery.ts'
@@ -11,17 +9,14 @@ import type { Steps } from '../steps/steps.ts'
 /** Number of heartbeats between two comparisons of the steps leased to this server with those that it runs. */
 const COMPARE_EVERY = 3
 
-export interface HeartbeatParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
+export interface HeartbeatParts extends Deps {
   readonly mailboxes: Pick<Mailboxes, 'isBusy'>
   readonly redelivery: Pick<Redelivery, 'reconcile'>
   readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon' | 'check'>
   readonly claims: Pick<Claims, 'look' | 'has'>
   readonly identity: Identity
   /** Milliseconds between heartbeats; null: no other server can use the store, and one heartbeat is enough. */
-  readonly every: number | null
+  readonly beat: number | null
 }
 
 export class Heartbeat {
@@ -52,9 +47,9 @@ export class Heartbeat {
   }
 
   #schedule(): void {
-    const { clock, every, log } = this.#parts
-    if (every === null || this.#stopped) return
-    this.#cancelTimer = clock.after(every, () => {
+    const { clock, beat, log } = this.#parts
+    if (beat === null || this.#stopped) return
+    this.#cancelTimer = clock.after(beat, () => {
       this.#beating = this.#beat()
         .catch((error: unknown) => log.warn('the store did not take the heartbeat', { error }))
         .then(() => this.#schedule())

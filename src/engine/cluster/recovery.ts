@@ -5,8 +5,8 @@ import { UNOWNED, type ContextRecord } from '../../model/record.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StepKind } from '../../ports/steps.ts'
-import type { Log } from '../../ports/log.ts'
-import type { AbandonedLease, Store, StoredContext, Write } from '../../ports/store.ts'
+import type { AbandonedLease, StoredContext, Write } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord, decodeHead } from '../record/decode.ts'
 import { headWrite } from '../record/encode.ts'
@@ -29,9 +29,7 @@ import type { Timers } from './timers.ts'
 import { answerRowsAfter } from '../turn/answer-rows.ts'
 import type { TurnEnv } from '../turn/unit-of-work.ts'
 
-export interface RecoveryParts {
-  readonly store: Store
-  readonly log: Log
+export interface RecoveryParts extends Pick<Deps, 'store' | 'log'> {
   readonly loader: ContextLoader
   readonly cache: ContextCache
   readonly commits: Commits

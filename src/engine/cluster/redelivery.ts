@@ -4,8 +4,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'
-import type { AlarmClock, Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
+import type { Deps, EngineParts } from '../contexts/deps.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { lossOf } from '../interpreter/leases.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
@@ -14,6 +13,7 @@ import { stepOf } from '../interpreter/position.ts'
 import { Undecidable } from '../turn/turn.ts'
 import type { Steps } from '../steps/steps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
+import type { Identity } from './servers.ts'
 
 /** Pauses between tries: the first one, doubled each time up to `most`. */
 const PAUSE_MS = { first: 100, most: 5_000 }
@@ -25,7 +25,7 @@ const PAUSE_MS = { first: 100, most: 5_000 }
 const MAX_COST = 100
 const COST = { undecidable: 20, store: 1 }
 
-export interface RedeliveryParts {
+export interface RedeliveryParts extends Pick<Deps, 'clock' | 'log'>, Pick<EngineParts, 'alarm'> {
   readonly mailboxes: Pick<Mailboxes, 'post'>
   /** A function, because `Steps` is created later: it delivers its results with this. */
   readonly steps: () => Pick<Steps, 'has' | 'abort'>
@@ -33,11 +33,7 @@ export interface RedeliveryParts {
   readonly isClaimed: (id: ContextId) => boolean
   /** The step of that context is ready. */
   readonly onReady: (record: ContextRecord, flux: CompiledFlux) => void
-  readonly alarm: AlarmClock
-  readonly clock: Clock
-  readonly log: Log
-  /** The current boot id of this server. */
-  readonly owner: () => string
+  readonly identity: Pick<Identity, 'owner'>
   readonly ended: AbortSignal
   /** A context has ended, and another server may run a step of it. */
   readonly onEnd: (id: ContextId) => void
@@ -79,7 +75,7 @@ export class Redelivery {
 
   /** Finds out the outcome of an unknown commit, and performs its effects. */
   async reconcile(id: ContextId): Promise<void> {
-    const { steps, alarm, owner, onEnd, onReady } = this.#parts
+    const { steps, alarm, identity, onEnd, onReady } = this.#parts
     if (this.#reconciling.has(id)) return
     this.#reconciling.add(id)
     const outcome = await this.deliver(id, { type: 'WAKE' })
@@ -89,7 +85,7 @@ export class Redelivery {
     if (isFinished(record.status)) {
       steps().abort(id)
       onEnd(id)
-    } else if (record.lease?.owner === owner()) this.#giveBack(record)
+    } else if (record.lease?.owner === identity.owner) this.#giveBack(record)
     else if (record.lease?.owner === UNOWNED) onReady(record, flux)
     if (record.due !== null) alarm.set(record.due)
   }

@@ -1,15 +1,5 @@
 // engine/cluster: deletes, at regular intervals, contexts that finished longer ago than the retention time, and expired rows.
-import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
-
-export interface RetentionParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
-  /** Milliseconds for which finished contexts are kept. */
-  readonly retention: number
-}
+import type { Deps, EngineParts } from '../contexts/deps.ts'
 
 /** Maximum number of contexts, or rows, deleted in one request. */
 const MAX_PURGED_AT_ONCE = 500
@@ -17,12 +7,12 @@ const MAX_PURGED_AT_ONCE = 500
 const EVERY_MS = { min: 1_000, max: 60_000 }
 
 export class Retention {
-  readonly #parts: RetentionParts
+  readonly #parts: Deps & Pick<EngineParts, 'retention'>
   #stopped = false
   #purging: Promise<void> = Promise.resolve()
   #cancelTimer: (() => void) | null = null
 
-  constructor(parts: RetentionParts) {
+  constructor(parts: Deps & Pick<EngineParts, 'retention'>) {
     this.#parts = parts
   }
 

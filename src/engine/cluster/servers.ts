@@ -1,12 +1,9 @@
 // engine/cluster: which server this is, and which others live, as their heartbeats tell. The lease of a task is not renewed: it
 // lasts as long as its server.
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../ports/clock.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 
-export interface ServersParts {
-  readonly store: Pick<Store, 'servers'>
-  readonly clock: Clock
+export interface ServersParts extends Pick<Deps, 'store' | 'clock'> {
   readonly identity: Pick<Identity, 'owner'>
   /** Milliseconds between heartbeats; null: no other server can be there. */
   readonly beat: number | null

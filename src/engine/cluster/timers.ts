@@ -1,9 +1,7 @@
 // engine/cluster: wakes contexts that are due. The store knows which ones; the alarm clock only determines when it is queried.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { AlarmClock, Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Deps, EngineParts } from '../contexts/deps.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Redelivery } from './redelivery.ts'
 import { isUnreadable } from '../record/unreadable.ts'
@@ -15,13 +13,9 @@ const CLAIM = { limit: 256, hideForMs: 10_000 }
 /** Milliseconds until a failed notification of a parent is repeated. */
 const NOTIFY_AGAIN_MS = 1_000
 
-export interface TimersParts {
-  readonly store: Store
+export interface TimersParts extends Deps, Pick<EngineParts, 'alarm'> {
   readonly mailboxes: Pick<Mailboxes, 'post'>
   readonly redelivery: Pick<Redelivery, 'deliver'>
-  readonly alarm: AlarmClock
-  readonly clock: Clock
-  readonly log: Log
 }
 
 export class Timers {

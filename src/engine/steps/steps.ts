@@ -30,7 +30,7 @@ export interface StepsParts {
   readonly dispatcher: StepDispatcher
   readonly runner: Pick<StepRunner, 'stackOf'>
   readonly slots: Pick<StepSlots, 'close'>
-  readonly secrets: Pick<ServiceSecrets, 'redactor'> | undefined
+  readonly secrets?: Pick<ServiceSecrets, 'redactor'> | undefined
   readonly clock: Clock
   readonly log: Log
   /** Left out: nobody traces steps. */

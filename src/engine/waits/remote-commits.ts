@@ -2,9 +2,8 @@
 // them; since a message may be lost, each context is also polled about once a second. Without waits it does nothing.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 
 /** Milliseconds between two ticks. Each polls its share, so that polls are spread evenly over the second. */
 const TICK_MS = 100
@@ -20,10 +19,8 @@ const MAX_ANNOUNCED = 1000
 /** Contexts that other servers may have asked for. Those beyond are found by polling. */
 const MAX_INTERESTS = 100_000
 
-export interface RemoteCommitsParts {
+export interface RemoteCommitsParts extends Pick<Deps, 'store' | 'clock'> {
   readonly feed: CommitFeed
-  readonly store: Pick<Store, 'version'>
-  readonly clock: Clock
   /** The version last seen of a context; null: it is not known yet, or nobody waits for it. */
   readonly versionOf: (id: ContextId) => number | null
   /** Told when another server has committed to that context, or may have. */

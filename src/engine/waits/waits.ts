@@ -18,19 +18,14 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, notFound, unavailable } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { decodeMoves, decodeRecord } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { ANSWERED, ByTag, hasEntered, standsIn, standsSo, type Condition } from './condition.ts'
 import { RemoteCommits } from './remote-commits.ts'
 
-export interface WaitsParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
+export interface WaitsParts extends Deps {
   /** What other servers report; null: there are none. */
   readonly feed: CommitFeed | null
   readonly bound: CountBound
