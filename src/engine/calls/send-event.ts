@@ -264,8 +264,9 @@ function concluded(env: CallEnv, sent: Sent, outcome: MessageOutcome): EventAnsw
   const { event } = sent
   if (failure) throw new FluxError(failure.kind === 'conflict' ? { ...failure, ...hintOn(env, event) } : failure)
   env.signals.event(started ? 'started' : kept ? 'pending' : 'moved')
+  const answer = answerOf(sent, outcome)
   // It may be kept though the context can never wait for it.
-  return { ...answerOf(sent, outcome), ...(kept && !isNamed(flux, event) && hintOn(env, event)) }
+  return kept && !isNamed(flux, event) ? { ...answer, ...hintOn(env, event) } : answer
 }
 
 /** What the event did is kept under its id, and it does it once. */
