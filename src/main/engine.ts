@@ -76,14 +76,14 @@ export async function openEngine(
 const CLUSTER_PARTITIONS = 16
 
 /** The parts that differ between the embedded store and Redis. */
-export interface Storage {
+interface Storage {
   readonly parts: Pick<EngineParts, 'store' | 'alarm' | 'clock' | 'others'> & { readonly moves: MoveFeed }
   /** Where contexts are kept, to be shown to people. */
   readonly storage: string
 }
 
 /** @param clock the clock of the embedded store; with Redis, all servers use Redis's time */
-export function openStorage(settings: Settings, { clock, log }: { clock: Clock; log: Log }): Promise<Storage> {
+function openStorage(settings: Settings, { clock, log }: { clock: Clock; log: Log }): Promise<Storage> {
   return settings.redisUrl === null ? openEmbedded(settings, clock, log) : openRedis(settings, settings.redisUrl, log)
 }
 

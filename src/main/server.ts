@@ -46,34 +46,30 @@ const WEBHOOK_NOTICE_MS = 1000
 /** Most fields of a form or a query of a webhook. */
 const MAX_PARTS = 1000
 
-/** What has been opened so far. */
+/** One server, as far as it has been opened. */
 interface Opened {
+  readonly settings: Settings
+  readonly log: Log
+  readonly secrets: WatchedSecrets
+  readonly watchdog: Watchdog
+  readonly memory: ServerMemory
+  /** Ends what goes on until somebody stops it. */
+  readonly stopping: AbortController
+  /** Whether it only serves what reads, until it is told to go on. */
+  readonly paused: boolean | undefined
+  /** Why the server does not serve calls; null when it does. */
+  unready: string | null
+  services?: RunnableServices
   tokens?: Tokens
   http?: HttpServer
   engine?: Engine
   health?: ReturnType<typeof healthOf>
 }
 
-/** What the steps of starting one server share. */
-interface Start {
-  /** Ends what goes on until somebody stops it. */
-  readonly stopping: AbortController
-  readonly settings: Settings
-  readonly log: Log
-  readonly secrets: WatchedSecrets
-  readonly watchdog: Watchdog
-  readonly services: RunnableServices
-  readonly memory: ServerMemory
-  readonly opened: Opened
-  /** Whether it only serves what reads, until it is told to go on. */
-  readonly paused?: boolean | undefined
-  /** Why the server does not serve calls; null when it does. */
-  unready: string | null
-}
-
-interface StartOptions extends Pick<Start, 'paused'> {
+interface StartOptions {
   readonly log: Log
   readonly env?: Environment
+  readonly paused?: boolean | undefined
 }
 
 /**
@@ -84,51 +80,32 @@ export async function startServer(
   { log: given, env = process.env, paused }: StartOptions,
 ): Promise<Server> {
   const { secrets, log } = await watchSecrets(env, given)
+  const opened: Opened = {
+    settings,
+    log,
+    secrets,
+    paused,
+    watchdog: new Watchdog(),
+    memory: memoryOf(settings),
+    stopping: new AbortController(),
+    unready: 'the server is starting',
+  }
   try {
-    const watchdog = new Watchdog()
-    const services = await loadServices(settings, { log, secrets, watch: watchdog })
-    return await startWith(settings, { log, secrets, watchdog, services, paused })
+    opened.services = await loadServices(settings, { log, secrets, watch: opened.watchdog })
+    return await start(opened, opened.services)
   } catch (error) {
-    secrets.close()
+    await release(opened, 0)
     throw error
   }
 }
 
-async function startWith(
-  settings: Settings,
-  given: Pick<Start, 'log' | 'secrets' | 'watchdog' | 'services' | 'paused'>,
-): Promise<Server> {
-  const { watchdog, services } = given
-  const opened: Opened = {}
-  const unready = 'the server is starting'
-  try {
-    return await start({
-      ...given,
-      settings,
-      memory: memoryOf(settings),
-      opened,
-      unready,
-      stopping: new AbortController(),
-    })
-  } catch (error) {
-    opened.tokens?.close()
-    watchdog.close()
-    await opened.http?.close(0)
-    // The check of the services may have started processes.
-    if (!opened.engine) services.runner.close()
-    await opened.engine?.close({ grace: 0 })
-    throw error
-  }
-}
-
-async function start(parts: Start): Promise<Server> {
-  const { settings, log, secrets, watchdog, memory, opened } = parts
-  const { catalog, runner, report } = parts.services
-  const front: Front = { fetch: createWaitingApp(() => parts.unready ?? 'the server is starting').fetch }
+async function start(opened: Opened, { catalog, runner, report }: RunnableServices): Promise<Server> {
+  const { settings, log, secrets, watchdog, memory } = opened
+  const front: Front = { fetch: createWaitingApp(() => opened.unready ?? 'the server is starting').fetch }
   const about = await readAbout()
   const tokens = await openTokens(tokensOptions(settings, log))
   opened.tokens = tokens
-  const metrics = metricsOf(parts, about.version)
+  const metrics = metricsOf(opened, about.version)
   // The server listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
   const http = await listen(front, { ...listenOptions(settings, log), signals: metrics })
   opened.http = http
@@ -146,7 +123,7 @@ async function start(parts: Start): Promise<Server> {
     ...limitsOf(settings, memory),
     live: { ...readersOf(settings), feed: moves, isSecured: (service) => isSecured(catalog, service) },
     clock: systemClock,
-    stopping: parts.stopping.signal,
+    stopping: opened.stopping.signal,
     origins,
     allowedHosts,
     requireAuth,
@@ -160,15 +137,15 @@ async function start(parts: Start): Promise<Server> {
     secrets,
     metrics: { exposition: () => metrics.exposition(), isOpen: settings.metrics === 'open' },
     publicUrl,
-    ready: () => parts.unready ?? engine.trouble(),
+    ready: () => opened.unready ?? engine.trouble(),
     isPaused: () => engine.isPaused(),
     resumeServer: () => engine.resume(),
     skipped: () => catalog.skipped(),
     inspector: (host) => createInspector({ ...pages, api: engine.api, authenticate: tokens.authenticate }, host),
   })
   watchdog.start({ ...watchdogOptions(settings), notes })
-  await engine.start({ paused: parts.paused })
-  parts.unready = null
+  await engine.start({ paused: opened.paused })
+  opened.unready = null
   serve(front, app)
   return {
     url: http.url,
@@ -178,7 +155,7 @@ async function start(parts: Start): Promise<Server> {
       const faults = await catalog.reload()
       return { services: catalog.all(), report: faults }
     },
-    close: ({ grace }) => close(parts, { tokens, http, engine, health, grace }),
+    close: ({ grace }) => close(opened, grace),
   }
 }
 
@@ -187,24 +164,29 @@ const isSecured = (
   { package: owner, fluxName }: { readonly package: string; readonly fluxName: string },
 ): boolean => catalog.find(owner, fluxName)?.secured === true
 
-async function close(
-  parts: Start,
-  { tokens, http, engine, health, grace }: Required<Opened> & { readonly grace: number },
-): Promise<void> {
-  parts.unready = 'the server is stopping'
-  parts.stopping.abort()
-  const { drainDelay } = parts.settings
+async function close(opened: Opened, grace: number): Promise<void> {
+  opened.unready = 'the server is stopping'
+  opened.stopping.abort()
+  const { drainDelay } = opened.settings
   if (drainDelay > 0) await new Promise<void>((resolve) => void systemClock.after(drainDelay, resolve))
-  tokens.close()
-  health.close()
-  engine.endWaits()
+  await release(opened, grace)
+}
+
+/** Ends all that has been opened. Requests, and then steps, have at most `grace` milliseconds. */
+async function release(opened: Opened, grace: number): Promise<void> {
+  const { services, tokens, http, engine, health, watchdog, secrets } = opened
+  tokens?.close()
+  health?.close()
+  engine?.endWaits()
   const began = systemClock.now()
-  const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine.webhooks.giveUp())
-  await http.close(grace)
+  const cancel = systemClock.after(Math.max(0, grace - WEBHOOK_NOTICE_MS), () => engine?.webhooks.giveUp())
+  await http?.close(grace)
   cancel()
-  await engine.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
-  parts.watchdog.close()
-  parts.secrets.close()
+  // The check of the services may have started processes.
+  if (engine) await engine.close({ grace: Math.max(0, grace - (systemClock.now() - began)) })
+  else services?.runner.close()
+  watchdog.close()
+  secrets.close()
 }
 
 /** Answers requests by that application from now on. */
@@ -226,9 +208,9 @@ const readersOf = ({ maxReaders, maxTags: count, maxTagBytes: bytes }: Settings)
   tagLimits: { count, bytes },
 })
 
-const metricsOf = ({ settings, opened }: Start, version: string) =>
+const metricsOf = (opened: Opened, version: string) =>
   new ServerMetrics({
-    store: settings.redisUrl === null ? 'embedded' : 'redis',
+    store: opened.settings.redisUrl === null ? 'embedded' : 'redis',
     version,
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
