@@ -5,7 +5,7 @@
 // is in two. An error type and a parent are index keys that never change, so an event writes no more index entries
 // than before. `due` and `ended` have their sets: where few contexts have such a time, they lead the search, sorted by
 // id; else each candidate is looked up. When a context was started or changed is known from its record alone. Starts
-// are narrowed down by id (`operations/start-times.ts`), and the rest is read, a bounded number for each page. Descending
+// are narrowed down by id (`operations/selection.ts`), and the rest is read, a bounded number for each page. Descending
 // order walks the same sets: `index/walk.ts` negates the ids, and `select.lua` goes from leaf to leaf downwards;
 // `page.lua` is for ascending pages without times. Counts add up the sizes of sets where one key decides
 // (`calls/context-lists.ts`); names of states and services come from the stored definitions

@@ -2,8 +2,8 @@
 // and tells of those who were.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EventAnswer, Receipt } from '../../src/api/events.ts'
-import { BroadcastItems } from '../../src/engine/fanout/broadcast-items.ts'
-import { moveAgain } from '../../src/engine/fanout/earlier-tries.ts'
+import { BroadcastItems } from '../../src/engine/fanout/broadcast-rows.ts'
+import { moveAgain } from '../../src/engine/fanout/receivers.ts'
 import { RowTaken } from '../../src/engine/turn/message.ts'
 import { partitionOfKey } from '../../src/engine/record/context-key.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'

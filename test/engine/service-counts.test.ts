@@ -2,7 +2,7 @@
 // apart.
 import { expect, test } from 'vitest'
 import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
-import { StartTimes } from '../../src/engine/operations/start-times.ts'
+import { StartTimes } from '../../src/engine/operations/selection.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { emptyStore } from '../support/stores.ts'

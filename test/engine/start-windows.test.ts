@@ -1,7 +1,7 @@
 // The search for contexts by the time of their start: what it leaves out, and that it leaves out nothing that is meant.
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { StartTimes } from '../../src/engine/operations/start-times.ts'
+import { StartTimes } from '../../src/engine/operations/selection.ts'
 import type { Selection, StoredContext } from '../../src/ports/store.ts'
 import { emptyStore } from '../support/stores.ts'
 

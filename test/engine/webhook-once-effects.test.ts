@@ -1,7 +1,7 @@
 // What else a request to a webhook may come to under its key: events that are sent, to one or to all; an answer that is
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { BroadcastPlace } from '../../src/engine/fanout/broadcast-place.ts'
+import { BroadcastPlace } from '../../src/engine/fanout/broadcast.ts'
 import { EngineCore } from '../../src/engine/core.ts'
 import { sendUnder, startUnder, type Committed, type WebhookKeeping } from '../../src/engine/webhooks/keeping.ts'
 import { sentTo } from '../../src/engine/turn/webhook-answer.ts'

@@ -1,38 +1,34 @@
 // engine/fanout: carries out a broadcast that is stored, in waves. The protocol:
 //
-// 1. It begins with three rows in the partition of its key (`kept-broadcasts.ts`): one takes the key, one has the
+// 1. It begins with three rows in the partition of its key (`broadcast-rows.ts`): one takes the key, one has the
 //    event and the highest id that it is for, and one is that of its task (`tasks/task.ts`).
-// 2. Each move and start writes a row of its own (`broadcast-items.ts`), under a guard that there is none, so none is
+// 2. Each move and start writes a row of its own (`BroadcastItems`), under a guard that there is none, so none is
 //    made twice.
 // 3. Between waves of 250 other requests are served. After each 1,000 a summary is stored: counts, the newest entries,
 //    and the id up to which the event was sent. A server that takes the broadcast over begins behind that id, and
 //    reads only the rows behind it; so does a receipt.
 // 4. A context that the store could not reach is tried until it is reached, or until the broadcast is stopped. A
 //    caller who waits is told 503 in doubt meanwhile; repeats are told that it is in progress.
-// 5. A commit of an earlier try may come true late (`earlier-tries.ts`). So a context that cannot take the event is
+// 5. A commit of an earlier try may come true late (`receivers.ts`). So a context that cannot take the event is
 //    looked up among those that were moved, and a row in each partition prevents that a service which was not started
 //    is started later.
-// 6. At the end the rows of moved contexts are deleted (`tasks/drop-rows.ts`), but not while a commit may still come
+// 6. At the end the rows of moved contexts are deleted (`dropRows`), but not while a commit may still come
 //    true late (`mayWriteLate` of the task): then they stay until they expire. Rows of starts always do.
 //
 // What is drawn by chance for the key of a start (time, random numbers, UUIDs) depends on a number that is stored with
-// the broadcast (`drawn-turn.ts`), so a server that takes it over comes to the same key, and to the partition that has
+// the broadcast (`drawnFrom`), so a server that takes it over comes to the same key, and to the partition that has
 // the row of an earlier start.
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { findReceivers, yieldTurn, type BroadcastParts } from './broadcast.ts'
-import type { BroadcastPlace } from './broadcast-place.ts'
-import { isOutOfReach, moveAll, type Found } from './broadcast-receivers.ts'
-import { BroadcastTally, NO_OUTCOMES } from './broadcast-tally.ts'
-import { startTriggered } from './broadcast-triggers.ts'
+import { findReceivers, yieldTurn, type BroadcastParts, type BroadcastPlace } from './broadcast.ts'
+import { isOutOfReach, type Found, BroadcastTally, NO_OUTCOMES } from './outcomes.ts'
+import { moveAll, startTriggered, moveAgain, earlierStarts } from './receivers.ts'
 import { BroadcastEnd, type BroadcastEndParts } from './broadcast-end.ts'
-import { BroadcastItems, receiverOf } from './broadcast-items.ts'
-import { leftInDoubt } from '../tasks/queue.ts'
-import { Task, type TaskParts } from '../tasks/task.ts'
-import { moveAgain, earlierStarts } from './earlier-tries.ts'
 import {
+  BroadcastItems,
+  receiverOf,
   acceptanceOf,
   answerText,
   readSummary,
@@ -42,8 +38,10 @@ import {
   type StoredBroadcast,
   type Summary,
 } from './broadcast-rows.ts'
+import { leftInDoubt } from '../tasks/queue.ts'
+import { Task, type TaskParts } from '../tasks/task.ts'
 import { readKept } from '../idempotency/kept-answer.ts'
-import { ReplyWaiter } from '../idempotency/reply-waiter.ts'
+import type { Clock } from '../../ports/clock.ts'
 
 export interface RunParts extends BroadcastParts, TaskParts, BroadcastEndParts {}
 
@@ -270,5 +268,45 @@ export class BroadcastRun {
       dealt: this.#before + this.#at + this.#beyond,
       cursor: isLast ? this.#stored.upTo : (this.#ids[this.#at - 1] ?? this.#summary.cursor),
     }
+  }
+}
+
+export class ReplyWaiter {
+  readonly #clock: Clock
+  #resolve: ((answer: EventAnswer | null) => void) | null = null
+  #callOff: (() => void) | null = null
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Whether the sender waits. */
+  get isAwaited(): boolean {
+    return this.#resolve !== null
+  }
+
+  /** The answer, if it is there within so many milliseconds; else null. */
+  wait(milliseconds: number): Promise<EventAnswer | null> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve
+      this.#callOff = this.#clock.after(milliseconds, () => this.giveUp())
+    })
+  }
+
+  /** The sender waits no longer. */
+  giveUp(): void {
+    this.#callOff?.()
+    this.answer(null)
+  }
+
+  /** Whether the sender still waits: then it does so until it has its answer. */
+  close(): boolean {
+    this.#callOff?.()
+    return this.#resolve !== null
+  }
+
+  answer(answer: EventAnswer | null): void {
+    this.#resolve?.(answer)
+    this.#resolve = null
   }
 }

@@ -7,11 +7,10 @@ import type { ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
 import { keysOfEarly, keysOfEvent } from '../record/index-keys.ts'
-import { BroadcastPlace } from './broadcast-place.ts'
-import { BroadcastTally } from './broadcast-tally.ts'
+import { BroadcastTally } from './outcomes.ts'
 import { hiddenFrom } from '../record/hidden.ts'
-import { startTriggered } from './broadcast-triggers.ts'
-import { moveAll, type BroadcastEvent, type ReceiverParts } from './broadcast-receivers.ts'
+import { startTriggered, moveAll, type ReceiverParts } from './receivers.ts'
+import type { BroadcastEvent } from './broadcast-rows.ts'
 
 /** Contexts that are sent the event at the same time. */
 const MAX_WAVE_CONTEXTS = 1000
@@ -104,5 +103,45 @@ export async function findReceivers(
     for (const id of ids) found.push(id)
     place.take(found.length)
     if (ids.length < MAX_WAVE_CONTEXTS) return found
+  }
+}
+
+/** Contexts up to which a broadcast costs about as little as a call for one context. */
+const MAX_SMALL_CONTEXTS = 64
+
+/** What a broadcast has of the bound: nothing while it is as small as a call for one context. */
+export class BroadcastPlace {
+  readonly #bound: CountBound | null
+  #isTaken = false
+
+  constructor(bound: CountBound | null) {
+    this.#bound = bound
+  }
+
+  /** @throws FluxError `overloaded` */
+  take(addressed: number): void {
+    if (this.#isTaken || this.#bound === null || addressed <= MAX_SMALL_CONTEXTS) return
+    this.#bound.take()
+    this.#isTaken = true
+  }
+
+  /** Of a broadcast that was accepted before: it is never refused. */
+  add(): void {
+    if (this.#isTaken || this.#bound === null) return
+    this.#bound.add()
+    this.#isTaken = true
+  }
+
+  /** Hands over what it has: whoever gets it releases it. */
+  pass(): BroadcastPlace {
+    const next = new BroadcastPlace(this.#bound)
+    next.#isTaken = this.#isTaken
+    this.#isTaken = false
+    return next
+  }
+
+  release(): void {
+    if (this.#isTaken) this.#bound?.release()
+    this.#isTaken = false
   }
 }

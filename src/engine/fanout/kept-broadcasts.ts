@@ -7,13 +7,18 @@ import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import { conflict, notFound } from '../../model/failure.ts'
 import { partitionOf, type StoredRow } from '../../model/rows.ts'
-import type { Receivers } from './broadcast.ts'
-import { BroadcastPlace } from './broadcast-place.ts'
-import { dropRows } from '../tasks/drop-rows.ts'
+import { type Receivers, BroadcastPlace } from './broadcast.ts'
+import { dropRows, requestStop, TaskLost } from '../tasks/task.ts'
 import { inDoubtIfAway, isLeft, TaskQueue } from '../tasks/queue.ts'
-import { requestStop, TaskLost } from '../tasks/task.ts'
-import { movedPrefix, startedPrefix } from './broadcast-items.ts'
-import { answerText, BroadcastRows, readStored, type KeptEvent, type StoredBroadcast } from './broadcast-rows.ts'
+import {
+  movedPrefix,
+  startedPrefix,
+  answerText,
+  BroadcastRows,
+  readStored,
+  type KeptEvent,
+  type StoredBroadcast,
+} from './broadcast-rows.ts'
 import { BroadcastRun, type RunParts } from './broadcast-run.ts'
 import {
   contentHashOf,

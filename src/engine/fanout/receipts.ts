@@ -3,11 +3,10 @@
 import { CALLS } from '../../api/calls.ts'
 import { type EventAnswer, type Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
-import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from './broadcast-tally.ts'
+import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from './outcomes.ts'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
-import { itemsInReach, outcomesOf, receiverOf } from './broadcast-items.ts'
-import { readSummary, type Summary } from './broadcast-rows.ts'
+import { itemsInReach, outcomesOf, receiverOf, readSummary, type Summary } from './broadcast-rows.ts'
 import {
   keptOfEvent,
   readKept,

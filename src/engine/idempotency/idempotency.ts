@@ -16,7 +16,7 @@
 //   of the key of the service that is named, so it is in the commit of the effect, however many partitions there are.
 //   The addressee is part of the key of the row. A start without a key gets its id in the partition of its idempotency
 //   key, and an event to all has its rows there. Where a service gives the key, it is worked out beforehand
-//   (`drawn-turn.ts`): what it draws by chance depends on the idempotency key alone, so each repeat comes to the same
+//   (`drawnFrom`): what it draws by chance depends on the idempotency key alone, so each repeat comes to the same
 //   partition.
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'

@@ -4,8 +4,8 @@
 // 1. It begins with three rows in the partition of its id: how far it is, its task (`tasks/task.ts`), and what is to
 //    be done with which contexts (`operation-rows.ts`). The first stays for 7 days after the end; its key counts time
 //    down, so a list reads the newest first.
-// 2. Each wave reads the next contexts that match now (`matching.ts`), up to the highest id that there was at the
-//    start, and sends each the message that its call would send (`engine/commands.ts`). Of several partitions,
+// 2. Each wave reads the next contexts that match now (`selection.ts`), up to the highest id that there was at the
+//    start, and sends each the message that its call would send (`MESSAGES`). Of several partitions,
 //    contexts that were started later are left out by their time, too.
 // 3. The commit of a context that is changed writes a mark: a row, under a guard that there is none. So what a crash
 //    leaves undecided is tried again, and done once. What changes nothing (a tag that is there) writes its mark alone;
@@ -28,10 +28,12 @@ import type { Store } from '../../ports/store.ts'
 import { yieldTurn } from '../fanout/broadcast.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken } from '../turn/message.ts'
-import { messageOf } from './commands.ts'
 import { Task, type TaskParts } from '../tasks/task.ts'
-import { Matching, type MatchingParts } from './matching.ts'
+import { Matching, type MatchingParts } from './selection.ts'
 import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
+import type { Command } from '../../api/commands.ts'
+import type { Caller } from '../../model/caller.ts'
+import type { Input } from '../interpreter/decision.ts'
 
 export interface OperationParts extends TaskParts, Pick<MatchingParts, 'catalog' | 'startTimes'> {
   readonly store: Store
@@ -243,3 +245,52 @@ function refused({ kind, detail }: Failure): Handled | null {
   const isHidden = kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden'
   return isHidden ? null : { outcome: 'failed', detail }
 }
+
+type Name = Command['do']
+type Withs = { readonly [N in Name]: Extract<Command, { readonly do: N }>['with'] }
+type CommandOf<N extends Name> = { readonly [K in N]: { readonly do: K; readonly with: Withs[K] } }[N]
+
+interface Sent {
+  readonly caller: Caller
+}
+
+/** Of an operation. */
+interface SentToMany extends Sent {
+  readonly untyped: boolean
+  readonly operationId: string
+  readonly traceparent?: string | undefined
+}
+
+interface RetrySent extends Sent {
+  readonly untyped: boolean
+  /** The position that the caller saw. Of an operation, the mark of the context keeps it from being retried twice. */
+  readonly seen?: { readonly epoch: number; readonly attempt: number }
+}
+
+export const MESSAGES = {
+  event({ event: name, input }, { caller, untyped, operationId: eventId, traceparent }: SentToMany) {
+    const arrival = { tags: [], receipt: null, keep: null }
+    return { type: 'EVENT', name, eventId, input: input ?? {}, untyped, tags: null, caller, arrival, traceparent }
+  },
+  terminate: (_: object, { caller }: Sent) => ({ type: 'TERMINATE', caller }),
+  tag: ({ tags }, { caller }: Sent) => ({ type: 'TAG', add: tags, remove: [], caller }),
+  untag: ({ tags }, { caller }: Sent) => ({ type: 'TAG', add: [], remove: tags, caller }),
+  retry: ({ state = null, input = null, definition = null, newKey }, { caller, untyped, seen }: RetrySent) => ({
+    type: 'RETRY',
+    state,
+    input,
+    definition,
+    newKey: newKey ?? false,
+    untyped,
+    seen: seen ?? null,
+    caller,
+  }),
+  pause: (_: object, { caller }: Sent) => ({ type: 'PAUSE', caller }),
+  resume: (_: object, { caller }: Sent) => ({ type: 'RESUME', caller }),
+} satisfies { readonly [N in Name]: (given: Withs[N], sent: SentToMany) => Input }
+
+const OF_MANY: { readonly [N in Name]: (given: Withs[N], sent: SentToMany) => Input } = MESSAGES
+
+/** The message by which an operation does it with a context. */
+export const messageOf = <N extends Name>({ do: name, with: given }: CommandOf<N>, sent: SentToMany): Input =>
+  OF_MANY[name](given, sent)

@@ -9,10 +9,9 @@ import { bytesOf } from '../../model/json/weight.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import { yieldTurn } from '../fanout/broadcast.ts'
-import { dropRows } from '../tasks/drop-rows.ts'
+import { dropRows, requestStop } from '../tasks/task.ts'
 import { inDoubtIfAway, isLeft, TaskQueue, type Resumed } from '../tasks/queue.ts'
-import { requestStop } from '../tasks/task.ts'
-import { Matching } from './matching.ts'
+import { Matching } from './selection.ts'
 import {
   isOperationId,
   newOperationId,

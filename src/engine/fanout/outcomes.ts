@@ -1,10 +1,10 @@
-// engine/fanout: what a broadcast came to: how many it moved, started and met in vain, and who. It has all of them where
-// they are to be answered, else the newest.
+// engine/fanout: what an event to all came to: for one receiver, and counted: how many it moved, started and met in vain,
+// and who. A tally has all of them where they are to be answered, else the newest.
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { RefusalLog } from './refusal-log.ts'
-import type { Found } from './broadcast-receivers.ts'
+import type { Signals } from '../../ports/signals.ts'
 
 /** Entries that a receipt has of each list. */
 const MAX_LISTED = 1000
@@ -18,6 +18,32 @@ type Stand = EventAnswer['transitions'][number] & {
   /** Epoch milliseconds. */
   readonly at: number
 }
+
+/** What an event came to for one receiver; null: nothing, and there is nothing to report. */
+export type Found =
+  | {
+      readonly answer: 'pending'
+      readonly kept: EventAnswer['pending'][number]
+      /** Epoch milliseconds. */
+      readonly at: number
+    }
+  | {
+      readonly answer: 'transitions' | 'executions'
+      readonly stand: EventAnswer['transitions'][number]
+      /** Epoch milliseconds. */
+      readonly at: number
+    }
+  | {
+      readonly answer: 'ignored'
+      readonly entry: EventAnswer['ignored'][number]
+      readonly failure: Failure | null
+      /** The context had ended. */
+      readonly hasEnded: boolean
+    }
+  | null
+
+/** Whether the store could not be reached for it. */
+export const isOutOfReach = (one: Found): boolean => one?.answer === 'ignored' && one.failure?.kind === 'unavailable'
 
 /** As a receipt shows it. */
 export interface Outcomes {
@@ -185,4 +211,19 @@ export class BroadcastTally {
     for (const list of [this.#moved, this.#started, this.#ignored, this.#pending])
       if (list.length > 2 * MAX_LISTED) list.splice(0, list.length - MAX_LISTED)
   }
+}
+
+export const countsOf = ({ transitions, executions, ignored, pending }: EventAnswer): Outcomes['counts'] => ({
+  moved: transitions.length,
+  started: executions.length,
+  ignored: ignored.length,
+  pending: pending.length,
+})
+
+/** An event that met nobody is ignored once. */
+export function countAll(signals: Signals, { moved, started, ignored, pending }: Outcomes['counts']): void {
+  if (moved > 0) signals.event('moved', moved)
+  if (started > 0) signals.event('started', started)
+  if (pending > 0) signals.event('pending', pending)
+  if (ignored > 0 || moved + started + pending === 0) signals.event('ignored', Math.max(1, ignored))
 }
