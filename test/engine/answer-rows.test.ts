@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { baseOf } from '../../src/engine/record/parts.ts'
 import { runStart } from '../../src/engine/turn/turn.ts'
-import { answerRowsAfter } from '../../src/engine/turn/answer-rows.ts'
+import { answerRowsAfter } from '../../src/engine/turn/answer.ts'
 import { compiled, env, Hand, TERMINATE } from '../support/turns.ts'
 
 const flux = compiled({ states: [{ name: 's', action: { type: 'script', script: 'return 1' } }] })

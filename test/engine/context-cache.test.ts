@@ -1,6 +1,6 @@
 // The cache of contexts: bounded by their sizes, the least used go first, and no single one drives out all others.
 import { expect, test } from 'vitest'
-import { ContextCache } from '../../src/engine/contexts/context-cache.ts'
+import { ContextCache } from '../../src/engine/contexts/context-loader.ts'
 import { compiled, Hand, TERMINATE } from '../support/turns.ts'
 
 const flux = compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })

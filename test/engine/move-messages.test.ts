@@ -1,6 +1,6 @@
 // What is told of a commit: nothing while nobody reads, and no secret of a request.
 import { describe, expect, test } from 'vitest'
-import { MoveMessages } from '../../src/engine/turn/move-messages.ts'
+import { MoveMessages } from '../../src/engine/turn/commit.ts'
 import type { CommittedMove } from '../../src/model/committed-move.ts'
 import type { MoveFeed } from '../../src/ports/feeds.ts'
 import { openBench } from '../support/engine.ts'

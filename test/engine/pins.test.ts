@@ -1,7 +1,7 @@
 // Definitions are in the store before a commit names them, and again after a while: a store may lose its last moments.
 import { expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
-import { Pins } from '../../src/engine/contexts/pins.ts'
+import { Pins } from '../../src/engine/contexts/ids.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
-import { endRowsOf } from '../../src/engine/turn/end-event.ts'
+import { endRowsOf } from '../../src/engine/turn/answer.ts'
 import { readDue } from '../../src/engine/on-end/end-rows.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
 

@@ -1,7 +1,6 @@
 // Requests that are held until a context gets somewhere: what ends them, and what they cost.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { ByTag } from '../../src/engine/waits/condition.ts'
 import type { FluxApi } from '../../src/api/calls.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { openBench, type Bench, type BenchOptions } from '../support/engine.ts'
@@ -367,20 +366,7 @@ describe('bounds', () => {
 })
 
 describe('those that wait for tags', () => {
-  test('are found by the tags of the context, and forgotten one by one', () => {
-    const waiting = new ByTag<number>()
-    waiting.add(1, ['a', 'b'])
-    waiting.add(2, ['b', 'c'])
-    expect([...waiting.having(['b', 'x'])]).toEqual([1, 2])
-    expect([...waiting.having(['a', 'b'])]).toEqual([1, 2])
-    waiting.delete(1, ['a', 'b'])
-    expect([...waiting.having(['a', 'b', 'c'])]).toEqual([2])
-    waiting.delete(2, ['b', 'c'])
-    waiting.delete(2, ['b', 'c'])
-    expect([...waiting.having(['a', 'b', 'c'])]).toEqual([])
-  })
-
-  test('are not compared with the tags at a commit, however many they are', async () => {
+  test('are looked up among the tags at a commit, not compared with each', async () => {
     const bench = await openBench(FILES)
     const contextId = await bench.run('Order')
     const wanted = Array.from({ length: 40 }, (_, n) => `wanted-${n}`)

@@ -1,4 +1,5 @@
-// engine/contexts: ids: of new contexts, of events whose senders give none, and of the store.
+// engine/contexts: ids: of new contexts, of events whose senders give none, and of the store; and which definitions the
+// store has, by their hashes.
 //
 // Ids of contexts are reserved in the store, as many at once as starts are waiting, or more if the store gives more.
 // Later contexts have higher ids, on any server: the store refuses ids that were reserved ahead once other servers have
@@ -7,6 +8,8 @@ import { randomBytes } from 'node:crypto'
 import { v7 } from 'uuid'
 import type { ContextId } from '../../model/context.ts'
 import type { Store } from '../../ports/store.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { Clock } from '../../ports/clock.ts'
 
 /** Ids of one partition. */
 class Supply {
@@ -138,4 +141,56 @@ async function readOrMake(store: Pick<Store, 'readRow' | 'commit'>): Promise<str
   const value = randomBytes(STORE_ID_BYTES).toString('hex')
   const outcome = await store.commit({ writes: [], rows: [{ ...STORE_ID_ROW, value, expects: null, expiresAt: null }] })
   return outcome.ok ? value : readOrMake(store)
+}
+
+/** Milliseconds after which a definition is stored again: a store that lost its most recent writes may have lost it. */
+const PIN_AGAIN_MS = 60_000
+
+interface Pin {
+  readonly stored: Promise<void>
+  readonly at: number
+  readonly incarnation: number
+  isDurable: boolean
+}
+
+/** Stores definitions. A commit that names one is made only after the store has it. */
+export class Pins {
+  readonly #store: Store
+  readonly #clock: Clock
+  /** By content hash. */
+  readonly #pins = new Map<string, Pin>()
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** Whether the store is known to have the definition. */
+  has({ hash }: CompiledFlux): boolean {
+    return this.#current(hash)?.isDurable === true
+  }
+
+  /** Resolves when the store has the definition. @throws FluxError `unavailable` */
+  pin({ hash, text }: CompiledFlux): Promise<void> {
+    const current = this.#current(hash)
+    if (current) return current.stored
+    const pin: Pin = {
+      at: this.#clock.now(),
+      incarnation: this.#store.incarnation,
+      isDurable: false,
+      stored: this.#store.putDefinition({ hash, text }),
+    }
+    this.#pins.set(hash, pin)
+    // Registered first, so that it runs before the callers that wait for `stored` continue.
+    pin.stored.then(
+      () => (pin.isDurable = true),
+      () => this.#pins.get(hash) === pin && this.#pins.delete(hash),
+    )
+    return pin.stored
+  }
+
+  #current(hash: string): Pin | undefined {
+    const pin = this.#pins.get(hash)
+    return pin?.incarnation === this.#store.incarnation && this.#clock.now() - pin.at < PIN_AGAIN_MS ? pin : undefined
+  }
 }

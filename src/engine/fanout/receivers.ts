@@ -16,7 +16,7 @@ import { isUnreadable } from '../record/unreadable.ts'
 import type { RefusalLog } from './refusal-log.ts'
 import type { CompiledFlux, CompiledTrigger } from '../../definitions/flux.ts'
 import { denial } from '../../model/caller.ts'
-import { holderIn } from '../turn/start-key.ts'
+import { holderIn } from '../turn/start-request.ts'
 
 export interface ReceiverParts {
   readonly store: Store

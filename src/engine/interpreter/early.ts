@@ -8,7 +8,7 @@
 //   time, not that of the record, is now: the next turn goes on, also after a crash. A turn first takes what the one
 //   before it left, then decides an overdue wake-up, then messages.
 // - Rows list what is pending, and tell receipts what became of it. They are computed from the record before and after
-//   the turn (`pending-rows.ts`) and are written in its commit, so they always agree with it. Turns without such
+//   the turn (`pending-events.ts`) and are written in its commit, so they always agree with it. Turns without such
 //   events make none. A context that ends without a turn (`recovery.ts`) gives them up as well.
 // - A broadcast finds those who would keep its event by the index keys `early:…`, which do not change while the
 //   context lives, except with its tags.

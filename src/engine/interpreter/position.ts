@@ -21,6 +21,12 @@ export function stepOf(record: ContextRecord): Step | null {
   return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner }
 }
 
+/** Whether the context of that record is at that step. */
+export function isAt(step: Step, record: ContextRecord): boolean {
+  const present = stepOf(record)
+  return present?.epoch === step.epoch && present.attempt === step.attempt && present.owner === step.owner
+}
+
 /** The key under which external systems know the step of that record; the same in all its attempts. */
 export const stepKeyIn = ({ id, keyEpoch, position }: ContextRecord): string =>
   stepKeyOf(id, keyEpoch ?? position.epoch)

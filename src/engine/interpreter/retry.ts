@@ -14,7 +14,7 @@
 //   `RETRY` runs the action of a state that was entered before. A context that waited is set back alone.
 // - A retry counts as an entry of the state (`epoch`), so late results of earlier attempts have no effect. The key of
 //   the step is that of the entry that the record names (`keyEpoch`).
-// - What depends on others is found before the decision (`retry-facts.ts`): whether the key is free, which the
+// - What depends on others is found before the decision (`relatives.ts`): whether the key is free, which the
 //   commit's unique key makes sure of, and whether the parent still waits. The parent is written in the same commit,
 //   so either it has gone on or the child does.
 // - A retry may re-pin (`record/repin.ts`). States are numbered anew by their names. Rows of the log are never

@@ -2,7 +2,7 @@
 // rings for the earliest. Each service has a lane of its own, so that none waits for the receivers of another.
 //
 // A context whose pinned definition has `onEnd` owes a webhook by the commit that ends it (`engine/on-end/`).
-// - The turn makes two rows of the space `ends` in the partition of the context (`end-event.ts`, `end-rows.ts`). The
+// - The turn makes two rows of the space `ends` in the partition of the context (`answer.ts`, `end-rows.ts`). The
 //   larger one has all that an attempt needs: the URL, evaluated with a work budget of its own, the name of the
 //   secret, and the event, redacted. The smaller one has in its key the service and when the next attempt is due, so
 //   lists never read what is large. A turn that ends no such context makes none. `recovery.ts`, which ends contexts

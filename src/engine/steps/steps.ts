@@ -21,10 +21,11 @@ import { fluxArgumentOf } from './flux-argument.ts'
 import type { ContextLoader } from '../contexts/context-loader.ts'
 import type { StoreId } from '../contexts/ids.ts'
 import type { Slot } from '../turn/admission.ts'
-import { isOf, namesText, type Job, type StepResult } from '../turn/job.ts'
 import { missingOutputs } from './missing-outputs.ts'
 import { decodeHead } from '../record/decode.ts'
-import type { Step } from '../interpreter/position.ts'
+import { isAt, type Step } from '../interpreter/position.ts'
+import { scriptNames } from '../interpreter/scope.ts'
+import { isUnreadable } from '../record/unreadable.ts'
 
 export interface StepsParts {
   readonly dispatcher: StepDispatcher
@@ -137,7 +138,7 @@ export class Steps {
     try {
       const stored = await loader.read(id)
       // In the meantime, this server itself may have started the next step.
-      if ((stored && isOf({ step }, decodeHead(stored))) || !this.has(step)) return
+      if ((stored && isAt(step, decodeHead(stored))) || !this.has(step)) return
       this.abort(id, 'another server has ended the context or moved it on')
     } catch (error) {
       // The heartbeat checks again. An unreadable record is logged when a turn needs it.
@@ -256,3 +257,63 @@ export class Steps {
 /** The error of a step whose definition has changed or is damaged. */
 const noAction = ({ flux, step }: Job): Error =>
   new DefinitionError(flux.states[step.state]?.fault ?? 'the action of the state is another one now')
+
+/** A step that runs, or whose result is being delivered to its context. */
+interface Job {
+  readonly step: Step
+  readonly flux: CompiledFlux
+  readonly slot: Slot
+  readonly controller: AbortController
+  /** Epoch milliseconds; null: a script that waits for a process. */
+  startedAt: number | null
+  /** null: nobody traces it. */
+  readonly span: StepSpan | null
+}
+
+type StepResult =
+  { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
+
+/** Milliseconds until a failed read of the context is repeated. */
+const READ_AGAIN_MS = 1000
+
+interface NamesParts {
+  readonly loader: ContextLoader
+  readonly turns: ByteBudget
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * The JSON text of the names, made when the script begins, and not kept. Reading the context is repeated until it succeeds or `isWanted` returns false.
+ * @throws DOMException `AbortError` when the context is no longer at that step, or cannot be parsed
+ */
+async function namesText(
+  { loader, turns, clock, log }: NamesParts,
+  job: Job,
+  isWanted: () => boolean,
+): Promise<string> {
+  const { flux, step } = job
+  const { id } = step
+  const known = loader.cache(id)
+  if (known && isAt(step, known)) return JSON.stringify(scriptNames(flux, known))
+  while (isWanted()) {
+    const opened = await loader.openLater(id, turns).catch((error: unknown) => {
+      if (isUnreadable(error, log)) return null
+      log.error('a step could not be read; it will be tried again', { contextId: id, error })
+      return undefined
+    })
+    if (opened === undefined) {
+      await new Promise<void>((resolve) => {
+        clock.after(READ_AGAIN_MS, resolve)
+      })
+      continue
+    }
+    try {
+      if (opened && isAt(step, opened.record)) return JSON.stringify(scriptNames(flux, opened.record))
+      break
+    } finally {
+      opened?.release()
+    }
+  }
+  throw new DOMException('the context has moved on', 'AbortError')
+}

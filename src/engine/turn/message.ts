@@ -1,11 +1,16 @@
-// engine/turn: a message to a context, and its outcome. The sender gets the outcome after the turn is committed.
+// engine/turn: a message to a context, what the turn makes of the context, and the outcome, which the sender gets after the
+// turn is committed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import type { ContextRecord, Move } from '../../model/record.ts'
 import type { RowSpace, RowWrite } from '../../model/rows.ts'
-import type { Input } from '../interpreter/decision.ts'
-import type { Applied, StartedEvent } from './tracked-context.ts'
+import type { Input, Decision } from '../interpreter/decision.ts'
+import type { PendingEvent, PendingOutcome } from '../../model/pending.ts'
+import type { StoredContext } from '../../ports/store.ts'
+import type { Step } from '../interpreter/position.ts'
+import type { Slot } from './admission.ts'
+import type { FailedAttempt } from '../interpreter/attempts.ts'
 
 export interface MessageOutcome {
   /** False: the message was refused, was stale, or was not addressed to the context. */
@@ -92,3 +97,118 @@ export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'
   contextId: record.id,
   state: flux.states[record.state]?.name ?? '',
 })
+
+/** A context in the unit of work: its state before, and the state to commit. */
+export interface TrackedContext {
+  /** null: the unit of work creates the context. */
+  readonly before: ContextRecord | null
+  /** A retry may go on with another one than that of `before`. */
+  flux: CompiledFlux
+  /** That of `before`, if it is another one. */
+  fluxBefore?: CompiledFlux
+  /** The texts of `before`. */
+  readonly texts: StoredContext['parts']
+  record: ContextRecord
+  readonly history: Move[]
+  step: Step | null
+  /** The slot in which the step starts after the commit. */
+  slot: Slot | null
+  /** Parents to notify of the end of this context. */
+  parents: readonly ContextId[]
+  /** Attempts that failed. */
+  readonly failures: FailedAttempt[]
+  /** Events that it kept, or was started with, and keeps no more. */
+  settled: readonly SettledEvent[]
+  /** What changed it: the message that counts, if there were several. */
+  cause: MoveCause | null
+  /** Indices of the states whose steps have succeeded. */
+  done: readonly number[]
+  /** Milliseconds for which it was due before it was woken; null: it was not. */
+  late: number | null
+  /** The trace of the message that was decided last, unless that had none. */
+  traceparent: string | undefined
+  /** The notification that a relative has ended is answered, though it is still waited for. */
+  isNotified?: true
+}
+
+/** `event`: that it was started by, or with. */
+export type MoveCause =
+  Input | { readonly type: 'START'; readonly event: string | null; readonly eventId: string | null }
+
+/**
+ * Notes what changed the context. A start counts more than what came in the same commit, a termination more than other
+ * messages, and a change of tags less. A child that could not be started is part of what its parent did.
+ */
+export function noteCause(context: TrackedContext, input: Input): void {
+  const { cause } = context
+  if (cause !== null && (cause.type === 'START' || cause.type === 'TERMINATE' || input.type === 'TAG')) return
+  if (input.type !== 'FAIL' || !input.isUnspawned) context.cause = input
+}
+
+/** An event that ceased to be pending. */
+export interface SettledEvent {
+  readonly event: PendingEvent
+  readonly outcome: PendingOutcome
+  /** Why the context could not take it when it waited for it; null: that is not the reason. */
+  readonly failure: Failure | null
+}
+
+/** What became of the event that a context was started with. */
+export type StartedEvent = PendingOutcome['became'] | 'pending'
+
+/** The effect of a message. */
+export type Applied =
+  /** `started`: of a start with an event. */
+  | { readonly kind: 'next'; readonly started?: StartedEvent | undefined }
+  | { readonly kind: 'kept'; readonly expiresAt: number | null }
+  | { readonly kind: 'withdrawn' }
+  | Extract<Decision, { kind: 'refused' | 'noop' }>
+
+/** Shared: most turns settle nothing. */
+export const NONE_SETTLED: readonly SettledEvent[] = []
+const NONE_DONE: readonly number[] = []
+
+export function trackedContext(
+  before: ContextRecord | null,
+  flux: CompiledFlux,
+  texts: StoredContext['parts'],
+  record: ContextRecord,
+): TrackedContext {
+  return {
+    before,
+    flux,
+    texts,
+    record,
+    history: [],
+    step: null,
+    slot: null,
+    parents: [],
+    failures: [],
+    settled: NONE_SETTLED,
+    cause: null,
+    done: NONE_DONE,
+    late: null,
+    traceparent: before === null ? record.traceparent : undefined,
+  }
+}
+
+/**
+ * Notes what is counted when it is committed, and the trace of the message. Called before the decision is taken; gives the
+ * decision with the trace of the sender, if it has one.
+ */
+export function noteSignals(context: TrackedContext, message: Input, decision: Decided, now: number): Decided {
+  const { state, due } = context.record
+  if (message.type === 'DONE' && decision.failure === null) context.done = [...context.done, state]
+  else if (message.type === 'WAKE' && due !== null && due <= now) context.late = now - due
+  const traceparent = 'traceparent' in message ? message.traceparent : undefined
+  context.traceparent = traceparent
+  if (traceparent === undefined || message.type !== 'EVENT') return decision
+  return { ...decision, record: { ...decision.record, traceparent } }
+}
+
+type Decided = Decision & { readonly kind: 'next' }
+
+/** A later message of the same turn may have ended what an earlier one began. */
+export function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {
+  return lease?.owner === owner && position.epoch === epoch && position.attempt === attempt
+}

@@ -1,11 +1,11 @@
 // engine/turn: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
-// tags evaluated. Executions, triggers and children are all started by it.
+// key and tags evaluated. Executions, triggers and children are all started by it.
 import type { Scope, Template, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { validate, defaults } from '../../definitions/values/properties.ts'
 import { spendOn, WorkBudget } from '../../definitions/work-budget.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { FieldError, Failure } from '../../model/failure.ts'
+import { type FieldError, type Failure, FluxError } from '../../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Caller } from '../../model/caller.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
@@ -13,10 +13,11 @@ import type { ContextRecord, Parent } from '../../model/record.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import { START } from '../interpreter/turn-state.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
-import { startKeyOf } from './start-key.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { messageOf } from '../../model/error-message.ts'
+import { keyFault } from '../../model/key.ts'
+import type { KeyAddress } from '../record/context-key.ts'
 
 export interface StartRequest {
   readonly flux: CompiledFlux
@@ -231,3 +232,47 @@ function tagsOf(
 function refuse(errors: readonly FieldError[]): { failure: Failure } {
   return { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
 }
+
+interface KeyRequest {
+  readonly flux: CompiledFlux
+  readonly key?: string | Template | null | undefined
+  readonly parent: unknown
+}
+
+/**
+ * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the
+ * partition of its parent.
+ */
+export function startKeyOf(
+  { flux, key: given, parent }: KeyRequest,
+  scope: Scope,
+): { key: string | null } | { failure: Failure } {
+  if (given === null || parent !== null) return { key: null }
+  if (typeof given === 'string') return { key: given }
+  const template = given ?? flux.key
+  if (template === null) return { key: null }
+  let key
+  try {
+    const value = template.evaluate(scope)
+    spendOn(value, scope.budget)
+    key = waitTextOf(value) ?? ''
+  } catch (error) {
+    return refuseKey(`can't be worked out: ${messageOf(error)}`)
+  }
+  if (key === '') return given === undefined ? { key: null } : refuseKey('comes out empty')
+  const fault = keyFault(key)
+  return fault === null ? { key } : refuseKey(fault)
+}
+
+const refuseKey = (detail: string) => refuse([{ pointer: '/key', detail }])
+
+/** Another context has the key. */
+export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, by: ContextId): Failure => ({
+  kind: 'conflict',
+  detail: `context ${by} of '${fluxName}' has the key '${key}'`,
+  contextId: by,
+})
+
+/** The context that has the key, if it was refused for that; else null. */
+export const holderIn = (error: unknown): ContextId | null =>
+  (error instanceof FluxError && error.failure.kind === 'conflict' && error.failure.contextId) || null

@@ -1,19 +1,54 @@
-// engine/turn: the data of one turn: cached contexts, and what was fetched for the turn. It is kept for all tries of the
-// turn; its share of the memory budget is released at the end.
-import type { Catalog } from '../../definitions/catalog.ts'
+// engine/turn: the data of one turn, which it reads without waiting: cached contexts, and what was fetched because the turn
+// lacked it. It is kept for all tries of the turn; its share of the memory budget is released at the end.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { Move } from '../../model/record.ts'
+import type { ContextRecord, Move } from '../../model/record.ts'
+import type { StoredContext, Store } from '../../ports/store.ts'
+import type { Catalog } from '../../definitions/catalog.ts'
+import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
 import { movesOf } from '../record/move-log.ts'
-import type { Ids } from '../contexts/ids.ts'
-import { noRoom, type ContextLoader } from '../contexts/context-loader.ts'
-import type { Pins } from '../contexts/pins.ts'
-import type { ContextCache } from '../contexts/context-cache.ts'
+import type { Ids, Pins } from '../contexts/ids.ts'
+import { noRoom, type ContextLoader, type ContextCache } from '../contexts/context-loader.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import type { KnownContexts, KnownContext, Need } from './known-contexts.ts'
+
+/** A context as it was last read or committed. */
+export interface KnownContext {
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+  readonly texts: StoredContext['parts']
+}
+
+/** Data that a turn needs and that must be fetched first. */
+export type Need =
+  | { readonly kind: 'context' | 'history'; readonly id: ContextId }
+  | { readonly kind: 'id'; readonly partition: number }
+  /** The newest context of the partition that has the index key. */
+  | { readonly kind: 'holder'; readonly key: string; readonly partition: number }
+  /** The store must have the definition before a commit names it. */
+  | { readonly kind: 'definition'; readonly flux: CompiledFlux }
+
+/** Thrown when a turn lacks something. Not an Error: it is always caught, and needs no stack. */
+export class Lacking {
+  readonly need: Need
+  constructor(need: Need) {
+    this.need = need
+  }
+}
+
+/** Data that is available without waiting. `undefined`: it must be fetched first (`service`: there is none). */
+export interface KnownContexts {
+  /** null: there is no such context. */
+  context(id: ContextId): KnownContext | null | undefined
+  history(id: ContextId): readonly Move[] | undefined
+  newId(partition: number): ContextId | undefined
+  /** The newest context that has the index key; null: there was none. */
+  holder(key: string): ContextId | null | undefined
+  isPinned(flux: CompiledFlux): boolean
+  /** The service of that name, resolved from that package; undefined: there is none. */
+  service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous'
+  readonly partitions: number
+}
 
 export interface TurnDataParts {
   readonly store: Store

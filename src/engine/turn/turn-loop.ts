@@ -10,11 +10,18 @@ import type { Input } from '../interpreter/decision.ts'
 import { nextPending } from '../interpreter/early.ts'
 import type { Traces, TurnSpan } from '../../ports/signals.ts'
 import { RowTaken, traceparentsOf, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
-import { beforeRows, hasRows, rowsOfTurn, type MessageRow } from './message-rows.ts'
-import type { Pace } from './pace.ts'
-import { keyInUse } from './start-key.ts'
-import type { RootRequest, StartRequest } from './start-request.ts'
-import { runStart, runTurn, startedEventOf, type TurnResult } from './turn.ts'
+import {
+  beforeRows,
+  hasRows,
+  rowsOfTurn,
+  type MessageRow,
+  runStart,
+  runTurn,
+  startedEventOf,
+  type TurnResult,
+} from './turn.ts'
+import type { Pace } from './mailboxes.ts'
+import { keyInUse, type RootRequest, type StartRequest } from './start-request.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
 import type { TurnEnv } from './unit-of-work.ts'
 

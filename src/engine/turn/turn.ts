@@ -1,7 +1,6 @@
-// engine/turn: one turn. Decides messages that wait for a context, without promises and without a clock. If it lacks data,
-// it returns what, and is run again.
-import type { ContextId } from '../../model/context.ts'
-import { isFinished } from '../../model/context.ts'
+// engine/turn: one turn. Decides messages that wait for a context, without promises and without a clock, and gives the rows
+// that they write in its commit. If it lacks data, it returns what, and is run again.
+import { type ContextId, isFinished } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
@@ -9,8 +8,8 @@ import { RecordTooLarge } from '../record/encode.ts'
 import { tooLargeToKeep } from '../interpreter/early.ts'
 import type { Input } from '../interpreter/decision.ts'
 import type { StartRequest } from './start-request.ts'
-import { Lacking, type KnownContexts, type Need } from './known-contexts.ts'
-import type { Applied, StartedEvent, TrackedContext } from './tracked-context.ts'
+import { Lacking, type KnownContexts, type Need } from './turn-data.ts'
+import type { Applied, StartedEvent, TrackedContext, Message } from './message.ts'
 import { UnitOfWork, type TurnEnv } from './unit-of-work.ts'
 import { messageOf } from '../../model/error-message.ts'
 
@@ -134,3 +133,66 @@ export function runStart(request: StartRequest, atHand: KnownContexts, env: Turn
 /** What became of the event that it was started with; undefined: there was none. */
 export const startedEventOf = ({ record, settled }: TrackedContext): StartedEvent | undefined =>
   record.pending.length > 0 ? 'pending' : settled[0]?.outcome.became
+
+/** A row, and the place among the messages of the turn of the one that writes it; -1: the turn itself does. */
+export interface MessageRow {
+  readonly place: number
+  readonly row: RowWrite
+}
+
+export const hasRows = ({ rows }: Message): boolean => rows !== undefined
+
+const isWithoutEffect = ({ kind }: Applied): boolean => kind === 'noop' || kind === 'refused'
+
+/**
+ * The rows of the turn itself, and those of all messages that were decided; or the place of the first message that
+ * writes a row that one before it writes, too.
+ */
+export function rowsOfTurn(
+  messages: readonly Message[],
+  { work: { replaced }, results, rows: own, context: { record, flux } }: TurnResult & { kind: 'decided' },
+): MessageRow[] | { readonly place: number } {
+  const rows: MessageRow[] = own.map((row) => ({ place: -1, row }))
+  const known = new Set<string>()
+  for (const [place, applied] of results.entries()) {
+    const message = messages[place]
+    if (!message?.rows || (isWithoutEffect(applied) && message.rowsAlways !== true)) continue
+    for (const row of message.rows(applied, record, flux, replaced)) {
+      const name = `${row.space}:${row.key}`
+      if (known.has(name) && place > 0) return { place }
+      known.add(name)
+      rows.push({ place, row })
+    }
+  }
+  return rows
+}
+
+/** A message that can't be committed, by its place in the turn, and why. */
+export interface Unprepared {
+  readonly place: number
+  readonly error: unknown
+}
+
+/** What comes before the commit of these rows; null: nothing. Gives the messages for which it failed, the last one first. */
+export function beforeRows(
+  messages: readonly Message[],
+  rows: readonly MessageRow[],
+): Promise<readonly Unprepared[]> | null {
+  const under: Promise<Unprepared | null>[] = []
+  let last = -1
+  for (const { place } of rows) {
+    // All rows of a message stand together.
+    if (place === last) continue
+    last = place
+    const done = messages[place]?.first?.()
+    if (done)
+      under.push(
+        done.then(
+          () => null,
+          (error: unknown) => ({ place, error }),
+        ),
+      )
+  }
+  if (under.length === 0) return null
+  return Promise.all(under).then((all) => all.flatMap((one) => one ?? []).toReversed())
+}

@@ -1,8 +1,7 @@
-// engine/waits: requests that are held until a context gets somewhere. A held request is an entry in a map: it is looked at
-// when its context is committed, and costs nothing else. Commits to contexts that nobody waits for pay one look-up.
+// engine/waits: requests that are held until a context gets somewhere.
 //
-// - A held request is an entry in a map (`engine/waits/waits.ts`). It is made before the context is read, so no commit
-//   is missed. A commit to a context without waiters costs one look-up; no timer looks at held requests.
+// - A held request is an entry in a map. It is made before the context is read, so no commit is missed. A commit to a
+//   context without waiters costs one look-up; no timer looks at held requests.
 // - Whether a state was entered is decided by the number of moves: a request remembers how many were made when it
 //   arrived, and looks at those since. A commit has its own moves with it. If there are others in between, another
 //   server made them, and the record and its log are read.
@@ -13,17 +12,54 @@
 //   are answered in each turn of the event loop.
 // - Functions that wait hold a step, so their waits end with the step and not when the server begins to stop.
 // - `Prefer: wait` is such a wait, begun after the commit (`http/api/prefer.ts`).
+import { type Status, isFinished, type ContextId } from '../../model/context.ts'
+import type { ContextRecord, Move } from '../../model/record.ts'
 import { setMaxListeners } from 'node:events'
-import { isFinished, type ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, notFound, unavailable } from '../../model/failure.ts'
-import type { ContextRecord, Move } from '../../model/record.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { decodeMoves, decodeRecord } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
-import { ANSWERED, ByTag, hasEntered, standsIn, standsSo, type Condition } from './condition.ts'
 import { RemoteCommits } from './remote-commits.ts'
+
+/** Any of these is enough. */
+export interface Condition {
+  readonly statuses: readonly Status[]
+  /** Indices in the definition that the context was started with. */
+  readonly states: readonly number[]
+  readonly tags: readonly string[]
+  /** It has paused, if it has not ended: whoever called its webhook has an answer. */
+  readonly answered?: true
+}
+
+export const ANSWERED: Condition = { statuses: [], states: [], tags: [], answered: true }
+
+type Standing = Pick<ContextRecord, 'status' | 'state' | 'paused' | 'tags'>
+
+/**
+ * Whether it has that status or a tag of those, is in that state, or has an answer. `tags`: its tags, made once for all
+ * that wait for a context.
+ */
+export const standsSo = (
+  condition: Condition,
+  { status, state, paused, tags: own }: Standing,
+  tags: ReadonlySet<string> = new Set(own),
+): boolean =>
+  condition.statuses.includes(status) ||
+  condition.states.includes(state) ||
+  (condition.answered === true && (paused !== undefined || status !== 'RUNNING')) ||
+  condition.tags.some((tag) => tags.has(tag))
+
+/** Whether one of the last `count` moves entered a state that is waited for. */
+export function hasEntered({ states }: Condition, moves: readonly Move[], count: number): boolean {
+  if (states.length === 0) return false
+  for (let at = Math.max(0, moves.length - count); at < moves.length; at += 1) {
+    const move = moves[at]
+    if (move && states.includes(move.to)) return true
+  }
+  return false
+}
 
 export interface WaitsParts extends Deps {
   /** What other servers report; null: there are none. */
@@ -65,8 +101,6 @@ export interface Expected<T> {
 
 interface Watched {
   readonly waits: Set<HeldRequest>
-  /** Those of them that wait for a tag. */
-  readonly byTag: ByTag<HeldRequest>
   /** The version last seen; null: none yet. */
   version: number | null
   isAnnounced: boolean
@@ -148,7 +182,6 @@ export class Waits {
   leave(wait: HeldRequest): void {
     const watched = this.#watched.get(wait.id)
     if (!watched?.waits.delete(wait)) return
-    watched.byTag.delete(wait, wait.condition?.tags ?? [])
     if (wait.take === null) this.#parts.bound.release()
     if (watched.waits.size > 0) return
     this.#watched.delete(wait.id)
@@ -172,7 +205,6 @@ export class Waits {
     wait.seen = Math.min(wait.seen ?? record.moves, record.moves)
     const watched = this.#watched.get(wait.id)
     if (watched) watched.version ??= record.version
-    watched?.byTag.add(wait, condition.tags)
     // Whoever asks reads it again, with what was missed.
     if (isFinished(record.status) || timeout === 0) return Promise.resolve('over')
     const held = this.#held(wait, timeout, signal)
@@ -182,15 +214,7 @@ export class Waits {
 
   #enter(wait: HeldRequest): Watched {
     const { id } = wait
-    const byTag = new ByTag<HeldRequest>()
-    const none = {
-      waits: new Set<HeldRequest>(),
-      byTag,
-      version: null,
-      isAnnounced: false,
-      looking: null,
-      looksAgain: false,
-    }
+    const none = { waits: new Set<HeldRequest>(), version: null, isAnnounced: false, looking: null, looksAgain: false }
     const watched: Watched = this.#watched.get(id) ?? none
     watched.waits.add(wait)
     if (watched !== none) return watched
@@ -240,8 +264,8 @@ export class Waits {
     const watched = this.#watched.get(record.id)
     if (!watched) return
     watched.version = record.version
-    const tagged = watched.byTag.having(record.tags)
-    for (const wait of watched.waits) this.#judge(wait, record, { moves, tagged, whole: () => record })
+    const tags = new Set(record.tags)
+    for (const wait of watched.waits) this.#judge(wait, record, { moves, tags, whole: () => record })
   }
 
   /** Ends all requests that are held; those of steps and of callers of webhooks stay. No more are taken. */
@@ -266,14 +290,11 @@ export class Waits {
     return [...this.#watched.values()].flatMap(({ waits }) => [...waits])
   }
 
-  /**
-   * `moves`: the newest; if older ones were not looked at, the store is asked. `tagged`: those that wait for a tag that it
-   * has.
-   */
+  /** `moves`: the newest; if older ones were not looked at, the store is asked. */
   #judge(
     wait: HeldRequest,
-    record: Pick<ContextRecord, 'id' | 'moves' | 'status' | 'state' | 'paused'>,
-    { moves, tagged, whole }: { moves: readonly Move[]; tagged: ReadonlySet<HeldRequest>; whole: () => ContextRecord },
+    record: Standing & Pick<ContextRecord, 'id' | 'moves'>,
+    { moves, tags, whole }: { moves: readonly Move[]; tags: ReadonlySet<string>; whole: () => ContextRecord },
   ): void {
     const { condition, seen } = wait
     if (condition === null || seen === null) {
@@ -281,8 +302,7 @@ export class Waits {
       return
     }
     const unseen = record.moves - seen
-    const isThere = tagged.has(wait) || standsIn(condition, record) || hasEntered(condition, moves, unseen)
-    if (isThere) {
+    if (standsSo(condition, record, tags) || hasEntered(condition, moves, unseen)) {
       wait.take?.(whole())
       return wait.end?.('there')
     }
@@ -324,13 +344,13 @@ export class Waits {
     )
     const moves = isBehind ? await movesOf(record, this.#parts) : record.tail
     watched.version = record.version
-    const tagged = watched.byTag.having(record.tags)
+    const tags = new Set(record.tags)
     for (const wait of watched.waits) {
       if (wait.condition === null) continue
       const { seen } = wait
       // Older ones are no longer kept.
       if (isBehind && seen !== null) wait.seen = Math.max(seen, record.moves - moves.length)
-      this.#judge(wait, record, { moves, tagged, whole: () => decodeRecord(stored) })
+      this.#judge(wait, record, { moves, tags, whole: () => decodeRecord(stored) })
     }
   }
 

@@ -8,7 +8,7 @@ import type { SendOptions } from '../calls/send-event.ts'
 import type { RowsOf } from '../turn/message.ts'
 import type { RootRequest } from '../turn/start-request.ts'
 import type { StartOptions } from '../turn/turn-loop.ts'
-import { acceptedAs, answerOf } from '../turn/webhook-answer.ts'
+import { acceptedAs, answerOf } from '../turn/answer.ts'
 import type { WebhookKey } from './webhook-keys.ts'
 
 /** What a request came to when it was committed, or refused without an error. */

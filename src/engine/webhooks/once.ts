@@ -3,7 +3,7 @@
 //
 // - A webhook under a key (`once.ts`) writes the row of the key in the commit of its effect, as calls under keys do
 //   (`idempotency/idempotency.ts`). The record of the context names the row (`answerRows`, in the part that is written
-//   once). The commit in which it first pauses or ends writes its answer there (`answer-rows.ts`): without a guard,
+//   once). The commit in which it first pauses or ends writes its answer there (`answer.ts`): without a guard,
 //   since the version of the context is one.
 // - Of requests with one key, one at a time is committed here (`once.ts`). A repeat that waits for the answer waits
 //   for its context as any call does (`waits/waits.ts`), whichever server the first is held at, and whether or not it
@@ -17,10 +17,9 @@ import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { inProgress, mismatch, readKept, type KeptPlace, type KeptRow } from '../idempotency/kept-answer.ts'
 import { decodeHead } from '../record/decode.ts'
-import { ANSWERED } from '../waits/condition.ts'
-import type { Waits } from '../waits/waits.ts'
+import { ANSWERED, type Waits } from '../waits/waits.ts'
 import type { Committed, WebhookKeeping } from './keeping.ts'
-import { sentTo } from '../turn/webhook-answer.ts'
+import { sentTo } from '../turn/answer.ts'
 import type { WebhookKey, WebhookKeys } from './webhook-keys.ts'
 
 export interface OnceParts {

@@ -32,7 +32,7 @@ import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import type { Once, Settled } from './once.ts'
 import { RequestExpressions, webhookInputOf } from './request-expressions.ts'
 import { accessOf, eventOf, sendForWebhook, type SendParts } from './send.ts'
-import { acceptedAs, answerOf } from '../turn/webhook-answer.ts'
+import { acceptedAs, answerOf } from '../turn/answer.ts'
 import { mayRepeat, webhookKeysOf, type WebhookKeys } from './webhook-keys.ts'
 
 export interface ReceiveParts extends SendParts {

@@ -15,7 +15,7 @@ import { redactedFor } from '../redact/redactor.ts'
 import type { Deliveries } from '../deliveries/deliveries.ts'
 import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
 import { keyTextOf, unfit, webhookInputOf, type RequestExpressions } from './request-expressions.ts'
-import { sentTo } from '../turn/webhook-answer.ts'
+import { sentTo } from '../turn/answer.ts'
 
 export interface SendParts {
   readonly deliveries: Pick<Deliveries, 'rowsOf' | 'forgetRows'>

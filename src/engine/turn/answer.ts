@@ -1,27 +1,122 @@
-// engine/turn: the webhook that a context owes when it has ended, made in the turn that ends it: its URL, and the event
-// that it tells, redacted as views are. Whatever can't be made is left out: the context ends all the same.
-import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
+// engine/turn: what a context gives to those outside who wait for it. To the caller of its webhook: a response, outputs, or
+// the reason why there is none; where the webhook was called under a key, the first answer is a row of the commit that
+// gives it, whichever server makes that, so it outlives the context and no crash comes in between. To the receiver of
+// `onEnd`: the webhook that it owes when it has ended, made in the turn that ends it, redacted as views are. Whatever
+// can't be made of that webhook is left out: the context ends all the same.
+import type { EventAnswer } from '../../api/events.ts'
 import type { CompiledFlux, OnEnd } from '../../definitions/flux.ts'
-import { spendOn, WorkBudget } from '../../definitions/work-budget.ts'
+import { readPath } from '../../definitions/values/paths.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
-import { messageOf } from '../../model/error-message.ts'
-import { getOwn, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
+import type { DoorAnswer, WorkflowAnswer } from '../../model/webhook.ts'
+import { redactorOf } from '../redact/redactor.ts'
 import type { RowWrite } from '../../model/rows.ts'
+import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
+import { spendOn, WorkBudget } from '../../definitions/work-budget.ts'
+import { messageOf } from '../../model/error-message.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { LIGHT_BYTES, weightOf } from '../contexts/context-loader.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
 import { decodeRecord } from '../record/decode.ts'
-import { redactorOf } from '../redact/redactor.ts'
-import type { TrackedContext } from './tracked-context.ts'
+import type { TrackedContext } from './message.ts'
 import { rowsOfOwed, type OwedWebhook } from '../on-end/end-rows.ts'
+
+/** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
+export const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
+
+/** The answer of an endpoint that answers when the context is stored. */
+export const acceptedAs = ({ id, paused, status }: Pick<ContextRecord, 'id' | 'paused' | 'status'>): DoorAnswer => ({
+  kind: 'accepted',
+  contextId: id,
+  status: paused ?? status,
+})
+
+/** The answer of an endpoint that has sent an event. */
+export function sentTo({ eventId, transitions, executions, pending }: EventAnswer): DoorAnswer {
+  const ids = [...transitions, ...executions, ...pending].flatMap(({ contextId }) => contextId ?? [])
+  return { kind: 'sent', eventId, contextIds: [...new Set(ids)] }
+}
+
+/** The answer of the context; null: it has neither paused nor ended. */
+export function answerOf(record: ContextRecord, flux: CompiledFlux): WorkflowAnswer | null {
+  const { id: contextId, answer } = record
+  const status = record.paused ?? record.status
+  if (status === 'RUNNING') return null
+  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record, flux) }
+  const from = answer?.from.at(-1)
+  if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
+  if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
+  return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
+}
+
+function reasonOf(record: ContextRecord, flux: CompiledFlux): string {
+  if (record.error === null) return 'failed'
+  const { type, message } = redactorOf(record, flux).error(record.error)
+  return `${type}: ${message}`
+}
+
+/** Empty if a later line has replaced the object. */
+function responseOf({ output }: ContextRecord, path: readonly string[]): JsonObject {
+  const response = readPath(output, path)
+  return isObject(response) ? response : {}
+}
+
+function outputsOf({ output }: ContextRecord, flux: CompiledFlux): Json {
+  const names = [...flux.output.properties.keys()]
+  const [lone, ...others] = names
+  if (lone !== undefined && others.length === 0) return getOwn(output, lone) ?? null
+  const all: JsonObject = {}
+  for (const name of names) setOwn(all, name, getOwn(output, name) ?? null)
+  return all
+}
+
+interface Changed {
+  readonly before: ContextRecord | null
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+}
+
+/**
+ * Milliseconds, and part of its time, for which a row is no more written before it expires: by the clock of another
+ * server it may be expired already, and be that of another call.
+ */
+const LEAVE = { ms: 60_000, part: 0.1 }
+
+const NO_ROWS: readonly RowWrite[] = []
+
+/** Those rows, and the ones of all those contexts; `before` null: the start writes its rows itself. */
+export function withAnswerRows(
+  given: readonly RowWrite[],
+  contexts: ReadonlyMap<ContextId, Changed>,
+  partitions: number,
+): readonly RowWrite[] {
+  let rows = given
+  for (const context of contexts.values()) {
+    const added = context.record.answerRows === undefined ? NO_ROWS : answerRowsAfter(context, partitions)
+    if (added.length > 0) rows = [...rows, ...added]
+  }
+  return rows
+}
+
+/** The rows of a context that has got its first answer. They have no guard, since the version of the context is one. */
+export function answerRowsAfter({ before, record, flux }: Changed, partitions: number): readonly RowWrite[] {
+  const { id, startedAt: at, updatedAt: now, answerRows = [] } = record
+  if (answerRows.length === 0 || before === null || hasAnswer(before) || !hasAnswer(record)) return NO_ROWS
+  const answer = answerOf(record, flux)
+  if (answer === null) return NO_ROWS
+  return answerRows.flatMap(({ key, hash, keepMs }) => {
+    const expiresAt = at + keepMs
+    if (now >= expiresAt - Math.min(LEAVE.ms, keepMs * LEAVE.part)) return []
+    const value = JSON.stringify({ hash, at, answer })
+    return [{ partition: id % partitions, space: 'idempotency' as const, key, value, expiresAt }]
+  })
+}
 
 export interface EndEnv {
   readonly partitions: number
   readonly turn: Turn
 }
-
-const NO_ROWS: readonly RowWrite[] = []
 
 /** The rows of the webhooks that those contexts owe since this turn. */
 export function endRowsOf(

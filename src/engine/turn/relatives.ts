@@ -1,0 +1,216 @@
+// engine/turn: what a turn needs of other contexts: the child that it starts or that has ended; the one that has the key of
+// a new context, and its end where that is asked for; and of a context that is retried, whether its parent still waits
+// for it, whether its key is free, and the definition that it goes on with.
+import type { ActionError } from '../../model/action-error.ts'
+import { getOwn, type JsonObject } from '../../model/json/value.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ContextRecord } from '../../model/record.ts'
+import type { Input, DecisionEnv, RetryFacts } from '../interpreter/decision.ts'
+import { type KnownContexts, Lacking } from './turn-data.ts'
+import { secretTextsOf } from '../redact/redactor.ts'
+import { type StartRequest, keyInUse } from './start-request.ts'
+import { denial } from '../../model/caller.ts'
+import { isFinished, type ContextId } from '../../model/context.ts'
+import type { Failure } from '../../model/failure.ts'
+import { describeInputErrors } from '../interpreter/describe.ts'
+import { dataBeforeEnd } from '../interpreter/transit.ts'
+import { addressOf, partitionOfKey, usingKey, keptKey, type KeyAddress } from '../record/context-key.ts'
+import { repinned } from '../record/repin.ts'
+import type { TrackedContext, Applied } from './message.ts'
+
+/** Maximum number of ancestors of a context. */
+const MAX_DEPTH = 32
+
+interface Family {
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+}
+
+/** The request to start a service as a child of a context, or the error with which the parent's action fails. */
+export function childRequestOf(
+  { record }: Pick<Family, 'record'>,
+  { name, input }: { readonly name: string; readonly input: JsonObject },
+  atHand: Pick<KnownContexts, 'service'>,
+): StartRequest | ActionError {
+  const { id, package: own, parent, position } = record
+  const depth = (parent?.depth ?? 0) + 1
+  if (depth > MAX_DEPTH) return errorOf('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
+  const flux = atHand.service(own, name)
+  if (flux === undefined) return errorOf('ServiceNotFound', `there is no service '${name}'`)
+  if (flux === 'ambiguous') return errorOf('ServiceNotFound', `several packages have a service '${name}'`)
+  return {
+    flux,
+    input,
+    untyped: false,
+    unknown: 'refuse',
+    tags: [],
+    trigger: null,
+    parent: { id, epoch: position.epoch, depth },
+    inherited: secretTextsOf(record),
+    partition: id,
+    traceparent: record.traceparent,
+  }
+}
+
+/** The error with which the parent's action fails if the child cannot be started. */
+export const notStarted = (name: string, reason: string): ActionError =>
+  errorOf('InvalidInput', `'${name}' can't be started: ${reason}`)
+
+/**
+ * The message to a parent that waits for the child; null: the child has not ended.
+ * @param child null: the context no longer exists
+ */
+export function childResultOf({ child: id, position }: ContextRecord, child: Family | null): Input | null {
+  const { epoch, attempt } = position
+  const fail = (error: ActionError): Input => ({ type: 'FAIL', epoch, attempt, error })
+  if (!child) return fail(errorOf('ServiceNotFound', `context ${id} is gone`))
+  const { status, output, error, fluxName } = child.record
+  switch (status) {
+    case 'COMPLETED': {
+      const names = [...child.flux.output.properties.keys()]
+      const result = Object.fromEntries(names.map((name) => [name, getOwn(output, name) ?? null]))
+      return { type: 'DONE', epoch, attempt, result }
+    }
+    case 'TERMINATED':
+      return fail(errorOf('ServiceTerminated', `'${fluxName}' (context ${id}) was terminated`))
+    case 'FAILED': {
+      const realException = { contextId: id, ...error }
+      return fail({ ...errorOf('ServiceFailed', error?.message ?? 'failed'), realException })
+    }
+    default:
+      return null
+  }
+}
+
+const errorOf = (type: string, message: string): ActionError => ({
+  message,
+  type,
+  className: type,
+  realException: null,
+})
+
+interface Family {
+  readonly record: ContextRecord
+  readonly flux: CompiledFlux
+}
+
+interface RetryWork {
+  find(id: ContextId): TrackedContext | null
+}
+
+interface RetryParts {
+  readonly work: RetryWork
+  readonly atHand: KnownContexts
+  readonly env: DecisionEnv
+}
+
+type Retry = Input & { readonly type: 'RETRY' }
+
+/** The definition that a context is retried with, and the environment of the decision. @throws Lacking */
+export function retryEnvOf(
+  { record, flux }: Family,
+  message: Retry,
+  { work, atHand, env }: RetryParts,
+): { readonly flux: CompiledFlux; readonly env: DecisionEnv } {
+  const known = retryFactsOf({ record, flux }, message, { work, atHand, now: env.now })
+  return known ? { flux: known.flux, env: { ...env, retry: known.facts } } : { flux, env }
+}
+
+/**
+ * A context is retried. Its parent, if it has one, waits for it anew: the parent is written in the same commit, which
+ * fails if the parent has gone on meanwhile.
+ */
+export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: RetryWork): void {
+  const { parent, status } = context.record
+  if (flux !== context.flux) context.fluxBefore = context.flux
+  context.flux = flux
+  const waiting = parent && isFinished(status) ? work.find(parent.id) : null
+  if (!waiting) return
+  waiting.record = { ...waiting.record }
+  waiting.isNotified = true
+}
+
+/** `flux`: the definition to go on with. undefined: that is not asked, since it can't be retried. @throws Lacking */
+function retryFactsOf(
+  { record, flux: pinned }: Family,
+  { definition, caller }: Retry,
+  { work, atHand, now }: { readonly work: RetryWork; readonly atHand: KnownContexts; readonly now: number },
+): { readonly flux: CompiledFlux; readonly facts: RetryFacts } | undefined {
+  if (!isFinished(record.status) || record.status === 'COMPLETED') return undefined
+  if (pinned.secured && denial(caller, 'admin')) return undefined
+  const failure = goneOn(record, work) ?? keyTaken(record, atHand)
+  if (failure) return { flux: pinned, facts: { failure } }
+  if (definition !== 'current') return { flux: pinned, facts: { failure: null, record } }
+  const flux = atHand.service(record.package, record.fluxName)
+  if (flux === undefined || flux === 'ambiguous' || flux.package !== record.package)
+    return { flux: pinned, facts: { failure: notLoaded(record) } }
+  if (flux.hash === record.definition) return { flux: pinned, facts: { failure: null, record } }
+  if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
+  const fitted = repinned(dataBeforeEnd(record), pinned, flux, now)
+  if (!('errors' in fitted)) return { flux, facts: { failure: null, record: fitted.record } }
+  const { errors } = fitted
+  return { flux: pinned, facts: { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } } }
+}
+
+/** A child goes on only while its parent waits for it. */
+function goneOn({ id, parent }: ContextRecord, work: RetryWork): Failure | null {
+  if (parent === null) return null
+  const { record } = work.find(parent.id) ?? {}
+  if (record?.child === id && record.position.epoch === parent.epoch) return null
+  return { kind: 'conflict', detail: `context ${id} can't be retried: its parent, context ${parent.id}, has gone on` }
+}
+
+/** Another context may have got its key since it ended. @throws Lacking */
+function keyTaken(record: ContextRecord, atHand: KnownContexts): Failure | null {
+  const address = addressOf(record)
+  if (address === null) return null
+  const key = usingKey(address)
+  const holder = atHand.holder(key)
+  if (holder === undefined)
+    throw new Lacking({ kind: 'holder', key, partition: partitionOfKey(address, atHand.partitions) })
+  return holder === null || holder === record.id ? null : keyInUse(address, holder)
+}
+
+function notLoaded({ package: owner, fluxName }: ContextRecord): Failure {
+  const detail = `no service '${fluxName}' of the package '${owner}' is loaded`
+  return { kind: 'invalid', detail, errors: [{ pointer: '/definition', detail }] }
+}
+
+/** The unit of work in which the context is started. */
+interface Work<C> {
+  find(id: ContextId): C | null
+  apply(context: C, input: Input): Applied
+}
+
+/** The context because of which a new one can't have the key; null: there was none. @throws Lacking */
+export function holderOf(address: KeyAddress, { keyReuse }: CompiledFlux, atHand: KnownContexts): ContextId | null {
+  const key = keyReuse === 'never' ? keptKey(address) : usingKey(address)
+  const holder = atHand.holder(key)
+  if (holder !== undefined) return holder
+  throw new Lacking({ kind: 'holder', key, partition: partitionOfKey(address, atHand.partitions) })
+}
+
+/**
+ * Ends the context that has the key, if that is asked for. A key that isn't free while an ended context of it is kept
+ * can't be had by that. Whether any other key is in use, the commit finds out. @throws Lacking
+ */
+export function makeRoom<C extends { readonly record: ContextRecord; readonly flux: CompiledFlux }>(
+  address: KeyAddress,
+  { flux, existing }: StartRequest,
+  work: Work<C>,
+  atHand: KnownContexts,
+): { readonly replaced: ContextId | null } | { readonly failure: Failure } {
+  const isReplaced = typeof existing === 'object'
+  if (!isReplaced && flux.keyReuse === 'ended') return NOBODY
+  const id = holderOf(address, flux, atHand)
+  if (id === null) return NOBODY
+  const refusal = { failure: keyInUse(address, id) }
+  if (!isReplaced || flux.keyReuse === 'never') return refusal
+  const context = work.find(id)
+  if (!context || context.flux.keyReuse === 'never') return refusal
+  if (isFinished(context.record.status)) return NOBODY
+  const applied = work.apply(context, { type: 'TERMINATE', caller: existing.caller })
+  return applied.kind === 'refused' ? applied : { replaced: id }
+}
+
+const NOBODY = { replaced: null }
