@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { Heartbeat, Identity, LEASE_BEATS, Servers } from '../../src/engine/cluster/servers.ts'
+import { Heartbeat, Identity, LEASE_BEATS, Servers } from '../../src/engine/cluster/heartbeat.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'

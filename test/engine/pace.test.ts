@@ -1,6 +1,6 @@
 // Much work at once, for many contexts: the event loop is served in between.
 import { afterEach, describe, expect, test } from 'vitest'
-import { Pace } from '../../src/engine/turn/mailboxes.ts'
+import { Pace } from '../../src/engine/turn/turn-loop.ts'
 import { nextTurn } from '../support/held.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'

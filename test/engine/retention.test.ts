@@ -1,7 +1,7 @@
 // Finished contexts are deleted once they are old enough, some at a time, again and again.
 import { expect, test, vi } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
-import { Retention } from '../../src/engine/cluster/servers.ts'
+import { Retention } from '../../src/engine/cluster/heartbeat.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'

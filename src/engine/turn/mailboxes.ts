@@ -1,5 +1,5 @@
 // engine/turn: a mailbox for each context. One turn at a time takes the messages from it, in order of arrival. The number of
-// waiting messages is bounded, and so is what is decided before the event loop serves other work.
+// waiting messages is bounded.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, overloaded } from '../../model/failure.ts'
 import type { Signals } from '../../ports/signals.ts'
@@ -32,10 +32,9 @@ export class Mailboxes {
   #onIdle: (() => void) | null = null
 
   constructor(parts: MailboxesParts) {
-    const pace = new Pace()
     this.#maxCalls = parts.maxCalls
     this.#signals = parts.signals
-    this.#turns = new TurnLoop(parts, pace, {
+    this.#turns = new TurnLoop(parts, {
       hold: (id) => this.#hold(id),
       putBack: (id, messages) => this.#waiting.get(id)?.unshift(...messages),
       onEnd: (id, { yields }) => {
@@ -132,40 +131,3 @@ export class Mailboxes {
 }
 
 const tooManyCalls = () => overloaded('the server has too many commits under way at present')
-
-/** Steps of work after which the event loop is served, about 10 ms. */
-const STEPS_A_LOOP = 300_000
-
-/** Limits how much is decided in a turn of the event loop: contexts that are woken or addressed together take several. */
-export class Pace {
-  readonly #waiting: (() => void)[] = []
-  #spent = 0
-  #isResting = false
-
-  /** Runs the work now, or, if the limit is reached, after the event loop was served. The order is kept. */
-  run(work: () => void): void {
-    if (this.#isResting) this.#waiting.push(work)
-    else work()
-  }
-
-  /**
-   * Adds to the steps of work done. The sum is not reset in each turn of the event loop, because that would cost each
-   * event.
-   */
-  spend(steps: number): void {
-    this.#spent += steps
-    if (this.#spent < STEPS_A_LOOP || this.#isResting) return
-    this.#isResting = true
-    setImmediate(() => this.#resume())
-  }
-
-  #resume(): void {
-    this.#spent = 0
-    this.#isResting = false
-    while (!this.#isResting) {
-      const work = this.#waiting.shift()
-      if (!work) return
-      work()
-    }
-  }
-}

@@ -20,7 +20,6 @@ import {
   startedEventOf,
   type TurnResult,
 } from './turn.ts'
-import type { Pace } from './mailboxes.ts'
 import { keyInUse, type RootRequest, type StartRequest } from './start-request.ts'
 import { TurnData, type TurnDataParts } from './turn-data.ts'
 import type { TurnEnv } from './unit-of-work.ts'
@@ -87,14 +86,50 @@ type Decided = TurnResult & { kind: 'decided' }
 /** A message, by its index among those of the turn, and the error that it caused. */
 type Culprit = Pick<TurnResult & { kind: 'threw' }, 'place' | 'error'>
 
+/** Steps of work after which the event loop is served, about 10 ms. */
+const STEPS_A_LOOP = 300_000
+
+/** Limits how much is decided in a turn of the event loop: contexts that are woken or addressed together take several. */
+export class Pace {
+  readonly #waiting: (() => void)[] = []
+  #spent = 0
+  #isResting = false
+
+  /** Runs the work now, or, if the limit is reached, after the event loop was served. The order is kept. */
+  run(work: () => void): void {
+    if (this.#isResting) this.#waiting.push(work)
+    else work()
+  }
+
+  /**
+   * Adds to the steps of work done. The sum is not reset in each turn of the event loop, because that would cost each
+   * event.
+   */
+  spend(steps: number): void {
+    this.#spent += steps
+    if (this.#spent < STEPS_A_LOOP || this.#isResting) return
+    this.#isResting = true
+    setImmediate(() => this.#resume())
+  }
+
+  #resume(): void {
+    this.#spent = 0
+    this.#isResting = false
+    while (!this.#isResting) {
+      const work = this.#waiting.shift()
+      if (!work) return
+      work()
+    }
+  }
+}
+
 export class TurnLoop {
   readonly #parts: TurnLoopParts
-  readonly #pace: Pace
+  readonly #pace = new Pace()
   readonly #source: Source
 
-  constructor(parts: TurnLoopParts, pace: Pace, source: Source) {
+  constructor(parts: TurnLoopParts, source: Source) {
     this.#parts = parts
-    this.#pace = pace
     this.#source = source
   }
 
