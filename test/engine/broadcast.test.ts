@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { conflict } from '../../src/model/failure.ts'
-import { broadcast } from '../../src/engine/fanout/broadcast.ts'
+import { EngineCore } from '../../src/engine/core.ts'
+import { BroadcastRun } from '../../src/engine/fanout/broadcast-run.ts'
+import { BroadcastPlace } from '../../src/engine/fanout/receivers.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
@@ -26,27 +28,39 @@ test('others are served after each thousand that it finds, though nothing is wri
     handle = setImmediate(count)
   }
   let handle = setImmediate(count)
-  const { answer } = await broadcast(
-    {
-      store: emptyStore({
-        highestId: () => Promise.resolve(ids.length),
-        waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)),
-      }),
-      catalog: { all: () => [], triggeredBy: () => [] },
-      log: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
-      refusals: { log: () => Promise.resolve() },
-      bound: null,
-      mailboxes: {
-        post() {
-          posted.push(turns)
-          return Promise.resolve(outcome)
-        },
-        start: () => Promise.reject(new Error('nothing is triggered')),
+  const bench = await openBench({ 'p/A.flux': { states: [{ name: 's' }] } })
+  const parts = {
+    ...bench.parts,
+    ...new EngineCore(bench.parts),
+    store: emptyStore({
+      highestId: () => Promise.resolve(ids.length),
+      waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)),
+    }),
+    mailboxes: {
+      post() {
+        posted.push(turns)
+        return Promise.resolve(outcome)
       },
+      start: () => Promise.reject(new Error('nothing is triggered')),
     },
-    { event: 'go', input: {}, untyped: false, tags: [], caller: SYSTEM, eventId: 'e', receipt: null },
-  )
+  }
+  const sent = {
+    event: 'go',
+    input: {},
+    untyped: false,
+    tags: [],
+    caller: SYSTEM,
+    eventId: 'e',
+    receipt: null,
+    ttl: null,
+  }
+  const drawn = { seed: '', now: 0 }
+  const stored = { sent, upTo: ids.length, above: null, expiresAt: 0, drawn }
+  const run = new BroadcastRun(parts, { key: 'row', stored, place: new BroadcastPlace(null) })
+  await run.look()
+  const answer = await run.sendUnstored()
   clearImmediate(handle)
+  await bench.close()
   expect(answer.ignored).toHaveLength(ids.length)
   for (const wave of [1, 2, 3]) expect(posted[wave * WAVE]).toBeGreaterThan(posted[wave * WAVE - 1] ?? Infinity)
 })

@@ -2,7 +2,7 @@
 // and tells of those who were.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EventAnswer, Receipt } from '../../src/api/events.ts'
-import { BroadcastItems } from '../../src/engine/fanout/broadcast-rows.ts'
+import { BroadcastRows } from '../../src/engine/fanout/broadcast-rows.ts'
 import { moveAgain } from '../../src/engine/fanout/receivers.ts'
 import { RowTaken } from '../../src/engine/turn/message.ts'
 import { partitionOfKey } from '../../src/engine/record/context-key.ts'
@@ -398,10 +398,12 @@ const post = (id: number) => {
 /** Sends it to contexts 1 to 4, of which rows tell as `readRow` says. */
 function sentAgain(readRow: Store['readRow']) {
   const store = emptyStore({ readRow })
-  const items = new BroadcastItems({ store, rows: { key: 'row', expiresAt: 0 }, drawn: { seed: 's', now: 0 } })
+  const rows = new BroadcastRows(store, 'row', { expiresAt: 0, drawn: { seed: 's', now: 0 } })
+  const catalog = { all: () => [], triggeredBy: () => [] }
   const mailboxes = { post, start: () => post(0) }
   const log: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-  return moveAgain({ store, items, mailboxes, log, refusals: { log: () => Promise.resolve() } }, [1, 2, 3, 4], sent)
+  const refusals = { log: () => Promise.resolve() }
+  return moveAgain({ store, rows, mailboxes, log, catalog, refusals, sent }, [1, 2, 3, 4])
 }
 
 test('of those for whom nothing is to be told, or who ignored it, the rows tell who was moved before', async () => {

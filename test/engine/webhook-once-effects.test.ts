@@ -1,7 +1,6 @@
 // What else a request to a webhook may come to under its key: events that are sent, to one or to all; an answer that is
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { BroadcastPlace } from '../../src/engine/fanout/broadcast.ts'
 import { EngineCore } from '../../src/engine/core.ts'
 import { sendUnder, startUnder, type Committed, type WebhookKeeping } from '../../src/engine/webhooks/keeping.ts'
 import { sentTo } from '../../src/engine/turn/answer.ts'
@@ -135,7 +134,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     const event = { event: 'tick', eventId, input: {}, untyped: false, tags: ['all'], caller: SYSTEM, receipt: null }
     return async (keeping) => {
       if (keeping === null) throw new Error('there is a key')
-      const manner = { above: null, within: 0, place: new BroadcastPlace(null) }
+      const manner = { above: null, within: 0, bound: null }
       const sent = await sendUnder(keeping).toAll?.(core.envOf(ACCESS), { ...event, ttl: null }, manner)
       if (!sent) throw new Error('it was sent')
       return { contextId: null, answer: sentTo(sent.answer), replayed: sent.replayed ?? false }

@@ -10,14 +10,11 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { isObject } from '../../model/json/value.ts'
 import { newEventId } from '../contexts/ids.ts'
-import { BroadcastPlace, broadcast, type Accepting, type BroadcastParts } from '../fanout/broadcast.ts'
 import type { KeptEvent } from '../fanout/broadcast-rows.ts'
-import { countAll, countsOf } from '../fanout/outcomes.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
 import { isLogged } from '../fanout/refusal-log.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
-import { endBroadcast } from '../pending/held-events.ts'
 import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, refusalOfInputs, type RootRequest } from '../turn/start-request.ts'
@@ -288,36 +285,15 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   const { caller, scope, keptBroadcasts, traceparent } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
   const call = { scope, of: CALLS.sendEvent, key: eventId }
-  const bound = env.isStep ? null : env.broadcasts
   const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
   const told = await admitted(env, input, async () => {
-    if (!isKept && once === undefined) {
-      const accept: Accepting['accept'] = (receivers, place) =>
-        keptBroadcasts.accept(call, said, { receivers, manner: { above, within, place } })
-      return broadcastUnkept({ ...env, bound }, said, above === null ? null : { above, accept })
-    }
-    const place = new BroadcastPlace(bound)
-    const manner = { above, within, place }
-    const sending = once ? once(env, said, manner) : keptBroadcasts.once(call, said, manner)
-    return sending.finally(() => place.release())
+    const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
+    if (once) return once(env, said, manner)
+    return isKept ? keptBroadcasts.once(call, said, manner) : keptBroadcasts.send(call, said, manner)
   })
   const isOver = !told.replayed && told.ended === undefined
   if (!isOver || !isWithoutEffect(told.answer)) return told
   return { answer: { ...told.answer, ...hintOn(env, event) } }
-}
-
-async function broadcastUnkept(
-  env: CallEnv & Pick<BroadcastParts, 'bound'>,
-  said: KeptEvent,
-  accepting: Accepting | null,
-): Promise<Told<EventAnswer>> {
-  const receivedAt = env.now()
-  const told = await broadcast(env, said, accepting)
-  if (told.ended !== undefined) return told
-  const { answer } = told
-  const ended = (await endBroadcast(env.held, said, { answer, receivedAt, receipt: null })) ?? answer
-  countAll(env.signals, countsOf(ended))
-  return { answer: ended }
 }
 
 /** Nobody may ever wait for an event that is held for nobody yet. */

@@ -1,23 +1,22 @@
 // engine/fanout: the rows of a broadcast: what is sent, who carries it on, and what it came to so far. The first two are
-// there while it is under way. Others (`BroadcastItems`) say whom it has moved and started: each is written in the commit
-// of that move or start, under a guard, so whoever carries the broadcast on moves and starts nobody a second time.
-import { randomUUID, createHash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+// there while it is under way. Others say whom it has moved and started: each is written in the commit of that move or
+// start, under a guard, so whoever carries the broadcast on moves and starts nobody a second time.
+import { createHash, randomUUID } from 'node:crypto'
 import type { EventAnswer } from '../../api/events.ts'
-import type { ContextId } from '../../model/context.ts'
-import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
-import type { Store } from '../../ports/store.ts'
-import type { Caller } from '../../model/caller.ts'
-import type { JsonObject } from '../../model/json/value.ts'
-import type { SentToAll } from '../pending/held-events.ts'
-import type { TaskAddress } from '../tasks/task.ts'
-import { NO_OUTCOMES, type Outcomes } from './outcomes.ts'
-import { type Drawn, drawnFrom } from '../idempotency/kept-answer.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import type { Caller } from '../../model/caller.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import { outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
+import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import type { Store } from '../../ports/store.ts'
+import { drawnFrom, type Drawn } from '../idempotency/kept-answer.ts'
+import type { SentToAll } from '../pending/held-events.ts'
+import { allRows, Marks } from '../tasks/fan-out.ts'
+import type { TaskAddress } from '../tasks/task.ts'
 import { RowTaken, standOf, type RowsOf } from '../turn/message.ts'
+import type { Item, Outcomes } from './outcomes.ts'
 
 export interface BroadcastEvent {
   readonly event: string
@@ -57,16 +56,25 @@ export interface Summary {
   readonly isDone: boolean
 }
 
-/** The keys of rows of one broadcast, all in the partition of its key. */
 export class BroadcastRows {
+  /** Of the row of its key, with which the keys of all its rows begin. */
   readonly key: string
+  /** That of the key, where contexts are started, too, so that the guards of starts meet. */
   readonly partition: number
-  readonly expiresAt: number
+  readonly #store: Store
+  readonly #expiresAt: number
+  readonly #drawn: Drawn
+  readonly #moves: Marks
+  readonly #earlier = new Map<string, Item>()
+  readonly #startedIds = new Set<ContextId>()
 
-  constructor({ key, store, expiresAt }: { key: string; store: Pick<Store, 'partitions'>; expiresAt: number }) {
+  constructor(store: Store, key: string, { expiresAt, drawn }: Pick<StoredBroadcast, 'expiresAt' | 'drawn'>) {
     this.key = key
     this.partition = partitionOf(key, store.partitions)
-    this.expiresAt = expiresAt
+    this.#store = store
+    this.#expiresAt = expiresAt
+    this.#drawn = drawn
+    this.#moves = movesOf(store, key)
   }
 
   /** Under the key of the call: what is answered. */
@@ -75,130 +83,20 @@ export class BroadcastRows {
   }
 
   get task(): TaskAddress {
-    const { key, partition, expiresAt } = this
-    return { space: 'broadcasts', key, partition, expiresAt }
+    return this.#at('broadcasts', this.key)
   }
 
   event(stored: StoredBroadcast | null): RowWrite {
     return { ...this.#at('items', eventKey(this.key)), value: stored && JSON.stringify(stored) }
   }
 
-  summary(summary: Summary | null): RowWrite {
-    return { ...this.#at('items', summaryKey(this.key)), value: summary && JSON.stringify(summary) }
-  }
-
-  #at(space: RowWrite['space'], key: string): Omit<RowWrite, 'value'> {
-    return { partition: this.partition, space, key, expiresAt: this.expiresAt }
-  }
-}
-
-/** A broadcast that is to be carried out, as its rows have it. */
-export interface RunFacts {
-  readonly rows: BroadcastRows
-  readonly stored: StoredBroadcast
-  /** The row of the key, as it is. */
-  readonly answer: string
-  /** The row of the task as another server left it; null: it is new. */
-  readonly before: string | null
-}
-
-// No row of an item, or of the number of repeats, is called so.
-const eventKey = (key: string): string => `${key}=`
-const summaryKey = (key: string): string => `${key}$`
-
-interface RowPlace {
-  readonly key: string
-  readonly partition: number
-}
-
-/** Null: it is done, or was lost. */
-export async function readStored(store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> {
-  const row = await store.readRow({ partition, space: 'items', key: eventKey(key) })
-  const stored: StoredBroadcast | null = row && JSON.parse(row.value)
-  return stored
-}
-
-/** Null: nothing was counted yet. */
-export async function readSummary(store: Store, { key, partition }: RowPlace): Promise<Summary | null> {
-  const row = await store.readRow({ partition, space: 'items', key: summaryKey(key) })
-  const summary: Summary | null = row && JSON.parse(row.value)
-  return summary
-}
-
-export const summaryAtFirst = (matched: number): Summary => ({
-  matched,
-  dealt: 0,
-  cursor: 0,
-  outcomes: NO_OUTCOMES,
-  isDone: false,
-})
-
-/** The answer that says that an event is accepted. */
-export const acceptanceOf = ({ event, eventId }: KeptEvent, matched: number): EventAnswer => ({
-  message: `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`,
-  transitions: [],
-  executions: [],
-  ignored: [],
-  eventId,
-  pending: [],
-})
-
-/** The row of the key. `answer` null: it is under way, and nobody was answered. */
-export const answerText = (facts: {
-  readonly hash: string
-  readonly at: number
-  readonly event: string
-  readonly answer: EventAnswer | null
-  readonly isAccepted?: true
-  /** Tells it from what other tries of the same request write. */
-  readonly by?: string
-}): string => JSON.stringify({ ...facts, by: facts.by ?? randomUUID() })
-
-type Stand = EventAnswer['transitions'][number]
-
-/** What the event did to one context. */
-type Item = (
-  | { readonly answer: 'transitions'; readonly stand: Stand }
-  | { readonly answer: 'executions'; readonly stand: Stand; readonly fluxName: string }
-  | { readonly answer: 'pending'; readonly kept: EventAnswer['pending'][number] }
-) & {
-  /** Epoch milliseconds. */
-  readonly at: number
-}
-
-/** Rows read at once. */
-const ITEMS_AT_ONCE = 1000
-
-interface ItemsFacts {
-  readonly store: Store
-  readonly rows: { readonly key: string; readonly expiresAt: number }
-  readonly drawn: Drawn
-}
-
-export class BroadcastItems {
-  readonly #store: Store
-  readonly #rowKey: string
-  readonly #expiresAt: number
-  readonly #drawn: Drawn
-  readonly #earlier = new Map<string, Item>()
-  readonly #startedIds = new Set<ContextId>()
-
-  constructor(facts: ItemsFacts) {
-    this.#store = facts.store
-    this.#rowKey = facts.rows.key
-    this.#expiresAt = facts.rows.expiresAt
-    this.#drawn = facts.drawn
-  }
-
-  /** The partition in which contexts are started: that of the key, so that the guards of starts meet. */
-  get partition(): number {
-    return partitionOf(this.#rowKey, this.#store.partitions)
+  summary(summary: Summary): RowWrite {
+    return { ...this.#at('items', summaryKey(this.key)), value: JSON.stringify(summary) }
   }
 
   /** Reads what was done before this server carried it on: starts, and moves of contexts with higher ids than that. */
   async load(after: ContextId): Promise<readonly Item[]> {
-    const rows = doneRows(this.#store, this.#rowKey, after)
-    for await (const { key, value } of rows) {
+    for await (const { key, value } of this.#moves.behind(after)) {
       const item = itemOf(value)
       if (item === null) continue
       this.#earlier.set(key, item)
@@ -209,16 +107,13 @@ export class BroadcastItems {
 
   /** What was done to those contexts, as far as anything was. @throws FluxError `unavailable` */
   async doneTo(ids: readonly ContextId[]): Promise<Item[]> {
-    const { partitions } = this.#store
-    const moved = ids.map((id) =>
-      this.#store.readRow({ partition: id % partitions, space: 'items', key: this.#movedKey(id) }),
-    )
-    return (await Promise.all(moved)).flatMap((row) => (row ? itemsIn(row.value) : []))
+    const rows = await Promise.all(ids.map((id) => this.#moves.read(id)))
+    return rows.flatMap((row) => (row ? itemsIn(row.value) : []))
   }
 
   /** Whether that context was moved or started before. */
   hasReached(id: ContextId): boolean {
-    return this.#earlier.has(this.#movedKey(id)) || this.#startedIds.has(id)
+    return this.#earlier.has(this.#moves.keyOf(id)) || this.#startedIds.has(id)
   }
 
   hasStarted(flux: CompiledFlux): boolean {
@@ -235,12 +130,8 @@ export class BroadcastItems {
 
   /** That context, if an earlier try started it, of whose commit nobody heard; else null. @throws FluxError `unavailable` */
   async startedAs(flux: CompiledFlux, id: ContextId): Promise<Item | null> {
-    const { partitions } = this.#store
-    const row = await this.#store.readRow({
-      partition: id % partitions,
-      space: 'items',
-      key: this.#startedKey(flux),
-    })
+    const partition = id % this.#store.partitions
+    const row = await this.#store.readRow({ partition, space: 'items', key: this.#startedKey(flux) })
     const item = row && itemOf(row.value)
     return item?.answer === 'executions' && item.stand.contextId === id ? item : null
   }
@@ -251,26 +142,22 @@ export class BroadcastItems {
       applied.kind === 'kept'
         ? { answer: 'pending', kept: { contextId, expiresAt: applied.expiresAt }, at }
         : { answer: 'transitions', stand: standOf({ record, flux }), at }
-    return [this.#row(this.#movedKey(contextId), record, item)]
+    return [this.#moves.write(contextId, JSON.stringify(item), this.#expiresAt)]
   }
 
-  readonly started: RowsOf = (_, record, flux) => [
-    this.#row(this.#startedKey(flux), record, {
-      answer: 'executions',
-      stand: standOf({ record, flux }),
-      fluxName: flux.fluxName,
-      at: record.updatedAt,
-    }),
-  ]
+  readonly started: RowsOf = (_, record, flux) => {
+    const { fluxName } = flux
+    const item = { answer: 'executions', stand: standOf({ record, flux }), fluxName, at: record.updatedAt }
+    return [this.#start(flux, record.id % this.#store.partitions, JSON.stringify(item))]
+  }
 
   /**
    * Makes sure that no try of the broadcast starts the service any more, in whatever partition: a start with a key lies
    * in that of its key. Gives what was started before. @throws FluxError `unavailable`
    */
   async settleStart(flux: CompiledFlux): Promise<Item[]> {
-    const row = { space: 'items', key: this.#startedKey(flux), expiresAt: this.#expiresAt } as const
     const settle = async (partition: number) => {
-      const rows = [{ ...row, partition, expects: null, value: NOT_STARTED }]
+      const rows = [this.#start(flux, partition, NOT_STARTED)]
       const outcome = await this.#store.commit({ writes: [], rows })
       return 'row' in outcome && outcome.row.value !== null ? itemsIn(outcome.row.value) : []
     }
@@ -283,18 +170,17 @@ export class BroadcastItems {
     return isTaken && error.value !== null ? { item: itemOf(error.value) } : null
   }
 
-  #row(key: string, { id }: ContextRecord, item: Item): RowWrite {
-    const [partition, value] = [id % this.#store.partitions, JSON.stringify(item)]
-    return { partition, space: 'items', key, expects: null, value, expiresAt: this.#expiresAt }
+  #at<S extends 'idempotency' | 'broadcasts' | 'items'>(space: S, key: string) {
+    return { space, key, partition: this.partition, expiresAt: this.#expiresAt }
   }
 
-  #movedKey(id: ContextId): string {
-    return movedKey(this.#rowKey, id)
+  #start(flux: CompiledFlux, partition: number, value: string): RowWrite {
+    return { ...this.#at('items', this.#startedKey(flux)), partition, expects: null, value }
   }
 
   #startedKey({ package: folder, fluxName }: CompiledFlux): string {
     const service = JSON.stringify([folder, fluxName])
-    return startedPrefix(this.#rowKey) + createHash('sha256').update(service).digest('hex')
+    return startedPrefix(this.key) + createHash('sha256').update(service).digest('hex')
   }
 }
 
@@ -321,9 +207,10 @@ function itemsIn(value: string): Item[] {
  * reached. @throws FluxError `unavailable` when none can
  */
 export async function itemsInReach(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
+  const moves = movesOf(store, rowKey)
   const ofPartition = async (partition: number) => {
     const items: Item[] = []
-    for await (const { value } of doneRows(store, rowKey, after, partition)) items.push(...itemsIn(value))
+    for await (const { value } of moves.behind(after, partition)) items.push(...itemsIn(value))
     return items
   }
   const read = await Promise.allSettled(Array.from({ length: store.partitions }, (_, at) => ofPartition(at)))
@@ -332,39 +219,49 @@ export async function itemsInReach(store: Store, rowKey: string, after: ContextI
   return read.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])).sort((one, other) => one.at - other.at)
 }
 
+// No row of the number of repeats is called so.
+const eventKey = (key: string): string => `${key}=`
+const summaryKey = (key: string): string => `${key}$`
+
 /** Of the rows of all that were moved; those of starts come behind. */
 export const movedPrefix = (rowKey: string): string => `${rowKey}:`
 
 /** Behind all contexts. */
 export const startedPrefix = (rowKey: string): string => `${rowKey}:s`
 
-/** Digits of an id in a key, so that keys sort by it. */
-const ID_DIGITS = 16
-
-const movedKey = (rowKey: string, id: ContextId): string => movedPrefix(rowKey) + String(id).padStart(ID_DIGITS, '0')
-
-const doneRows = (store: Store, rowKey: string, behind: ContextId, partition?: number): AsyncGenerator<StoredRow> =>
-  rowsOf(store, movedPrefix(rowKey), { key: movedKey(rowKey, behind), partition: store.partitions }, partition)
+const movesOf = (store: Store, rowKey: string): Marks => new Marks(store, 'items', movedPrefix(rowKey))
 
 /** What became of what an event left pending, by the keys of the rows. */
 export async function outcomesOf(store: Store, rowKey: string): Promise<ReadonlyMap<string, PendingOutcome>> {
   const outcomes = new Map<string, PendingOutcome>()
-  for await (const { key, value } of rowsOf(store, outcomesPrefix(rowKey))) outcomes.set(key, JSON.parse(value))
+  for await (const { key, value } of allRows(store, { space: 'items', prefix: outcomesPrefix(rowKey) }))
+    outcomes.set(key, JSON.parse(value))
   return outcomes
 }
 
-async function* rowsOf(
-  store: Store,
-  prefix: string,
-  behind?: Pick<StoredRow, 'key' | 'partition'>,
-  partition?: number,
-): AsyncGenerator<StoredRow> {
-  for (let after = behind; ;) {
-    const rows = await store.listRows({ partition, space: 'items', prefix, after, limit: ITEMS_AT_ONCE })
-    yield* rows
-    after = rows.at(-1) ?? after
-    if (rows.length < ITEMS_AT_ONCE) return
-    // What the store has in memory it gives without a pause.
-    await nextTurn()
-  }
+type RowPlace = Pick<StoredRow, 'key' | 'partition'>
+
+/** Null: it is done, or was lost. */
+export async function readStored(store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> {
+  const row = await store.readRow({ partition, space: 'items', key: eventKey(key) })
+  const stored: StoredBroadcast | null = row && JSON.parse(row.value)
+  return stored
 }
+
+/** Null: nothing was counted yet. */
+export async function readSummary(store: Store, { key, partition }: RowPlace): Promise<Summary | null> {
+  const row = await store.readRow({ partition, space: 'items', key: summaryKey(key) })
+  const summary: Summary | null = row && JSON.parse(row.value)
+  return summary
+}
+
+/** The row of the key. `answer` null: it is under way, and nobody was answered. */
+export const answerText = (facts: {
+  readonly hash: string
+  readonly at: number
+  readonly event: string
+  readonly answer: EventAnswer | null
+  readonly isAccepted?: true
+  /** Tells it from what other tries of the same request write. */
+  readonly by?: string
+}): string => JSON.stringify({ ...facts, by: facts.by ?? randomUUID() })

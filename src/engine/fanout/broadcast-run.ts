@@ -2,70 +2,100 @@
 //
 // 1. It begins with three rows in the partition of its key (`broadcast-rows.ts`): one takes the key, one has the
 //    event and the highest id that it is for, and one is that of its task (`tasks/task.ts`).
-// 2. Each move and start writes a row of its own (`BroadcastItems`), under a guard that there is none, so none is
-//    made twice.
-// 3. Between waves of 250 other requests are served. After each 1,000 a summary is stored: counts, the newest entries,
-//    and the id up to which the event was sent. A server that takes the broadcast over begins behind that id, and
-//    reads only the rows behind it; so does a receipt.
-// 4. A context that the store could not reach is tried until it is reached, or until the broadcast is stopped. A
-//    caller who waits is told 503 in doubt meanwhile; repeats are told that it is in progress.
-// 5. A commit of an earlier try may come true late (`receivers.ts`). So a context that cannot take the event is
-//    looked up among those that were moved, and a row in each partition prevents that a service which was not started
-//    is started later.
-// 6. At the end the rows of moved contexts are deleted (`dropRows`), but not while a commit may still come
-//    true late (`mayWriteLate` of the task): then they stay until they expire. Rows of starts always do.
+// 2. It goes through those who wait for the event as `tasks/fan-out.ts` tells. Moves and starts have marks. After each
+//    1,000 contexts it stores a summary: counts, the newest entries, and the id up to which the event was sent. A receipt
+//    reads only the marks behind that id.
+// 3. While a context is out of reach, a caller who waits is told 503 in doubt; repeats are told that it is in progress.
+// 4. A commit of an earlier try may come true late (`receivers.ts`). So a context that cannot take the event is looked
+//    up among those that were moved, and a row in each partition prevents that a service which was not started is
+//    started later.
+// 5. At the end its answer and its receipt are written, and where it reached nobody, the event is held in the same
+//    commit. Rows of starts always stay until they expire.
 //
 // What is drawn by chance for the key of a start (time, random numbers, UUIDs) depends on a number that is stored with
 // the broadcast (`drawnFrom`), so a server that takes it over comes to the same key, and to the partition that has
 // the row of an earlier start.
+//
+// One that need not be stored is sent once to each, and forgotten.
+import { randomUUID } from 'node:crypto'
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
-import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
+import { FluxError, unavailable } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { findReceivers, yieldTurn, type BroadcastParts, type BroadcastPlace } from './broadcast.ts'
-import { isOutOfReach, type Found, BroadcastTally, NO_OUTCOMES } from './outcomes.ts'
-import { moveAll, startTriggered, moveAgain, earlierStarts } from './receivers.ts'
-import { BroadcastEnd, type BroadcastEndParts } from './broadcast-end.ts'
+import type { Signals } from '../../ports/signals.ts'
+import { readKept } from '../idempotency/kept-answer.ts'
+import { endBroadcast, type HeldEvents } from '../pending/held-events.ts'
+import { goThrough, yieldTurn, type FanOut } from '../tasks/fan-out.ts'
+import { leftInDoubt } from '../tasks/queue.ts'
+import { StopRequested, Task, TaskLost, type TaskParts } from '../tasks/task.ts'
 import {
-  BroadcastItems,
-  receiverOf,
-  acceptanceOf,
   answerText,
+  BroadcastRows,
   readSummary,
-  summaryAtFirst,
-  type BroadcastRows,
-  type RunFacts,
+  receiverOf,
   type StoredBroadcast,
   type Summary,
 } from './broadcast-rows.ts'
-import { leftInDoubt } from '../tasks/queue.ts'
-import { Task, type TaskParts } from '../tasks/task.ts'
-import { readKept } from '../idempotency/kept-answer.ts'
-import type { Clock } from '../../ports/clock.ts'
+import {
+  BroadcastTally,
+  countAll,
+  countsOf,
+  isOutOfReach,
+  newest,
+  NO_OUTCOMES,
+  storedIgnored,
+  type Found,
+  type Outcomes,
+} from './outcomes.ts'
+import {
+  earlierStarts,
+  findReceivers,
+  moveAgain,
+  moveAll,
+  startTriggered,
+  type BroadcastPlace,
+  type ReceiverParts,
+  type Sending,
+} from './receivers.ts'
 
-export interface RunParts extends BroadcastParts, TaskParts, BroadcastEndParts {}
+export interface RunParts extends ReceiverParts, TaskParts {
+  readonly held: Pick<HeldEvents, 'hold'>
+  readonly signals: Signals
+}
+
+/** A broadcast that is to be carried out. */
+export interface RunFacts {
+  /** Of the row of its key. */
+  readonly key: string
+  readonly stored: StoredBroadcast
+  readonly place: BroadcastPlace
+  /** The rows of its key and of its task, as another server left them; left out: it is new. */
+  readonly left?: { readonly answer: string; readonly task: string }
+}
 
 /** Contexts that are sent the event at the same time: others that have something to do are served in between. */
 const WAVE_CONTEXTS = 250
-/** Contexts after which it says how far it is. */
-const STAGE_CONTEXTS = 1000
+/** Contexts that are sent one that is not stored at the same time. */
+const UNSTORED_WAVE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
 
-const isUnavailable = ({ kind }: Failure): boolean => kind === 'unavailable'
+const NOTHING_YET: Summary = { matched: 0, dealt: 0, cursor: 0, outcomes: NO_OUTCOMES, isDone: false }
 
-export class BroadcastRun {
+export class BroadcastRun implements FanOut {
   readonly #parts: RunParts
   readonly #rows: BroadcastRows
   readonly #stored: StoredBroadcast
-  readonly #items: BroadcastItems
   readonly task: Task
-  /** The sender, if it waits for the whole answer. */
-  readonly sender: ReplyWaiter
+  readonly place: BroadcastPlace
   readonly #isNew: boolean
+  /** Answers the sender, if it waits for the whole answer; null: it need wait no longer. */
+  #answerSender: ((answer: EventAnswer | null) => void) | null = null
+  #callOff: (() => void) | null = null
   /** Called when the store is out of reach: a caller is not kept waiting until it is back. */
   #leave: (error: FluxError) => void = () => {}
-  #answer: string
+  /** The row of the key, as it is; null: there is none yet. */
+  #answer: string | null
   #tally = new BroadcastTally({ whole: true })
   /** Those who are to be sent it, in order. */
   #ids: readonly ContextId[] = []
@@ -77,29 +107,24 @@ export class BroadcastRun {
   /** Those to whom it was sent before. */
   #before = 0
   /** As it was stored last. */
-  #summary: Summary = summaryAtFirst(0)
+  #summary = NOTHING_YET
   /** No earlier stage is stored, since one above it was begun before. */
   #earlierEnd: ContextId = 0
 
-  constructor(parts: RunParts, { rows, stored, answer, before }: RunFacts) {
+  constructor(parts: RunParts, { key, stored, place, left }: RunFacts) {
     this.#parts = parts
-    this.#rows = rows
+    this.#rows = new BroadcastRows(parts.store, key, stored)
     this.#stored = stored
-    this.#answer = answer
-    this.#isNew = before === null
-    this.#items = new BroadcastItems({ store: parts.store, rows, drawn: stored.drawn })
-    this.task = new Task(parts, rows.task, { before })
-    this.sender = new ReplyWaiter(parts.clock)
+    this.place = place
+    this.#isNew = left === undefined
+    this.#answer = left?.answer ?? null
+    const onAway = (error: FluxError) => this.#leave(leftInDoubt(error))
+    this.task = new Task(parts, this.#rows.task, { before: left?.task ?? null, onAway })
   }
 
   /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
   get isAccepted(): boolean {
-    return readKept(this.#answer).isAccepted
-  }
-
-  /** Its sender waits no longer. */
-  giveUp(): void {
-    this.sender.giveUp()
+    return this.#answer !== null && readKept(this.#answer).isAccepted
   }
 
   /** Whether it is for so many that it is accepted before it is sent. */
@@ -109,46 +134,64 @@ export class BroadcastRun {
 
   /** The answer that says that it is accepted. */
   acceptance(): EventAnswer {
-    return acceptanceOf(this.#stored.sent, this.#summary.matched)
+    const [{ event, eventId }, { matched }] = [this.#stored.sent, this.#summary]
+    return {
+      message: `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`,
+      transitions: [],
+      executions: [],
+      ignored: [],
+      eventId,
+      pending: [],
+    }
+  }
+
+  /** The whole answer, if it is there within so many milliseconds; else null. */
+  wait(milliseconds: number): Promise<EventAnswer | null> {
+    return new Promise((resolve) => {
+      this.#answerSender = resolve
+      this.#callOff = this.#parts.clock.after(milliseconds, () => this.giveUp())
+    })
+  }
+
+  /** Its sender waits no longer. */
+  giveUp(): void {
+    this.#callOff?.()
+    this.#answerSender?.(null)
+    this.#answerSender = null
   }
 
   /**
    * Stores that it has begun. One for many is accepted by that: of whom it moved it keeps the newest only, unless its
-   * sender waits for the whole answer. @throws TaskLost when there is another under its key; FluxError `unavailable`
+   * sender waits for the whole answer. `hash`: of the content.
+   * @throws TaskLost when there is another under its key; FluxError `unavailable`
    */
-  async begin(): Promise<void> {
+  async begin(hash: string): Promise<void> {
     const rows = this.#rows
+    const { sent, drawn } = this.#stored
+    const facts = { hash, at: drawn.now, event: sent.event }
     const isAccepted = this.isForMany
-    if (isAccepted) {
-      const { hash, at } = readKept(this.#answer)
-      const { event } = this.#stored.sent
-      this.#answer = answerText({ hash, at, event, answer: this.acceptance(), isAccepted })
-    }
+    this.#answer = isAccepted
+      ? answerText({ ...facts, answer: this.acceptance(), isAccepted })
+      : answerText({ ...facts, answer: null })
     const summary = isAccepted ? [rows.summary(this.#summary)] : []
     await this.task.commit([rows.answer(this.#answer, null), rows.event(this.#stored), ...summary])
-    const isWhole = !isAccepted || (this.sender.isAwaited && this.#summary.matched <= MAX_AWAITED_CONTEXTS)
+    const isWhole = !isAccepted || (this.#answerSender !== null && this.#summary.matched <= MAX_AWAITED_CONTEXTS)
     if (!isWhole) this.#tally.forget()
   }
 
   /** Finds whom it is for. @throws FluxError `overloaded`, `unavailable` */
-  async look(place: BroadcastPlace, known?: readonly ContextId[]): Promise<void> {
-    const { store } = this.#parts
+  async look(): Promise<void> {
     const { sent, upTo } = this.#stored
-    if (known) {
-      this.#ids = known
-      this.#summary = summaryAtFirst(known.length)
-      return
-    }
-    const summary = this.#isNew || !this.isAccepted ? null : await readSummary(store, this.#rows)
+    const summary = this.isAccepted ? await readSummary(this.#parts.store, this.#rows) : null
     const after = summary?.cursor ?? 0
     this.#after = after
-    const waiting = await findReceivers(this.#parts, sent, { upTo, after, place })
+    const waiting = await findReceivers(this.#parts, sent, { upTo, after, place: this.place })
     // Only now: a context that the event itself started before a crash may be among them, and its row is there.
-    const earlier = this.#isNew ? [] : await this.#items.load(after)
-    this.#ids = waiting.filter((id) => !this.#items.hasReached(id))
+    const earlier = this.#isNew ? [] : await this.#rows.load(after)
+    this.#ids = this.#isNew ? waiting : waiting.filter((id) => !this.#rows.hasReached(id))
     const done = earlier.flatMap((item) => receiverOf(item) ?? [])
     this.#before = done.length + (summary?.dealt ?? 0)
-    this.#summary = { ...(summary ?? summaryAtFirst(0)), matched: this.#before + this.#ids.length }
+    this.#summary = { ...(summary ?? NOTHING_YET), matched: this.#before + this.#ids.length }
     this.#tally = new BroadcastTally({ whole: !this.isAccepted, before: summary?.outcomes ?? NO_OUTCOMES })
     this.#tally.add(earlier)
     this.#earlierEnd = done.reduce((highest, id) => Math.max(highest, id), 0)
@@ -162,99 +205,76 @@ export class BroadcastRun {
     })
   }
 
+  /**
+   * Sends it without storing it; nothing is tried again.
+   * @throws FluxError `unavailable` when the store was out of reach and the event moved and started nothing
+   */
+  async sendUnstored(): Promise<EventAnswer> {
+    const [{ held, catalog, refusals, signals }, tally, ids] = [this.#parts, this.#tally, this.#ids]
+    const sent = { ...this.#stored.sent, receipt: null }
+    const sending = { ...this.#parts, sent, rows: null }
+    try {
+      for (let at = 0; at < ids.length; at += UNSTORED_WAVE_CONTEXTS) {
+        // A wave in which nothing is written does not yield to the event loop. Other work is served before the next one.
+        if (at > 0) await yieldTurn()
+        tally.add(await moveAll(sending, ids.slice(at, at + UNSTORED_WAVE_CONTEXTS)))
+      }
+      const { hasMoved } = tally
+      const of = (id: ContextId) => (tally.has(id) ? 'counted' : null)
+      tally.add(await startTriggered(sending, catalog.triggeredBy(sent.event), { hasMoved, of }))
+    } finally {
+      this.place.release()
+    }
+    tally.logRefusals(refusals, sent.event)
+    if (tally.failure) throw new FluxError(tally.failure)
+    const answer = tally.answer(sent)
+    const end = { answer, receivedAt: this.#stored.drawn.now, receipt: null }
+    const ended = (await endBroadcast(held, sent, end)) ?? answer
+    countAll(signals, countsOf(ended))
+    return ended
+  }
+
   /** Sends it to all. @throws TaskLost; FluxError when the server stops, or as `HeldEvents.hold` */
   async carryOut(): Promise<EventAnswer> {
-    while (this.#at < this.#ids.length && !this.task.stopRequested) {
-      if (!(await this.#stage())) break
-      if (this.#at < this.#ids.length) await this.#surely(() => this.task.commit([this.#progress()]))
-    }
-    if (!this.task.stopRequested) await this.#startTriggered()
-    return this.#finish()
-  }
-
-  /** Sends it to the next contexts; false: to some of them only, since it is to stop. */
-  async #stage(): Promise<boolean> {
-    const end = Math.min(this.#ids.length, this.#at + STAGE_CONTEXTS)
-    for (; this.#at < end; this.#at = Math.min(end, this.#at + WAVE_CONTEXTS)) {
-      this.task.check()
-      if (!(await this.#wave(this.#ids.slice(this.#at, Math.min(end, this.#at + WAVE_CONTEXTS))))) return false
-      await yieldTurn()
-    }
-    this.task.check()
-    return true
-  }
-
-  /** It is sent again to those for whom the store could not be reached; false: it is to stop before. */
-  async #wave(ids: readonly ContextId[]): Promise<boolean> {
-    for (let [left, send] = [ids, this.#isNew ? moveAll : moveAgain]; ; send = moveAgain) {
-      const found = await send({ ...this.#parts, items: this.#items }, left, this.#stored.sent)
-      if (found) {
-        this.#tally.add(found.filter((one) => !isOutOfReach(one)))
-        left = left.filter((_, place) => isOutOfReach(found[place] ?? null))
-      }
-      if (left.length === 0) return true
-      if (!(await this.#mayTryAgain(found))) {
-        this.#beyond = ids.length - left.length
-        return false
-      }
+    try {
+      await goThrough(this, this.#parts.clock)
+      if (!this.task.stopRequested) await this.#startTriggered()
+      // Its sender gets the whole answer if it still waits for it: then it does so until it has it.
+      if (this.#tally.isWhole) this.#callOff?.()
+      const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.#answerSender !== null)
+      this.#tally.logRefusals(this.#parts.refusals, this.#stored.sent.event)
+      const by = randomUUID()
+      const answer = await this.task.persist(() => this.#end({ by, isAnswered }))
+      if (isAnswered) this.#answerSender?.(answer)
+      return answer
+    } finally {
+      this.place.release()
     }
   }
 
-  async #startTriggered(): Promise<void> {
-    const receivers = { ...this.#parts, items: this.#items }
-    const { sent } = this.#stored
-    const services = this.#parts.catalog.triggeredBy(sent.event)
-    // The tally has only the newest. A holder of a key may have been moved by a start before, and is not counted then.
-    const of = async (id: ContextId) => {
-      if (this.#tally.has(id)) return 'counted'
-      const [item = null] = await this.#items.doneTo([id])
-      const isCounted = id <= this.#after || this.#items.hasReached(id) || this.#ids.includes(id)
-      return item && isCounted ? 'counted' : item
-    }
-    for (;;) {
-      const found = await startTriggered(receivers, services, sent, { hasMoved: this.#tally.hasMoved, of })
-      if (!found.some(isOutOfReach)) {
-        this.#tally.add(found)
-        if (!this.#isNew) this.#tally.add(await this.#surely(() => earlierStarts(this.#items, services, found)))
-        return
-      }
-      if (!(await this.#mayTryAgain(found))) return this.#tally.add(found.filter((one) => !isOutOfReach(one)))
-    }
+  get hasMore(): boolean {
+    return this.#at < this.#ids.length
   }
 
-  async #finish(): Promise<EventAnswer> {
-    const [{ refusals }, { sent }] = [this.#parts, this.#stored]
-    // Its sender gets the whole answer if it still waits for it.
-    const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.sender.close())
-    this.#tally.logRefusals(refusals, sent.event)
-    const end = new BroadcastEnd({
-      parts: this.#parts,
-      rows: this.#rows,
-      task: this.task,
-      sent,
-      tally: this.#tally,
-      summary: { ...this.#summary, ...this.#dealt() },
-      before: this.#answer,
-      isAccepted: this.isAccepted,
-      isAnswered,
-    })
-    await this.#surely(() => end.write(this.#tally.answer(sent)))
-    if (isAnswered) this.sender.answer(end.answer)
-    return end.answer
+  next(): readonly ContextId[] {
+    return this.#ids.slice(this.#at, this.#at + WAVE_CONTEXTS)
   }
 
-  #surely<T>(step: () => Promise<T>): Promise<T> {
-    return this.task.persist(step, (error) => this.#leave(leftInDoubt(error)))
+  async send(ids: readonly ContextId[], isAgain: boolean): Promise<readonly ContextId[]> {
+    const found = await (isAgain || !this.#isNew ? moveAgain : moveAll)(this.#sending, ids)
+    this.#tally.add(found?.filter((one) => !isOutOfReach(one)) ?? [])
+    const left = found ? ids.filter((_, place) => isOutOfReach(found[place] ?? null)) : ids
+    if (left.length > 0) this.#leaveAway(found)
+    return left
   }
 
-  /** As `Task.mayTryAgain`. */
-  #mayTryAgain(found: readonly Found[] | null): Promise<boolean> {
-    const failure = found?.flatMap((one) => (one?.answer === 'ignored' && one.failure) || []).find(isUnavailable)
-    this.#leave(leftInDoubt(failure ? new FluxError(failure) : unavailable('the store is out of reach')))
-    return this.task.mayTryAgain()
+  advance(left: number): void {
+    const wave = Math.min(WAVE_CONTEXTS, this.#ids.length - this.#at)
+    if (left === 0) this.#at += wave
+    else this.#beyond = wave - left
   }
 
-  #progress(): RowWrite {
+  progress(): RowWrite {
     const dealt = this.#dealt()
     // What was done behind the cursor is counted again by who carries it on.
     if (dealt.cursor >= this.#earlierEnd)
@@ -263,50 +283,112 @@ export class BroadcastRun {
   }
 
   #dealt(): Pick<Summary, 'dealt' | 'cursor'> {
-    const isLast = this.#at >= this.#ids.length
     return {
       dealt: this.#before + this.#at + this.#beyond,
-      cursor: isLast ? this.#stored.upTo : (this.#ids[this.#at - 1] ?? this.#summary.cursor),
+      cursor: this.hasMore ? (this.#ids[this.#at - 1] ?? this.#summary.cursor) : this.#stored.upTo,
     }
   }
-}
 
-export class ReplyWaiter {
-  readonly #clock: Clock
-  #resolve: ((answer: EventAnswer | null) => void) | null = null
-  #callOff: (() => void) | null = null
-
-  constructor(clock: Clock) {
-    this.#clock = clock
+  get #sending(): Sending<BroadcastRows> {
+    return { ...this.#parts, sent: this.#stored.sent, rows: this.#rows }
   }
 
-  /** Whether the sender waits. */
-  get isAwaited(): boolean {
-    return this.#resolve !== null
+  #leaveAway(found: readonly Found[] | null): void {
+    const away = found?.find(isOutOfReach)
+    const failure = away?.answer === 'ignored' ? away.failure : null
+    this.#leave(leftInDoubt(failure ? new FluxError(failure) : unavailable('the store is out of reach')))
   }
 
-  /** The answer, if it is there within so many milliseconds; else null. */
-  wait(milliseconds: number): Promise<EventAnswer | null> {
-    return new Promise((resolve) => {
-      this.#resolve = resolve
-      this.#callOff = this.#clock.after(milliseconds, () => this.giveUp())
-    })
+  async #startTriggered(): Promise<void> {
+    const services = this.#parts.catalog.triggeredBy(this.#stored.sent.event)
+    // The tally has only the newest. A holder of a key may have been moved by a start before, and is not counted then.
+    const of = async (id: ContextId) => {
+      if (this.#tally.has(id)) return 'counted'
+      const [item = null] = await this.#rows.doneTo([id])
+      const isCounted = id <= this.#after || this.#rows.hasReached(id) || this.#ids.includes(id)
+      return item && isCounted ? 'counted' : item
+    }
+    for (;;) {
+      const found = await startTriggered(this.#sending, services, { hasMoved: this.#tally.hasMoved, of })
+      if (!found.some(isOutOfReach)) {
+        this.#tally.add(found)
+        if (!this.#isNew) this.#tally.add(await this.task.persist(() => earlierStarts(this.#rows, services, found)))
+        return
+      }
+      this.#leaveAway(found)
+      if (!(await this.task.mayTryAgain())) return this.#tally.add(found.filter((one) => !isOutOfReach(one)))
+    }
   }
 
-  /** The sender waits no longer. */
-  giveUp(): void {
-    this.#callOff?.()
-    this.answer(null)
+  /**
+   * Ends it, again if it is called again: where it reached nobody, the event is held. `by` tells this end from another.
+   * `isAnswered`: its sender gets the whole answer.
+   * @throws TaskLost when another server has ended it; FluxError as `HeldEvents.hold`
+   */
+  async #end(how: { readonly by: string; readonly isAnswered: boolean }): Promise<EventAnswer> {
+    const [{ held }, { sent, drawn }, { task }] = [this.#parts, this.#stored, this]
+    // One that was stopped is held for nobody.
+    const stops = task.stopRequested
+    const toHold = stops ? { ...sent, ttl: null } : sent
+    const outcome: { ended?: EventAnswer; lost?: TaskLost } = {}
+    // False: another server has ended it, or it is to be stopped, and was not held. `more`: the rows that hold it.
+    const write = async (whole: EventAnswer, more: readonly RowWrite[]) => {
+      // The first answer has as much as a repeat can be given.
+      const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
+      try {
+        await task.end([...this.#rowsOf(answer, how), ...more], { unlessStopped: more.length > 0 })
+        outcome.ended = answer
+        countAll(this.#parts.signals, this.#countsWith(answer))
+        return true
+      } catch (error) {
+        if (error instanceof TaskLost) outcome.lost = error
+        else if (!(error instanceof StopRequested)) throw error
+        return false
+      }
+    }
+    const answer = this.#tally.answer(sent)
+    try {
+      await endBroadcast(held, toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
+    } catch (error) {
+      await write(await this.#unheld(error), [])
+    }
+    if (outcome.ended) return outcome.ended
+    // The commit itself met the wish to stop it.
+    if (!outcome.lost && task.stopRequested && !stops) return this.#end(how)
+    throw outcome.lost ?? new TaskLost(null)
   }
 
-  /** Whether the sender still waits: then it does so until it has its answer. */
-  close(): boolean {
-    this.#callOff?.()
-    return this.#resolve !== null
+  /**
+   * It can't be held. Where it was accepted, its receipt says why; else nothing is kept of it, since it did nothing.
+   * @throws the error, unless it was accepted
+   */
+  async #unheld(error: unknown): Promise<EventAnswer> {
+    const failure = error instanceof FluxError ? error.failure : null
+    if (failure === null || failure.kind === 'unavailable') throw error
+    if (!this.isAccepted) {
+      await this.task.end([this.#rows.answer(null, this.#answer), this.#rows.event(null)])
+      throw error
+    }
+    const entry = { contextId: null, fluxName: '', state: null, reason: failure.detail }
+    this.#tally.add([{ answer: 'ignored', entry, failure, hasEnded: false }])
+    return this.#tally.answer(this.#stored.sent)
   }
 
-  answer(answer: EventAnswer | null): void {
-    this.#resolve?.(answer)
-    this.#resolve = null
+  /** An event that is held for nobody yet is pending, too. */
+  #countsWith({ pending }: EventAnswer): Outcomes['counts'] {
+    const { counts } = this.#tally
+    return { ...counts, pending: Math.max(counts.pending, pending.length) }
+  }
+
+  #rowsOf(answer: EventAnswer, { by, isAnswered }: { readonly by: string; readonly isAnswered: boolean }): RowWrite[] {
+    const before = this.#answer ?? ''
+    const { hash, at, isAccepted } = readKept(before)
+    const text = isAnswered ? answerText({ hash, at, event: this.#stored.sent.event, answer, by }) : before
+    const counts = this.#countsWith(answer)
+    const outcomes = { ...this.#tally.outcomes(), pending: newest(answer.pending), counts }
+    const summary = { ...this.#summary, ...this.#dealt(), outcomes, isDone: true }
+    // Of one that met nobody the answer says it all.
+    const isKnown = !isAccepted && counts.moved + counts.started + counts.ignored + counts.pending === 0
+    return [this.#rows.answer(text, before), this.#rows.event(null), ...(isKnown ? [] : [this.#rows.summary(summary)])]
   }
 }

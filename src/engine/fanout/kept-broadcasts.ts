@@ -4,22 +4,10 @@ import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
-import type { ContextId } from '../../model/context.ts'
+import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound } from '../../model/failure.ts'
 import { partitionOf, type StoredRow } from '../../model/rows.ts'
-import { type Receivers, BroadcastPlace } from './broadcast.ts'
-import { dropRows, requestStop, TaskLost } from '../tasks/task.ts'
-import { inDoubtIfAway, isLeft, TaskQueue } from '../tasks/queue.ts'
-import {
-  movedPrefix,
-  startedPrefix,
-  answerText,
-  BroadcastRows,
-  readStored,
-  type KeptEvent,
-  type StoredBroadcast,
-} from './broadcast-rows.ts'
-import { BroadcastRun, type RunParts } from './broadcast-run.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
 import {
   contentHashOf,
   inProgress,
@@ -31,12 +19,19 @@ import {
   type KeptAnswer,
   type ScopedKey,
 } from '../idempotency/kept-answer.ts'
-import type { Idempotency } from '../idempotency/idempotency.ts'
+import { dropRows } from '../tasks/fan-out.ts'
+import { inDoubtIfAway, isLeft, TaskQueue } from '../tasks/queue.ts'
+import { requestStop, TaskLost } from '../tasks/task.ts'
+import { movedPrefix, readStored, startedPrefix, type KeptEvent } from './broadcast-rows.ts'
+import { BroadcastRun, type RunParts } from './broadcast-run.ts'
+import { BroadcastPlace } from './receivers.ts'
 
 export interface KeptBroadcastsParts extends RunParts {
   readonly idempotency: Idempotency
   /** Milliseconds for which answers are kept. */
   readonly kept: number
+  /** Of large broadcasts that others have abandoned, too. */
+  readonly bound: CountBound
 }
 
 /** How a broadcast is answered. */
@@ -45,7 +40,8 @@ export interface Manner {
   readonly above: number | null
   /** Milliseconds for which the sender of one that is accepted waits for the answer all the same. */
   readonly within: number
-  readonly place: BroadcastPlace
+  /** Of large broadcasts; null: it isn't refused. */
+  readonly bound: CountBound | null
 }
 
 type BroadcastCall = ScopedKey & { readonly of: AnswerKind<EventAnswer> }
@@ -73,7 +69,7 @@ export class KeptBroadcasts {
       names: { one: 'a broadcast', many: 'broadcasts' },
       bound: parts.bound,
       load: (row) => this.#load(row),
-      run: (run) => this.#takeUp(run, new BroadcastPlace(parts.bound)),
+      run: (run) => this.#takeUp(run),
       found: (row) => this.#found(row),
     })
   }
@@ -99,19 +95,13 @@ export class KeptBroadcasts {
     }
   }
 
-  /** Stores an event that has no key, and sends it to those receivers. @throws FluxError */
-  async accept(
-    call: ScopedKey,
-    sent: KeptEvent,
-    { receivers, manner }: { readonly receivers: Receivers; readonly manner: Manner },
-  ): Promise<Told<EventAnswer>> {
-    const { idempotency, clock } = this.#parts
-    if (idempotency.isFull()) await idempotency.requireRoom()
-    const hash = hashOf(sent)
-    const at = clock.now()
-    const answer = answerText({ hash, at, event: sent.event, answer: null })
-    const run = this.#newRun(rowKeyOf(call), { sent, upTo: receivers.upTo, above: manner.above, answer, at })
-    return this.#send(run, manner, receivers.ids)
+  /**
+   * Sends an event that has no key. It is stored only where it is for so many that it is accepted before it is sent.
+   * @throws FluxError `unavailable` when the store was out of reach and the event moved and started nothing; `overloaded`
+   * when it is for many, and too many such broadcasts are under way
+   */
+  send(call: ScopedKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
+    return this.#sendNew(rowKeyOf(call), sent, manner, null)
   }
 
   /**
@@ -127,33 +117,24 @@ export class KeptBroadcasts {
     return inDoubtIfAway(() => this.tasks.waitForStop(kept))
   }
 
-  async #begin({ of, key, hash, kept }: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
-    const { store, clock, idempotency } = this.#parts
-    let there = (await readKeptToAll(store, key))?.value ?? null
+  async #begin(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
+    const { store } = this.#parts
+    let there = (await readKeptToAll(store, under.key))?.value ?? null
     if (there === null) {
-      // Where there is no room, repeats are still answered.
-      if (idempotency.isFull()) await idempotency.requireRoom()
       try {
-        const at = clock.now()
-        const answer = answerText({ hash, at, event: sent.event, answer: null })
-        const run = this.#newRun(key, { sent, upTo: await store.highestId(), above: manner.above, answer, at, kept })
-        return await this.#send(run, manner)
+        return await this.#sendNew(under.key, sent, manner, under)
       } catch (error) {
         if (!(error instanceof TaskLost)) throw error
-        there = error.row ?? (await readKeptToAll(store, key))?.value ?? null
+        there = error.row ?? (await readKeptToAll(store, under.key))?.value ?? null
       }
     }
     if (there === null) throw inProgress()
     const earlier = readKept(there)
-    if (earlier.hash !== hash) throw mismatch()
-    return this.#repeat(key, earlier, { of, manner })
+    if (earlier.hash !== under.hash) throw mismatch()
+    return this.#repeat(under, earlier)
   }
 
-  async #repeat(
-    key: string,
-    earlier: KeptAnswer,
-    { of, manner }: { of: BroadcastKey['of']; manner: Manner },
-  ): Promise<Told<EventAnswer>> {
+  async #repeat({ key, of }: BroadcastKey, earlier: KeptAnswer): Promise<Told<EventAnswer>> {
     const { idempotency, store } = this.#parts
     const partition = partitionOf(key, store.partitions)
     if (earlier.answer !== null) {
@@ -164,81 +145,93 @@ export class KeptBroadcasts {
     // A caller may have left one that goes on here.
     const taken = this.tasks.get(key) ? null : await this.tasks.takeOver({ key, partition })
     if (!taken) throw inProgress()
-    const { sent } = await inDoubtIfAway(() => this.#takeUp(taken, manner.place))
+    const { sent } = await inDoubtIfAway(() => this.#takeUp(taken))
     return { answer: await taken.whileInReach(sent), replayed: true }
   }
 
-  /** Sends it to all that it is for. One for many is accepted, unless its sender waits for so long as it takes. */
-  async #send(
-    run: BroadcastRun,
-    { within, place }: Manner,
-    receivers?: readonly ContextId[],
+  /**
+   * Sends it to all that it is for. One for many is accepted, unless its sender waits for so long as it takes. `under`:
+   * the key of its sender; null: it has none, so one for few need not be stored.
+   */
+  async #sendNew(
+    key: string,
+    sent: KeptEvent,
+    { above, within, bound }: Manner,
+    under: Pick<BroadcastKey, 'hash' | 'kept'> | null,
   ): Promise<Told<EventAnswer>> {
-    await run.look(place, receivers)
-    const waited = run.isForMany && within > 0 ? run.sender.wait(within) : null
+    const { store, clock, idempotency } = this.#parts
+    const now = clock.now()
+    const stored = {
+      sent: { ...sent, receipt: key },
+      upTo: await store.highestId(),
+      above,
+      expiresAt: now + (under?.kept ?? this.#parts.kept),
+      drawn: { seed: randomUUID(), now },
+    }
+    const run = new BroadcastRun(this.#parts, { key, stored, place: new BroadcastPlace(bound) })
+    let waited: Promise<EventAnswer | null> | null = null
     try {
-      await run.begin()
+      await run.look()
+      if (under === null && !run.isForMany) return { answer: await run.sendUnstored() }
+      // Where there is no room, repeats are still answered.
+      if (idempotency.isFull()) await idempotency.requireRoom()
+      if (run.isForMany && within > 0) waited = run.wait(within)
+      await run.begin(under?.hash ?? hashOf(sent))
     } catch (error) {
-      run.sender.giveUp()
+      run.giveUp()
+      run.place.release()
       throw error
     }
-    const { sent, ended } = this.#carryOut(run, place)
-    if (!run.isForMany) return { answer: await run.whileInReach(sent) }
+    const { sent: whole, ended } = this.#carryOut(run)
+    if (!run.isForMany) return { answer: await run.whileInReach(whole) }
     const answer = await waited
     return answer ? { answer } : { answer: run.acceptance(), ended }
   }
 
-  /** `sent`: the whole answer. `ended`: when this server has no more to do for it. */
-  #carryOut(run: BroadcastRun, place: BroadcastPlace) {
-    const passed = place.pass()
+  /** `sent`: the whole answer. `ended`: when this server has no more to do for it; what goes wrong is logged. */
+  #carryOut(run: BroadcastRun) {
     const sent = run.carryOut()
-    return { sent, ended: this.#goOn(run, sent, passed) }
+    return { sent, ended: this.#goOn(run, sent) }
   }
 
-  /** Tidies up when it was sent to all; what goes wrong is logged. */
-  async #goOn(run: BroadcastRun, sent: Promise<EventAnswer>, place: BroadcastPlace): Promise<void> {
+  async #goOn(run: BroadcastRun, sent: Promise<EventAnswer>): Promise<void> {
     const { log } = this.#parts
+    const { task } = run
+    // Its receipt needs no row of a move, and they would take the room of keys. Those of starts stay: a start that comes
+    // true late is kept from happening by them.
+    const moves = { space: 'items', prefix: movedPrefix(task.key), end: startedPrefix(task.key) } as const
     try {
-      await this.tasks.track(run, this.#tidy(run, sent, place))
+      await this.tasks.track(
+        run,
+        sent.then(() => dropRows(this.#parts, task, moves)),
+      )
     } catch (error) {
       if (isLeft(error)) log.debug('a broadcast is left to another server', { error })
       else log.error('a broadcast could not be carried out', { error })
-    } finally {
-      place.release()
     }
-  }
-
-  async #tidy(run: BroadcastRun, sent: Promise<EventAnswer>, place: BroadcastPlace): Promise<void> {
-    await sent
-    place.release()
-    // Its receipt needs no row of a move, and they would take the room of keys. Those of starts stay: a start that comes
-    // true late is kept from happening by them.
-    const { task } = run
-    const moves = { space: 'items', prefix: movedPrefix(task.key), end: startedPrefix(task.key), task } as const
-    await dropRows(this.#parts, moves)
   }
 
   async #load(row: StoredRow): Promise<BroadcastRun | null> {
-    const { store } = this.#parts
-    const { key, partition } = row
+    const { store, bound } = this.#parts
+    const { key, partition, value: task } = row
     const stored = await readStored(store, row)
     const answer = await store.readRow({ partition, space: 'idempotency', key })
     if (!stored || !answer) return null
-    const rows = new BroadcastRows({ key, store, expiresAt: stored.expiresAt })
-    return new BroadcastRun(this.#parts, { rows, stored, answer: answer.value, before: row.value })
+    const [place, left] = [new BroadcastPlace(bound), { answer: answer.value, task }]
+    return new BroadcastRun(this.#parts, { key, stored, place, left })
   }
 
   /** Carries out one that was taken over. */
-  async #takeUp(run: BroadcastRun, place: BroadcastPlace) {
-    place.add()
+  async #takeUp(run: BroadcastRun) {
+    run.place.add()
     try {
-      await run.look(place)
+      await run.look()
     } catch (error) {
-      place.release()
+      run.place.release()
       await run.task.handOver()
       throw error
     }
-    return this.#carryOut(run, place)
+    return this.#carryOut(run)
   }
 
   async #found({ key, partition }: StoredRow): Promise<void> {
@@ -256,31 +249,6 @@ export class KeptBroadcasts {
     // Who repeats one that is accepted gets that answer at once.
     if (ours?.run.isAccepted === false) void ended.then(release)
     else release()
-  }
-
-  #newRun(
-    key: string,
-    {
-      at,
-      answer,
-      sent,
-      kept = this.#parts.kept,
-      ...facts
-    }: Omit<StoredBroadcast, 'expiresAt' | 'drawn'> & {
-      readonly at: number
-      readonly answer: string
-      readonly kept?: number
-    },
-  ): BroadcastRun {
-    const { store } = this.#parts
-    const drawn = { seed: randomUUID(), now: at }
-    const stored = { ...facts, sent: { ...sent, receipt: key }, expiresAt: at + kept, drawn }
-    return new BroadcastRun(this.#parts, {
-      rows: new BroadcastRows({ key, store, ...stored }),
-      stored,
-      answer,
-      before: null,
-    })
   }
 }
 

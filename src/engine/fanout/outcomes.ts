@@ -19,20 +19,18 @@ type Stand = EventAnswer['transitions'][number] & {
   readonly at: number
 }
 
-/** What an event came to for one receiver; null: nothing, and there is nothing to report. */
+/** What an event did to one context. */
+export type Item = (
+  | { readonly answer: 'pending'; readonly kept: EventAnswer['pending'][number] }
+  | { readonly answer: 'transitions' | 'executions'; readonly stand: EventAnswer['transitions'][number] }
+) & {
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+/** What it came to for one receiver; null: nothing, and there is nothing to report. */
 export type Found =
-  | {
-      readonly answer: 'pending'
-      readonly kept: EventAnswer['pending'][number]
-      /** Epoch milliseconds. */
-      readonly at: number
-    }
-  | {
-      readonly answer: 'transitions' | 'executions'
-      readonly stand: EventAnswer['transitions'][number]
-      /** Epoch milliseconds. */
-      readonly at: number
-    }
+  | Item
   | {
       readonly answer: 'ignored'
       readonly entry: EventAnswer['ignored'][number]
@@ -185,16 +183,15 @@ export class BroadcastTally {
 
   #add(one: Found & object): void {
     if (one.answer === 'ignored') return this.#addIgnored(one)
-    if (one.answer === 'pending') return this.#addPending(one.kept)
+    if (one.answer === 'pending') {
+      this.#pending.push(one.kept)
+      this.#counts.pending += 1
+      return
+    }
     const [list, counted] =
       one.answer === 'transitions' ? ([this.#moved, 'moved'] as const) : ([this.#started, 'started'] as const)
     list.push({ ...one.stand, at: one.at })
     this.#counts[counted] += 1
-  }
-
-  #addPending(kept: EventAnswer['pending'][number]): void {
-    this.#pending.push(kept)
-    this.#counts.pending += 1
   }
 
   #addIgnored({ entry, failure }: Found & { readonly answer: 'ignored' }): void {

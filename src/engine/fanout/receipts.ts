@@ -3,7 +3,7 @@
 import { CALLS } from '../../api/calls.ts'
 import { type EventAnswer, type Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
-import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from './outcomes.ts'
+import { BroadcastTally, countsOf, newest, NO_OUTCOMES, type Outcomes } from './outcomes.ts'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
 import { itemsInReach, outcomesOf, receiverOf, readSummary, type Summary } from './broadcast-rows.ts'
@@ -113,12 +113,7 @@ function progressOf(summary: Summary | null, outcomes: Outcomes | undefined): Pi
 function outcomesIn(answer: EventAnswer, { at }: KeptAnswer): Outcomes {
   const { transitions, executions, ignored, pending } = answer
   return {
-    counts: {
-      moved: transitions.length,
-      started: executions.length,
-      ignored: ignored.length,
-      pending: pending.length,
-    },
+    counts: countsOf(answer),
     moved: newest(transitions).map((stand) => ({ ...stand, at })),
     started: newest(executions).map((stand) => ({ ...stand, at })),
     ignored: newest(ignored),

@@ -9,6 +9,7 @@ import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { partitionOf, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
+import { allRows } from '../tasks/fan-out.ts'
 import { keptKey, partitionOfKey, type KeyAddress } from '../record/context-key.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
@@ -78,9 +79,6 @@ export const placeOfEvent = (rowKey: string, addressee: Addressee & object, part
   space: 'items',
 })
 
-/** Rows read at once. */
-const ROWS_AT_ONCE = 1000
-
 /**
  * What is kept of an event: as it was sent to all, and to single contexts. What lies in a partition that is out of reach is
  * left out, if the event was sent to all. @throws FluxError `unavailable`
@@ -101,12 +99,8 @@ export async function keptOfEvent(
 
 async function singleRows(store: Store, rowKey: string, partition: number): Promise<StoredRow[]> {
   const found: StoredRow[] = []
-  const query = { space: 'items', prefix: singlePrefix(rowKey), partition, limit: ROWS_AT_ONCE } as const
-  for (let after: StoredRow | undefined, rows; rows === undefined || rows.length === ROWS_AT_ONCE;) {
-    rows = await store.listRows({ ...query, after })
-    found.push(...rows)
-    after = rows.at(-1)
-  }
+  const query = { space: 'items', prefix: singlePrefix(rowKey), partition } as const
+  for await (const row of allRows(store, query)) found.push(row)
   return found
 }
 

@@ -70,22 +70,13 @@ export class EndAttempts {
     if (!webhook) {
       const { contextId } = row
       // Another server may have sent it, and have ended it just now: then this fails.
-      await this.#settle(row, task, settledRow(row))
+      await settle(task, settledRow(row))
       log.error('a webhook at the end of a context is lost: what was to be sent is missing', { contextId })
       return
     }
     const outcome = await this.#send(webhook, task.signal)
-    if (outcome.ok) await this.#settle(row, task, settledRow(row))
-    else if (!task.isStopping) await this.#settle(row, task, this.#failed(row, webhook, outcome))
-  }
-
-  /** Tries until it is done, or the server stops: the webhook would be sent again if it were not. @throws TaskLost */
-  #settle({ contextId }: DueWebhook, task: Task, next: RowWrite): Promise<void> {
-    const message = 'what became of a webhook at the end of a context could not be stored; trying again'
-    return task.persist(
-      () => task.end([next]),
-      (error) => this.#parts.log.error(message, { contextId, error }),
-    )
+    if (outcome.ok) await settle(task, settledRow(row))
+    else if (!task.isStopping) await settle(task, this.#failed(row, webhook, outcome))
   }
 
   async #send({ url, fault, secret: name, body, ...end }: OwedWebhook, signal: AbortSignal): Promise<SendOutcome> {
@@ -122,6 +113,9 @@ export class EndAttempts {
     return dueRow({ ...row, due, attempts: attempt })
   }
 }
+
+/** Tries until it is done, or the server stops: the webhook would be sent again if it were not. @throws TaskLost */
+const settle = (task: Task, next: RowWrite): Promise<void> => task.persist(() => task.end([next]))
 
 /** The same for all attempts. No step has such a key. */
 const messageIdOf = async (

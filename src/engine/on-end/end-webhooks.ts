@@ -189,8 +189,12 @@ export class EndWebhooks {
   }
 
   async #send(row: DueWebhook): Promise<void> {
-    const { lane } = row
-    const task = new Task(this.#parts, taskOf(row), { facts: taskFactsOf(row) })
+    const { lane, contextId } = row
+    const message = 'what became of a webhook at the end of a context could not be stored; trying again'
+    const task = new Task(this.#parts, taskOf(row), {
+      facts: taskFactsOf(row),
+      onAway: (error) => this.#parts.log.error(message, { contextId, error }),
+    })
     this.#sending.set(lane, this.#countOf(lane) + 1)
     this.#count += 1
     const isSettled = await this.#tasks.track({ task, due: row }, this.#attempts.run(row, task))

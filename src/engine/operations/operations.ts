@@ -8,8 +8,8 @@ import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import { yieldTurn } from '../fanout/broadcast.ts'
-import { dropRows, requestStop } from '../tasks/task.ts'
+import { dropRows, yieldTurn } from '../tasks/fan-out.ts'
+import { requestStop } from '../tasks/task.ts'
 import { inDoubtIfAway, isLeft, TaskQueue, type Resumed } from '../tasks/queue.ts'
 import { Matching } from './selection.ts'
 import {
@@ -197,7 +197,7 @@ export class Operations {
     const status = await run.carryOut()
     const { operationId, task } = run
     const { marksPrefix: prefix } = new OperationRows(operationId, this.#parts.store)
-    void dropRows(this.#parts, { space: 'marks', prefix, task })
+    void dropRows(this.#parts, task, { space: 'marks', prefix })
     return status
   }
 

@@ -6,15 +6,12 @@
 //    in place of that one. If the former server was only held up, its next commit fails.
 // 3. To stop a task, any server sets `stops` in the row. The next commit of the task finds that.
 // 4. The commit that ends the task deletes the row.
-// 5. Rows that guard what the task does once are deleted behind it (`dropRows`), unless a commit may still come true.
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { FluxError, inDoubt } from '../../model/failure.ts'
-import type { ListedSpace, RowWrite, StoredRow } from '../../model/rows.ts'
+import type { ListedSpace, RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Servers } from '../cluster/servers.ts'
-import type { Log } from '../../ports/log.ts'
 
 export interface TaskParts {
   readonly store: Store
@@ -45,6 +42,8 @@ interface TaskOptions {
   readonly before?: string | null
   /** What the row has besides. */
   readonly facts?: object
+  /** Called each time the store is out of reach for what must be done. */
+  readonly onAway?: (error: FluxError) => void
 }
 
 /** Another server runs the task, or has ended it. `row`: another row whose guard failed, if that is why. */
@@ -79,6 +78,7 @@ export class Task {
   readonly #parts: TaskParts
   readonly #address: TaskAddress
   readonly #facts: object
+  readonly #onAway: TaskOptions['onAway']
   readonly #id = randomUUID()
   readonly #stopping = new AbortController()
   #latest: string | null
@@ -88,10 +88,11 @@ export class Task {
   #mayHaveEnded = false
   #turn: Promise<void> = Promise.resolve()
 
-  constructor(parts: TaskParts, address: TaskAddress, { before = null, facts = {} }: TaskOptions = {}) {
+  constructor(parts: TaskParts, address: TaskAddress, { before = null, facts = {}, onAway }: TaskOptions = {}) {
     this.#parts = parts
     this.#address = address
     this.#facts = facts
+    this.#onAway = onAway
     this.#latest = before
     this.#mayWriteLate = before !== null
     this.#stopRequested = before !== null && readRow(before).stops
@@ -154,14 +155,14 @@ export class Task {
     if (this.isStopping) throw inDoubt('the server is stopping')
   }
 
-  /** Does it, and again while the store is out of reach: `onAway` hears of that once. @throws FluxError as `check` */
-  async persist<T>(step: () => Promise<T>, onAway?: (error: FluxError) => void): Promise<T> {
+  /** Does it, and again while the store is out of reach. @throws FluxError as `check` */
+  async persist<T>(step: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
         return await step()
       } catch (error) {
         if (!(error instanceof FluxError) || error.failure.kind !== 'unavailable') throw error
-        if (tries === 1) onAway?.(error)
+        if (tries === 1) this.#onAway?.(error)
         await this.pause(RETRY_MS)
       }
     }
@@ -262,45 +263,4 @@ export function pauseUntil(clock: Clock, milliseconds: number, signal: AbortSign
     const callOff = clock.after(milliseconds, done)
     signal.addEventListener('abort', done, { once: true })
   })
-}
-
-/** Rows deleted at once. */
-const ROWS_AT_ONCE = 250
-
-interface Dropped {
-  readonly space: ListedSpace
-  /** What the keys begin with. */
-  readonly prefix: string
-  /** From the first row on with such a key, all stay. */
-  readonly end?: string
-  readonly task: Task
-}
-
-/**
- * Never fails: what it does not get to stays until it expires. The rows guard what the task does once, so all of them stay
- * while a commit of the task may still come true.
- */
-export async function dropRows(
-  { store, log }: { readonly store: Store; readonly log: Log },
-  { space, prefix, end, task }: Dropped,
-): Promise<void> {
-  if (task.mayWriteLate) return
-  try {
-    for (let after: StoredRow | undefined; !task.isStopping;) {
-      const rows = await store.listRows({ space, prefix, after, limit: ROWS_AT_ONCE })
-      const dropped = end === undefined ? rows : rows.filter(({ key }) => !key.startsWith(end))
-      const removals = byPartition(dropped).map((some) => some.map((row) => ({ ...row, space, value: null })))
-      await Promise.all(removals.map((some) => store.commit({ writes: [], rows: some })))
-      if (dropped.length < ROWS_AT_ONCE) return
-      after = rows.at(-1)
-      await nextTurn()
-    }
-  } catch (error) {
-    log.debug('rows that are of no more use stay until they expire', { space, error })
-  }
-}
-
-function byPartition(rows: readonly StoredRow[]): StoredRow[][] {
-  const partitions = [...new Set(rows.map(({ partition }) => partition))]
-  return partitions.map((one) => rows.filter(({ partition }) => partition === one))
 }
