@@ -1,8 +1,10 @@
 // Rows of messages: written in the commit of the turn, and a guard that fails concerns only its own message.
 import { beforeEach, expect, test } from 'vitest'
+import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { Mailboxes } from '../../src/engine/turn/mailboxes.ts'
 import type { RowsOf } from '../../src/engine/turn/message.ts'
 import type { RootRequest } from '../../src/engine/turn/start-request.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
 import { inDoubt } from '../../src/model/failure.ts'
 import type { RowWrite } from '../../src/model/rows.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'
@@ -88,6 +90,37 @@ test('a guard that fails takes out its own message; those of the same turn are c
   expect([(await first).moved, (await free).moved, (await plain).moved]).toEqual([true, true, true])
   expect([await valueOf('taken'), await valueOf('free')]).toEqual(['before', 'y'])
   expect((await plain).record.moves).toBe(4)
+})
+
+test('a guard that fails, of a row of the turn itself, fails all messages of the turn', async () => {
+  const early = compiled({
+    early: '1h',
+    states: [
+      { name: 'a', waiting: true, transitions: [{ to: 'b', event: 'go' }] },
+      { name: 'b', waiting: true, transitions: [{ to: 'b', event: 'tick' }] },
+    ],
+  })
+  const { id } = (await mailboxes.start({ ...request, flux: early })).record
+  instead = async ({ rows: [own] = [] }) => {
+    if (own?.space !== 'pending') throw new Error('the turn has no row of its own')
+    return { ok: false, row: { space: own.space, key: own.key, value: null } }
+  }
+  const kept: Input = {
+    type: 'EVENT',
+    name: 'tick',
+    eventId: 'e-2',
+    input: {},
+    untyped: false,
+    tags: null,
+    caller: SYSTEM,
+    arrival: { tags: [], receipt: null, keep: null },
+  }
+  const first = mailboxes.post(id, event('nothing'))
+  const both = [mailboxes.post(id, kept), mailboxes.post(id, event('go'))]
+  await first
+  const told = await Promise.allSettled(both)
+  expect(told.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect((await mailboxes.post(id, event('go'))).moved).toBe(true)
 })
 
 test('of two in one turn that write the same row, the first is committed and the second refused', async () => {

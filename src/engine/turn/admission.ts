@@ -8,21 +8,6 @@ import type { StoredContext } from '../../ports/store.ts'
 import { readyKindOfStep } from '../interpreter/position.ts'
 import { LIGHT_BYTES, noRoom, weightOf } from '../contexts/context-loader.ts'
 
-/** A slot that a step holds, with its share of the memory budget. */
-export interface Slot {
-  readonly kind: StepKind
-  /** Reserves memory for the context with these texts. Returns false if there is not enough. */
-  fits(texts: StoredContext['parts']): boolean
-  /** Adds memory that was reserved before; `release` gives it back. */
-  addRoom(release: () => void): void
-  /** Gives back only the memory. */
-  releaseRoom(): void
-  /** Exchanges the slot for one of another kind. Returns false if none is free. */
-  move(kind: StepKind): boolean
-  /** Gives back the slot and the memory. Later calls have no effect. */
-  release(): void
-}
-
 export interface AdmissionParts {
   readonly slots: StepSlots
   readonly runner: Pick<StepRunner, 'isSlowScript'>
@@ -59,7 +44,10 @@ export class Admission {
   }
 }
 
-class TakenSlot implements Slot {
+/** A slot that a step holds, with its share of the memory budget. */
+export type Slot = Pick<TakenSlot, keyof TakenSlot>
+
+class TakenSlot {
   #kind: StepKind
   readonly #parts: AdmissionParts
   #room: (() => void) | null = null
@@ -74,6 +62,7 @@ class TakenSlot implements Slot {
     return this.#kind
   }
 
+  /** Reserves memory for the context with these texts. Returns false if there is not enough. */
   fits(texts: StoredContext['parts']): boolean {
     if (this.#room) return true
     const weight = weightOf(texts)
@@ -81,15 +70,18 @@ class TakenSlot implements Slot {
     return this.#room !== null
   }
 
+  /** Adds memory that was reserved before; `release` gives it back. */
   addRoom(release: () => void): void {
     this.#room = release
   }
 
+  /** Gives back only the memory. */
   releaseRoom(): void {
     this.#room?.()
     this.#room = noRoom
   }
 
+  /** Exchanges the slot for one of another kind. Returns false if none is free. */
   move(kind: StepKind): boolean {
     if (this.#isReleased || kind === this.#kind) return true
     if (!this.#parts.slots.tryTake(kind)) return false
@@ -99,6 +91,7 @@ class TakenSlot implements Slot {
     return true
   }
 
+  /** Gives back the slot and the memory. Later calls have no effect. */
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true

@@ -12,6 +12,7 @@ import type { Traces, TurnSpan } from '../../ports/signals.ts'
 import { RowTaken, traceparentsOf, type Message, type MessageOptions, type MessageOutcome } from './message.ts'
 import {
   beforeRows,
+  type Culprit,
   hasRows,
   rowsOfTurn,
   type MessageRow,
@@ -82,9 +83,6 @@ const goOn = (): Message => ({ input: WAKE, rows: undefined, rowsAlways: undefin
 const WAKE: Input = { type: 'WAKE' }
 
 type Decided = TurnResult & { kind: 'decided' }
-
-/** A message, by its index among those of the turn, and the error that it caused. */
-type Culprit = Pick<TurnResult & { kind: 'threw' }, 'place' | 'error'>
 
 /** Steps of work after which the event loop is served, about 10 ms. */
 const STEPS_A_LOOP = 300_000
@@ -292,11 +290,11 @@ export class TurnLoop {
     this.#trySoon(turn)
   }
 
-  /** The guard of a row failed: only the message whose row it is, is taken out. */
+  /** The guard of a row failed: only the message whose row it is, is taken out. One of the turn itself fails the turn. */
   #refuseRow(turn: Turn, rows: readonly MessageRow[], error: RowTaken): void {
-    const culprit = rows.find(({ row: { space, key } }) => space === error.space && key === error.key)
-    if (!culprit) return this.#fail(turn, error)
-    this.#takeOut(turn, { place: culprit.place, error })
+    const place = rows.find(({ row: { space, key } }) => space === error.space && key === error.key)?.place ?? -1
+    if (place < 0) return this.#fail(turn, error)
+    this.#takeOut(turn, { place, error })
     if (turn.messages.length === 0) return this.#end(turn)
     this.#trySoon(turn)
   }

@@ -168,17 +168,14 @@ export function rowsOfTurn(
 }
 
 /** A message that can't be committed, by its place in the turn, and why. */
-export interface Unprepared {
-  readonly place: number
-  readonly error: unknown
-}
+export type Culprit = Pick<TurnResult & { kind: 'threw' }, 'place' | 'error'>
 
 /** What comes before the commit of these rows; null: nothing. Gives the messages for which it failed, the last one first. */
 export function beforeRows(
   messages: readonly Message[],
   rows: readonly MessageRow[],
-): Promise<readonly Unprepared[]> | null {
-  const under: Promise<Unprepared | null>[] = []
+): Promise<readonly Culprit[]> | null {
+  const under: Promise<Culprit | null>[] = []
   let last = -1
   for (const { place } of rows) {
     // All rows of a message stand together.
