@@ -8,6 +8,7 @@ import type { ContextId } from '../../model/context.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
+import { Marks } from '../tasks/fan-out.ts'
 import type { RowsOf } from '../turn/message.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import type { TaskAddress } from '../tasks/task.ts'
@@ -44,8 +45,6 @@ const KEPT_MS = 7 * 86_400_000
 /** Milliseconds for which a mark is kept, if nobody deletes it: as long as servers may be down. */
 const MARK_KEPT_MS = 30 * 86_400_000
 
-/** Digits of an id in a key, so that keys sort by it. */
-const ID_DIGITS = 16
 /** The time in an id counts down, so that the newest operation is the first. */
 const COUNTDOWN_DIGITS = 9
 const LAST_MS = 36 ** COUNTDOWN_DIGITS - 1
@@ -69,12 +68,14 @@ export const operationIdIn = (key: string): string => key.slice(TASK_PREFIX.leng
 export class OperationRows {
   readonly id: string
   readonly partition: number
-  readonly #store: Pick<Store, 'readRow' | 'partitions'>
+  readonly #marks: Marks
+  readonly #store: Pick<Store, 'readRow' | 'listRows' | 'partitions'>
 
-  constructor(id: string, store: Pick<Store, 'readRow' | 'partitions'>) {
+  constructor(id: string, store: Pick<Store, 'readRow' | 'listRows' | 'partitions'>) {
     this.id = id
     this.partition = partitionOf(id, store.partitions)
     this.#store = store
+    this.#marks = new Marks(store, 'marks', this.marksPrefix)
   }
 
   get task(): TaskAddress {
@@ -116,17 +117,12 @@ export class OperationRows {
   /** The mark of each context that it changes, or that is already as it should be. */
   marks(now: number): RowsOf {
     const expiresAt = now + MARK_KEPT_MS
-    const { partitions } = this.#store
-    return ({ kind }, { id }) =>
-      kind === 'refused'
-        ? []
-        : [{ partition: id % partitions, space: 'marks', key: this.#mark(id), expects: null, value: '1', expiresAt }]
+    return ({ kind }, { id }) => (kind === 'refused' ? [] : [this.#marks.write(id, '1', expiresAt)])
   }
 
   /** Whether that context has its mark. @throws FluxError `unavailable` */
   async isMarked(id: ContextId): Promise<boolean> {
-    const partition = id % this.#store.partitions
-    return (await this.#store.readRow({ partition, space: 'marks', key: this.#mark(id) })) !== null
+    return (await this.#marks.read(id)) !== null
   }
 
   get marksPrefix(): string {
@@ -134,25 +130,12 @@ export class OperationRows {
   }
 
   /** Contexts with higher ids that have a mark, ascending. @throws FluxError `unavailable` */
-  async marked(store: Pick<Store, 'listRows' | 'partitions'>, behind: ContextId): Promise<ContextId[]> {
+  async marked(behind: ContextId): Promise<ContextId[]> {
     const ids: ContextId[] = []
-    for (let after = { key: this.#mark(behind), partition: store.partitions }; ;) {
-      const query = { space: 'marks', prefix: this.marksPrefix, after, limit: MARKS_AT_ONCE } as const
-      const rows = await store.listRows(query)
-      for (const { key } of rows) ids.push(Number(key.slice(this.marksPrefix.length)))
-      const last = rows.at(-1)
-      if (!last || rows.length < MARKS_AT_ONCE) return ids
-      after = last
-    }
-  }
-
-  #mark(id: ContextId): string {
-    return this.marksPrefix + String(id).padStart(ID_DIGITS, '0')
+    for await (const { key } of this.#marks.behind(behind)) ids.push(this.#marks.idIn(key))
+    return ids
   }
 }
-
-/** Rows read at once. */
-const MARKS_AT_ONCE = 1000
 
 const storedKey = (id: string): string => `${id}=`
 

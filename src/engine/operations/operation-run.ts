@@ -4,19 +4,15 @@
 // 1. It begins with three rows in the partition of its id: how far it is, its task (`tasks/task.ts`), and what is to
 //    be done with which contexts (`operation-rows.ts`). The first stays for 7 days after the end; its key counts time
 //    down, so a list reads the newest first.
-// 2. Each wave reads the next contexts that match now (`selection.ts`), up to the highest id that there was at the
-//    start, and sends each the message that its call would send (`MESSAGES`). Of several partitions,
-//    contexts that were started later are left out by their time, too.
-// 3. The commit of a context that is changed writes a mark: a row, under a guard that there is none. So what a crash
-//    leaves undecided is tried again, and done once. What changes nothing (a tag that is there) writes its mark alone;
-//    what is refused writes none, and is asked again.
-// 4. Every 0.4 seconds, or 1,000 contexts, a commit stores how far it is: counts, and the id up to which all is done.
-//    A server that takes it over reads the marks behind that id, and counts them, since many of these contexts do not
-//    match any more. At the end it counts the marks from the first takeover on: commits of a server that was held up
-//    may have become true later.
-// 5. Marks are deleted at the end, but not while a commit may still come true late (`mayWriteLate` of the task).
+// 2. It goes through contexts as `tasks/fan-out.ts` tells. Each wave reads the next contexts that match now
+//    (`selection.ts`), up to the highest id that there was at the start, and sends each the message that its call would
+//    send (`MESSAGES`). Of several partitions, contexts that were started later are left out by their time, too.
+// 3. What changes nothing (a tag that is there) writes its mark alone; what is refused writes none, and is asked again.
+// 4. Every 0.4 seconds, or 1,000 contexts, it stores counts, and the id up to which all is done. A server that takes it
+//    over counts the marks behind that id, since many of these contexts do not match any more. At the end it counts the
+//    marks from the first takeover on: commits of a server that was held up may have become true later.
 //
-// A wave takes as many contexts as a twentieth of a second is for, at most 100. Then it rests until the rate allows
+// A wave takes as many contexts as a twentieth of a second is for, at most 25. Then it rests until the rate allows
 // for the next one, and at least as long as the wave took, so that half of the time is for other requests.
 import { MAX_OPERATION_ERRORS, type OperationView } from '../../api/operations.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -27,7 +23,7 @@ import type { Signals } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken } from '../turn/message.ts'
-import { yieldTurn } from '../tasks/fan-out.ts'
+import { goThrough, type FanOut } from '../tasks/fan-out.ts'
 import { Task, type TaskParts } from '../tasks/task.ts'
 import { Matching, type MatchingParts } from './selection.ts'
 import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
@@ -56,9 +52,8 @@ const WAVE_CONTEXTS = 25
 const WAVES_A_SECOND = 20
 /** Milliseconds for which it rests at most after a wave, so that at least half of the time is for others. */
 const MAX_REST_MS = 250
-/** Milliseconds, and contexts, after which it says how far it is, and looks whether it is to stop. */
-const SAY_MS = 400
-const SAY_CONTEXTS = 1000
+/** Milliseconds after which it stores how far it is, and finds whether it is to stop. */
+const NOTE_MS = 400
 const SECOND_MS = 1000
 /** Characters of the reason why a context could not take it. */
 const MAX_DETAIL_CHARACTERS = 200
@@ -79,10 +74,6 @@ export class OperationRun {
   /** Those with higher ids than the stored cursor that were changed before this server took it over, ascending. */
   #earlier: readonly ContextId[] = []
   #earlierCounted = 0
-  /** Epoch milliseconds at which the next wave may begin. */
-  #nextAt = 0
-  #saidAt = 0
-  #saidDone = 0
 
   constructor(parts: OperationParts, { rows, stored, progress, before }: OperationFacts) {
     this.#parts = parts
@@ -115,48 +106,54 @@ export class OperationRun {
 
   /** Carries it out. @throws TaskLost; FluxError when the server stops */
   async carryOut(): Promise<OperationView['status']> {
-    this.#nextAt = this.#saidAt = this.#parts.clock.now()
     const matching = await this.task.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
     if (!this.#isNew) {
       const { cursor } = this.#progress
-      this.#earlier = await this.task.persist(() => this.#rows.marked(this.#parts.store, cursor))
+      this.#earlier = await this.task.persist(() => this.#rows.marked(cursor))
     }
-    const status = await this.#goThrough(matching)
+    const waves = this.#waves(matching)
+    await goThrough(waves, this.#parts.clock)
+    const status = waves.hasMore ? 'stopped' : 'done'
     await this.task.persist(() => this.#finish(status))
     return status
   }
 
-  async #goThrough(matching: Matching): Promise<'done' | 'stopped'> {
-    const limit = Math.max(1, Math.min(WAVE_CONTEXTS, Math.ceil(this.#stored.rate / WAVES_A_SECOND)))
+  #waves(matching: Matching): FanOut {
+    const { clock } = this.#parts
+    const { rate, upTo } = this.#stored
+    const limit = Math.max(1, Math.min(WAVE_CONTEXTS, Math.ceil(rate / WAVES_A_SECOND)))
     const earlier = new Set(this.#earlier)
-    while (!this.task.stopRequested) {
-      const begunAt = this.#parts.clock.now()
-      const { ids, rest } = await this.task.persist(() => matching.page(this.#progress.cursor, limit))
-      const left = ids.filter((id) => !earlier.has(id))
-      if (!(await this.#wave(left))) return 'stopped'
-      this.#advance(rest ?? this.#stored.upTo)
-      if (rest === null) return 'done'
-      const now = this.#parts.clock.now()
-      const byRate = Math.max(this.#nextAt, begunAt) + (left.length * SECOND_MS) / this.#stored.rate
-      this.#nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
-      await this.#rest()
+    let begunAt = clock.now()
+    /** Those of the wave, and behind which id it continues. */
+    let [sent, rest]: [number, ContextId | null] = [0, 0]
+    const waves = {
+      task: this.task,
+      noteMs: NOTE_MS,
+      hasMore: true,
+      nextAt: begunAt,
+      next: async () => {
+        begunAt = clock.now()
+        const page = await this.task.persist(() => matching.page(this.#progress.cursor, limit))
+        const left = page.ids.filter((id) => !earlier.has(id))
+        ;[sent, rest] = [left.length, page.rest]
+        return left
+      },
+      send: async (ids: readonly ContextId[]) => {
+        const handled = await Promise.all(ids.map((id) => this.#one(id)))
+        for (const [place, one] of handled.entries()) if (one) this.#count(ids[place] ?? 0, one)
+        return ids.filter((_, place) => handled[place]?.outcome === 'outOfReach')
+      },
+      advance: (left: number) => {
+        if (left > 0) return
+        this.#advance(rest ?? upTo)
+        waves.hasMore = rest !== null
+        const now = clock.now()
+        const byRate = Math.max(waves.nextAt, begunAt) + (sent * SECOND_MS) / rate
+        waves.nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
+      },
+      progress: () => this.#rows.progress(this.#progress),
     }
-    return 'stopped'
-  }
-
-  /**
-   * Does it with these contexts. Those for whom the store could not be reached are tried again, until it is to stop: then
-   * it gives false, since some are left.
-   */
-  async #wave(ids: readonly ContextId[]): Promise<boolean> {
-    for (let left = ids; left.length > 0;) {
-      const handled = await Promise.all(left.map((id) => this.#one(id)))
-      for (const [place, one] of handled.entries()) if (one) this.#count(left[place] ?? 0, one)
-      left = left.filter((_, place) => handled[place]?.outcome === 'outOfReach')
-      if (left.length === 0) return true
-      if (!(await this.task.mayTryAgain())) return false
-    }
-    return true
+    return waves
   }
 
   async #one(id: ContextId): Promise<Handled | null> {
@@ -200,33 +197,12 @@ export class OperationRun {
     this.#progress = { ...this.#progress, cursor, done: done + more, changed: changed + more }
   }
 
-  /** Resolves when the next wave may begin, or it is to stop. */
-  async #rest(): Promise<void> {
-    const { clock } = this.#parts
-    await yieldTurn()
-    for (;;) {
-      this.task.check()
-      const isFar = this.#progress.done - this.#saidDone >= SAY_CONTEXTS
-      if (isFar || clock.now() - this.#saidAt >= SAY_MS) await this.#say()
-      const left = this.#nextAt - clock.now()
-      if (left <= 0 || this.task.stopRequested) return
-      await this.task.pause(Math.ceil(Math.min(left, SAY_MS)))
-    }
-  }
-
-  /** Stores how far it is. The same commit finds whether it is to stop. */
-  async #say(): Promise<void> {
-    await this.task.persist(() => this.task.commit([this.#rows.progress(this.#progress)]))
-    this.#saidAt = this.#parts.clock.now()
-    this.#saidDone = this.#progress.done
-  }
-
   async #finish(status: 'done' | 'stopped'): Promise<void> {
-    const { store, clock } = this.#parts
+    const { clock } = this.#parts
     const { taken, failed } = this.#progress
     if (taken) {
       // Of a server that was held up, commits may have become true after this one had looked.
-      const changed = taken.changed + (await this.#rows.marked(store, taken.cursor)).length
+      const changed = taken.changed + (await this.#rows.marked(taken.cursor)).length
       this.#progress = { ...this.#progress, changed, done: changed + failed }
     }
     this.#progress = { ...this.#progress, status, endedAt: clock.now() }

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import { dropRows, yieldTurn } from '../tasks/fan-out.ts'
+import { allRows, dropRows } from '../tasks/fan-out.ts'
 import { requestStop } from '../tasks/task.ts'
 import { inDoubtIfAway, isLeft, TaskQueue, type Resumed } from '../tasks/queue.ts'
 import { Matching } from './selection.ts'
@@ -128,15 +128,12 @@ export class Operations {
 
   async #list(): Promise<OperationProgress[]> {
     const { store, log } = this.#parts
-    const query = { space: 'operations', prefix: PROGRESS_PREFIX, limit: LISTED_AT_ONCE } as const
+    const query = { space: 'operations', prefix: PROGRESS_PREFIX } as const
     const listed: OperationProgress[] = []
-    for (let after: StoredRow | undefined; listed.length < MAX_LISTED_OPERATIONS;) {
-      const rows = await store.listRows({ ...query, after })
-      listed.push(...rows.flatMap((row) => readableProgress(row, log)))
-      if (rows.length < LISTED_AT_ONCE) break
-      after = rows.at(-1)
-      // Each may have many errors.
-      await yieldTurn()
+    // Each may have many errors.
+    for await (const row of allRows(store, query, LISTED_AT_ONCE)) {
+      listed.push(...readableProgress(row, log))
+      if (listed.length >= MAX_LISTED_OPERATIONS) break
     }
     return listed
   }
