@@ -1,10 +1,12 @@
 // engine/fanout: what an event to all came to: for one receiver, and counted: how many it moved, started and met in vain,
-// and who. A tally has all of them where they are to be answered, else the newest.
+// and who. A tally has all of them where they are to be answered, else the newest. Refused events and webhooks are logged;
+// the number of lines per second is bounded.
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
-import type { RefusalLog } from './refusal-log.ts'
 import type { Signals } from '../../ports/signals.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Log } from '../../ports/log.ts'
 
 /** Entries that a receipt has of each list. */
 const MAX_LISTED = 1000
@@ -76,6 +78,9 @@ export function storedIgnored(list: EventAnswer['ignored']): EventAnswer['ignore
 }
 
 const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))
+
+/** Where it is counted what an event came to. */
+const COUNTED = { transitions: 'moved', executions: 'started', ignored: 'ignored', pending: 'pending' } as const
 
 export class BroadcastTally {
   readonly #moved: Stand[]
@@ -182,21 +187,14 @@ export class BroadcastTally {
   }
 
   #add(one: Found & object): void {
-    if (one.answer === 'ignored') return this.#addIgnored(one)
-    if (one.answer === 'pending') {
-      this.#pending.push(one.kept)
-      this.#counts.pending += 1
-      return
-    }
-    const [list, counted] =
-      one.answer === 'transitions' ? ([this.#moved, 'moved'] as const) : ([this.#started, 'started'] as const)
-    list.push({ ...one.stand, at: one.at })
-    this.#counts[counted] += 1
+    this.#counts[COUNTED[one.answer]] += 1
+    if (one.answer === 'ignored') this.#addIgnored(one)
+    else if (one.answer === 'pending') this.#pending.push(one.kept)
+    else (one.answer === 'transitions' ? this.#moved : this.#started).push({ ...one.stand, at: one.at })
   }
 
   #addIgnored({ entry, failure }: Found & { readonly answer: 'ignored' }): void {
     this.#ignored.push(entry)
-    this.#counts.ignored += 1
     this.#firstRefused ??= entry
     if (failure === null) return
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1
@@ -223,4 +221,67 @@ export function countAll(signals: Signals, { moved, started, ignored, pending }:
   if (started > 0) signals.event('started', started)
   if (pending > 0) signals.event('pending', pending)
   if (ignored > 0 || moved + started + pending === 0) signals.event('ignored', Math.max(1, ignored))
+}
+
+/** Maximum number of lines for one reason, and the milliseconds to which it applies. */
+const MOST_LINES = 10
+const WINDOW_MS = 1000
+
+/** Statuses 409, 422 and 429: refusals of events by id whose cause an operator may have to find. */
+const LOGGED: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'busy'])
+
+/** Whether the refusal of an event by id with this failure is logged. */
+export const isLogged = ({ kind }: Failure): boolean => LOGGED.has(kind)
+
+interface Window {
+  lines: number
+  leftOut: number
+}
+
+export class RefusalLog {
+  readonly #log: Log
+  readonly #clock: Clock
+  /** Open windows, by message and reason. */
+  readonly #windows = new Map<string, Window>()
+
+  constructor({ log, clock }: { readonly log: Log; readonly clock: Clock }) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  /**
+   * Logs at most 10 lines a second for each reason. At the end of the second, the number of omitted lines is logged.
+   * @param kind the reason, one of a small set
+   * @param fields computes the fields; called only for a line that is written
+   */
+  async log(
+    message: string,
+    kind: string,
+    fields: () => object | Promise<object>,
+    level: 'info' | 'error' = 'info',
+  ): Promise<void> {
+    const key = `${message}: ${kind}`
+    const window = this.#windows.get(key) ?? this.#open(key, { message, kind, level })
+    if (window.lines >= MOST_LINES) {
+      window.leftOut += 1
+      return
+    }
+    window.lines += 1
+    try {
+      this.#log[level](message, await fields())
+    } catch (error) {
+      this.#log[level](message, { reason: kind, error })
+    }
+  }
+
+  #open(key: string, { message, kind, level }: { message: string; kind: string; level: 'info' | 'error' }): Window {
+    const window: Window = { lines: 0, leftOut: 0 }
+    this.#windows.set(key, window)
+    this.#clock.after(WINDOW_MS, () => {
+      this.#windows.delete(key)
+      if (window.leftOut > 0)
+        this.#log[level](`${message}, and others like it`, { reason: kind, leftOut: window.leftOut })
+    })
+    return window
+  }
 }

@@ -19,8 +19,7 @@ import type { Mailboxes } from '../turn/mailboxes.ts'
 import { standOf } from '../turn/message.ts'
 import { holderIn } from '../turn/start-request.ts'
 import { receiverOf, type BroadcastEvent, type BroadcastRows } from './broadcast-rows.ts'
-import type { Found } from './outcomes.ts'
-import type { RefusalLog } from './refusal-log.ts'
+import type { Found, RefusalLog } from './outcomes.ts'
 
 export interface ReceiverParts {
   readonly store: Store

@@ -71,9 +71,6 @@ export class OperationRun {
   readonly task: Task
   readonly #isNew: boolean
   #progress: OperationProgress
-  /** Those with higher ids than the stored cursor that were changed before this server took it over, ascending. */
-  #earlier: readonly ContextId[] = []
-  #earlierCounted = 0
 
   constructor(parts: OperationParts, { rows, stored, progress, before }: OperationFacts) {
     this.#parts = parts
@@ -107,25 +104,24 @@ export class OperationRun {
   /** Carries it out. @throws TaskLost; FluxError when the server stops */
   async carryOut(): Promise<OperationView['status']> {
     const matching = await this.task.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
-    if (!this.#isNew) {
-      const { cursor } = this.#progress
-      this.#earlier = await this.task.persist(() => this.#rows.marked(cursor))
-    }
-    const waves = this.#waves(matching)
+    const { cursor } = this.#progress
+    const earlier = this.#isNew ? [] : await this.task.persist(() => this.#rows.marked(cursor))
+    const waves = this.#waves(matching, earlier)
     await goThrough(waves, this.#parts.clock)
     const status = waves.hasMore ? 'stopped' : 'done'
     await this.task.persist(() => this.#finish(status))
     return status
   }
 
-  #waves(matching: Matching): FanOut {
+  /** `earlier`: those behind the cursor that were changed before this server took it over, ascending. */
+  #waves(matching: Matching, earlier: readonly ContextId[]): FanOut {
     const { clock } = this.#parts
     const { rate, upTo } = this.#stored
     const limit = Math.max(1, Math.min(WAVE_CONTEXTS, Math.ceil(rate / WAVES_A_SECOND)))
-    const earlier = new Set(this.#earlier)
+    const isEarlier = new Set(earlier)
     let begunAt = clock.now()
-    /** Those of the wave, and behind which id it continues. */
-    let [sent, rest]: [number, ContextId | null] = [0, 0]
+    /** Those of the wave, and behind which id it continues; of the earlier ones, those up to it. */
+    let [sent, rest, passed]: [number, ContextId | null, number] = [0, 0, 0]
     const waves = {
       task: this.task,
       noteMs: NOTE_MS,
@@ -134,7 +130,7 @@ export class OperationRun {
       next: async () => {
         begunAt = clock.now()
         const page = await this.task.persist(() => matching.page(this.#progress.cursor, limit))
-        const left = page.ids.filter((id) => !earlier.has(id))
+        const left = page.ids.filter((id) => !isEarlier.has(id))
         ;[sent, rest] = [left.length, page.rest]
         return left
       },
@@ -145,7 +141,11 @@ export class OperationRun {
       },
       advance: (left: number) => {
         if (left > 0) return
-        this.#advance(rest ?? upTo)
+        const [cursor, before] = [rest ?? upTo, passed]
+        while ((earlier[passed] ?? Infinity) <= cursor) passed += 1
+        const { done, changed } = this.#progress
+        const more = passed - before
+        this.#progress = { ...this.#progress, cursor, done: done + more, changed: changed + more }
         waves.hasMore = rest !== null
         const now = clock.now()
         const byRate = Math.max(waves.nextAt, begunAt) + (sent * SECOND_MS) / rate
@@ -186,15 +186,6 @@ export class OperationRun {
     const detail = handled.detail.slice(0, MAX_DETAIL_CHARACTERS).toWellFormed()
     const errors = isFull ? progress.errors : [...progress.errors, { contextId, detail }]
     this.#progress = { ...progress, done: progress.done + 1, failed: progress.failed + 1, errors }
-  }
-
-  /** All up to that id are dealt with: those among them, too, that another server changed. */
-  #advance(cursor: ContextId): void {
-    const before = this.#earlierCounted
-    while ((this.#earlier[this.#earlierCounted] ?? Infinity) <= cursor) this.#earlierCounted += 1
-    const more = this.#earlierCounted - before
-    const { done, changed } = this.#progress
-    this.#progress = { ...this.#progress, cursor, done: done + more, changed: changed + more }
   }
 
   async #finish(status: 'done' | 'stopped'): Promise<void> {

@@ -3,7 +3,7 @@ import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Gate } from '../calls/call-env.ts'
 import { redactedFor } from '../redact/redactor.ts'
-import type { RefusalLog } from '../fanout/refusal-log.ts'
+import type { RefusalLog } from '../fanout/outcomes.ts'
 import { Once, type OnceParts } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 
