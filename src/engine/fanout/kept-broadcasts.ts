@@ -129,12 +129,11 @@ export class KeptBroadcasts {
       }
     }
     if (there === null) throw inProgress()
-    const earlier = readKept(there)
-    if (earlier.hash !== under.hash) throw mismatch()
-    return this.#repeat(under, earlier)
+    return this.#repeat(under, readKept(there))
   }
 
-  async #repeat({ key, of }: BroadcastKey, earlier: KeptAnswer): Promise<Told<EventAnswer>> {
+  async #repeat({ key, hash, of }: BroadcastKey, earlier: KeptAnswer): Promise<Told<EventAnswer>> {
+    if (earlier.hash !== hash) throw mismatch()
     const { idempotency, store } = this.#parts
     const partition = partitionOf(key, store.partitions)
     if (earlier.answer !== null) {

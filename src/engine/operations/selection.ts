@@ -197,17 +197,15 @@ const CLOSE_IDS = 64
 /** Times that are remembered: they never change. */
 const MAX_KNOWN = 10_000
 
-interface Bounds {
-  /** No context up to this id was started after the time. */
-  readonly low: ContextId
-  /** No context from this id on was started before it. */
-  readonly high: ContextId
+interface Started {
+  readonly id: ContextId
+  readonly startedAt: number
 }
 
 export class StartTimes {
   readonly #store: Store
   /** By partition and id: the first context from that id on, and when it was started. */
-  readonly #known = new Map<string, { readonly id: ContextId; readonly startedAt: number }>()
+  readonly #known = new Map<string, Started>()
 
   constructor(store: Store) {
     this.#store = store
@@ -230,7 +228,8 @@ export class StartTimes {
     )
   }
 
-  async #search(partition: number, highest: ContextId, time: number): Promise<Bounds> {
+  /** No context up to the id `low` was started after the time, and none from `high` on was started before it. */
+  async #search(partition: number, highest: ContextId, time: number) {
     let [low, high] = [0, highest + 1]
     while (high - low > CLOSE_IDS * this.#store.partitions) {
       const middle = Math.floor((low + high) / 2)
@@ -243,16 +242,13 @@ export class StartTimes {
   }
 
   /** The first context of the partition from that id on, and when it was started; null: there is none. */
-  async #from(
-    partition: number,
-    id: ContextId,
-  ): Promise<{ readonly id: ContextId; readonly startedAt: number } | null> {
+  async #from(partition: number, id: ContextId): Promise<Started | null> {
     const name = `${partition}:${id}`
     const known = this.#known.get(name)
     if (known) return known
     const nothing: IdRange = { before: 1 }
     const windows = Array.from({ length: this.#store.partitions }, (_, each) => (each === partition ? {} : nothing))
-    let found: { readonly id: ContextId; readonly startedAt: number } | null = null
+    let found: Started | null = null
     for (let after = id - 1; found === null;) {
       const { contexts } = await this.#store.select({ any: [[]], windows, after, order: 'asc', limit: 1 })
       const [context] = contexts
@@ -267,7 +263,7 @@ export class StartTimes {
 }
 
 /** Null: the record is damaged, so that nobody knows. */
-function readable(context: StoredContext): { readonly id: ContextId; readonly startedAt: number } | null {
+function readable(context: StoredContext): Started | null {
   try {
     return { id: context.id, startedAt: startedAtOf(context) }
   } catch (error) {
