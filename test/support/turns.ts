@@ -13,7 +13,8 @@ import type { StepKind } from '../../src/ports/steps.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { MessageOutcome } from '../../src/engine/turn/message.ts'
 import { runStart, runTurn, type TurnResult } from '../../src/engine/turn/turn.ts'
-import type { KnownContexts, KnownContext } from '../../src/engine/turn/turn-data.ts'
+import type { KnownContext } from '../../src/engine/contexts/context-loader.ts'
+import type { KnownContexts } from '../../src/engine/turn/turn-data.ts'
 import type { TurnEnv } from '../../src/engine/turn/unit-of-work.ts'
 
 export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {

@@ -28,10 +28,14 @@ const LARGEST = 1 / 4
 /** Approximate size of a record without its texts. */
 const OVERHEAD_BYTES = 2048
 
-interface Kept {
+/** A context as it was last read or committed. */
+export interface KnownContext {
   readonly record: ContextRecord
   readonly flux: CompiledFlux
   readonly texts: StoredContext['parts']
+}
+
+interface Kept extends KnownContext {
   readonly size: number
   readonly incarnation: number
 }
@@ -97,10 +101,7 @@ export const LIGHT_BYTES = 64 * 1024
 /** Bytes of memory per character of JSON in the worst case. */
 const WORST_FACTOR = 65
 
-export interface Opened {
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
-  readonly texts: StoredContext['parts']
+interface Opened extends KnownContext {
   /** Releases its share of the memory budget. */
   readonly release: () => void
 }

@@ -46,7 +46,7 @@ export function answerOf(record: ContextRecord, flux: CompiledFlux): WorkflowAns
   if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record, flux) }
   const from = answer?.from.at(-1)
   if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
-  if (answer) return { kind: 'outputs', contextId, value: outputsOf(record, flux) }
+  if (answer) return { kind: 'outputs', contextId, value: answeredOutputs(record, flux) }
   return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
 }
 
@@ -62,13 +62,18 @@ function responseOf({ output }: ContextRecord, path: readonly string[]): JsonObj
   return isObject(response) ? response : {}
 }
 
-function outputsOf({ output }: ContextRecord, flux: CompiledFlux): Json {
-  const names = [...flux.output.properties.keys()]
-  const [lone, ...others] = names
-  if (lone !== undefined && others.length === 0) return getOwn(output, lone) ?? null
-  const all: JsonObject = {}
-  for (const name of names) setOwn(all, name, getOwn(output, name) ?? null)
-  return all
+/** The value of a lone output, or all outputs. */
+function answeredOutputs({ output }: ContextRecord, flux: CompiledFlux): Json {
+  const all = outputsOf(flux, output)
+  const [lone, ...others] = Object.values(all)
+  return lone !== undefined && others.length === 0 ? lone : all
+}
+
+/** The outputs that the service declares; null: those that have no value. */
+export function outputsOf({ output: { properties } }: CompiledFlux, values: JsonObject): JsonObject {
+  const outputs: JsonObject = {}
+  for (const name of properties.keys()) setOwn(outputs, name, getOwn(values, name) ?? null)
+  return outputs
 }
 
 interface Changed {
@@ -102,7 +107,7 @@ export function withAnswerRows(
 /** The rows of a context that has got its first answer. They have no guard, since the version of the context is one. */
 export function answerRowsAfter({ before, record, flux }: Changed, partitions: number): readonly RowWrite[] {
   const { id, startedAt: at, updatedAt: now, answerRows = [] } = record
-  if (answerRows.length === 0 || before === null || hasAnswer(before) || !hasAnswer(record)) return NO_ROWS
+  if (answerRows.length === 0 || before === null || hasAnswer(before)) return NO_ROWS
   const answer = answerOf(record, flux)
   if (answer === null) return NO_ROWS
   return answerRows.flatMap(({ key, hash, keepMs }) => {
@@ -217,9 +222,7 @@ function urlOf(
 function eventOf(record: ContextRecord, flux: CompiledFlux, hasOutput = true): JsonObject {
   try {
     const redactor = redactorOf(record, flux)
-    const shown = redactor.values(flux.output, record.output)
-    const output: JsonObject = {}
-    for (const name of flux.output.properties.keys()) setOwn(output, name, getOwn(shown, name) ?? null)
+    const output = outputsOf(flux, redactor.values(flux.output, record.output))
     return eventWith(record, {
       key: record.key === null ? null : redactor.text(record.key),
       tags: record.tags.map((tag) => redactor.text(tag)),

@@ -1,11 +1,12 @@
 // engine/turn: what a turn needs of other contexts: the child that it starts or that has ended; the one that has the key of
 // a new context, and its end where that is asked for; and of a context that is retried, whether its parent still waits
 // for it, whether its key is free, and the definition that it goes on with.
+import { outputsOf } from './answer.ts'
 import type { ActionError } from '../../model/action-error.ts'
-import { getOwn, type JsonObject } from '../../model/json/value.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import type { Input, DecisionEnv, RetryFacts } from '../interpreter/decision.ts'
+import type { Input, DecisionEnv } from '../interpreter/decision.ts'
 import { type KnownContexts, Lacking } from './turn-data.ts'
 import { secretTextsOf } from '../redact/redactor.ts'
 import { type StartRequest, keyInUse } from './start-request.ts'
@@ -66,17 +67,15 @@ export function childResultOf({ child: id, position }: ContextRecord, child: Fam
   if (!child) return fail(errorOf('ServiceNotFound', `context ${id} is gone`))
   const { status, output, error, fluxName } = child.record
   switch (status) {
-    case 'COMPLETED': {
-      const names = [...child.flux.output.properties.keys()]
-      const result = Object.fromEntries(names.map((name) => [name, getOwn(output, name) ?? null]))
-      return { type: 'DONE', epoch, attempt, result }
-    }
+    case 'COMPLETED':
+      return { type: 'DONE', epoch, attempt, result: outputsOf(child.flux, output) }
     case 'TERMINATED':
       return fail(errorOf('ServiceTerminated', `'${fluxName}' (context ${id}) was terminated`))
-    case 'FAILED': {
-      const realException = { contextId: id, ...error }
-      return fail({ ...errorOf('ServiceFailed', error?.message ?? 'failed'), realException })
-    }
+    case 'FAILED':
+      return fail({
+        ...errorOf('ServiceFailed', error?.message ?? 'failed'),
+        realException: { contextId: id, ...error },
+      })
     default:
       return null
   }
@@ -94,12 +93,14 @@ interface Family {
   readonly flux: CompiledFlux
 }
 
-interface RetryWork {
+/** The unit of work of the turn. */
+interface Work {
   find(id: ContextId): TrackedContext | null
+  apply(context: TrackedContext, input: Input): Applied
 }
 
 interface RetryParts {
-  readonly work: RetryWork
+  readonly work: Work
   readonly atHand: KnownContexts
   readonly env: DecisionEnv
 }
@@ -112,15 +113,21 @@ export function retryEnvOf(
   message: Retry,
   { work, atHand, env }: RetryParts,
 ): { readonly flux: CompiledFlux; readonly env: DecisionEnv } {
-  const known = retryFactsOf({ record, flux }, message, { work, atHand, now: env.now })
-  return known ? { flux: known.flux, env: { ...env, retry: known.facts } } : { flux, env }
+  // A decision without these facts refuses what can't be retried.
+  if (!isFinished(record.status) || record.status === 'COMPLETED') return { flux, env }
+  if (flux.secured && denial(message.caller, 'admin')) return { flux, env }
+  const [failure, known] = [goneOn(record, work) ?? keyTaken(record, atHand), { record, flux }]
+  const fitted = failure ? { failure } : message.definition === 'current' ? currentOf(known, atHand, env.now) : known
+  return 'failure' in fitted
+    ? { flux, env: { ...env, retry: { failure: fitted.failure } } }
+    : { flux: fitted.flux, env: { ...env, retry: { failure: null, record: fitted.record } } }
 }
 
 /**
  * A context is retried. Its parent, if it has one, waits for it anew: the parent is written in the same commit, which
  * fails if the parent has gone on meanwhile.
  */
-export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: RetryWork): void {
+export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: Work): void {
   const { parent, status } = context.record
   if (flux !== context.flux) context.fluxBefore = context.flux
   context.flux = flux
@@ -130,30 +137,25 @@ export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: Retr
   waiting.isNotified = true
 }
 
-/** `flux`: the definition to go on with. undefined: that is not asked, since it can't be retried. @throws Lacking */
-function retryFactsOf(
+/** The record as the definition that is loaded now continues it; or why that can't be. @throws Lacking */
+function currentOf(
   { record, flux: pinned }: Family,
-  { definition, caller }: Retry,
-  { work, atHand, now }: { readonly work: RetryWork; readonly atHand: KnownContexts; readonly now: number },
-): { readonly flux: CompiledFlux; readonly facts: RetryFacts } | undefined {
-  if (!isFinished(record.status) || record.status === 'COMPLETED') return undefined
-  if (pinned.secured && denial(caller, 'admin')) return undefined
-  const failure = goneOn(record, work) ?? keyTaken(record, atHand)
-  if (failure) return { flux: pinned, facts: { failure } }
-  if (definition !== 'current') return { flux: pinned, facts: { failure: null, record } }
+  atHand: KnownContexts,
+  now: number,
+): Family | { readonly failure: Failure } {
   const flux = atHand.service(record.package, record.fluxName)
   if (flux === undefined || flux === 'ambiguous' || flux.package !== record.package)
-    return { flux: pinned, facts: { failure: notLoaded(record) } }
-  if (flux.hash === record.definition) return { flux: pinned, facts: { failure: null, record } }
+    return { failure: notLoaded(record) }
+  if (flux.hash === record.definition) return { record, flux: pinned }
   if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
   const fitted = repinned(dataBeforeEnd(record), pinned, flux, now)
-  if (!('errors' in fitted)) return { flux, facts: { failure: null, record: fitted.record } }
+  if (!('errors' in fitted)) return { record: fitted.record, flux }
   const { errors } = fitted
-  return { flux: pinned, facts: { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } } }
+  return { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
 }
 
 /** A child goes on only while its parent waits for it. */
-function goneOn({ id, parent }: ContextRecord, work: RetryWork): Failure | null {
+function goneOn({ id, parent }: ContextRecord, work: Work): Failure | null {
   if (parent === null) return null
   const { record } = work.find(parent.id) ?? {}
   if (record?.child === id && record.position.epoch === parent.epoch) return null
@@ -164,10 +166,7 @@ function goneOn({ id, parent }: ContextRecord, work: RetryWork): Failure | null 
 function keyTaken(record: ContextRecord, atHand: KnownContexts): Failure | null {
   const address = addressOf(record)
   if (address === null) return null
-  const key = usingKey(address)
-  const holder = atHand.holder(key)
-  if (holder === undefined)
-    throw new Lacking({ kind: 'holder', key, partition: partitionOfKey(address, atHand.partitions) })
+  const holder = holderWith(usingKey(address), address, atHand)
   return holder === null || holder === record.id ? null : keyInUse(address, holder)
 }
 
@@ -176,15 +175,12 @@ function notLoaded({ package: owner, fluxName }: ContextRecord): Failure {
   return { kind: 'invalid', detail, errors: [{ pointer: '/definition', detail }] }
 }
 
-/** The unit of work in which the context is started. */
-interface Work<C> {
-  find(id: ContextId): C | null
-  apply(context: C, input: Input): Applied
-}
-
 /** The context because of which a new one can't have the key; null: there was none. @throws Lacking */
-export function holderOf(address: KeyAddress, { keyReuse }: CompiledFlux, atHand: KnownContexts): ContextId | null {
-  const key = keyReuse === 'never' ? keptKey(address) : usingKey(address)
+export const holderOf = (address: KeyAddress, { keyReuse }: CompiledFlux, atHand: KnownContexts): ContextId | null =>
+  holderWith(keyReuse === 'never' ? keptKey(address) : usingKey(address), address, atHand)
+
+/** The newest context that has that index key of the address. @throws Lacking */
+function holderWith(key: string, address: KeyAddress, atHand: KnownContexts): ContextId | null {
   const holder = atHand.holder(key)
   if (holder !== undefined) return holder
   throw new Lacking({ kind: 'holder', key, partition: partitionOfKey(address, atHand.partitions) })
@@ -194,10 +190,10 @@ export function holderOf(address: KeyAddress, { keyReuse }: CompiledFlux, atHand
  * Ends the context that has the key, if that is asked for. A key that isn't free while an ended context of it is kept
  * can't be had by that. Whether any other key is in use, the commit finds out. @throws Lacking
  */
-export function makeRoom<C extends { readonly record: ContextRecord; readonly flux: CompiledFlux }>(
+export function makeRoom(
   address: KeyAddress,
   { flux, existing }: StartRequest,
-  work: Work<C>,
+  work: Work,
   atHand: KnownContexts,
 ): { readonly replaced: ContextId | null } | { readonly failure: Failure } {
   const isReplaced = typeof existing === 'object'

@@ -2,22 +2,15 @@
 // lacked it. It is kept for all tries of the turn; its share of the memory budget is released at the end.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { ContextRecord, Move } from '../../model/record.ts'
-import type { StoredContext, Store } from '../../ports/store.ts'
+import type { Move } from '../../model/record.ts'
+import type { Store } from '../../ports/store.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Log } from '../../ports/log.ts'
 import { movesOf } from '../record/move-log.ts'
 import type { Ids, Pins } from '../contexts/ids.ts'
-import { noRoom, type ContextLoader, type ContextCache } from '../contexts/context-loader.ts'
+import { noRoom, type ContextLoader, type ContextCache, type KnownContext } from '../contexts/context-loader.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-
-/** A context as it was last read or committed. */
-export interface KnownContext {
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
-  readonly texts: StoredContext['parts']
-}
 
 /** Data that a turn needs and that must be fetched first. */
 export type Need =

@@ -41,7 +41,8 @@ export class RemoteCommits {
   #callOff: (() => void) | null = null
   /** What other servers have asked for, and until when, epoch milliseconds. */
   readonly #interests = new Map<ContextId, number>()
-  #callOffSweep: (() => void) | null = null
+  /** When those that are over are deleted, by the next that ask. */
+  #sweepAt = 0
 
   constructor(parts: RemoteCommitsParts) {
     this.#parts = parts
@@ -76,7 +77,6 @@ export class RemoteCommits {
   close(): void {
     this.#watched.clear()
     this.#callOff?.()
-    this.#callOffSweep?.()
   }
 
   #announceAll(): void {
@@ -141,19 +141,12 @@ export class RemoteCommits {
   }
 
   #remember(ids: readonly ContextId[]): void {
-    const until = this.#parts.clock.now() + INTEREST_MS
-    for (const id of ids)
-      if (this.#interests.size < MAX_INTERESTS || this.#interests.has(id)) this.#interests.set(id, until)
-    if (this.#callOffSweep === null && this.#interests.size > 0) this.#scheduleSweep()
-  }
-
-  #scheduleSweep(): void {
-    const { clock } = this.#parts
-    this.#callOffSweep = clock.after(INTEREST_MS, () => {
-      this.#callOffSweep = null
-      const now = clock.now()
+    const now = this.#parts.clock.now()
+    if (now >= this.#sweepAt) {
       for (const [id, until] of this.#interests) if (until <= now) this.#interests.delete(id)
-      if (this.#interests.size > 0) this.#scheduleSweep()
-    })
+      this.#sweepAt = now + INTEREST_MS
+    }
+    for (const id of ids)
+      if (this.#interests.size < MAX_INTERESTS || this.#interests.has(id)) this.#interests.set(id, now + INTEREST_MS)
   }
 }
