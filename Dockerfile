@@ -20,4 +20,4 @@ ENV NODE_ENV=production ACTORFLUX_HOST=0.0.0.0 ACTORFLUX_DATA=/data
 USER node
 EXPOSE 8080
 # More memory for short-lived objects, so that the garbage collector runs less often.
-CMD ["node", "--max-semi-space-size=32", "dist/cli/actorflux.js", "serve"]
+CMD ["node", "--max-semi-space-size=64", "dist/cli/actorflux.js", "serve"]

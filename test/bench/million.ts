@@ -87,7 +87,7 @@ async function fill({ place, redis }: Site, contexts: number): Promise<Float64Ar
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
-      '--max-semi-space-size=32',
+      '--max-semi-space-size=64',
       JITI,
       resolve(import.meta.dirname, 'fill.ts'),
       place.actors[0] ?? '',

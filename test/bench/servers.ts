@@ -21,7 +21,7 @@ export const STORES = ['embedded', 'everysec', 'always'] as const
 export type StoreName = (typeof STORES)[number]
 
 /** Node's options that `npm start` gives. */
-const AS_STARTED = ['--max-semi-space-size=32']
+const AS_STARTED = ['--max-semi-space-size=64']
 
 /** Services, and where their contexts are kept. */
 export interface Site {
