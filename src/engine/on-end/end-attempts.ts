@@ -10,7 +10,8 @@ import { LIGHT_BYTES, noRoom } from '../contexts/context-loader.ts'
 import { pauseAfter } from '../interpreter/retry-pause.ts'
 import type { StoreId } from '../contexts/ids.ts'
 import type { QueueParts } from '../tasks/queue.ts'
-import { pauseUntil, TaskLost, type Task } from '../tasks/task.ts'
+import { TaskLost, type Task } from '../tasks/task.ts'
+import { pause } from '../time/periodic.ts'
 import { dueRow, placeOf, readWebhook, settledRow, takenRow, type DueWebhook, type OwedWebhook } from './end-rows.ts'
 
 export interface EndAttemptsParts extends QueueParts {
@@ -51,7 +52,7 @@ export class EndAttempts {
       if (task.isStopping) return false
       const { contextId } = row
       log.error('a webhook at the end of a context could not be read; trying again', { contextId, error })
-      await pauseUntil(clock, TRY_AGAIN_MS, task.signal)
+      await pause(clock, TRY_AGAIN_MS, task.signal)
       return false
     } finally {
       release()
