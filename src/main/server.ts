@@ -47,9 +47,6 @@ const WEBHOOK_NOTICE_MS = 1000
 /** Most fields of a form or a query of a webhook. */
 const MAX_PARTS = 1000
 
-const STARTING = 'the server is starting'
-const STOPPING = 'the server is stopping'
-
 /** One server, as far as it has been opened. */
 interface Opened {
   readonly secrets: WatchedSecrets
@@ -91,26 +88,7 @@ export async function startServer(
 async function start(opened: Opened, settings: Settings, { log, paused }: StartOptions): Promise<Server> {
   const { secrets, watchdog, runner } = opened
   const { catalog, report } = await loadServices(settings, { log, secrets, runner })
-  const about = await readAbout()
-  const { authenticate } = (opened.tokens = await openTokens({
-    file: settings.tokens,
-    now: systemClock.now,
-    onError: ({ message }) =>
-      log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
-  }))
-  const metrics = new ServerMetrics({
-    store: settings.redisUrl === null ? 'embedded' : 'redis',
-    version: about.version,
-    countContexts: async () => (await opened.engine?.countContexts()) ?? [],
-  })
-  const front: Front = { fetch: createWaitingApp(STARTING).fetch }
-  // The server listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
-  const http = (opened.http = await listen(front, {
-    ...settings,
-    log,
-    signals: metrics,
-    deadlines: { headers: settings.headerTimeout, request: settings.requestTimeout, answer: settings.answerTimeout },
-  }))
+  const { about, authenticate, metrics, front, http } = await openFront(opened, settings, log)
   const onOwner = (owner: string) => {
     watchdog.owner = owner
   }
@@ -120,15 +98,8 @@ async function start(opened: Opened, settings: Settings, { log, paused }: StartO
   opened.engine = engine
   opened.delay.enable()
   const stopping = new AbortController()
-  const pages = {
-    api: engine.api,
-    authenticate,
-    requireAuth: settings.requireAuth,
-    now: systemClock.now,
-    log,
-    version: about.version,
-    health: async () => ({ ...(await engine.health()), ...healthOf(opened), store: storage }),
-  }
+  const health = async () => ({ ...(await engine.health()), ...healthOf(opened), store: storage })
+  const pages = { api: engine.api, authenticate, log, now: systemClock.now, version: about.version, health }
   const app = createApp({
     ...settings,
     ...memory,
@@ -151,19 +122,13 @@ async function start(opened: Opened, settings: Settings, { log, paused }: StartO
     webhooks: engine.webhooks,
     secrets,
     metrics: { exposition: () => metrics.exposition(), isOpen: settings.metrics === 'open' },
-    ready: () => (stopping.signal.aborted ? STOPPING : engine.trouble()),
+    ready: () => (stopping.signal.aborted ? 'the server is stopping' : engine.trouble()),
     isPaused: engine.isPaused,
     resumeServer: engine.resume,
     skipped: () => catalog.skipped(),
-    inspector: (host) => createInspector(pages, host),
+    inspector: (host) => createInspector({ ...pages, requireAuth: settings.requireAuth }, host),
   })
-  watchdog.start({
-    ...settings,
-    after: settings.watchdog,
-    kill: settings.watchdogKill,
-    silence: settings.redisUrl === null ? null : deadAfterOf(settings),
-    notes,
-  })
+  watchdog.start({ ...watchdogOptions(settings), notes })
   await engine.start({ paused })
   serve(front, app)
   const loaded = (faults: typeof report) => ({ services: catalog.all(), report: faults })
@@ -180,6 +145,34 @@ async function start(opened: Opened, settings: Settings, { log, paused }: StartO
     },
   }
 }
+
+/** Listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile. */
+async function openFront(opened: Opened, settings: Settings, log: Log) {
+  const about = await readAbout()
+  opened.tokens = await openTokens({
+    file: settings.tokens,
+    now: systemClock.now,
+    onError: ({ message }) =>
+      log.error("the file of tokens can't be used; the tokens that were read last stay valid", { reason: message }),
+  })
+  const metrics = new ServerMetrics({
+    store: settings.redisUrl === null ? 'embedded' : 'redis',
+    version: about.version,
+    countContexts: async () => (await opened.engine?.countContexts()) ?? [],
+  })
+  const front: Front = { fetch: createWaitingApp('the server is starting').fetch }
+  const { headerTimeout: headers, requestTimeout: request, answerTimeout: answer } = settings
+  const http = await listen(front, { ...settings, log, signals: metrics, deadlines: { headers, request, answer } })
+  opened.http = http
+  return { about, authenticate: opened.tokens.authenticate, metrics, front, http }
+}
+
+const watchdogOptions = (settings: Settings) => ({
+  ...settings,
+  after: settings.watchdog,
+  kill: settings.watchdogKill,
+  silence: settings.redisUrl === null ? null : deadAfterOf(settings),
+})
 
 /** Ends all that has been opened. Requests, and then steps, have at most `grace` milliseconds. */
 async function release({ tokens, http, engine, runner, delay, watchdog, secrets }: Opened, grace: number) {
