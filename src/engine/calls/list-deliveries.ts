@@ -8,14 +8,9 @@ import { parsedBytes } from '../../model/json/weight.ts'
 import { breathe } from '../../model/texts.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { EndpointDescription } from '../../model/webhook.ts'
-import {
-  requestKeyOf,
-  storedRequestOf,
-  type DeliveryFacts,
-  type EndpointName,
-  type StoredDelivery,
-} from '../deliveries/delivery-rows.ts'
-import { NewestFirst, nextDelivery, type DeliveryRow } from '../deliveries/newest-first.ts'
+import type { DeliveryTally } from '../deliveries/deliveries.ts'
+import { requestKeyOf, storedRequestOf, type DeliveryFacts, type EndpointName } from '../deliveries/delivery-rows.ts'
+import { newestFirst, storedDeliveries, type ListedDelivery } from '../deliveries/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
 import { pageOf, positionOf } from './paging.ts'
 
@@ -36,11 +31,11 @@ export const listWebhooks = (env: CallEnv): Promise<WebhookView[]> =>
 
 async function webhookView(env: CallEnv, endpoint: EndpointDescription): Promise<WebhookView> {
   const { urlPath, httpMethods, package: owner, fluxName, name, scheme } = endpoint
-  const { counts, last: known, prefix } = env.deliveries.tallyOf(endpoint)
-  const next = await nextDelivery(new NewestFirst(env.store, [prefix], null), env.log)
-  const stored = next?.delivery ?? null
+  const tally = env.deliveries.tallyOf(endpoint)
+  const { counts, last: known } = tally
+  const { value: stored } = await storedDeliveries(env, tally, null).next()
   // What was settled here last may not be written yet; what came later may be on another server.
-  const last = stored !== null && (known === null || stored.deliveryId > known.deliveryId) ? stored : known
+  const last = stored && (known === null || stored.facts.deliveryId > known.deliveryId) ? stored.facts : known
   const shown = { urlPath, httpMethods: [...httpMethods], package: owner, fluxName, name, scheme }
   return { ...shown, counts: { ...counts }, last: last && factsShown(last, tellsAll(env, endpoint)) }
 }
@@ -79,19 +74,10 @@ const factsShown = (facts: DeliveryFacts, isAll: boolean) => ({
       : "a token with the role 'read' shows why",
 })
 
-/** An endpoint whose deliveries are listed. `isAll`: see `tellsAll`. */
-interface ListedEndpoint {
-  readonly urlPath: string
-  readonly isAll: boolean
-}
-
-/** A delivery of the list; without a row, it was refused and is in memory. `key`: its id. */
-interface Listed {
+interface Listed extends ListedDelivery {
   readonly key: string
   readonly characters: number
-  readonly endpoint: ListedEndpoint
-  readonly facts: DeliveryFacts
-  readonly stored: { readonly row: DeliveryRow; readonly delivery: StoredDelivery } | null
+  readonly endpoint: EndpointName
 }
 
 /** See `FluxApi`. */
@@ -107,7 +93,7 @@ export async function listDeliveriesPage(
     try {
       const { views, next } = await pageOf(
         env,
-        newestFirst(env, urlPath, behind),
+        deliveriesOf(env, urlPath, behind),
         { skip, limit: asked.limit },
         ({ facts }) => outcome === undefined || facts.outcome === outcome,
         (one) => deliveryView(env, one),
@@ -119,46 +105,35 @@ export async function listDeliveriesPage(
   })
 }
 
-/** Stored and refused ones, newest first. */
-async function* newestFirst(
+/** Those of the endpoints that are asked for, newest first. */
+async function* deliveriesOf(
   env: CallEnv,
   urlPath: string | undefined,
   behind: string | null,
 ): AsyncGenerator<Listed, void> {
-  const endpoints = new Map<string, ListedEndpoint>()
-  const refused: Listed[] = []
-  for (const each of visibleEndpoints(env)) {
-    const tally = env.deliveries.tallyOf(each)
-    if ((urlPath ?? each.urlPath) !== each.urlPath || endpoints.has(tally.prefix)) continue
-    const endpoint = { urlPath: each.urlPath, isAll: tellsAll(env, each) }
-    endpoints.set(tally.prefix, endpoint)
-    for (const facts of tally.refused())
-      if (behind === null || facts.deliveryId < behind)
-        refused.push({ key: facts.deliveryId, characters: 0, endpoint, facts, stored: null })
-  }
-  refused.sort((one, other) => (one.key < other.key ? -1 : 1))
-  const rows = new NewestFirst(env.store, [...endpoints.keys()], behind)
-  for (let looked = 1; ; looked += 1) {
-    const stored = await nextDelivery(rows, env.log)
-    while ((refused.at(-1)?.key ?? '') > (stored?.delivery.deliveryId ?? '')) yield* refused.splice(-1)
-    if (stored === null) return
-    const { row, delivery: facts } = stored
-    const endpoint = endpoints.get(row.prefix)
-    if (endpoint) yield { key: facts.deliveryId, characters: row.value.length, endpoint, facts, stored }
+  const endpoints = new Map<DeliveryTally, EndpointName>()
+  for (const endpoint of visibleEndpoints(env))
+    if ((urlPath ?? endpoint.urlPath) === endpoint.urlPath) endpoints.set(env.deliveries.tallyOf(endpoint), endpoint)
+  let looked = 0
+  for await (const one of newestFirst(env, [...endpoints.keys()], behind)) {
+    const endpoint = endpoints.get(one.tally)
+    if (endpoint) yield { ...one, key: one.facts.deliveryId, characters: one.stored?.value.length ?? 0, endpoint }
+    looked += 1
     // What the store has in memory it gives without a pause.
     if (looked % STRIDE === 0) await breathe(Infinity)
   }
 }
 
-async function deliveryView({ store }: CallEnv, { endpoint: { urlPath, isAll }, facts, stored }: Listed) {
+async function deliveryView(env: CallEnv, { endpoint, facts, stored }: Listed) {
+  const isAll = tellsAll(env, endpoint)
   const { deliveryId, ...shown } = factsShown(facts, isAll)
   const own = isAll ? stored : null
   // A large request has a row of its own.
   const place = { space: 'deliveries', key: requestKeyOf(deliveryId) } as const
-  const large = own && !own.delivery.request && (await store.readRow({ ...place, partition: own.row.partition }))
-  const text = (large || own?.row)?.value ?? ''
+  const large = own && !own.delivery.request && (await env.store.readRow({ ...place, partition: own.partition }))
+  const text = (large || own)?.value ?? ''
   await breathe(text.length)
   const request = large ? storedRequestOf(large) : own?.delivery.request
-  const view: DeliveryView = { deliveryId, urlPath, ...shown, request: request?.request ?? null }
+  const view: DeliveryView = { deliveryId, urlPath: endpoint.urlPath, ...shown, request: request?.request ?? null }
   return { view, share: Math.max(text.length / PAGE_CHARACTERS, parsedBytes(text) / PAGE_BYTES) }
 }

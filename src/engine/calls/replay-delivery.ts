@@ -70,10 +70,7 @@ async function find(env: CallEnv, deliveryId: string): Promise<Found> {
       if (row) return { endpoint, partition: row.partition, delivery: storedDeliveryOf(row) }
   }
   const isRefused = visibleEndpoints(env).some((endpoint) =>
-    deliveries
-      .tallyOf(endpoint)
-      .refused()
-      .some((one) => one.deliveryId === deliveryId),
+    deliveries.tallyOf(endpoint).refused.some((one) => one.deliveryId === deliveryId),
   )
   if (!isRefused) throw unknown
   throw conflict(`the delivery '${deliveryId}' was refused before its request was read, which is not kept`)
