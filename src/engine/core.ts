@@ -21,7 +21,7 @@ import { StartTimes } from './operations/selection.ts'
 import { Commits, MoveMessages } from './turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from './contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from './contexts/deps.ts'
-import { Heartbeat, Retention } from './cluster/heartbeat.ts'
+import { Heartbeat, purgesOf } from './cluster/heartbeat.ts'
 import { Identity, Servers } from './cluster/servers.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
 import { KeptBroadcasts } from './fanout/kept-broadcasts.ts'
@@ -173,7 +173,7 @@ export class EngineCore extends Given {
   readonly recovery: Recovery = new Recovery(this.#parts)
   readonly claims: Claims = new Claims(this.#parts)
   readonly heartbeat: Heartbeat = new Heartbeat(this.#parts)
-  readonly purges: Retention = new Retention(this.given)
+  readonly purges = purgesOf(this.given)
   readonly refusals = new RefusalLog(this.given)
   readonly idempotency: Idempotency = new Idempotency({ ...this.#parts, ...this.given.idempotency })
   readonly held: HeldEvents = new HeldEvents(this.#parts, {

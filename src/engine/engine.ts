@@ -127,7 +127,7 @@ async function runParts(core: EngineCore): Promise<void> {
     throw error
   })
   core.given.alarm.start(() => core.timers.dispatchDue())
-  core.purges.start()
+  core.purges.within(0)
   core.keptBroadcasts.tasks.look()
   core.operations.tasks.look()
   core.held.start()

@@ -5,7 +5,8 @@ import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
-import { isRunElsewhere, pauseUntil, TaskLost, type Task, type TaskParts } from './task.ts'
+import { pause, Periodic } from '../time/periodic.ts'
+import { isRunElsewhere, TaskLost, type Task, type TaskParts } from './task.ts'
 
 export interface QueueParts extends TaskParts {
   readonly log: Log
@@ -75,16 +76,19 @@ export class TaskQueue<R extends TaskRun> {
   readonly #kind: TaskKind<R>
   /** By the keys of the rows. The promises never reject. */
   readonly #running = new Map<string, Resumed & { readonly run: R }>()
-  #callOff: (() => void) | null = null
-  #looking: Promise<void> = Promise.resolve()
-  #isLooking = false
-  /** Whether it is to look again when it has looked. */
-  #looksAgain = false
+  readonly #looks: Periodic
   #isStopped = false
 
   constructor(parts: QueueParts, kind: TaskKind<R>) {
     this.#parts = parts
     this.#kind = kind
+    const { clock, servers } = parts
+    this.#looks = new Periodic(clock, async () => {
+      const isWhole = await this.#resumeAll()
+      kind.onLook?.()
+      if (servers.beat !== null) return servers.beat * LOOK_BEATS
+      return isWhole ? null : LOOK_AGAIN_MS
+    })
   }
 
   /** The task of that row, if it runs here. */
@@ -92,12 +96,14 @@ export class TaskQueue<R extends TaskRun> {
     return this.#running.get(key)
   }
 
+  /** Those that run here. */
+  get runs(): R[] {
+    return [...this.#running.values()].map(({ run }) => run)
+  }
+
   /** Looks for abandoned tasks, now and from time to time. */
   look(): void {
-    if (this.#isStopped) return
-    this.#looksAgain = true
-    this.#callOff?.()
-    if (!this.#isLooking) this.#looking = this.#look()
+    this.#looks.within(0)
   }
 
   /** No caller waits any longer for the end of a task. */
@@ -108,14 +114,14 @@ export class TaskQueue<R extends TaskRun> {
   /** Resumes no more; gives what runs here at most `grace` milliseconds, and hands over the rest. */
   async close(grace = 0): Promise<void> {
     this.#isStopped = true
-    this.#callOff?.()
+    const looked = this.#looks.stop()
     const ended = Promise.all([...this.#running.values()].map((one) => one.ended))
     const over = new AbortController()
-    if (grace > 0) await Promise.race([ended, pauseUntil(this.#parts.clock, grace, over.signal)])
+    if (grace > 0) await Promise.race([ended, pause(this.#parts.clock, grace, over.signal)])
     over.abort()
     for (const { run } of this.#running.values()) run.task.stop()
     this.giveUp()
-    await this.#looking
+    await looked
     await Promise.all([...this.#running.values()].map((one) => one.ended))
   }
 
@@ -175,27 +181,13 @@ export class TaskQueue<R extends TaskRun> {
   async waitForStop(address: Pick<StoredRow, 'key' | 'partition'>): Promise<void> {
     const { store, clock, servers } = this.#parts
     const { space } = this.#kind
-    const pause = () => pauseUntil(clock, STOP_LOOK_MS, NEVER)
     for (let looks = 0; looks < STOP_LOOKS; looks += 1) {
       const row = await store.readRow({ ...address, space })
       if (!row) return
       const here = (await isRunElsewhere(row.value, servers)) ? null : await this.resume(address)
-      await (here ? Promise.race([here.ended, pause()]) : pause())
+      const paused = pause(clock, STOP_LOOK_MS)
+      await (here ? Promise.race([here.ended, paused]) : paused)
     }
-  }
-
-  async #look(): Promise<void> {
-    let isWhole = true
-    this.#isLooking = true
-    while (this.#looksAgain && !this.#isStopped) {
-      this.#looksAgain = false
-      isWhole = await this.#resumeAll()
-      this.#kind.onLook?.()
-    }
-    this.#isLooking = false
-    const { servers, clock } = this.#parts
-    if (this.#isStopped || (servers.beat === null && isWhole)) return
-    this.#callOff = clock.after(servers.beat === null ? LOOK_AGAIN_MS : servers.beat * LOOK_BEATS, () => this.look())
   }
 
   /** Whether all rows could be dealt with. */
@@ -230,7 +222,6 @@ export class TaskQueue<R extends TaskRun> {
 }
 
 const ENDED: Resumed = { ended: Promise.resolve() }
-const NEVER = new AbortController().signal
 
 /** When it is settled, whichever way. */
 async function endOf(made: Promise<unknown>): Promise<void> {
