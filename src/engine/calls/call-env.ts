@@ -6,7 +6,7 @@ import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, invalid, serverPaused } from '../../model/failure.ts'
-import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
+import { isObject, toJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
@@ -159,7 +159,7 @@ export function requireRole({ caller }: CallEnv, { secured }: Pick<CompiledFlux,
 }
 
 /**
- * Number of values from which an input counts as large: copying takes milliseconds, and validating and writing as long
+ * Number of values and names from which an input counts as large: copying takes milliseconds, and validating and writing as long
  * again.
  */
 const MANY_VALUES = 5000
@@ -169,14 +169,13 @@ export function checkedInput(
   given: JsonObject | null | undefined,
   pointer = '/input',
 ): { readonly input: JsonObject; readonly isLarge: boolean } {
-  const tally = { values: 0 }
-  let value
+  let [value, values]: [Json, number] = [null, 0]
   try {
-    value = toJson(given ?? {}, refuseNumber, tally)
+    value = toJson(given ?? {}, refuseNumber, () => (values += 1))
   } catch (error) {
     return refuse(pointer, `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
   }
-  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse(pointer, 'must be an object')
+  return isObject(value) ? { input: value, isLarge: values > MANY_VALUES } : refuse(pointer, 'must be an object')
 }
 
 /** `1e999` in JSON is parsed as infinity: the number that was sent is lost. */

@@ -173,7 +173,7 @@ export class KeptBroadcasts {
       await run.look()
       if (under === null && !run.isForMany) return { answer: await run.sendUnstored() }
       // Where there is no room, repeats are still answered.
-      if (idempotency.isFull()) await idempotency.requireRoom()
+      idempotency.requireRoom()
       if (run.isForMany && within > 0) waited = run.wait(within)
       await run.begin(under?.hash ?? hashOf(sent))
     } catch (error) {

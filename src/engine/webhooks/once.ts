@@ -112,7 +112,7 @@ export class Once {
     const tried = idempotency.tryOf({ place, hash, kept }, { until: clock.now() + timeout })
     return tried.run(
       async () => {
-        if (idempotency.isFull()) await idempotency.requireRoom()
+        idempotency.requireRoom()
         const { replayed = false, ...committed } = await effect({ key, tried })
         const isFiltered = 'kind' in committed.answer && committed.answer.kind === 'filtered'
         const earlier = isFiltered ? await store.readRow(place) : null
