@@ -11,7 +11,7 @@ import { compareRows, type StoredRow } from '../../model/rows.ts'
 import { BroadcastPlace } from '../fanout/receivers.ts'
 import { receiptOf } from '../fanout/receipts.ts'
 import { keptOfEvent, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
-import { isOfToken, listedHeldOf, type HeldEvent, type ListedHeld } from '../pending/held-event.ts'
+import { isOfToken, listedPendingOf, type ListedPending, type UnclaimedEvent } from '../pending/unclaimed-event.ts'
 import { decodeHead, pendingOf } from '../record/decode.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
@@ -58,7 +58,7 @@ async function receiptFor({ store, clock }: CallEnv, event: ScopedKey): Promise<
 }
 
 /** A pending event of the list, by the key of its row. */
-interface Listed extends ListedHeld {
+interface Listed extends ListedPending {
   readonly key: string
   readonly partition: number
   readonly characters: number
@@ -99,7 +99,7 @@ async function* pendingRows({ store, log }: CallEnv, behind: string | null): Asy
   for await (const { key, partition, value } of allRows(store, { space: 'pending', prefix: '', after }, STRIDE)) {
     let row
     try {
-      row = listedHeldOf(value)
+      row = listedPendingOf(value)
     } catch (error) {
       if (!isUnreadableRow(error, { space: 'pending', key }, log)) throw error
       continue
@@ -122,14 +122,18 @@ async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null):
 }
 
 /** Whether it is still pending, and for this caller's eyes. `hidden`: keys of contexts that it must not see. */
-async function isPending({ store, held, clock }: CallEnv, row: Listed, hidden: readonly string[]): Promise<boolean> {
+async function isPending(
+  { store, unclaimed, clock }: CallEnv,
+  row: Listed,
+  hidden: readonly string[],
+): Promise<boolean> {
   const { key, partition, contextId: id, expiresAt, byToken } = row
   if (expiresAt !== null && expiresAt <= clock.now()) return false
   const mayAll = hidden.length === 0
   if (id !== null)
     return mayAll || (await store.waitingFor({ any: hidden, after: id - 1, upTo: id, limit: 1 })).length === 0
   // Where there are several partitions, the row goes a little later than the event.
-  return (mayAll || byToken !== true) && (store.partitions === 1 || !(await held.isTaken(partition, key)))
+  return (mayAll || byToken !== true) && (store.partitions === 1 || !(await unclaimed.isTaken(partition, key)))
 }
 
 /** What became of one copy: withdrawn, or no longer pending, or the reason why this caller may not withdraw it. */
@@ -182,12 +186,12 @@ const mayBe = ({ key }: StoredRow, { receipt }: Wanted): boolean =>
   receipt === null || copyIn(key).scope === scopeIn(receipt)
 
 async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
-  const { caller, held, mailboxes } = env
+  const { caller, unclaimed, mailboxes } = env
   const copy = copyIn(key)
   try {
     // What was sent with a token may be for secured services.
-    const check = (event: HeldEvent) => requireRole(env, { secured: isOfToken(event) }, 'invoke')
-    if ('heldKey' in copy) return await held.withdraw(partition, copy.heldKey, check)
+    const check = (event: UnclaimedEvent) => requireRole(env, { secured: isOfToken(event) }, 'invoke')
+    if ('heldKey' in copy) return await unclaimed.withdraw(partition, copy.heldKey, check)
     const { moved, failure } = await mailboxes.post(copy.contextId, { type: 'WITHDRAW', ...wanted, caller })
     return failure === null || failure.kind === 'conflict' ? moved : failure
   } catch (error) {

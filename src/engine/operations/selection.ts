@@ -10,7 +10,7 @@ import { CONTEXT_STATUSES, isFinished, type Status, type ContextId } from '../..
 import { serviceNameOf } from '../../model/service-name.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { IdRange, SelectedPage, Selection, Store, StoredContext, TimeRange } from '../../ports/store.ts'
-import { startedAtOf, updatedAtOf } from '../record/decode.ts'
+import { decodeHead } from '../record/decode.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import { keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
 import type { StoredOperation } from './operation-rows.ts'
@@ -61,22 +61,17 @@ export async function selectionOf(
     ended: (endedAfter ?? endedBefore) === undefined ? undefined : { after: endedAfter, before: endedBefore },
     windows: (await env.startTimes.windows({ after: startedAfter, before: lastStart })) ?? undefined,
   }
-  // Each parses a part of the context.
-  const times = [
-    { timeOf: startedAtOf, after: startedAfter, before: startedBefore },
-    { timeOf: updatedAtOf, after: updatedAfter, before: updatedBefore },
-  ].filter(({ after, before }) => (after ?? before) !== undefined)
+  const isWithin = (time: number, after = -Infinity, before = Infinity) => time > after && time < before
   const test = (context: StoredContext) => {
     try {
-      return times.every(({ timeOf, after = -Infinity, before = Infinity }) => {
-        const time = timeOf(context)
-        return time > after && time < before
-      })
+      const { startedAt, updatedAt } = decodeHead(context)
+      return isWithin(startedAt, startedAfter, startedBefore) && isWithin(updatedAt, updatedAfter, updatedBefore)
     } catch {
       return true
     }
   }
-  return { selection, test: times.length > 0 ? test : null, isLimited: hidden.length > 0 }
+  const isTested = (startedAfter ?? startedBefore ?? updatedAfter ?? updatedBefore) !== undefined
+  return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
 }
 
 /** `package/name` is a service of that package: its contexts have one key, or the other. */
@@ -116,7 +111,7 @@ export async function matchingOf(
   function isMeant(context: StoredContext): boolean {
     try {
       // Of several partitions, each has ids of its own: one that started later may have a lower id.
-      return !(store.partitions > 1 && startedAtOf(context) > startedAt) && (test === null || test(context))
+      return !(store.partitions > 1 && decodeHead(context).startedAt > startedAt) && (test === null || test(context))
     } catch {
       return true
     }
@@ -240,7 +235,7 @@ export class StartTimes {
       if (!context) return null
       after = context.id
       try {
-        const found = { id: after, startedAt: startedAtOf(context) }
+        const found = { id: after, startedAt: decodeHead(context).startedAt }
         if (this.#known.size >= MAX_KNOWN) this.#known.clear()
         this.#known.set(name, found)
         return found
