@@ -61,7 +61,6 @@ export async function selectionOf(
     ended: (endedAfter ?? endedBefore) === undefined ? undefined : { after: endedAfter, before: endedBefore },
     windows: (await env.startTimes.windows({ after: startedAfter, before: lastStart })) ?? undefined,
   }
-  const isWithin = (time: number, after = -Infinity, before = Infinity) => time > after && time < before
   const test = (context: StoredContext) => {
     try {
       const { startedAt, updatedAt } = decodeHead(context)
@@ -73,6 +72,8 @@ export async function selectionOf(
   const isTested = (startedAfter ?? startedBefore ?? updatedAfter ?? updatedBefore) !== undefined
   return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
 }
+
+const isWithin = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before
 
 /** `package/name` is a service of that package: its contexts have one key, or the other. */
 function keysOf(filters: Filters, statuses: readonly Status[]): readonly (readonly string[])[] {
