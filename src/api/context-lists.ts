@@ -100,7 +100,6 @@ export const CONTEXT_LIST_CALLS = {
   listContexts: describeCall({
     summary: 'List contexts by their ids; the Link header has the URL of the next page',
     route: '/flux-api/contexts',
-    problems: [422],
     query: {
       ...contextFilters('those that have not ended'),
       order: choice(['asc', 'desc']).optional().describe('asc, if left out: by ascending id; desc: the newest first'),
@@ -118,7 +117,6 @@ export const CONTEXT_LIST_CALLS = {
   countContexts: describeCall({
     summary: 'Count contexts by status, state or service',
     route: '/flux-api/contexts/count',
-    problems: [422],
     query: {
       by: choice(BY).default('status').describe('By what they are counted; by status, if left out'),
       ...contextFilters('by status all of them, else those that have not ended'),

@@ -208,7 +208,7 @@ export const MAX_TIMEOUT_SECONDS = 300
 export const AT_REST: readonly Status[] = CONTEXT_STATUSES.filter((status) => status !== 'RUNNING')
 
 /** Of a call that shows one context. */
-const ofContext = { problems: [404, 409, 422], query: address(), together: checkAddress }
+const ofContext = { problems: [404, 409], query: address(), together: checkAddress }
 
 export const CONTEXT_CALLS = {
   getStateContext: describeCall({
@@ -278,7 +278,7 @@ export const CONTEXT_CALLS = {
     ...ofContext,
     summary: 'Wait until a context has a status, enters a state or has a tag: any of those named',
     route: '/flux-api/context/wait',
-    problems: [404, 409, 422, 504],
+    problems: [404, 409, 504],
     query: {
       ...address(),
       status: z

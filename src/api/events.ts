@@ -52,8 +52,8 @@ const ttl = z
 const startFields = {
   package: orNull(name('Package of the service')),
   fluxName: orNull(name('Name of the service, here or beside key')),
-  input: input(),
-  tags: bodyTags(),
+  input,
+  tags: bodyTags,
 }
 
 const orStart = z
@@ -182,6 +182,15 @@ export interface PendingPage {
   readonly next: string | null
 }
 
+const ofReceipt = {
+  route: '/flux-api/event',
+  query: eventName,
+  together: checkEventName,
+  strict: true,
+  answer: receiptAnswer,
+  answerExample: RECEIPT_EXAMPLE,
+} as const
+
 export const EVENT_CALLS = {
   /**
    * In process, an event for all is answered when it was sent to all of them, however many they are. With
@@ -191,13 +200,13 @@ export const EVENT_CALLS = {
     summary: 'Send an event to one context, or to all that wait for it',
     method: 'POST',
     route: '/flux-api/event',
-    problems: [404, 409, 413, 415, 422, 429],
+    problems: [404, 409, 429],
     query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
     body: {
       ...address('Id of the context that the event is for, here or in the query'),
       event: eventField,
-      input: input(),
-      tags: bodyTags(),
+      input,
+      tags: bodyTags,
       eventId: orNull(
         sentKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
       ),
@@ -252,19 +261,14 @@ export const EVENT_CALLS = {
   }),
   /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */
   getEvent: describeCall({
+    ...ofReceipt,
     summary: 'Show what became of an event that was sent with an eventId, an Idempotency-Key, or receipt: true',
-    route: '/flux-api/event',
     problems: [404],
-    query: eventName,
-    together: checkEventName,
-    strict: true,
-    answer: receiptAnswer,
-    answerExample: RECEIPT_EXAMPLE,
   }),
   listPending: describeCall({
     summary: 'List events that are kept until a context waits for them; the Link header has the URL of the next page',
     route: '/flux-api/events/pending',
-    problems: [404, 409, 422],
+    problems: [404, 409],
     query: {
       ...address('Only events that this context keeps'),
       event: name('Only events of this name').optional(),
@@ -306,15 +310,10 @@ export const EVENT_CALLS = {
    * @throws FluxError `notFound`; `conflict` when it is done
    */
   stopEvent: describeCall({
+    ...ofReceipt,
     summary: 'Stop an event that is being sent to all that wait for it: contexts that it has not reached do not get it',
     method: 'DELETE',
-    route: '/flux-api/event',
     problems: [404, 409],
-    query: eventName,
-    together: checkEventName,
-    strict: true,
-    answer: receiptAnswer,
-    answerExample: RECEIPT_EXAMPLE,
   }),
 }
 

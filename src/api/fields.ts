@@ -12,6 +12,9 @@ const requiredOr = (wrong: string) => ({
   error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : wrong),
 })
 
+/** A field that may be left out; null means the same. */
+export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
+
 /** A text that is not empty. */
 export const name = (description: string) =>
   z
@@ -108,18 +111,14 @@ export const repeated = (description: string) =>
     .meta({ [NOT_SEPARATED]: true, description })
     .optional()
 
-export const bodyTags = () => orNull(tags('Texts of at most 256 bytes, without commas'))
+export const bodyTags = orNull(tags('Texts of at most 256 bytes, without commas'))
 
 /** The object is passed on as it is, without a copy: any key in it is data. */
-export const input = () =>
-  orNull(
-    z
-      .custom<JsonObject>(isObject, { error: 'must be an object' })
-      .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }),
-  )
-
-/** A field that may be left out; null means the same. */
-export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
+export const input = orNull(
+  z
+    .custom<JsonObject>(isObject, { error: 'must be an object' })
+    .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }),
+)
 
 /** Visible ASCII, as in the header `Idempotency-Key`. */
 const SENT_KEY = /^[!-~]{1,255}$/

@@ -55,7 +55,7 @@ const fault = z.object({
   severity: z.enum(['fault', 'warning']),
 })
 
-const ofDefinition = { problems: [404, 409, 422], query: definitionAddress, together: checkDefinition }
+const ofDefinition = { problems: [404, 409], query: definitionAddress, together: checkDefinition }
 
 export const SERVICE_CALLS = {
   getDefinition: describeCall({
@@ -141,7 +141,6 @@ export const SERVICE_CALLS = {
   listServices: describeCall({
     summary: 'List the loaded services, and the faults of the last load',
     route: '/flux-api/services',
-    problems: [],
     answer: component(
       'Services',
       z.object({
