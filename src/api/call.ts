@@ -61,6 +61,9 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
 /** What is wrong with the fields together goes there. */
 export type Issues = Pick<z.core.$RefinementCtx, 'addIssue'>
 
+export const refuse = (issues: Issues, field: string, message: string): void =>
+  issues.addIssue({ code: 'custom', message, path: [field] })
+
 /**
  * Describes a call. It is a GET, if it has no method; if it has no role, a GET takes the role `read`, and others `invoke`.
  * `internal`: fields that only callers in process can give. `together`: what the fields must be together.

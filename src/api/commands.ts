@@ -4,12 +4,13 @@ import type { Role } from '../model/caller.ts'
 import { invalid } from '../model/failure.ts'
 import { type JsonObject, isObject } from '../model/json/value.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { address, checkAddress } from './address.ts'
-import { type AnswerOf, type RequestOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
+import { type AnswerOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
 import { contextField } from './contexts.ts'
 import { eventField } from './events.ts'
 import {
   added,
+  address,
+  checkAddress,
   bodyTags,
   choice,
   contextId,
@@ -209,6 +210,4 @@ export const COMMAND_CALLS = {
   }),
 }
 
-export type RetryRequest = RequestOf<typeof COMMAND_CALLS.retry>
-export type RetryAnswer = AnswerOf<typeof COMMAND_CALLS.retry>
 export type ExecuteAnswer = AnswerOf<typeof COMMAND_CALLS.execute>

@@ -2,10 +2,11 @@
 import { z } from 'zod'
 import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
 import { RETRY_EVENT } from '../model/record.ts'
-import { address, checkAddress } from './address.ts'
 import { type AnswerOf, component, describeCall } from './call.ts'
 import {
   added,
+  address,
+  checkAddress,
   choice,
   contextId,
   countField,
@@ -165,7 +166,6 @@ export const contextField = contextAnswer
 export type ContextView = z.output<typeof contextAnswer>
 export type RelativeView = z.output<typeof relative>
 export type StepView = z.output<typeof step>
-export type ErrorView = z.output<typeof error>
 
 export const CONTEXT_EXAMPLE: ContextView = {
   fluxName: 'ApprovalWithTimeout',

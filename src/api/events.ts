@@ -1,13 +1,14 @@
 // api: the calls that send an event, and show, list, withdraw and stop what was sent.
 import { z } from 'zod'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { address, checkAddressIfAny, checkAddressOfEvent } from './address.ts'
-import { type AnswerOf, type Issues, type RequestOf, component, describeCall } from './call.ts'
+import { type AnswerOf, type Issues, type RequestOf, component, describeCall, refuse } from './call.ts'
 import { contextField, pendingView } from './contexts.ts'
 import {
   PAGE,
   added,
+  address,
   bodyTags,
+  checkAddressIfAny,
   contextId,
   count,
   countField,
@@ -58,9 +59,9 @@ const startFields = {
 
 const orStart = z
   .looseObject(startFields, { error: 'must be an object' })
-  .superRefine((fields, { addIssue }) => {
+  .superRefine((fields, issues) => {
     for (const { pointer, detail } of unknownErrors(Object.keys(fields), new Map(Object.entries(startFields))))
-      addIssue({ code: 'custom', path: [pointer.slice(1)], message: detail })
+      refuse(issues, pointer.slice(1), detail)
   })
   .meta({
     additionalProperties: false,
@@ -163,13 +164,12 @@ export const eventName = {
 export type NamedEvent = z.output<z.ZodObject<typeof eventName>>
 
 /** An event must be named, and in one way. */
-export function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues): void {
-  const add = (field: keyof NamedEvent, message: string) => issues.addIssue({ code: 'custom', message, path: [field] })
+function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues): void {
   if (source === undefined && id === undefined) {
-    if (eventId === undefined) add('eventId', 'must be 1 to 255 visible ASCII characters')
-  } else if (eventId !== undefined) add('eventId', 'must not be given beside source and id')
-  else if (source === undefined) add('source', 'must be given with id')
-  else if (id === undefined) add('id', 'must be given with source')
+    if (eventId === undefined) refuse(issues, 'eventId', 'must be 1 to 255 visible ASCII characters')
+  } else if (eventId !== undefined) refuse(issues, 'eventId', 'must not be given beside source and id')
+  else if (source === undefined) refuse(issues, 'source', 'must be given with id')
+  else if (id === undefined) refuse(issues, 'id', 'must be given with source')
 }
 
 /** Matches to pass over behind a row, and the key of that row. */
@@ -229,7 +229,17 @@ export const EVENT_CALLS = {
         'Seconds: one that is accepted first is answered when it was sent to all, if that is within them',
       ).optional(),
     },
-    together: checkAddressOfEvent,
+    /** What starts a context where none has the key says, if need be, of which service that is. */
+    together({ orStart: start, ttl: keptFor, ...fields }, issues) {
+      if (!start) return checkAddressIfAny(fields, issues)
+      if (fields.key === undefined) refuse(issues, 'key', 'must be given with orStart')
+      // It is kept until the context ends.
+      if (keptFor != null) refuse(issues, 'ttl', 'must not be given beside orStart')
+      for (const field of ['fluxName', 'package'] as const)
+        if (fields[field] != null && start[field] != null && fields[field] !== start[field])
+          refuse(issues, field, 'must be the one in orStart, or be left out')
+      return checkAddressIfAny({ ...fields, fluxName: fields.fluxName ?? start.fluxName ?? undefined }, issues)
+    },
     strict: true,
     prefersWait: true,
     answer: component(

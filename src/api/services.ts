@@ -1,8 +1,7 @@
 // api: the calls that show the loaded services and their definitions.
 import { z } from 'zod'
-import { type Address, address, checkAddress } from './address.ts'
 import { type AnswerOf, type Issues, component, describeCall } from './call.ts'
-import { data, flag, integer, name, object, text, time } from './fields.ts'
+import { type Address, address, checkAddress, data, flag, integer, name, object, text, time } from './fields.ts'
 
 /** Fields that name a definition: by its service, or by a context that was started with it. */
 const definitionAddress = {

@@ -187,4 +187,3 @@ export const WEBHOOK_CALLS = {
 export type WebhookView = AnswerOf<typeof WEBHOOK_CALLS.listWebhooks>[number]
 export type DeliveriesRequest = RequestOf<typeof WEBHOOK_CALLS.listDeliveries>
 export type DeliveryView = AnswerOf<typeof WEBHOOK_CALLS.listDeliveries>[number]
-export type ReplayAnswer = AnswerOf<typeof WEBHOOK_CALLS.replayDelivery>
