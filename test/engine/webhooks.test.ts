@@ -121,6 +121,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
       tagLimits: { count: 64, bytes: 256 },
       admit: () => null,
       maxRecord: 1024 * 1024,
+      partitions: 1,
       receiptsMs: 1000,
     }),
   })
