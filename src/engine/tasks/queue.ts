@@ -96,6 +96,11 @@ export class TaskQueue<R extends TaskRun> {
     return this.#running.get(key)
   }
 
+  /** Those that run here. */
+  get runs(): R[] {
+    return [...this.#running.values()].map(({ run }) => run)
+  }
+
   /** Looks for abandoned tasks, now and from time to time. */
   look(): void {
     this.#looks.within(0)
