@@ -78,7 +78,7 @@ export function initialRecordOf(
   turn: Turn & { readonly tagLimits: TagLimits },
   onKey?: (address: KeyAddress | null) => void,
 ): { readonly address: KeyAddress | null; readonly recordOf: (id: ContextId) => ContextRecord } {
-  const { flux, trigger, existing, parent, request: webhook, inherited, event, answerRows, traceparent } = request
+  const { flux, trigger, existing, event } = request
   const drawn = request.drawn?.() ?? turn
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
   if (startState === undefined) {
@@ -91,7 +91,7 @@ export function initialRecordOf(
   if (errors.length > 0 && existing !== 'use') throw refusal(errors)
   const trackerId = waitTextOf(getOwn(input, '$trackerId') ?? null) ?? drawn.uuid()
   const names: { [name: string]: Json | undefined } = {
-    $request: webhook?.shown,
+    $request: request.request?.shown,
     $fluxName: flux.fluxName,
     $trackerId: trackerId,
     $triggerFluxEvent: trigger ?? undefined,
@@ -103,9 +103,24 @@ export function initialRecordOf(
   onKey?.(address)
   if (errors.length > 0) throw refusal(errors)
   const tags = tagsOf(request, scope, turn.tagLimits)
-  const { now } = turn
-  // The fields are in the same order in all functions that create records: see `interpreter/transit.ts`.
-  const recordOf = (id: ContextId): ContextRecord => ({
+  const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
+  return { address, recordOf: (id) => recordOf(id, request, found) }
+}
+
+/** The fields are in the same order in all functions that create records: see `interpreter/transit.ts`. */
+function recordOf(
+  id: ContextId,
+  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: Omit<StartRequest, 'partition'>,
+  {
+    startState,
+    input,
+    trackerId,
+    key,
+    tags,
+    startedAt: now,
+  }: Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 'tags' | 'startedAt'>,
+): ContextRecord {
+  return {
     id,
     version: 0,
     package: flux.package,
@@ -139,9 +154,9 @@ export function initialRecordOf(
     position: START,
     input,
     output: defaults(flux.output, now),
-    request: webhook?.shown ?? null,
+    request: request?.shown ?? null,
     inheritedSecrets: inherited?.length ? inherited : null,
-    raw: webhook && webhook.raw.length > 0 ? { body: Buffer.from(webhook.raw).toString('base64') } : null,
+    raw: request && request.raw.length > 0 ? { body: Buffer.from(request.raw).toString('base64') } : null,
     answer: null,
     isPaused: undefined,
     retries: undefined,
@@ -153,8 +168,7 @@ export function initialRecordOf(
     pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,
     args: null,
     states: {},
-  })
-  return { address, recordOf }
+  }
 }
 
 /** The key of a start; null: it has none, or is refused before that is known. */
