@@ -25,7 +25,7 @@ import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken } from '../turn/message.ts'
 import { goThrough, type FanOut } from '../tasks/fan-out.ts'
 import { Task, type TaskParts } from '../tasks/task.ts'
-import { Matching, type MatchingParts } from './selection.ts'
+import { matchingOf, type Matching, type MatchingParts } from './selection.ts'
 import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
 import type { Command } from '../../api/commands.ts'
 import type { Caller } from '../../model/caller.ts'
@@ -103,7 +103,7 @@ export class OperationRun {
 
   /** Carries it out. @throws TaskLost; FluxError when the server stops */
   async carryOut(): Promise<OperationView['status']> {
-    const matching = await this.task.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
+    const matching = await this.task.persist(() => matchingOf(this.#parts, this.#stored, this.#progress.startedAt))
     const { cursor } = this.#progress
     const earlier = this.#isNew ? [] : await this.task.persist(() => this.#rows.marked(cursor))
     const waves = this.#waves(matching, earlier)

@@ -11,7 +11,7 @@ import { Turnstile } from '../../model/turnstile.ts'
 import { allRows, dropRows } from '../tasks/fan-out.ts'
 import { requestStop } from '../tasks/task.ts'
 import { inDoubtIfAway, isLeft, TaskQueue, type Resumed } from '../tasks/queue.ts'
-import { Matching } from './selection.ts'
+import { matchingOf } from './selection.ts'
 import {
   isOperationId,
   newOperationId,
@@ -145,7 +145,7 @@ export class Operations {
     const startedAt = clock.now()
     this.#counts.take()
     try {
-      const matched = await (await Matching.of(this.#parts, stored, startedAt)).count()
+      const matched = await (await matchingOf(this.#parts, stored, startedAt)).count()
       const progress: OperationProgress = {
         operationId: newOperationId(startedAt),
         do: stored.command.do,
