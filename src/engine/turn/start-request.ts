@@ -107,18 +107,13 @@ export function initialRecordOf(
   return { address, recordOf: (id) => recordOf(id, request, found) }
 }
 
+type Found = Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 'tags' | 'startedAt'>
+
 /** The fields are in the same order in all functions that create records: see `interpreter/transit.ts`. */
 function recordOf(
   id: ContextId,
   { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: Omit<StartRequest, 'partition'>,
-  {
-    startState,
-    input,
-    trackerId,
-    key,
-    tags,
-    startedAt: now,
-  }: Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 'tags' | 'startedAt'>,
+  { startState, input, trackerId, key, tags, startedAt: now }: Found,
 ): ContextRecord {
   return {
     id,
