@@ -10,7 +10,7 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { isObject } from '../../model/json/value.ts'
 import { newEventId } from '../contexts/ids.ts'
-import type { KeptEvent } from '../fanout/broadcast-rows.ts'
+import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
 import { isLogged } from '../fanout/outcomes.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
@@ -29,7 +29,7 @@ export interface SendOptions {
   /** What is written with the effect on one context. */
   readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows' | 'first'>
   /** Sends an event to all, once. */
-  readonly toAll?: (env: CallEnv, event: KeptEvent, manner: Manner) => Promise<Told<EventAnswer>>
+  readonly toAll?: (env: CallEnv, event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
@@ -283,7 +283,7 @@ function sendOnce(env: CallEnv, sent: Sent, target: Target): Promise<Told<EventA
 async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): Promise<Told<EventAnswer>> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts, traceparent } = env
-  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
+  const said = { event, eventId, input, untyped, tags, caller, ttl, traceparent }
   const call = { scope, of: CALLS.sendEvent, key: eventId }
   const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
   const told = await admitted(env, input, async () => {

@@ -9,11 +9,10 @@ import type { SendOutcome, WebhookSender } from '../../ports/steps.ts'
 import { LIGHT_BYTES, noRoom } from '../contexts/context-loader.ts'
 import { pauseAfter } from '../interpreter/retry-pause.ts'
 import type { StoreId } from '../contexts/ids.ts'
-import type { QueueParts } from '../tasks/queue.ts'
-import { pauseUntil, TaskLost, type Task } from '../tasks/task.ts'
+import { pauseUntil, TaskLost, type Task, type TaskParts } from '../tasks/task.ts'
 import { dueRow, placeOf, readWebhook, settledRow, takenRow, type DueWebhook, type OwedWebhook } from './end-rows.ts'
 
-export interface EndAttemptsParts extends QueueParts {
+export interface EndAttemptsParts extends TaskParts {
   readonly sender: WebhookSender
   readonly secrets?: Pick<ServiceSecrets, 'get' | 'fault'> | undefined
   readonly storeId: StoreId
@@ -115,7 +114,7 @@ export class EndAttempts {
 }
 
 /** Tries until it is done, or the server stops: the webhook would be sent again if it were not. @throws TaskLost */
-const settle = (task: Task, next: RowWrite): Promise<void> => task.persist(() => task.end([next]))
+const settle = (task: Task, next: RowWrite): Promise<boolean> => task.persist(() => task.end([next]))
 
 /** The same for all attempts. No step has such a key. */
 const messageIdOf = async (

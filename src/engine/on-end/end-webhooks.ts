@@ -21,7 +21,7 @@
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { StoredRow } from '../../model/rows.ts'
 import type { EngineParts } from '../contexts/deps.ts'
-import { TaskQueue, type Resumed, type TaskRun } from '../tasks/queue.ts'
+import { TaskQueue, type TaskRun } from '../tasks/queue.ts'
 import { Task } from '../tasks/task.ts'
 import { EndAttempts, type EndAttemptsParts } from './end-attempts.ts'
 import {
@@ -42,10 +42,6 @@ import {
 export type EndWebhooksParts = Omit<EndAttemptsParts, 'budget' | 'random' | 'sender'> &
   Pick<EngineParts, 'memory' | 'webhookSender'>
 
-interface EndRun extends TaskRun {
-  readonly due: DueWebhook
-}
-
 /** Bytes of memory for webhooks that are being sent, as a share of those for steps. */
 const MEMORY_SHARE = 1 / 4
 /** Webhooks that are being sent at once: of all services, and of one. */
@@ -56,7 +52,7 @@ const LOOK_AGAIN_MS = 5_000
 export class EndWebhooks {
   readonly #parts: EndWebhooksParts
   readonly #attempts: EndAttempts
-  readonly #tasks: TaskQueue<EndRun>
+  readonly #tasks: TaskQueue<TaskRun>
   /** How many are being sent, by lane, and of all. */
   readonly #sending = new Map<string, number>()
   #count = 0
@@ -77,8 +73,13 @@ export class EndWebhooks {
       space: 'ends',
       prefix: RUN_PREFIX,
       names,
-      load: async (row) => ({ task: new Task(parts, taskOf(readRun(row)), { before: row.value }), due: readRun(row) }),
-      run: (run) => this.#putBack(run),
+      load: async (row): Promise<TaskRun> => {
+        const due = readRun(row)
+        const task = new Task(parts, taskOf(due), { before: row.value })
+        // An abandoned one is due again.
+        const run = () => task.persist(() => task.end([dueRow(due)]))
+        return { task, run, release: () => this.#lookAgainAt(due.lane) }
+      },
       onLook: () => this.look(),
     })
   }
@@ -169,7 +170,7 @@ export class EndWebhooks {
     for (const stored of rows) {
       const row = readDue(stored)
       if (row === null) await this.#discard(stored)
-      if (row === null || this.#tasks.get(taskOf(row).key)) continue
+      if (row === null || this.#tasks.has(taskOf(row).key)) continue
       if (row.due > now) return this.#wakeAt(row.due)
       if (this.#count >= MAX_SENDING.all) {
         this.#lanes.add(lane)
@@ -197,20 +198,17 @@ export class EndWebhooks {
     })
     this.#sending.set(lane, this.#countOf(lane) + 1)
     this.#count += 1
-    const isSettled = await this.#tasks.track({ task, due: row }, this.#attempts.run(row, task))
+    let isSettled = false
+    const run = async () => {
+      isSettled = await this.#attempts.run(row, task)
+    }
+    await this.#tasks.run({ task, run })
     const left = this.#countOf(lane) - 1
     if (left === 0) this.#sending.delete(lane)
     else this.#sending.set(lane, left)
     this.#count -= 1
     if (!isSettled) this.#tasks.look()
     this.#lookAgainAt(lane)
-  }
-
-  /** An abandoned one is due again. */
-  async #putBack({ task, due }: EndRun): Promise<Resumed> {
-    await task.end([dueRow(due)])
-    this.#lookAgainAt(due.lane)
-    return { ended: Promise.resolve() }
   }
 
   /** Looks at all lanes then, at the latest. */
