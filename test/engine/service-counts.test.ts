@@ -184,7 +184,10 @@ test('the search for the time of a start passes over damaged contexts', async ()
     highestId: () => Promise.resolve(highest),
     select({ after = 0 }) {
       const id = after + 1
-      const sound = { ...damagedAt(id), parts: { base: JSON.stringify({ startedAt: startsAt + id * 1000 }) } }
+      const sound = {
+        ...damagedAt(id),
+        parts: { head: '{}', base: JSON.stringify({ startedAt: startsAt + id * 1000 }) },
+      }
       const contexts = id > highest ? [] : [id % 2 === 0 ? damagedAt(id) : sound]
       return Promise.resolve({ contexts, rest: null })
     },

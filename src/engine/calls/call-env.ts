@@ -6,7 +6,7 @@ import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, invalid, serverPaused } from '../../model/failure.ts'
-import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
+import { isObject, toJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
@@ -23,7 +23,7 @@ import type { Idempotency } from '../idempotency/idempotency.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { StartTimes } from '../operations/selection.ts'
-import type { HeldEvents } from '../pending/held-events.ts'
+import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import type { StartedAt } from '../record/views.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Waits } from '../waits/waits.ts'
@@ -79,8 +79,8 @@ export interface CallParts {
   readonly shown: ShownContexts
   /** Broadcasts to many contexts at once. */
   readonly broadcasts: CountBound
-  /** Events held for whoever comes to wait for them. */
-  readonly held: HeldEvents
+  /** Events for all that reached no context, and wait for one. */
+  readonly unclaimed: UnclaimedEvents
   /** Contexts up to which an event for all is answered when it was sent to all. */
   readonly answeredBroadcast: number
   readonly webhooks: WebhookApi
@@ -159,7 +159,7 @@ export function requireRole({ caller }: CallEnv, { secured }: Pick<CompiledFlux,
 }
 
 /**
- * Number of values from which an input counts as large: copying takes milliseconds, and validating and writing as long
+ * Number of values and names from which an input counts as large: copying takes milliseconds, and validating and writing as long
  * again.
  */
 const MANY_VALUES = 5000
@@ -169,14 +169,13 @@ export function checkedInput(
   given: JsonObject | null | undefined,
   pointer = '/input',
 ): { readonly input: JsonObject; readonly isLarge: boolean } {
-  const tally = { values: 0 }
-  let value
+  let [value, values]: [Json, number] = [null, 0]
   try {
-    value = toJson(given ?? {}, refuseNumber, tally)
+    value = toJson(given ?? {}, refuseNumber, () => (values += 1))
   } catch (error) {
     return refuse(pointer, `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
   }
-  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse(pointer, 'must be an object')
+  return isObject(value) ? { input: value, isLarge: values > MANY_VALUES } : refuse(pointer, 'must be an object')
 }
 
 /** `1e999` in JSON is parsed as infinity: the number that was sent is lost. */

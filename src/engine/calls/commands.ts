@@ -61,10 +61,10 @@ function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<Told<Ex
     return env.idempotency.once({ ...call, addressee: null }, () => Promise.reject(error))
   }
   const { addressee, drawn } = addresseeOfNew(env, asked, rowKeyOf(call))
-  return env.idempotency.once({ ...call, addressee }, async ({ partition, rowOf, first }) => {
+  return env.idempotency.once({ ...call, addressee }, async ({ partition, rowOf }) => {
     const rows: RowsOf = (_, record, __, replaced) => [rowOf(answerOf(env, { record, replaced: replaced ?? null }))]
     try {
-      return await start(env, wanted, { ...asked, drawn }, { partition, rows, first })
+      return await start(env, wanted, { ...asked, drawn }, { partition, rows })
     } catch (error) {
       // That a context has the key already is remembered, too.
       const answer = usedAnswer(wanted, error)
@@ -108,7 +108,7 @@ function usedAnswer({ existing, fluxName }: Wanted, error: unknown): ExecuteAnsw
   return { message: `context ${contextId} of '${fluxName}' has the key already`, contextId, started: false }
 }
 
-type SentOptions = Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'>
+type SentOptions = Pick<MessageOptions, 'rows' | 'rowsAlways'>
 
 /** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
 async function send(env: CallEnv, address: Address, input: Input, options?: SentOptions): Promise<ContextId> {
@@ -137,10 +137,10 @@ async function sendOnce<A extends MessageAnswer>(
 ): Promise<Told<A>> {
   if (key == null) return { answer: answerOf(await send()) }
   const [addressee, content] = [addresseeOf(env, address, 'invoke'), { ...address, ...asked }]
-  return env.idempotency.once({ scope: env.scope, of, key, addressee, content }, async ({ rowOf, first }) => {
+  return env.idempotency.once({ scope: env.scope, of, key, addressee, content }, async ({ rowOf }) => {
     // A call that finds that nothing is to be done is answered 2xx, too, and remembered.
     const rows: RowsOf = ({ kind }, { id }) => (kind === 'refused' ? [] : [rowOf(answerOf(id))])
-    return answerOf(await send({ rows, first, rowsAlways: true }))
+    return answerOf(await send({ rows, rowsAlways: true }))
   })
 }
 

@@ -3,7 +3,7 @@
 import type { WebhookView } from '../../api/webhooks.ts'
 import { denial } from '../../model/caller.ts'
 import type { DeliveryFacts, EndpointName } from '../deliveries/delivery-rows.ts'
-import { NewestFirst, nextDelivery } from '../deliveries/newest-first.ts'
+import { storedDeliveries } from '../deliveries/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
 
 /** Endpoints whose last delivery is read at once. */
@@ -67,8 +67,8 @@ export const viewOfFacts = (facts: DeliveryFacts, isAll: boolean) => ({
 })
 
 /** What was settled here last may not be written yet; what came later may be on another server. */
-async function lastOf({ deliveries, store, log }: CallEnv, endpoint: EndpointName): Promise<DeliveryFacts | null> {
-  const { last: known, prefix } = deliveries.tallyOf(endpoint)
-  const stored = (await nextDelivery(new NewestFirst(store, [prefix], null), log))?.delivery ?? null
-  return stored !== null && (known === null || stored.deliveryId > known.deliveryId) ? stored : known
+async function lastOf(env: CallEnv, endpoint: EndpointName): Promise<DeliveryFacts | null> {
+  const tally = env.deliveries.tallyOf(endpoint)
+  const { value: stored } = await storedDeliveries(env, tally, null).next()
+  return stored && (tally.last === null || stored.facts.deliveryId > tally.last.deliveryId) ? stored.facts : tally.last
 }

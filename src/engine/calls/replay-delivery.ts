@@ -86,13 +86,7 @@ async function find(env: CallEnv, deliveryId: string): Promise<Found> {
     if (found) return found
   }
   for (const endpoint of endpoints.values())
-    if (
-      isVisible(env, endpoint) &&
-      deliveries
-        .tallyOf(endpoint)
-        .refused()
-        .some((one) => one.deliveryId === deliveryId)
-    )
+    if (isVisible(env, endpoint) && deliveries.tallyOf(endpoint).refused.some((one) => one.deliveryId === deliveryId))
       throw conflict(`the delivery '${deliveryId}' was refused before its request was read, which is not kept`)
   throw unknown()
 }

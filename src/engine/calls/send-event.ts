@@ -27,7 +27,7 @@ const MAX_TRIES = 10
 /** What a sender in the engine adds. The first two are for an event that is not kept under an id of its own. */
 export interface SendOptions {
   /** What is written with the effect on one context. */
-  readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows' | 'first'>
+  readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows'>
   /** Sends an event to all, once. */
   readonly toAll?: (env: CallEnv, event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
@@ -127,7 +127,7 @@ function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
   return { sent, isLarge }
 }
 
-interface Target extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions, 'rows' | 'first'> {
+interface Target extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions, 'rows'> {
   readonly address: Address
   /** Called with the context, once it is known. */
   readonly onTarget: (id: ContextId) => void
@@ -136,12 +136,12 @@ interface Target extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions, 'row
 function post(env: CallEnv, sent: Sent, target: Target): Promise<MessageOutcome> {
   const { event: name, eventId, input, untyped, waits, tags, ttl, start } = sent
   const { caller, mailboxes, traceparent } = env
-  const { address, onTarget, rows, first } = target
+  const { address, onTarget, rows } = target
   const arrival = { tags, receipt: receiptOf(env, sent), keep: start ? ('end' as const) : ttl }
   const message = { type: 'EVENT', name, eventId, input, untyped, tags: null, caller, arrival, traceparent } as const
   const postTo = (id: ContextId) => {
     onTarget(id)
-    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows, first })
+    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
   }
   const { contextId } = address
   return admitted(env, input, () => {
@@ -209,7 +209,7 @@ const unknownInputs = (webhook: SendOptions['webhook']): RootRequest['unknown'] 
 function startWith(
   env: CallEnv,
   sent: Sent,
-  { address, start: { input, tags }, webhook, rows, first }: StartTarget,
+  { address, start: { input, tags }, webhook, rows }: StartTarget,
 ): Promise<MessageOutcome> {
   const { fluxName = '', package: given, key } = address
   const flux = serviceNamed(env, { package: given, fluxName })
@@ -229,7 +229,7 @@ function startWith(
     event: { eventId, event, input: sent.input, untyped, tags: sent.tags, receipt: receiptOf(env, sent) },
     traceparent: env.traceparent,
   }
-  const options = { rows, first, isCall: isRefusable(env, waits) }
+  const options = { rows, isCall: isRefusable(env, waits) }
   return admitted(env, input, () => env.mailboxes.start(request, options))
 }
 
@@ -270,13 +270,13 @@ function sendOnce(env: CallEnv, sent: Sent, target: Target): Promise<Told<EventA
   const content = { ...target.address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
   const addressee = addresseeOf(env, target.address, 'invoke')
   const call = { scope: env.scope, of: CALLS.sendEvent, key: eventId, addressee, content, event }
-  return env.idempotency.once(call, async ({ rowOf, first }) => {
+  return env.idempotency.once(call, async ({ rowOf }) => {
     const rows: RowsOf = (applied, record, flux) => {
       const kept = applied.kind === 'kept' ? applied : undefined
       const started = applied.kind === 'next' ? applied.started : undefined
       return [rowOf(answerOf(sent, { record, flux, kept, started }))]
     }
-    return concluded(env, sent, await post(env, sent, { ...target, rows, first }))
+    return concluded(env, sent, await post(env, sent, { ...target, rows }))
   })
 }
 

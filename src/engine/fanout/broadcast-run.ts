@@ -26,7 +26,7 @@ import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Signals } from '../../ports/signals.ts'
 import { inProgress, readKept } from '../idempotency/kept-answer.ts'
-import { endBroadcast, type HeldEvents } from '../pending/held-events.ts'
+import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import { goThrough, type FanOut } from '../tasks/fan-out.ts'
 import { leftInDoubt, type TaskRun } from '../tasks/queue.ts'
 import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
@@ -43,7 +43,7 @@ import {
 } from './receivers.ts'
 
 export interface RunParts extends ReceiverParts, TaskParts {
-  readonly held: Pick<HeldEvents, 'hold'>
+  readonly unclaimed: Pick<UnclaimedEvents, 'endBroadcast'>
   readonly signals: Signals
 }
 
@@ -175,7 +175,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     return this.task.commit([this.#rows.answer(this.#answer, null), this.#rows.event(stored), this.#summary()])
   }
 
-  /** Carries out one that is stored. @throws TaskLost; FluxError when the server stops, or as `HeldEvents.hold` */
+  /** Carries out one that is stored. @throws TaskLost; FluxError when the server stops, or as `UnclaimedEvents.endBroadcast` */
   async run(): Promise<void> {
     const { task } = this
     try {
@@ -199,12 +199,12 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
    * @throws FluxError `unavailable` when the store was out of reach and the event moved and started nothing
    */
   async sendUnstored(): Promise<EventAnswer> {
-    const { held, signals } = this.#parts
+    const { unclaimed, signals } = this.#parts
     const { sent, drawn } = this.facts.stored
     await this.#send()
     if (this.#tally.failure) throw new FluxError(this.#tally.failure)
     const answer = this.#tally.answer(sent)
-    const ended = (await endBroadcast(held, sent, { answer, receivedAt: drawn.now, receipt: null })) ?? answer
+    const ended = (await unclaimed.endBroadcast(sent, { answer, receivedAt: drawn.now, receipt: null })) ?? answer
     countAll(signals, this.#tally.outcomes(ended).counts)
     return ended
   }
@@ -277,11 +277,11 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
 
   /**
    * Ends it, again if it is called again: where it reached nobody, the event is held. `isAnswered`: its sender gets the
-   * whole answer. @throws TaskLost when another server has ended it; FluxError as `HeldEvents.hold`
+   * whole answer. @throws TaskLost when another server has ended it; FluxError as `UnclaimedEvents.endBroadcast`
    */
   async #end(isAnswered: boolean): Promise<EventAnswer> {
     const { task } = this
-    const { held, signals } = this.#parts
+    const { unclaimed, signals } = this.#parts
     const { sent, drawn } = this.facts.stored
     const before = this.#answer ?? ''
     const outcome: { ended?: EventAnswer } = {}
@@ -310,7 +310,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     // The first answer has as much as a repeat can be given.
     const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
     try {
-      await endBroadcast(held, toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
+      await unclaimed.endBroadcast(toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
     } catch (error) {
       if (!(error instanceof FluxError) || error.failure.kind === 'unavailable') throw error
       // It can't be held. Where it was accepted, its receipt says why; else nothing is kept of it, since it did nothing.

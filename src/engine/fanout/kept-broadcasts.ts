@@ -165,7 +165,7 @@ export class KeptBroadcasts {
       const isAccepted = run.matched > (above ?? Infinity)
       if (under === null && !isAccepted) return { answer: await run.sendUnstored() }
       // Where there is no room, repeats are still answered.
-      if (idempotency.isFull()) await idempotency.requireRoom()
+      idempotency.requireRoom()
       const whole = isAccepted ? within > 0 && run.wait(within) : run.wait()
       const begun = run.begin(under?.hash ?? hashOf(sent), isAccepted)
       const ended = this.tasks.run(run, begun)

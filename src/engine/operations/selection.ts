@@ -8,7 +8,7 @@ import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status, type ContextId } from '../../model/context.ts'
 import { serviceNameOf } from '../../model/service-name.ts'
 import type { Selection, StoredContext, Store, IdRange, TimeRange } from '../../ports/store.ts'
-import { startedAtOf, updatedAtOf } from '../record/decode.ts'
+import { decodeHead } from '../record/decode.ts'
 import { keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import { COMMANDS } from '../../api/commands.ts'
@@ -63,8 +63,8 @@ export async function selectionOf(
   }
   const times = [startedAfter, startedBefore, updatedAfter, updatedBefore]
   const test = (context: StoredContext) =>
-    isBetween(() => startedAtOf(context), startedAfter, startedBefore) &&
-    isBetween(() => updatedAtOf(context), updatedAfter, updatedBefore)
+    isBetween(() => decodeHead(context).startedAt, startedAfter, startedBefore) &&
+    isBetween(() => decodeHead(context).updatedAt, updatedAfter, updatedBefore)
   const isTested = times.some((time) => time !== undefined)
   return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
 }
@@ -178,7 +178,7 @@ export class Matching {
     const { test } = this.#selected
     try {
       // Of several partitions, each has ids of its own: one that started later may have a lower id.
-      const isLate = this.#store.partitions > 1 && startedAtOf(context) > this.#startedAt
+      const isLate = this.#store.partitions > 1 && decodeHead(context).startedAt > this.#startedAt
       return !isLate && (test === null || test(context))
     } catch {
       return true
@@ -265,7 +265,7 @@ export class StartTimes {
 /** Null: the record is damaged, so that nobody knows. */
 function readable(context: StoredContext): Started | null {
   try {
-    return { id: context.id, startedAt: startedAtOf(context) }
+    return { id: context.id, startedAt: decodeHead(context).startedAt }
   } catch (error) {
     if (error instanceof FluxError && error.failure.kind === 'unreadable') return null
     throw error

@@ -26,6 +26,7 @@ import { decodeHead } from '../record/decode.ts'
 import { isAt, type Step } from '../interpreter/position.ts'
 import { scriptNames } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
+import { pause } from '../time/periodic.ts'
 
 export interface StepsParts {
   readonly dispatcher: StepDispatcher
@@ -303,9 +304,7 @@ async function namesText(
       return undefined
     })
     if (opened === undefined) {
-      await new Promise<void>((resolve) => {
-        clock.after(READ_AGAIN_MS, resolve)
-      })
+      await pause(clock, READ_AGAIN_MS)
       continue
     }
     try {

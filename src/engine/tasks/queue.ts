@@ -4,7 +4,8 @@ import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, StoredRow } from '../../model/rows.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
-import { isAway, isRunElsewhere, pauseUntil, requestStop, TaskLost, type Task, type TaskParts } from './task.ts'
+import { pause, Periodic } from '../time/periodic.ts'
+import { isAway, isRunElsewhere, requestStop, TaskLost, type Task, type TaskParts } from './task.ts'
 
 /** A task as it runs on this server. */
 export interface TaskRun {
@@ -65,15 +66,24 @@ export class TaskQueue<R extends TaskRun> {
   readonly #kind: TaskKind<R>
   /** By the keys of the rows. `ended`: when this server has no more to do for it; it never rejects. */
   readonly #running = new Map<string, { readonly run: R; readonly ended: Promise<void> }>()
-  #callOff: (() => void) | null = null
-  #looking: Promise<void> = Promise.resolve()
-  /** Whether it is to look as soon as it has looked. */
-  #looksNext = false
+  readonly #looks: Periodic
   #isStopped = false
 
   constructor(parts: TaskParts, kind: TaskKind<R>) {
     this.#parts = parts
     this.#kind = kind
+    const { clock, servers } = parts
+    this.#looks = new Periodic(clock, async () => {
+      const isWhole = await this.#resumeAll()
+      kind.onLook?.()
+      if (servers.beat !== null) return servers.beat * LOOK_BEATS
+      return isWhole ? null : LOOK_AGAIN_MS
+    })
+  }
+
+  /** Those that run here. */
+  get runs(): R[] {
+    return [...this.#running.values()].map(({ run }) => run)
   }
 
   /** Whether the task of that row runs here. */
@@ -83,26 +93,24 @@ export class TaskQueue<R extends TaskRun> {
 
   /** Looks for abandoned tasks, now and from time to time. */
   look(): void {
-    if (this.#looksNext) return
-    this.#looksNext = true
-    this.#looking = this.#looking.then(() => this.#look())
+    this.#looks.within(0)
   }
 
   /** No caller waits any longer for the end of a task. */
   giveUp(): void {
-    for (const { run } of this.#running.values()) run.giveUp?.()
+    for (const run of this.runs) run.giveUp?.()
   }
 
   /** Resumes no more; gives what runs here at most `grace` milliseconds, and hands over the rest. */
   async close(grace = 0): Promise<void> {
     this.#isStopped = true
-    this.#callOff?.()
+    const looked = this.#looks.stop()
     const over = new AbortController()
-    if (grace > 0) await Promise.race([this.#ends(), pauseUntil(this.#parts.clock, grace, over.signal)])
+    if (grace > 0) await Promise.race([this.#ends(), pause(this.#parts.clock, grace, over.signal)])
     over.abort()
-    for (const { run } of this.#running.values()) run.task.stop()
+    for (const { task } of this.runs) task.stop()
     this.giveUp()
-    await this.#looking
+    await looked
     await this.#ends()
   }
 
@@ -132,12 +140,12 @@ export class TaskQueue<R extends TaskRun> {
       else if (isBegun) log.error(`${one} could not be carried out`, { error })
     }
     run.giveUp?.()
-    run.release?.()
     if (task.isStopping)
       await task.handOver().catch((error: unknown) => {
         log.debug(`${one} could not be handed over`, { error })
       })
     this.#running.delete(task.key)
+    run.release?.()
   }
 
   /** Resumes the task of that row, and resolves when it has ended here; null: another server runs it, or it has ended. */
@@ -180,25 +188,14 @@ export class TaskQueue<R extends TaskRun> {
     const { store, clock } = this.#parts
     const place = { partition, space: this.#kind.space, key }
     const isAsked = await requestStop(store, place)
-    const pause = () => pauseUntil(clock, STOP_LOOK_MS, NEVER)
     await inDoubtIfAway(async () => {
       for (let looks = 0; looks < STOP_LOOKS && (await store.readRow(place)); looks += 1) {
         const here = await this.resume(place)
-        await Promise.race(here ? [here.ended, pause()] : [pause()])
+        const paused = pause(clock, STOP_LOOK_MS)
+        await Promise.race(here ? [here.ended, paused] : [paused])
       }
     })
     return isAsked
-  }
-
-  async #look(): Promise<void> {
-    const { servers, clock } = this.#parts
-    this.#looksNext = false
-    if (this.#isStopped) return
-    const isWhole = await this.#resumeAll()
-    this.#kind.onLook?.()
-    this.#callOff?.()
-    if (this.#isStopped || (servers.beat === null && isWhole)) return
-    this.#callOff = clock.after(servers.beat === null ? LOOK_AGAIN_MS : servers.beat * LOOK_BEATS, () => this.look())
   }
 
   /** Whether all rows could be dealt with. */
@@ -231,5 +228,3 @@ export class TaskQueue<R extends TaskRun> {
     return true
   }
 }
-
-const NEVER = new AbortController().signal

@@ -9,10 +9,10 @@
 import { randomUUID } from 'node:crypto'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, RowWrite } from '../../model/rows.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Servers } from '../cluster/servers.ts'
 import type { Deps } from '../contexts/deps.ts'
+import { pause } from '../time/periodic.ts'
 
 export interface TaskParts extends Deps {
   readonly servers: Servers
@@ -170,7 +170,7 @@ export class Task {
   /** Resolves after so many milliseconds. @throws FluxError when the server stops */
   async pause(milliseconds: number): Promise<void> {
     this.check()
-    await pauseUntil(this.#parts.clock, milliseconds, this.signal)
+    await pause(this.#parts.clock, milliseconds, this.signal)
     this.check()
   }
 
@@ -226,18 +226,4 @@ export async function requestStop(store: Store, address: Omit<TaskAddress, 'expi
     if ((await store.commit({ writes: [], rows: [write] })).ok) return true
   }
   throw inDoubt('it could not be stopped')
-}
-
-/** Resolves after that time, or when the signal aborts. */
-export function pauseUntil(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      callOff()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const callOff = clock.after(milliseconds, done)
-    signal.addEventListener('abort', done, { once: true })
-  })
 }
