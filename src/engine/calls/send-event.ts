@@ -87,7 +87,7 @@ const NOTHING_ADDED: SendOptions = {}
 type Sent = ReturnType<typeof sentOf>['sent']
 
 /** What is sent. @throws FluxError `malformed`, `invalid` */
-function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
+function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
   const { contextId, key, event, untyped = false, waits = false, idempotencyKey, ttl, respondWithin = 0 } = request
   const given = request.eventId ?? request.cloudEventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
@@ -99,7 +99,7 @@ function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
         fluxName: orStart.fluxName ?? undefined,
         package: orStart.package ?? undefined,
         input: checkedInput(orStart.input, '/orStart/input').input,
-        tags: checkedTags(orStart.tags, '/orStart/tags', tagLimits),
+        tags: checkedTags(env, orStart.tags, '/orStart/tags'),
       }
     : null
   const service = { fluxName: request.fluxName ?? start?.fluxName, package: request.package ?? start?.package }
@@ -122,7 +122,7 @@ function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
     input,
     untyped,
     waits,
-    tags: checkedTags(request.tags, '/tags', tagLimits),
+    tags: checkedTags(env, request.tags, '/tags'),
   }
   return { sent, isLarge }
 }
@@ -199,7 +199,7 @@ function requireInputs(env: CallEnv, { untyped }: Sent, { address, start: { inpu
   const { fluxName = '', package: owner } = address
   const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
   const request = flux && { flux, input, untyped, unknown: unknownInputs(webhook) }
-  const failure = request && refusalOfInputs(request, { now: env.now(), pointer: '/orStart/input' })
+  const failure = request && refusalOfInputs(request, { now: env.clock.now(), pointer: '/orStart/input' })
   if (failure) throw new FluxError(failure)
 }
 
@@ -285,7 +285,7 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   const { caller, scope, keptBroadcasts, traceparent } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, traceparent }
   const call = { scope, of: CALLS.sendEvent, key: eventId }
-  const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
+  const above = sent.respondAsync ? -1 : env.accepts ? env.given.bounds.answeredBroadcast : null
   const told = await admitted(env, input, async () => {
     const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
     if (once) return once(env, said, manner)

@@ -24,7 +24,7 @@ import { RowTaken } from '../turn/message.ts'
 import { goThrough } from '../tasks/fan-out.ts'
 import type { TaskRun } from '../tasks/queue.ts'
 import { isAway, Task, type TaskParts } from '../tasks/task.ts'
-import { Matching, type MatchingParts } from './selection.ts'
+import { matchingOf, type MatchingParts } from './selection.ts'
 import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
 import type { Command } from '../../api/commands.ts'
 import type { Caller } from '../../model/caller.ts'
@@ -92,7 +92,7 @@ export class OperationRun implements TaskRun {
     const { clock, log } = this.#parts
     const { rows, stored, before } = this.#given
     const { operationId, startedAt } = progress
-    const matching = await task.persist(() => Matching.of(this.#parts, stored, startedAt))
+    const matching = await task.persist(() => matchingOf(this.#parts, stored, startedAt))
     const limit = Math.min(WAVE_CONTEXTS, Math.ceil(stored.rate / WAVES_A_SECOND))
     let begunAt = clock.now()
     /** Contexts of the wave, and behind which id it continues. */

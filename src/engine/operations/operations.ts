@@ -8,7 +8,7 @@ import type { JsonObject } from '../../model/json/value.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import { allRows } from '../tasks/fan-out.ts'
 import { inDoubtIfAway, TaskQueue } from '../tasks/queue.ts'
-import { Matching } from './selection.ts'
+import { matchingOf } from './selection.ts'
 import {
   isOperationId,
   newOperationId,
@@ -153,7 +153,7 @@ export class Operations {
     const startedAt = clock.now()
     this.#counts.take()
     try {
-      const matched = await (await Matching.of(this.#parts, stored, startedAt)).count()
+      const matched = await (await matchingOf(this.#parts, stored, startedAt)).count()
       const progress: OperationProgress = {
         operationId: newOperationId(startedAt),
         do: stored.command.do,
