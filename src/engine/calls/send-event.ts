@@ -17,7 +17,7 @@ import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
 import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
-import { holderIn, refusalOfInputs, type RootRequest } from '../turn/start-request.ts'
+import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
 import { addresseeOf, holderOfKey, sendTo, serviceNamed } from './address.ts'
 import { admitted, checkedInput, checkedTags, isRefusable, refuse, requireRole, type CallEnv } from './call-env.ts'
 
@@ -171,7 +171,7 @@ async function sendOrStart(
   for (let tries = 1; ; tries += 1) {
     const isLast = tries === MAX_TRIES
     const id = await holderOfKey(env, target.address, 'invoke')
-    if (id !== null && tries === 1) requireInputs(env, sent, target)
+    if (id !== null && tries === 1) checkInputs(env, sent, target)
     // Null: there is none, or it was deleted after it was found.
     const outcome = id === null ? null : await postTo(id).catch(nullIfGone)
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
@@ -195,12 +195,11 @@ const hasFreedKey = ({ failure, record, flux }: MessageOutcome): boolean =>
  * Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
  * Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
  */
-function requireInputs(env: CallEnv, { untyped }: Sent, { address, start: { input }, webhook }: StartTarget): void {
+function checkInputs(env: CallEnv, { untyped }: Sent, { address, start: { input }, webhook }: StartTarget): void {
   const { fluxName = '', package: owner } = address
   const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
   const request = flux && { flux, input, untyped, unknown: unknownInputs(webhook) }
-  const failure = request && refusalOfInputs(request, { now: env.clock.now(), pointer: '/orStart/input' })
-  if (failure) throw new FluxError(failure)
+  if (request) requireInputs(request, env.clock.now(), '/orStart/input')
 }
 
 /** A webhook gives a service what it declares; a client gets a fault for what the service does not declare. */
