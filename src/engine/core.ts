@@ -37,7 +37,7 @@ import { Admission } from './turn/admission.ts'
 import { Claims } from './cluster/claims.ts'
 import { Recovery } from './cluster/recovery.ts'
 import { Steps } from './steps/steps.ts'
-import type { TurnEnv } from './turn/unit-of-work.ts'
+import type { TurnEnv } from './turn/message.ts'
 import { Waits } from './waits/waits.ts'
 import { Deliveries } from './deliveries/deliveries.ts'
 import { webhooks } from './webhooks/webhooks.ts'
@@ -78,6 +78,7 @@ export class EngineCore extends Given {
     uuid: randomUUID,
     owner: this.identity.owner,
     tagLimits: this.given.tagLimits,
+    partitions: this.given.store.partitions,
     maxRecord: this.given.memory.record,
     receiptsMs: this.given.idempotency.kept,
     admit: this.#admit,

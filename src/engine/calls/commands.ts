@@ -13,7 +13,7 @@ import { MESSAGES } from '../operations/operation-run.ts'
 import { decodeHead } from '../record/decode.ts'
 import { RowTaken, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, type RootRequest } from '../turn/start-request.ts'
-import type { StartOptions } from '../turn/turn-loop.ts'
+import type { StartOptions } from '../turn/mailboxes.ts'
 import { addresseeOf, contextIdOf, faultOfService, sendTo, serviceNamed } from './address.ts'
 import { admitted, checkedInput, checkedTags, isRefusable, requireRole, type CallEnv } from './call-env.ts'
 

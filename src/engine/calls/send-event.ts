@@ -9,14 +9,14 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed, type Failure } from '../../model/failure.ts'
 import { newEventId } from '../contexts/ids.ts'
-import type { KeptEvent } from '../fanout/broadcast-rows.ts'
+import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
 import { isLogged } from '../fanout/outcomes.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
 import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
-import { holderIn, refusalOfInputs, type RootRequest } from '../turn/start-request.ts'
+import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
 import { addresseeOf, holderOfKey, keyNamed, sendTo, serviceNamed } from './address.ts'
 import { admitted, checkedInput, checkedTags, isRefusable, refuse, type CallEnv } from './call-env.ts'
 
@@ -28,7 +28,7 @@ export interface SendOptions {
   /** What is written with the effect on one context. */
   readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows'>
   /** Sends an event to all, once. */
-  readonly toAll?: (env: CallEnv, event: KeptEvent, manner: Manner) => Promise<Told<EventAnswer>>
+  readonly toAll?: (env: CallEnv, event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
@@ -159,11 +159,8 @@ async function sendOrStart(
     const id = await holderOfKey(env, named)
     // Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
     // Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
-    if (id !== null && flux && tries === 1) {
-      const at = { now: env.clock.now(), pointer: '/orStart/input' }
-      const failure = refusalOfInputs(startRequestOf(env, flux, sent, target), at)
-      if (failure) throw new FluxError(failure)
-    }
+    if (id !== null && flux && tries === 1)
+      requireInputs(startRequestOf(env, flux, sent, target), env.clock.now(), '/orStart/input')
     // Null: there is none, or it was deleted after it was found.
     const outcome = id === null ? null : await postTo(id).catch(nullIfGone)
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
@@ -265,7 +262,7 @@ function sendOnce(
 async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): Promise<Told<EventAnswer>> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts, traceparent } = env
-  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
+  const said = { event, eventId, input, untyped, tags, caller, ttl, traceparent }
   const call = { scope, of: CALLS.sendEvent, key: eventId }
   const above = sent.respondAsync ? -1 : env.accepts ? env.given.bounds.answeredBroadcast : null
   const told = await admitted(env, input, async () => {
