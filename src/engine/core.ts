@@ -37,7 +37,7 @@ import { Admission } from './turn/admission.ts'
 import { Claims } from './cluster/claims.ts'
 import { Recovery } from './cluster/recovery.ts'
 import { Steps } from './steps/steps.ts'
-import type { TurnEnv } from './turn/unit-of-work.ts'
+import type { TurnEnv } from './turn/message.ts'
 import { Waits } from './waits/waits.ts'
 import { Deliveries } from './deliveries/deliveries.ts'
 import { webhooks } from './webhooks/webhooks.ts'
@@ -78,6 +78,7 @@ export class EngineCore extends Given {
     uuid: randomUUID,
     owner: this.identity.owner,
     tagLimits: this.given.tagLimits,
+    partitions: this.given.store.partitions,
     maxRecord: this.given.memory.record,
     receiptsMs: this.given.idempotency.kept,
     admit: this.#admit,
@@ -130,7 +131,6 @@ export class EngineCore extends Given {
   readonly moves = new MoveMessages(this.given.moves ?? null)
   readonly commits: Commits = new Commits({
     ...this.#parts,
-    owner: () => this.identity.owner,
     onStep: (step, slot, { flux, record, traceparent }) => this.steps.start(step, flux, slot, record, traceparent),
     onReady: ({ record, flux }) => this.ready(record, flux),
     onEnd: (id, flux) => {
@@ -140,8 +140,14 @@ export class EngineCore extends Given {
     onOthersStep: this.notifyOthers,
     onParent: (id) => this.timers.notifyParent(id),
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
-    onCommitted: ({ record, history }) => this.waits.onCommit(record, history),
-    onUnknownOutcome: (id) => void this.redelivery.reconcile(id),
+    onCommitted: (context) => {
+      this.waits.onCommit(context.record, context.history)
+      this.moves.onCommitted(context)
+    },
+    onUnknownOutcome: (id) => {
+      this.moves.onUnknownOutcome()
+      void this.redelivery.reconcile(id)
+    },
     onLookups: (writes) => this.unclaimed.onWaiting(writes),
   })
   readonly mailboxes: Mailboxes = new Mailboxes({

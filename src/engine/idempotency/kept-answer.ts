@@ -14,7 +14,7 @@ import { allRows } from '../tasks/fan-out.ts'
 import { keptKey, partitionOfKey, type KeyAddress } from '../record/context-key.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
-import { initialRecordOf, type RootRequest } from '../turn/start-request.ts'
+import { addressOfStart, type RootRequest } from '../turn/start-request.ts'
 
 /** What makes a key one's own. */
 export interface ScopedKey {
@@ -219,6 +219,5 @@ export function addresseeOfNew(
   if (given === null || typeof given === 'string')
     return { addressee: given === null ? null : { package: owner, fluxName, key: given } }
   const drawn = drawnFrom({ seed, now: clock.now() }, 'start')
-  const { key = null } = initialRecordOf({ ...request, parent: null, drawn }, { ...drawn(), tagLimits })
-  return { addressee: key === null ? null : { package: owner, fluxName, key }, drawn }
+  return { addressee: addressOfStart({ ...request, parent: null, drawn }, { ...drawn(), tagLimits }), drawn }
 }
