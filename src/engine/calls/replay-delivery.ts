@@ -21,6 +21,7 @@ import {
   type EndpointName,
   type StoredDelivery,
 } from '../deliveries/delivery-rows.ts'
+import { webhookOf } from '../webhooks/receive.ts'
 import { requireRole, type CallEnv } from './call-env.ts'
 import { isVisible } from './list-webhooks.ts'
 
@@ -101,9 +102,7 @@ function endpointOf(
 ): Endpoint {
   const flux = env.catalog.find(owner, fluxName)
   if (flux) requireRole(env, flux, 'invoke')
-  const ofMethod = (name: string) =>
-    flux?.webhooks.find((one) => one.urlPath === urlPath && one.httpMethods.includes(name))
-  const webhook = ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
+  const webhook = flux && webhookOf(flux, urlPath, method)
   if (!flux || !webhook) throw conflict(`'${fluxName}' has no webhook any more that takes ${method} ${urlPath}`)
   const { timeout, verify } = webhook
   // A request that passed `verify` acts as the service does, and the caller of a replay has proved nothing.
