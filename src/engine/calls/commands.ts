@@ -14,7 +14,7 @@ import { MESSAGES } from '../operations/operation-run.ts'
 import { decodeHead } from '../record/decode.ts'
 import { RowTaken, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, type RootRequest } from '../turn/start-request.ts'
-import type { StartOptions } from '../turn/turn-loop.ts'
+import type { StartOptions } from '../turn/mailboxes.ts'
 import { addresseeOf, contextIdOf, faultOfService, sendTo, serviceNamed } from './address.ts'
 import { admitted, checkedInput, checkedTags, isRefusable, requireRole, type CallEnv } from './call-env.ts'
 
@@ -22,7 +22,7 @@ import { admitted, checkedInput, checkedTags, isRefusable, requireRole, type Cal
 export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Promise<Told<ExecuteAnswer>> {
   const { idempotencyKey } = request
   const { input, isLarge } = checkedInput(request.input)
-  const wanted = wantedOf(request, input, checkedTags(request.tags, '/tags', env.tagLimits))
+  const wanted = wantedOf(request, input, checkedTags(env, request.tags, '/tags'))
   if (isLarge) await nextTurn()
   if (idempotencyKey != null) return executeOnce(env, wanted, idempotencyKey)
   try {
@@ -155,7 +155,7 @@ const giving =
     env: CallEnv,
     { tag, idempotencyKey: key, ...address }: CheckedCall<'terminate'> & { readonly tag?: readonly string[] },
   ): Promise<Told<MessageAnswer>> => {
-    const tags = [...checkedTags(tag, '/tag', env.tagLimits)]
+    const tags = [...checkedTags(env, tag, '/tag')]
     if (tag && tags.length === 0) throw malformed('no tag is given')
     const names = tags.map((each) => `'${each}'`).join(', ')
     return sendOnce(env, {

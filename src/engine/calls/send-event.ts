@@ -10,14 +10,14 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { isObject } from '../../model/json/value.ts'
 import { newEventId } from '../contexts/ids.ts'
-import type { KeptEvent } from '../fanout/broadcast-rows.ts'
+import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
 import { isLogged } from '../fanout/outcomes.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
 import { isNamed, notNamed } from '../interpreter/early.ts'
 import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
-import { holderIn, refusalOfInputs, type RootRequest } from '../turn/start-request.ts'
+import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
 import { addresseeOf, holderOfKey, sendTo, serviceNamed } from './address.ts'
 import { admitted, checkedInput, checkedTags, isRefusable, refuse, requireRole, type CallEnv } from './call-env.ts'
 
@@ -29,7 +29,7 @@ export interface SendOptions {
   /** What is written with the effect on one context. */
   readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows'>
   /** Sends an event to all, once. */
-  readonly toAll?: (env: CallEnv, event: KeptEvent, manner: Manner) => Promise<Told<EventAnswer>>
+  readonly toAll?: (env: CallEnv, event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
@@ -87,7 +87,7 @@ const NOTHING_ADDED: SendOptions = {}
 type Sent = ReturnType<typeof sentOf>['sent']
 
 /** What is sent. @throws FluxError `malformed`, `invalid` */
-function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
+function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
   const { contextId, key, event, untyped = false, waits = false, idempotencyKey, ttl, respondWithin = 0 } = request
   const given = request.eventId ?? request.cloudEventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
@@ -99,7 +99,7 @@ function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
         fluxName: orStart.fluxName ?? undefined,
         package: orStart.package ?? undefined,
         input: checkedInput(orStart.input, '/orStart/input').input,
-        tags: checkedTags(orStart.tags, '/orStart/tags', tagLimits),
+        tags: checkedTags(env, orStart.tags, '/orStart/tags'),
       }
     : null
   const service = { fluxName: request.fluxName ?? start?.fluxName, package: request.package ?? start?.package }
@@ -122,7 +122,7 @@ function sentOf({ tagLimits }: CallEnv, request: CheckedCall<'sendEvent'>) {
     input,
     untyped,
     waits,
-    tags: checkedTags(request.tags, '/tags', tagLimits),
+    tags: checkedTags(env, request.tags, '/tags'),
   }
   return { sent, isLarge }
 }
@@ -171,7 +171,7 @@ async function sendOrStart(
   for (let tries = 1; ; tries += 1) {
     const isLast = tries === MAX_TRIES
     const id = await holderOfKey(env, target.address, 'invoke')
-    if (id !== null && tries === 1) requireInputs(env, sent, target)
+    if (id !== null && tries === 1) checkInputs(env, sent, target)
     // Null: there is none, or it was deleted after it was found.
     const outcome = id === null ? null : await postTo(id).catch(nullIfGone)
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
@@ -195,12 +195,11 @@ const hasFreedKey = ({ failure, record, flux }: MessageOutcome): boolean =>
  * Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
  * Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
  */
-function requireInputs(env: CallEnv, { untyped }: Sent, { address, start: { input }, webhook }: StartTarget): void {
+function checkInputs(env: CallEnv, { untyped }: Sent, { address, start: { input }, webhook }: StartTarget): void {
   const { fluxName = '', package: owner } = address
   const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
   const request = flux && { flux, input, untyped, unknown: unknownInputs(webhook) }
-  const failure = request && refusalOfInputs(request, { now: env.now(), pointer: '/orStart/input' })
-  if (failure) throw new FluxError(failure)
+  if (request) requireInputs(request, env.clock.now(), '/orStart/input')
 }
 
 /** A webhook gives a service what it declares; a client gets a fault for what the service does not declare. */
@@ -283,9 +282,9 @@ function sendOnce(env: CallEnv, sent: Sent, target: Target): Promise<Told<EventA
 async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): Promise<Told<EventAnswer>> {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts, traceparent } = env
-  const said = { event, eventId, input, untyped, tags, caller, ttl, receipt: null, traceparent }
+  const said = { event, eventId, input, untyped, tags, caller, ttl, traceparent }
   const call = { scope, of: CALLS.sendEvent, key: eventId }
-  const above = sent.respondAsync ? -1 : env.accepts ? env.answeredBroadcast : null
+  const above = sent.respondAsync ? -1 : env.accepts ? env.given.bounds.answeredBroadcast : null
   const told = await admitted(env, input, async () => {
     const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
     if (once) return once(env, said, manner)

@@ -72,7 +72,11 @@ export class Commits {
    * Commits, and performs the effects. Writes nothing if another server was faster. If the outcome is unknown,
    * reconciliation of the contexts is started. @throws FluxError `unavailable`
    */
-  commit(
+  commit(work: UnitOfWork, writes: readonly Write[], options: CommitOptions): Promise<CommitOutcome> {
+    return writes.length > 0 ? this.#commit(work, writes, options) : this.#confirm(work, options)
+  }
+
+  #commit(
     work: UnitOfWork,
     writes: readonly Write[],
     { rows, lost, incarnation, span }: CommitOptions,
@@ -109,24 +113,15 @@ export class Commits {
     return this.#parts.store.commit({ writes, rows, lost }).catch((error: unknown) => this.#failed(writes, error))
   }
 
-  /**
-   * Whether a turn without writes was decided on the versions that the store has. Deletes an outdated context from the
-   * cache.
-   */
-  async isCurrent({ contexts }: UnitOfWork): Promise<boolean> {
+  /** A turn without writes must have been decided on the versions that the store has. Only its rows are committed. */
+  async #confirm(work: UnitOfWork, options: CommitOptions): Promise<CommitOutcome> {
     const { store, cache } = this.#parts
-    for (const { record } of contexts.values()) {
-      if ((await store.version({ id: record.id })) === record.version) continue
-      cache.delete(record.id)
-      return false
+    for (const [id, { record }] of work.contexts) {
+      if ((await store.version({ id })) === record.version) continue
+      cache.delete(id)
+      return { ok: false, stale: id }
     }
-    return true
-  }
-
-  /** Finds out the outcome of a commit to a context, and performs its effects. */
-  reconcile(id: ContextId): void {
-    this.#parts.moves?.onUnknownOutcome()
-    this.#parts.onUnknownOutcome(id)
+    return options.rows ? this.#commit(work, [], options) : { ok: true }
   }
 
   #failed(writes: readonly Write[], error: unknown): never {

@@ -5,12 +5,23 @@ import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { RowSpace, RowWrite } from '../../model/rows.ts'
-import type { Input, Decision } from '../interpreter/decision.ts'
+import type { Input, Decision, DecisionEnv } from '../interpreter/decision.ts'
 import type { PendingEvent, PendingOutcome } from '../../model/pending.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import type { Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'
 import type { FailedAttempt } from '../interpreter/attempts.ts'
+
+/** What a turn depends on in addition to the context and its messages. */
+export interface TurnEnv extends Omit<DecisionEnv, 'history' | 'budget'> {
+  readonly partitions: number
+  /** Characters of JSON that a context may have. */
+  readonly maxRecord: number
+  /** Milliseconds for which receipts are kept. */
+  readonly receiptsMs: number
+  /** Takes a slot for the step of that state; null: none is free. */
+  readonly admit: (flux: CompiledFlux, state: number) => Slot | null
+}
 
 export interface MessageOutcome {
   /** False: the message was refused, was stale, or was not addressed to the context. */
@@ -26,12 +37,6 @@ export interface MessageOutcome {
   readonly flux: CompiledFlux
   /** Of a start: the context that was ended for it. */
   readonly replaced?: ContextId | null
-}
-
-/** The sender, which waits for the outcome. */
-export interface Sender {
-  readonly resolve: (outcome: MessageOutcome) => void
-  readonly reject: (error: unknown) => void
 }
 
 /**
@@ -53,17 +58,13 @@ export interface MessageOptions {
   readonly rows?: RowsOf | undefined
   /** Its rows are asked for also when it changes nothing. */
   readonly rowsAlways?: boolean | undefined
-  readonly first?: Preparation | undefined
 }
 
-/**
- * What must be done before the commit that has the rows of a message; null: nothing is left to be done. Called before
- * each try of the commit. @throws whatever is told to the sender; then nothing is committed
- */
-export type Preparation = () => Promise<void> | null
-
-export interface Message extends Sender, Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'> {
+/** A message, and its sender, which waits for the outcome. */
+export interface Message extends Pick<MessageOptions, 'rows' | 'rowsAlways'> {
   readonly input: Input
+  readonly resolve: (outcome: MessageOutcome) => void
+  readonly reject: (error: unknown) => void
 }
 
 /** The guard of a row failed: nothing of its message was committed. `value`: what is there; null: nothing. */
@@ -79,18 +80,6 @@ export class RowTaken extends Error {
     this.value = value
   }
 }
-
-/**
- * Whether a full mailbox refuses the message. It refuses only calls and broadcasts. Results of steps, wake-ups and
- * internal messages are bounded where they arise.
- */
-export const isBounded = (input: Input): boolean => 'caller' in input
-
-/** The traces of the messages that have one. */
-export const traceparentsOf = (messages: readonly Pick<Message, 'input'>[]): string[] =>
-  messages.flatMap(({ input }) =>
-    'traceparent' in input && input.traceparent !== undefined ? [input.traceparent] : [],
-  )
 
 /** The state of a context, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'>) => ({
@@ -167,6 +156,8 @@ export type Applied =
 /** Shared: most turns settle nothing. */
 export const NONE_SETTLED: readonly SettledEvent[] = []
 const NONE_DONE: readonly number[] = []
+/** Shared: most turns write none. */
+export const NO_ROWS: readonly RowWrite[] = []
 
 export function trackedContext(
   before: ContextRecord | null,

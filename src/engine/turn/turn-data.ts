@@ -40,7 +40,6 @@ export interface KnownContexts {
   isPinned(flux: CompiledFlux): boolean
   /** The service of that name, resolved from that package; undefined: there is none. */
   service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous'
-  readonly partitions: number
 }
 
 export interface TurnDataParts {
@@ -58,7 +57,6 @@ export interface TurnDataParts {
 export class TurnData implements KnownContexts {
   /** See `ContextLoader`. */
   incarnation: number
-  readonly partitions: number
   readonly #parts: TurnDataParts
   #fetched: Map<ContextId, KnownContext | null> | null = null
   #histories: Map<ContextId, readonly Move[]> | null = null
@@ -72,7 +70,6 @@ export class TurnData implements KnownContexts {
   constructor(parts: TurnDataParts) {
     this.#parts = parts
     this.incarnation = parts.loader.incarnation
-    this.partitions = parts.store.partitions
   }
 
   context(id: ContextId): KnownContext | null | undefined {
