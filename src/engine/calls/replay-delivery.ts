@@ -2,6 +2,7 @@
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
 import type { CheckedCall } from '../../api/calls.ts'
 import type { ReplayAnswer } from '../../api/webhooks.ts'
+import { webhookOf } from '../../definitions/endpoints.ts'
 import type { BudgetShare } from '../../model/byte-budget.ts'
 import { denial } from '../../model/caller.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
@@ -19,7 +20,6 @@ import {
   type EndpointName,
   type StoredDelivery,
 } from '../deliveries/delivery-rows.ts'
-import { webhookOf } from '../webhooks/receive.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { requestShown } from '../redact/request.ts'
 import { requireRole, type CallEnv } from './call-env.ts'

@@ -12,7 +12,7 @@
 //   be hidden, a list of texts (`inheritedSecrets`).
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
+import { webhookOf } from '../../definitions/endpoints.ts'
 import type { EventRequest } from '../../api/events.ts'
 import { notFound } from '../../model/failure.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -85,13 +85,6 @@ async function keysOfReplay({ store }: ReceiveParts, keysOf: () => ReturnType<ty
     .then(keysOf)
     .catch(() => NO_KEY)
   return keys.key && !(await store.readRow(keys.key.place)) ? keys : NO_KEY
-}
-
-/** undefined: there is none. A request with HEAD is for the webhook that has GET, unless one has HEAD. */
-export function webhookOf(flux: CompiledFlux, urlPath: string, method: unknown): Webhook | undefined {
-  const ofMethod = (name: unknown) =>
-    flux.webhooks.find((one) => one.urlPath === urlPath && one.httpMethods.some((own) => own === name))
-  return ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
 }
 
 /** Starts the service. The answer is there when the context is stored, or comes later. */
