@@ -1,5 +1,6 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
 // service. It goes the way of every event, on behalf of the endpoint.
+import { check } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
 import type { EventRequest } from '../../api/events.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
@@ -10,7 +11,7 @@ import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallEnv } from '../calls/call-env.ts'
-import { checkedEvent, sendEvent, type SendOptions } from '../calls/send-event.ts'
+import { sendEvent, type SendOptions } from '../calls/send-event.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { Deliveries } from '../deliveries/deliveries.ts'
 import { sentTo } from '../turn/answer.ts'
@@ -41,7 +42,7 @@ export async function sendForWebhook(
   const redact = (text: string) => redactedFor(request, text)
   try {
     const env = envOf(accessOf(endpoint, traceparent))
-    const { answer, replayed = false } = await sendEvent(env, checkedEvent(env, wanted, { redact }), {
+    const { answer, replayed = false } = await sendEvent(env, check(CALLS.sendEvent, wanted), {
       ...sendUnder(keeping, { deliveries, call }),
       ...(send.orStart === 'self' && { webhook: { shown: request, raw: rawBody } }),
       redact,
