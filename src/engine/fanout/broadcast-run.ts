@@ -124,7 +124,7 @@ export class BroadcastRun implements FanOut {
 
   /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
   get isAccepted(): boolean {
-    return this.#answer !== null && readKept(this.#answer).isAccepted
+    return this.#answer !== null && readKept(this.#answer).isAccepted === true
   }
 
   /** Whether it is for so many that it is accepted before it is sent. */
