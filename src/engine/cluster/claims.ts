@@ -204,35 +204,28 @@ export class Claims {
       const lease = this.#found.shift()
       if (!lease) return
       this.#examining += 1
-      void this.#examine(lease)
+      void this.#take(lease.id, null).finally(() => {
+        this.#examining -= 1
+        this.#examineFound()
+        if (this.#examining === 0) this.#pullAll()
+      })
     }
-  }
-
-  async #examine(lease: AbandonedLease): Promise<void> {
-    await this.#take(lease.id, null)
-    this.#examining -= 1
-    this.#examineFound()
-    if (this.#examining === 0) this.#pullAll()
   }
 
   async #take(id: ContextId, slot: Slot | null): Promise<void> {
     const known = this.#known.get(id) ?? { owner: UNOWNED, readyAs: null }
     known.readyAs = null
     const lease = { id, owner: known.owner }
-    const isLost = lease.owner !== UNOWNED
-    if (isLost) await this.#turnstile.enter()
+    const take = () => this.#parts.recovery.takeOver(lease, slot)
     try {
-      const shortage = await this.#parts.recovery.takeOver(lease, slot)
-      if (shortage) this.#queue(id, shortage, slot?.kind)
-      else {
-        this.#known.delete(id)
-        // It may have moved on while it was taken, to a step that is ready.
-        if (known.readyAs !== null) this.ready(id, known.readyAs)
-      }
+      const shortage = await (lease.owner === UNOWNED ? take() : this.#turnstile.run(take))
+      if (shortage) return this.#queue(id, shortage, slot?.kind)
+      this.#known.delete(id)
+      // It may have moved on while it was taken, to a step that is ready.
+      if (known.readyAs !== null) this.ready(id, known.readyAs)
     } catch (error) {
       this.#failed(lease, error)
     }
-    if (isLost) this.#turnstile.leave()
   }
 
   /** Schedules another try. If the store is unavailable, all claims are paused. */
@@ -338,8 +331,8 @@ export class Claims {
       else slots.waitLast(kind, lease.id)
       this.#known.set(lease.id, { owner: kind === null ? lease.owner : UNOWNED, readyAs: null })
     }
-    const lost = leases.filter(({ owner }) => owner !== UNOWNED && readyKindOf(owner) === null)
-    if (lost.length > 0) log.info('steps that another server left are taken over', { contexts: lost.length })
+    const contexts = this.#found.length
+    if (contexts > 0) log.info('steps that another server left are taken over', { contexts })
     // Steps that a dead server was running go first.
     this.#examineFound()
     if (this.#examining === 0) for (const kind of READY_KINDS) this.#pull(kind)

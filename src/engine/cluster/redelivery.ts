@@ -55,18 +55,17 @@ export class Redelivery {
    */
   async deliver(id: ContextId, input: Input): Promise<MessageOutcome | null> {
     const { mailboxes, clock, log, ended } = this.#parts
-    let faults = 0
+    let cost = 0
     for (let pauseMs = PAUSE_MS.first; !ended.aborted; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
       try {
-        return await mailboxes.post(id, faults < MAX_COST ? input : undeliverable(input))
+        return await mailboxes.post(id, cost < MAX_COST ? input : undeliverable(input))
       } catch (error) {
         if (isUnreadable(error, log)) return null
-        const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
-        if (refused && error.failure.kind === 'notFound') return null
-        if (error instanceof Undecidable) faults += COST.undecidable
-        else if (!(error instanceof FluxError)) faults += COST.store
+        const kind = error instanceof FluxError ? error.failure.kind : null
+        if (kind === 'notFound') return null
+        if (kind === null) cost += error instanceof Undecidable ? COST.undecidable : COST.store
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })
-        if (refused || faults > MAX_COST) return null
+        if ((kind !== null && kind !== 'unavailable') || cost > MAX_COST) return null
         await pause(clock, pauseMs)
       }
     }
