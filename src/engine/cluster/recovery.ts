@@ -21,7 +21,7 @@ import { weightOf, type ContextCache, type ContextLoader, type KnownContext } fr
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Redelivery, Timers } from './redelivery.ts'
 import type { Steps } from '../steps/steps.ts'
-import type { TurnEnv } from '../turn/unit-of-work.ts'
+import type { TurnEnv } from '../turn/message.ts'
 
 export interface RecoveryParts extends Pick<Deps, 'store' | 'log'> {
   readonly loader: ContextLoader
@@ -144,10 +144,9 @@ export class Recovery {
   /** What is written. Where the context ends, it keeps no events, has its answer, and may owe a webhook. */
   #written({ texts: parts, record: before, flux }: Found, { record }: Next, turn: TurnEnv) {
     if (!isFinished(record.status)) return { record, rows: [] }
-    const { partitions } = this.#parts.store
-    const ended = endWithoutTurn({ before, parts, record }, { ...turn, partitions })
-    const answers = answerRowsAfter({ before, record: ended.record, flux }, partitions)
-    const owed = endRowsWithoutTurn({ parts, record: ended.record, flux }, { partitions, turn })
+    const ended = endWithoutTurn({ before, parts, record }, turn)
+    const answers = answerRowsAfter({ before, record: ended.record, flux }, turn.partitions)
+    const owed = endRowsWithoutTurn({ parts, record: ended.record, flux }, turn)
     return { record: ended.record, rows: [...ended.rows, ...answers, ...owed] }
   }
 
@@ -158,7 +157,7 @@ export class Recovery {
     const record = { ...decision.record, version: context.version }
     if (isInMemory) cache.put({ record, flux }, context.parts, loader.incarnation)
     else cache.delete(record.id)
-    moves.onHeadCommitted({ before, record, flux, isInMemory })
+    moves.onCommitted({ before, record, flux, history: [], cause: null }, !isInMemory)
     if (isFinished(record.status)) {
       this.#end(before, record, flux)
       return false

@@ -225,7 +225,7 @@ export class Steps {
     const known = loader.cache(step.id)
     if (known && isAt(step, known)) return JSON.stringify(scriptNames(flux, known))
     while (this.#isWanted(job)) {
-      const opened = await loader.openLater(step.id, turns).catch((error: unknown) => {
+      const opened = await loader.open(step.id, turns).catch((error: unknown) => {
         if (isUnreadable(error, log)) return null
         log.error('a step could not be read; it will be tried again', { contextId: step.id, error })
         return undefined
