@@ -3,7 +3,7 @@
 import { type ContextId, isFinished } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { FluxError, notFound } from '../../model/failure.ts'
-import type { RowSpace, RowWrite } from '../../model/rows.ts'
+import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import { tooLargeToKeep } from '../interpreter/early.ts'
 import type { Input } from '../interpreter/decision.ts'
@@ -122,8 +122,7 @@ export interface MessageRow {
   readonly row: RowWrite
 }
 
-export const nameOfRow = ({ space, key }: { readonly space: RowSpace; readonly key: string }): string =>
-  `${space}:${key}`
+export const nameOfRow = ({ space, key }: Pick<RowWrite, 'space' | 'key'>): string => `${space}:${key}`
 
 const NO_ROWS: ReadonlyMap<string, MessageRow> = new Map()
 
