@@ -2,6 +2,7 @@
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
 import type { CheckedCall } from '../../api/calls.ts'
 import type { ReplayAnswer } from '../../api/webhooks.ts'
+import { webhookOf } from '../../definitions/endpoints.ts'
 import type { BudgetShare } from '../../model/byte-budget.ts'
 import { denial } from '../../model/caller.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
@@ -86,9 +87,7 @@ function endpointOf(
 ): Endpoint {
   const flux = env.catalog.find(owner, fluxName)
   if (flux) requireRole(env, flux, 'invoke')
-  const ofMethod = (name: string) =>
-    flux?.webhooks.find((one) => one.urlPath === urlPath && one.httpMethods.includes(name))
-  const webhook = ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
+  const webhook = flux && webhookOf(flux, urlPath, method)
   if (!flux || !webhook) throw conflict(`'${fluxName}' has no webhook any more that takes ${method} ${urlPath}`)
   const { timeout, verify } = webhook
   // A request that passed `verify` acts as the service does, and the caller of a replay has proved nothing.
