@@ -4,15 +4,14 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
 import type { Signals, StepOutcome, TurnSpan } from '../../ports/signals.ts'
-import type { CommitOutcome, CommitRequest, StaleOutcome, Store, StoredContext, Write } from '../../ports/store.ts'
+import type { CommitOutcome, CommitRequest, StaleOutcome, StoredContext, Write } from '../../ports/store.ts'
 import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { isAt, stepOf, type Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'
 import type { ContextCache } from '../contexts/context-loader.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import { logSettled } from './pending-events.ts'
 import type { TrackedContext, MoveCause } from './message.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
@@ -21,11 +20,8 @@ import { REDACTED } from '../../model/secret-names.ts'
 import type { MoveFeed } from '../../ports/feeds.ts'
 import { redactorOf } from '../redact/redactor.ts'
 
-export interface CommitsParts {
-  readonly store: Store
+export interface CommitsParts extends Pick<EngineParts, 'store' | 'alarm' | 'log'> {
   readonly cache: ContextCache
-  readonly alarm: AlarmClock
-  readonly log: Log
   readonly signals: Signals
   /** Starts a step on this server. */
   readonly onStep: (step: Step, slot: Slot, context: TrackedContext) => void

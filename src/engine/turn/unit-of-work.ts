@@ -87,14 +87,14 @@ export class UnitOfWork {
       case 'next':
         if (message.type === 'RETRY') goOnWith(context, flux, this)
         this.#take(context, noteSignals(context, message, decision, now))
-        return NEXT
+        return { kind: 'next' }
       case 'kept':
         context.record = decision.record
         return { kind: 'kept', expiresAt: decision.event.expiresAt }
       case 'withdrawn':
         context.record = decision.record
         for (const event of decision.events) settle(context, event, { became: 'withdrawn', at: now })
-        return WITHDRAWN
+        return { kind: 'withdrawn' }
     }
   }
 
@@ -161,7 +161,7 @@ export class UnitOfWork {
     const decision = begin(flux, record, env)
     if (decision.kind !== 'next')
       throw new Error(`the first turn of '${flux.fluxName}' had no effect: ${decision.kind}`)
-    const context = new TrackedContext(null, { record, flux, texts: NO_TEXTS })
+    const context = new TrackedContext(null, { record, flux, texts: {} })
     const eventId = triggerId ?? event?.eventId ?? null
     context.cause = { type: 'START', event: trigger ?? event?.event ?? null, eventId }
     this.contexts.set(id, context)
@@ -243,9 +243,6 @@ export class UnitOfWork {
 }
 
 type Next = Decision & { kind: 'next' }
-
-const [NEXT, WITHDRAWN] = [{ kind: 'next' } as const, { kind: 'withdrawn' } as const]
-const NO_TEXTS = {}
 
 /**
  * The newest moves of a context, with those of the turn, for the trace of an exception. `flux`: the definition by which
