@@ -11,7 +11,7 @@ import { breathe, charactersOf } from '../../model/texts.ts'
 import { UNREADABLE, type Endpoint, type WebhookCall, type WebhookReply } from '../../model/webhook.ts'
 import { weightOf } from '../contexts/context-loader.ts'
 import { decodeRecord } from '../record/decode.ts'
-import { requestShown } from '../redact/request.ts'
+import { redactRequest } from '../redact/redactor.ts'
 import { keptBodyOf, textsOfRequest } from '../deliveries/delivery-request.ts'
 import {
   deliveryKeyOf,
@@ -195,7 +195,7 @@ function receive(
 
 function shownOf(held: Held): { readonly method: string; readonly path: string } {
   const { request } = sentOf(held)
-  const { uri } = requestShown(request)
+  const { uri } = redactRequest(request).shown
   return { method: String(request['method']), path: String(uri).split('?', 1)[0] ?? '' }
 }
 

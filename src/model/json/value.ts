@@ -140,6 +140,26 @@ export function tryJson(value: unknown): Json {
   }
 }
 
+/**
+ * A copy with other scalar values at all depths, and other names of objects; the value itself where nothing differs.
+ */
+export function mapJson(value: Json, scalar: (value: Json) => Json, name = (key: string) => key): Json {
+  if (Array.isArray(value)) {
+    const items = value.map((item: Json) => mapJson(item, scalar, name))
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  if (!isObject(value)) return scalar(value)
+  const copy: JsonObject = {}
+  let isSame = true
+  for (const key of Object.keys(value)) {
+    const item = value[key] ?? null
+    const [newKey, newItem] = [name(key), mapJson(item, scalar, name)]
+    isSame &&= newKey === key && newItem === item
+    setOwn(copy, newKey, newItem)
+  }
+  return isSame ? value : copy
+}
+
 /** Freezes a value and everything in it. */
 export function freeze(value: Json): void {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
