@@ -29,7 +29,7 @@ import { Ids, storeIdOf, type StoreId, Pins } from './contexts/ids.ts'
 import { Mailboxes } from './turn/mailboxes.ts'
 import { EndWebhooks } from './on-end/end-webhooks.ts'
 import { Operations } from './operations/operations.ts'
-import { HeldEvents } from './pending/held-events.ts'
+import { UnclaimedEvents } from './pending/unclaimed-events.ts'
 import type { StartedAt } from './record/views.ts'
 import { Redelivery, Timers } from './cluster/redelivery.ts'
 import { RefusalLog } from './fanout/outcomes.ts'
@@ -142,7 +142,7 @@ export class EngineCore extends Given {
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
     onCommitted: ({ record, history }) => this.waits.onCommit(record, history),
     onUnknownOutcome: (id) => void this.redelivery.reconcile(id),
-    onLookups: (writes) => this.held.onWaiting(writes),
+    onLookups: (writes) => this.unclaimed.onWaiting(writes),
   })
   readonly mailboxes: Mailboxes = new Mailboxes({
     ...this.#parts,
@@ -176,7 +176,8 @@ export class EngineCore extends Given {
   readonly purges = purgesOf(this.given)
   readonly refusals = new RefusalLog(this.given)
   readonly idempotency: Idempotency = new Idempotency({ ...this.#parts, ...this.given.idempotency })
-  readonly held: HeldEvents = new HeldEvents(this.#parts, {
+  readonly unclaimed: UnclaimedEvents = new UnclaimedEvents({
+    ...this.#parts,
     receiptsMs: this.given.idempotency.kept,
     max: this.given.bounds.pending,
   })
@@ -205,7 +206,7 @@ export class EngineCore extends Given {
   #partsOfCalls(): CallParts {
     const { store, catalog, log, tagLimits, clock, bounds, webhooks: ofWebhooks, memory } = this.given
     const { signals, gate, mailboxes, refusals, idempotency, keptBroadcasts, operations, startedAt, startTimes } = this
-    const { waits, broadcasts, held, deliveries, reader, turns } = this
+    const { waits, broadcasts, unclaimed, deliveries, reader, turns } = this
     const now = () => clock.now()
     return {
       now,
@@ -224,7 +225,7 @@ export class EngineCore extends Given {
       startTimes,
       waits,
       broadcasts,
-      held,
+      unclaimed,
       deliveries,
       reader,
       turns,

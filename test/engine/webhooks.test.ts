@@ -63,7 +63,7 @@ const working = compiled(
   'Work',
 )
 
-test('the last look at a silent store takes no longer than a moment', async () => {
+test('a silent store does not delay the answer that there is none in time', async () => {
   const { catalog } = await open(
     await folderOf({
       'p/Long.flux': {
@@ -160,8 +160,7 @@ test('the last look at a silent store takes no longer than a moment', async () =
     answered = true
   })
   await clock.advance(1)
-  expect(answered).toBe(false)
-  await clock.advance(250)
+  expect(answered).toBe(true)
   expect((await answer).answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
 })
 

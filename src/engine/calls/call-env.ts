@@ -23,7 +23,7 @@ import type { Idempotency } from '../idempotency/idempotency.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { StartTimes } from '../operations/selection.ts'
-import type { HeldEvents } from '../pending/held-events.ts'
+import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import type { StartedAt } from '../record/views.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Waits } from '../waits/waits.ts'
@@ -79,8 +79,8 @@ export interface CallParts {
   readonly shown: ShownContexts
   /** Broadcasts to many contexts at once. */
   readonly broadcasts: CountBound
-  /** Events held for whoever comes to wait for them. */
-  readonly held: HeldEvents
+  /** Events for all that reached no context, and wait for one. */
+  readonly unclaimed: UnclaimedEvents
   /** Contexts up to which an event for all is answered when it was sent to all. */
   readonly answeredBroadcast: number
   readonly webhooks: WebhookApi

@@ -12,7 +12,7 @@ import { compareRows, type StoredRow } from '../../model/rows.ts'
 import { BroadcastPlace } from '../fanout/receivers.ts'
 import { receiptOf } from '../fanout/receipts.ts'
 import { keptOfEvent, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
-import { isOfToken, listedHeldOf, type HeldEvent, type ListedHeld } from '../pending/held-event.ts'
+import { isOfToken, listedPendingOf, type ListedPending, type UnclaimedEvent } from '../pending/unclaimed-event.ts'
 import { decodeHead, pendingOf } from '../record/decode.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
@@ -66,7 +66,7 @@ interface Listed {
   readonly key: string
   readonly partition: number
   /** Null: it can't be read. */
-  readonly row: ListedHeld | null
+  readonly row: ListedPending | null
   readonly characters: number
 }
 
@@ -124,7 +124,7 @@ async function rowsBehind({ store, log }: CallEnv, key: string | null): Promise<
   return rows.map(({ key: own, partition, value }) => {
     const listed = { key: own, partition, characters: value.length }
     try {
-      return { ...listed, row: listedHeldOf(value) }
+      return { ...listed, row: listedPendingOf(value) }
     } catch (error) {
       if (isUnreadableRow(error, { space: 'pending', key: own }, log)) return { ...listed, row: null }
       throw error
@@ -148,7 +148,7 @@ async function keptBy({ store }: CallEnv, id: ContextId): Promise<Listed[]> {
 
 /** Whether it is asked for, still pending, and for this caller's eyes. */
 async function isShown(
-  { store, held, now }: CallEnv,
+  { store, unclaimed, now }: CallEnv,
   { event, tags, hidden }: Asked,
   { key, partition, row }: Listed,
 ): Promise<boolean> {
@@ -160,10 +160,10 @@ async function isShown(
   if (id !== null)
     return mayAll || (await store.waitingFor({ any: hidden, after: id - 1, upTo: id, limit: 1 })).length === 0
   // Where there are several partitions, the row goes a little later than the event.
-  return (mayAll || row.byToken !== true) && (store.partitions === 1 || !(await held.isTaken(partition, key)))
+  return (mayAll || row.byToken !== true) && (store.partitions === 1 || !(await unclaimed.isTaken(partition, key)))
 }
 
-const viewOf = ({ eventId, event, contextId, fluxName, tags, receivedAt, expiresAt }: ListedHeld): PendingView => ({
+const viewOf = ({ eventId, event, contextId, fluxName, tags, receivedAt, expiresAt }: ListedPending): PendingView => ({
   eventId,
   event,
   contextId,
@@ -223,12 +223,12 @@ const mayBe = ({ key }: StoredRow, { receipt }: Wanted): boolean =>
   receipt === null || copyIn(key).scope === scopeIn(receipt)
 
 async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
-  const { caller, held, mailboxes } = env
+  const { caller, unclaimed, mailboxes } = env
   const copy = copyIn(key)
   try {
     // What was sent with a token may be for secured services.
-    const check = (event: HeldEvent) => requireRole(env, { secured: isOfToken(event) }, 'invoke')
-    if ('heldKey' in copy) return await held.withdraw(partition, copy.heldKey, check)
+    const check = (event: UnclaimedEvent) => requireRole(env, { secured: isOfToken(event) }, 'invoke')
+    if ('heldKey' in copy) return await unclaimed.withdraw(partition, copy.heldKey, check)
     const { moved, failure } = await mailboxes.post(copy.contextId, { type: 'WITHDRAW', ...wanted, caller })
     return failure === null || failure.kind === 'conflict' ? moved : failure
   } catch (error) {

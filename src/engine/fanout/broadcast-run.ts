@@ -24,7 +24,7 @@ import { FluxError, unavailable } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Signals } from '../../ports/signals.ts'
 import { readKept } from '../idempotency/kept-answer.ts'
-import { endBroadcast, type HeldEvents } from '../pending/held-events.ts'
+import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import { goThrough, yieldTurn, type FanOut } from '../tasks/fan-out.ts'
 import { leftInDoubt } from '../tasks/queue.ts'
 import { StopRequested, Task, TaskLost, type TaskParts } from '../tasks/task.ts'
@@ -59,7 +59,7 @@ import {
 } from './receivers.ts'
 
 export interface RunParts extends ReceiverParts, TaskParts {
-  readonly held: Pick<HeldEvents, 'hold'>
+  readonly unclaimed: Pick<UnclaimedEvents, 'endBroadcast'>
   readonly signals: Signals
 }
 
@@ -210,7 +210,7 @@ export class BroadcastRun implements FanOut {
    * @throws FluxError `unavailable` when the store was out of reach and the event moved and started nothing
    */
   async sendUnstored(): Promise<EventAnswer> {
-    const [{ held, catalog, refusals, signals }, tally, ids] = [this.#parts, this.#tally, this.#ids]
+    const [{ unclaimed, catalog, refusals, signals }, tally, ids] = [this.#parts, this.#tally, this.#ids]
     const sent = { ...this.#stored.sent, receipt: null }
     const sending = { ...this.#parts, sent, rows: null }
     try {
@@ -229,12 +229,12 @@ export class BroadcastRun implements FanOut {
     if (tally.failure) throw new FluxError(tally.failure)
     const answer = tally.answer(sent)
     const end = { answer, receivedAt: this.#stored.drawn.now, receipt: null }
-    const ended = (await endBroadcast(held, sent, end)) ?? answer
+    const ended = (await unclaimed.endBroadcast(sent, end)) ?? answer
     countAll(signals, countsOf(ended))
     return ended
   }
 
-  /** Sends it to all. @throws TaskLost; FluxError when the server stops, or as `HeldEvents.hold` */
+  /** Sends it to all. @throws TaskLost; FluxError when the server stops, or as `UnclaimedEvents.endBroadcast` */
   async carryOut(): Promise<EventAnswer> {
     try {
       await goThrough(this, this.#parts.clock)
@@ -323,10 +323,10 @@ export class BroadcastRun implements FanOut {
   /**
    * Ends it, again if it is called again: where it reached nobody, the event is held. `by` tells this end from another.
    * `isAnswered`: its sender gets the whole answer.
-   * @throws TaskLost when another server has ended it; FluxError as `HeldEvents.hold`
+   * @throws TaskLost when another server has ended it; FluxError as `UnclaimedEvents.endBroadcast`
    */
   async #end(how: { readonly by: string; readonly isAnswered: boolean }): Promise<EventAnswer> {
-    const [{ held }, { sent, drawn }, { task }] = [this.#parts, this.#stored, this]
+    const [{ unclaimed }, { sent, drawn }, { task }] = [this.#parts, this.#stored, this]
     // One that was stopped is held for nobody.
     const stops = task.stopRequested
     const toHold = stops ? { ...sent, ttl: null } : sent
@@ -348,7 +348,7 @@ export class BroadcastRun implements FanOut {
     }
     const answer = this.#tally.answer(sent)
     try {
-      await endBroadcast(held, toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
+      await unclaimed.endBroadcast(toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
     } catch (error) {
       await write(await this.#unheld(error), [])
     }
