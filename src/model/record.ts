@@ -10,12 +10,12 @@ export interface StateData {
 
 /** One row of the log: how a state was entered. The history and the transition contexts are views of the log. */
 export type Move = {
-  /** Index of the state that was left; null for the start. */
-  from: number | null
+  /** Name of the state that was left; null for the start. */
+  from: string | null
   /** Value of `$fluxEvent` when that state was left. */
   event: string | null
-  /** Index of the state that was entered. */
-  to: number
+  /** Name of the state that was entered. */
+  to: string
   /** Epoch milliseconds. */
   at: number
   /** Values that the transition's lines wrote. */
@@ -123,14 +123,6 @@ export type BeforeEnd = {
   }
 }
 
-/** How the log of a context is read that goes on with another definition, which numbers its states otherwise. */
-export type Numbering = {
-  /** Names of states that the definition no longer has. The first one has the index -1, and so on. */
-  readonly former: readonly string[]
-  /** The present indices of states by earlier ones, for the moves with numbers below `before`; in ascending order. */
-  readonly tables: readonly { readonly before: number; readonly to: readonly number[] }[]
-}
-
 /** A row that is to have the first answer of a context: that of a key under which its webhook was called. */
 export type AnswerRow = {
   /** Of the row. */
@@ -221,8 +213,6 @@ export interface ContextRecord {
   readonly keyEpoch?: number | undefined
   /** Absent while it has not failed or been terminated. */
   readonly beforeEnd?: BeforeEnd | undefined
-  /** Absent: its log has the indices of its definition. */
-  readonly numbering?: Numbering | undefined
   /**
    * Status with which the context of a webhook paused for the first time, if it has. The caller of the webhook gets
    * this status, whatever happened later.

@@ -199,7 +199,13 @@ function enterState(next: WorkingState, index: number): void {
   if (!data.visited.includes(index)) data.visited = [...data.visited, index]
   next.turn.history = [
     ...next.turn.history,
-    { from: carried?.from ?? null, event: carried?.event ?? null, to: index, at: now, values: carried?.values ?? {} },
+    {
+      from: carried?.from ?? null,
+      event: carried?.event ?? null,
+      to: state.name,
+      at: now,
+      values: carried?.values ?? {},
+    },
   ]
   data.moves += 1
   data.state = index

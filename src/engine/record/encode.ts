@@ -37,7 +37,7 @@ export const STATE_PREFIX = 's'
 export type Base = ReturnType<typeof baseOf>
 export type Head = ReturnType<typeof headOf>
 
-/** The fields `key` and `answerRows` are left out where there are none. */
+/** The field `answerRows` is left out where there are none. */
 export const baseOf = ({
   package: owner,
   fluxName,
@@ -58,7 +58,7 @@ export const baseOf = ({
   trigger,
   trackerId,
   parent,
-  key: key ?? undefined,
+  key,
   answerRows,
 })
 
@@ -81,7 +81,6 @@ const headOf = ({
   isPaused,
   retries,
   keyEpoch,
-  numbering,
   paused,
   stepStartedAt,
   lastError,
@@ -105,7 +104,6 @@ const headOf = ({
   isPaused,
   retries,
   keyEpoch,
-  numbering,
   paused,
   stepStartedAt,
   lastError,

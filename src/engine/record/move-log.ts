@@ -7,7 +7,6 @@ import { getOwn, setOwn } from '../../model/json/value.ts'
 import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { renumberedRow } from './repin.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Moves in the tail, and characters of its text, beyond which it is moved to the log. */
@@ -80,14 +79,13 @@ function shortened(move: Move): Move {
  * move in both is returned once, and a later move is omitted.
  */
 export async function movesOf(
-  { id, moves, tail, numbering }: ContextRecord,
+  { id, moves, tail }: ContextRecord,
   { store, log }: { readonly store: Store; readonly log: Log },
 ): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
   const rows = readableRows(id, await store.log({ id, limit: MAX_LOG_ROWS - tail.length }), log)
   const logged = moves - tail.length
-  const kept = rows.filter(([, , , , , number]) => number < logged)
-  return [...kept.map((row) => renumberedRow(moveOf(row), row[5], numbering)), ...tail]
+  return [...rows.filter(([, , , , , number]) => number < logged).map(moveOf), ...tail]
 }
 
 export const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })

@@ -5,16 +5,20 @@ import { defaults, validate, type Shape } from '../../definitions/values/propert
 import { messageOf } from '../../model/error-message.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Move, Pick as Choice, Numbering, StateData } from '../../model/record.ts'
+import type { ContextRecord, Pick as Choice, StateData } from '../../model/record.ts'
 
-type Repinned = { readonly record: ContextRecord } | { readonly errors: readonly FieldError[] }
-
-/** The record of a context that has ended, with its data as it was before that, fitted to the other definition; or why its data does not fit. */
-export function repinned(record: ContextRecord, from: CompiledFlux, to: CompiledFlux, now: number): Repinned {
-  const { beforeEnd, numbering } = record
-  const former = [...(numbering?.former ?? [])]
-  const indices = from.states.map(({ name }) => to.stateIndex.get(name) ?? -former.push(name))
-  const at = (index: number): number => (index < 0 ? index : (indices[index] ?? index))
+/**
+ * The record of a context that has ended, with its data as it was before that, fitted to the other definition, and why its
+ * data does not fit. Its state is -1 where the other definition does not have it.
+ */
+export function repinned(
+  record: ContextRecord,
+  from: CompiledFlux,
+  to: CompiledFlux,
+  now: number,
+): { readonly record: ContextRecord; readonly errors: readonly FieldError[] } {
+  const { beforeEnd } = record
+  const at = (index: number): number => to.stateIndex.get(from.states[index]?.name ?? '') ?? -1
   const data = new Fitting(now)
   const input = data.fit(to.input, record.input, { what: 'input', isWhole: true })
   const output = data.fit(to.output, record.output, { what: 'output', isWhole: false })
@@ -24,18 +28,14 @@ export function repinned(record: ContextRecord, from: CompiledFlux, to: Compiled
     const old = getOwn(record.states, String(index))
     if (state && old) states[state.index] = data.fitState(state, old)
   }
-  if (data.errors.length > 0) return { errors: data.errors }
-  const state = at(record.state)
-  const isSame = indices.every((index, old) => index === old)
+  const [state, startState] = [at(record.state), at(record.startState)]
   const pick = pickIn(from.states[record.state], to.states[state], { record, at })
   const fitted: ContextRecord = {
     ...record,
     definition: to.hash,
     state,
-    startState: Math.max(at(record.startState), -1) < 0 ? to.startState : at(record.startState),
+    startState: startState < 0 ? to.startState : startState,
     visited: record.visited.map(at).filter((index) => index >= 0),
-    tail: isSame ? record.tail : record.tail.map((move) => renumberedMove(move, at)),
-    numbering: isSame ? numbering : { former, tables: tablesOf(record, indices, at) },
     // The lines of the other definition compute them anew.
     args: null,
     beforeEnd: pick === undefined || !beforeEnd ? undefined : { phase: beforeEnd.phase, due: beforeEnd.due },
@@ -44,7 +44,7 @@ export function repinned(record: ContextRecord, from: CompiledFlux, to: Compiled
     output,
     states,
   }
-  return { record: fitted }
+  return { record: fitted, errors: data.errors }
 }
 
 /**
@@ -69,29 +69,6 @@ function pickIn(
   }
   return undefined
 }
-
-/** Rows of the log are never written again: they are numbered anew when they are read. */
-function tablesOf(
-  { numbering, moves, tail }: ContextRecord,
-  to: readonly number[],
-  at: (index: number) => number,
-): Numbering['tables'] {
-  const earlier = (numbering?.tables ?? []).map((table) => ({ before: table.before, to: table.to.map(at) }))
-  const before = moves - tail.length
-  return before <= (earlier.at(-1)?.before ?? 0) ? earlier : [...earlier, { before, to }]
-}
-
-/** The move with the number `number`, by the present indices of the states. */
-export function renumberedRow(move: Move, number: number, numbering: Numbering | undefined): Move {
-  const to = numbering?.tables.find(({ before }) => number < before)?.to
-  return to === undefined ? move : renumberedMove(move, (index) => to[index] ?? index)
-}
-
-const renumberedMove = (move: Move, at: (index: number) => number): Move => ({
-  ...move,
-  from: move.from === null ? null : at(move.from),
-  to: at(move.to),
-})
 
 /** Holds data to types, and gathers what does not fit. */
 class Fitting {

@@ -297,7 +297,7 @@ function moveOf({ before, record, flux, fluxBefore = flux, history, cause }: Com
     eventId,
     from: before === null ? null : (fluxBefore.states[before.state]?.name ?? ''),
     to: nameOf(record.state),
-    entered: history.map(({ to }) => nameOf(to)),
+    entered: history.map(({ to }) => to),
     status: record.status,
     nextRun: record.due,
     tags,

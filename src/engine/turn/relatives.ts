@@ -117,7 +117,11 @@ export function retryEnvOf(
   if (!isFinished(record.status) || record.status === 'COMPLETED') return { flux, env }
   if (flux.secured && denial(message.caller, 'admin')) return { flux, env }
   const [failure, known] = [goneOn(record, work) ?? keyTaken(record, atHand), { record, flux }]
-  const fitted = failure ? { failure } : message.definition === 'current' ? currentOf(known, atHand, env.now) : known
+  const fitted = failure
+    ? { failure }
+    : message.definition === 'current'
+      ? currentOf(known, message, atHand, env.now)
+      : known
   return 'failure' in fitted
     ? { flux, env: { ...env, retry: { failure: fitted.failure } } }
     : { flux: fitted.flux, env: { ...env, retry: { failure: null, record: fitted.record } } }
@@ -140,6 +144,7 @@ export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: Work
 /** The record as the definition that is loaded now continues it; or why that can't be. @throws Lacking */
 function currentOf(
   { record, flux: pinned }: Family,
+  { state }: Retry,
   atHand: KnownContexts,
   now: number,
 ): Family | { readonly failure: Failure } {
@@ -149,8 +154,12 @@ function currentOf(
   if (flux.hash === record.definition) return { record, flux: pinned }
   if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
   const fitted = repinned(dataBeforeEnd(record), pinned, flux, now)
-  if (!('errors' in fitted)) return { record: fitted.record, flux }
-  const { errors } = fitted
+  const present = pinned.states[record.state]?.name ?? ''
+  const errors =
+    state === null && !flux.stateIndex.has(present)
+      ? [...fitted.errors, { pointer: '/definition', detail: `has no state '${present}', in which the context is` }]
+      : fitted.errors
+  if (errors.length === 0) return { record: fitted.record, flux }
   return { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
 }
 

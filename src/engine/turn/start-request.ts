@@ -194,7 +194,6 @@ function recordOf(
     retries: undefined,
     keyEpoch: undefined,
     beforeEnd: undefined,
-    numbering: undefined,
     paused: undefined,
     response: null,
     pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,

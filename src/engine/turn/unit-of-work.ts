@@ -89,7 +89,7 @@ export class UnitOfWork {
     let decision = decide(flux, context.record, message, env)
     if (decision.kind === 'needsHistory') {
       this.#budget.spent = spent
-      decision = decide(flux, context.record, message, { ...env, history: historyOf(context, flux, this.#atHand) })
+      decision = decide(flux, context.record, message, { ...env, history: historyOf(context, this.#atHand) })
       if (decision.kind === 'needsHistory') throw new Error('a decision asks for a history that it has')
     }
     if (decision.kind !== 'refused' && decision.kind !== 'noop') noteCause(context, message)
@@ -247,19 +247,10 @@ export class UnitOfWork {
 const [NEXT, WITHDRAWN] = [{ kind: 'next' } as const, { kind: 'withdrawn' } as const]
 const NO_TEXTS = {}
 
-/**
- * The newest moves of a context, with those of the turn, for the trace of an exception. `flux`: the definition by which
- * the moves are to be read, which a retry may replace. @throws Lacking
- */
-function historyOf(
-  { before, history, flux: present }: Pick<TrackedContext, 'before' | 'history' | 'flux'>,
-  flux: CompiledFlux,
-  atHand: Pick<KnownContexts, 'history'>,
-): readonly Move[] {
+/** The newest moves of a context, with those of the turn, for the trace of an exception. @throws Lacking */
+function historyOf({ before, history }: TrackedContext, atHand: KnownContexts): readonly Move[] {
   if (!before) return history.slice(-MAX_LOG_ROWS)
   const earlier = before.moves === before.tail.length ? before.tail : atHand.history(before.id)
   if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
-  const indexOf = (index: number): number => flux.stateIndex.get(present.states[index]?.name ?? '') ?? -1
-  const read = flux === present ? earlier : earlier.map((move) => ({ ...move, to: indexOf(move.to) }))
-  return [...read, ...history].slice(-MAX_LOG_ROWS)
+  return [...earlier, ...history].slice(-MAX_LOG_ROWS)
 }
