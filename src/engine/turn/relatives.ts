@@ -15,7 +15,7 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import { dataBeforeEnd } from '../interpreter/transit.ts'
-import { addressOf, partitionOfKey, usingKey, keptKey, type KeyAddress } from '../record/context-key.ts'
+import { addressOf, partitionOfKey, usingKey, keptKey, type KeyAddress } from '../record/index-keys.ts'
 import { repinned } from '../record/repin.ts'
 import type { TrackedContext, Applied } from './message.ts'
 

@@ -17,7 +17,7 @@ import { suggestion } from '../../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { keyFault } from '../../model/key.ts'
-import type { KeyAddress } from '../record/context-key.ts'
+import type { KeyAddress } from '../record/index-keys.ts'
 
 export interface StartRequest {
   readonly flux: CompiledFlux
