@@ -108,18 +108,14 @@ export const HIDES_NOTHING = SecretRedactor.of([])
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
-function formsOf(value: string): string[] {
-  const encoded = [0, 1, 2].map((before) => base64Within(value, before))
-  return [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    ...inUrls(value),
-    // As Node gives the bytes of a header.
-    Buffer.from(value).toString('latin1'),
-    ...encoded,
-    ...encoded.map((text) => text.replaceAll('+', '-').replaceAll('/', '_')),
-  ]
-}
+const formsOf = (value: string): string[] => [
+  value,
+  JSON.stringify(value).slice(1, -1),
+  ...inUrls(value),
+  // As Node gives the bytes of a header.
+  Buffer.from(value).toString('latin1'),
+  ...[0, 1, 2].flatMap((before) => [base64Within(value, before, 'base64'), base64Within(value, before, 'base64url')]),
+]
 
 /** As encoders write it in a query, a form or a path: they differ in what they escape, and in the case of escapes. */
 function inUrls(value: string): string[] {
@@ -134,12 +130,7 @@ function inUrls(value: string): string[] {
     url.search.slice(2),
     url.pathname.slice(2),
   ]
-  return (
-    texts
-      .flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (escape) => escape.toLowerCase())])
-      // URLs drop line breaks, and segments before "..".
-      .filter(({ length }) => length >= MIN_CHARACTERS)
-  )
+  return texts.flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (escape) => escape.toLowerCase())])
 }
 
 /**
@@ -147,8 +138,8 @@ function inUrls(value: string): string[] {
  *
  * @param before number of bytes before it, modulo 3
  */
-function base64Within(value: string, before: number): string {
+function base64Within(value: string, before: number, encoding: 'base64' | 'base64url'): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)])
   // The characters at the ends also have bits of what stands around it.
-  return bytes.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6))
+  return bytes.toString(encoding).slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6))
 }

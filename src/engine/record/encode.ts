@@ -110,7 +110,7 @@ const headOf = ({
   traceparent,
 })
 
-interface Change {
+interface Change extends Pick<Write, 'notifies' | 'answersNotification'> {
   /** null: the context is new. */
   readonly before: ContextRecord | null
   /**
@@ -122,8 +122,6 @@ interface Change {
   readonly flux: CompiledFlux
   /** Moves made since `before`. */
   readonly log: readonly Move[]
-  readonly notifies: readonly ContextId[]
-  readonly answersNotification: boolean
   /** Characters that the texts of all data parts may have together. */
   readonly maxRecord: number
 }

@@ -1,4 +1,5 @@
 // engine/record: the index keys of a context, and the keys of a query.
+import type { OperationFilter } from '../../api/operations.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
@@ -153,23 +154,11 @@ export const keysOfEvent = (event: string, tags: readonly string[]): string[] =>
 export const keysOfEarly = (event: string, tags: readonly string[]): string[] =>
   eachOf(tags).map((tag) => earlyKey(event, tag))
 
-/** What contexts are asked for by their index keys. */
-interface KeyFilters {
-  readonly fluxName?: string | undefined
-  readonly key?: string | undefined
-  readonly tag?: readonly string[] | undefined
-  readonly currentState?: string | undefined
-  readonly startState?: string | undefined
-  readonly errorType?: string | undefined
-  readonly parent?: ContextId | undefined
-  readonly paused?: boolean | undefined
-}
-
 /**
  * Lists of keys: the contexts with these statuses that pass the filters are those that have all keys of one list. None
  * has all keys of two.
  */
-export function keysOfList(filters: KeyFilters, statuses: readonly Status[]): string[][] {
+export function keysOfList(filters: OperationFilter, statuses: readonly Status[]): string[][] {
   const { fluxName, key, startState, currentState, tag = [], errorType, parent, paused } = filters
   const named = Object.entries({ flux: fluxName, key, start: startState, state: currentState })
   const names = [...named, ...tag.map((name) => ['tag', name] as const)].flatMap(([kind, name]) =>

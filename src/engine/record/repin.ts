@@ -19,14 +19,34 @@ export function repinned(
 ): { readonly record: ContextRecord; readonly errors: readonly FieldError[] } {
   const { beforeEnd } = record
   const at = (index: number): number => to.stateIndex.get(from.states[index]?.name ?? '') ?? -1
-  const data = new Fitting(now)
-  const input = data.fit(to.input, record.input, { what: 'input', isWhole: true })
-  const output = data.fit(to.output, record.output, { what: 'output', isWhole: false })
+  const errors: FieldError[] = []
+  const refuse = (detail: string) => errors.push({ pointer: '/definition', detail })
+  /** `isWhole`: what is required must be there. What is not declared any more stays. */
+  const fit = (shape: Shape, values: JsonObject, what: string, isWhole = false): JsonObject => {
+    const properties = isWhole
+      ? shape.properties
+      : new Map([...shape.properties].map(([name, property]) => [name, { ...property, required: false }] as const))
+    const rules = { now, unknown: 'keep', fill: false, text: false, pointer: '' } as const
+    try {
+      const found = validate({ ...shape, properties }, { ...defaults(shape, now), ...values }, rules)
+      for (const { pointer, detail } of found.errors) refuse(`${what} does not fit: ${pointer} ${detail}`)
+      return found.value
+    } catch (error) {
+      refuse(`${what} can't be read: ${messageOf(error)}`)
+      return values
+    }
+  }
+  const input = fit(to.input, record.input, 'input', true)
+  const output = fit(to.output, record.output, 'output')
   const states: { [index: string]: StateData } = {}
   for (const index of record.visited) {
     const state = to.states[at(index)]
     const old = getOwn(record.states, String(index))
-    if (state && old) states[state.index] = data.fitState(state, old)
+    if (state && old)
+      states[state.index] = {
+        input: fit(state.input, old.input, `input of state '${state.name}'`),
+        output: fit(state.output, old.output, `output of state '${state.name}'`),
+      }
   }
   const [state, startState] = [at(record.state), at(record.startState)]
   const pick = pickIn(from.states[record.state], to.states[state], { record, at })
@@ -44,7 +64,7 @@ export function repinned(
     output,
     states,
   }
-  return { record: fitted, errors: data.errors }
+  return { record: fitted, errors }
 }
 
 /**
@@ -68,42 +88,4 @@ function pickIn(
     if (target !== undefined && transition?.wait && transition.to === at(target)) return pick
   }
   return undefined
-}
-
-/** Holds data to types, and gathers what does not fit. */
-class Fitting {
-  readonly errors: FieldError[] = []
-  readonly #now: number
-
-  constructor(now: number) {
-    this.#now = now
-  }
-
-  fitState({ name, input, output }: CompiledState, old: StateData): StateData {
-    return {
-      input: this.fit(input, old.input, { what: `input of state '${name}'`, isWhole: false }),
-      output: this.fit(output, old.output, { what: `output of state '${name}'`, isWhole: false }),
-    }
-  }
-
-  /** `isWhole`: what is required must be there. What is not declared any more stays. */
-  fit(shape: Shape, values: JsonObject, { what, isWhole }: { what: string; isWhole: boolean }): JsonObject {
-    const properties = isWhole
-      ? shape.properties
-      : new Map([...shape.properties].map(([name, property]) => [name, { ...property, required: false }] as const))
-    const rules = { now: this.#now, unknown: 'keep', fill: false, text: false, pointer: '' } as const
-    try {
-      const all = { ...defaults(shape, this.#now), ...values }
-      const { value, errors } = validate({ ...shape, properties }, all, rules)
-      for (const { pointer, detail } of errors) this.#refuse(`${what} does not fit: ${pointer} ${detail}`)
-      return value
-    } catch (error) {
-      this.#refuse(`${what} can't be read: ${messageOf(error)}`)
-      return values
-    }
-  }
-
-  #refuse(detail: string): void {
-    this.errors.push({ pointer: '/definition', detail })
-  }
 }

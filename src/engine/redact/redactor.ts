@@ -5,7 +5,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Property, Shape } from '../../definitions/values/properties.ts'
 import type { ErrorView } from '../../api/contexts.ts'
 import type { FluxException } from '../../model/context.ts'
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, mapJson, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 import { SecretRedactor } from '../../model/secret-redactor.ts'
@@ -143,11 +143,11 @@ function valueShown(property: Property | undefined, value: Json, hide: (value: J
 
 function sensitiveTexts({ input, output, states }: Redacted, flux: CompiledFlux): readonly string[] {
   const texts: string[] = []
-  const collect = (value: Json): Json => {
-    if (typeof value === 'string') texts.push(value)
-    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(collect)
-    return value
-  }
+  const collect = (value: Json): Json =>
+    mapJson(value, (item) => {
+      if (typeof item === 'string') texts.push(item)
+      return item
+    })
   fieldsShown(flux.input, input, collect)
   fieldsShown(flux.output, output, collect)
   for (const state of flux.states) {
