@@ -231,7 +231,7 @@ test('a context that ends without a turn, of which only the head is read, keeps 
   if (!stored) throw new Error('it was written')
   const before = decodeHead(stored)
   const ended = { ...before, status: 'FAILED' as const, endedAt: 2000 }
-  const facts = { partitions: 1, receiptsMs: 1, now: 2000 }
+  const facts = env({ receiptsMs: 1, now: 2000 })
   const { record, rows } = endWithoutTurn({ before, parts: stored.parts, record: ended }, facts)
   expect(record.pending).toEqual([])
   expect(rows.filter(({ value }) => value === null)).toHaveLength(4)

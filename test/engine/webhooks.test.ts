@@ -90,7 +90,6 @@ test('a silent store does not delay the answer that there is none in time', asyn
     signals: NO_SIGNALS,
     log: quiet,
     alarm: { start() {}, set() {}, close: () => Promise.resolve() },
-    owner: () => 'me',
     onStep() {},
     onReady() {},
     onEnd() {},
@@ -121,6 +120,7 @@ test('a silent store does not delay the answer that there is none in time', asyn
       tagLimits: { count: 64, bytes: 256 },
       admit: () => null,
       maxRecord: 1024 * 1024,
+      partitions: 1,
       receiptsMs: 1000,
     }),
   })

@@ -201,7 +201,7 @@ export async function waitFor(
   signal: AbortSignal | undefined,
 ): Promise<ContextView> {
   const { status = [], state = [], tag, timeout, ...address } = request
-  const tags = checkedTags(tag, '/tag', env.tagLimits)
+  const tags = checkedTags(env, tag, '/tag')
   if (status.length + state.length + tags.length === 0) throw malformed('no status, state or tag to wait for is given')
   // What may be waited for is small: it is kept as long as the request is held.
   if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)

@@ -7,7 +7,7 @@
 // - The answer is a row in the commit of the effect, under the hash of who called, which call it was, and the key. The
 //   commit's guard says that there is none yet, so the first call reads nothing. A message or a start that has rows
 //   names them by a pure function (`RowsOf` in `engine/turn/message.ts`), called once the turn has decided all its
-//   messages; when a guard fails, only the message whose row it is is taken out (`turn.ts`, `turn-loop.ts`).
+//   messages; when a guard fails, only the message whose row it is is taken out (`turn.ts`, `mailboxes.ts`).
 // - A repeat is found by the guard, or, where it would be refused, by reading the row before the refusal is told. Who
 //   may not make the call is refused all the same.
 // - The row has the hash of the content; another content under the key is a mismatch. Calls under way in this server

@@ -26,8 +26,8 @@ import { LIGHT_BYTES, noRoom } from '../contexts/context-loader.ts'
 import type { EngineParts } from '../contexts/deps.ts'
 import type { StoreId } from '../contexts/ids.ts'
 import { pauseAfter } from '../interpreter/retry-pause.ts'
-import { TaskQueue, type QueueParts, type TaskRun } from '../tasks/queue.ts'
-import { Task, TaskLost } from '../tasks/task.ts'
+import { TaskQueue, type TaskRun } from '../tasks/queue.ts'
+import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
 import { pause, Periodic } from '../time/periodic.ts'
 import {
   DUE_PREFIX,
@@ -45,7 +45,7 @@ import {
   type OwedWebhook,
 } from './end-rows.ts'
 
-export interface EndWebhooksParts extends QueueParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {
+export interface EndWebhooksParts extends TaskParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {
   readonly storeId: StoreId
 }
 
@@ -80,11 +80,11 @@ export class EndWebhooks {
       space: 'ends',
       prefix: RUN_PREFIX,
       names: { one: 'a webhook at the end of a context', many: 'webhooks at the ends of contexts' },
-      load: async (row) => ({ task: new Task(parts, taskOf(readDue(row)), { before: row.value }), due: readDue(row) }),
-      run: async ({ task, due }) => {
-        await task.end([dueRow(due)])
-        this.#lookAt(due.lane)
-        return { ended: Promise.resolve() }
+      load: async (row): Promise<EndRun> => {
+        const due = readDue(row)
+        const task = new Task(parts, taskOf(due), { before: row.value })
+        const run = () => task.persist(() => task.end([dueRow(due)]))
+        return { task, due, run, release: () => this.#lookAt(due.lane) }
       },
       onLook: () => this.look(),
     })
@@ -159,7 +159,7 @@ export class EndWebhooks {
     for (const stored of await store.listRows({ space: 'ends', prefix: `${DUE_PREFIX}${lane}:`, limit })) {
       const due = orNull(() => readDue(stored))
       if (due === null) await this.#discard(stored)
-      if (due === null || this.#tasks.get(taskOf(due).key)) continue
+      if (due === null || this.#tasks.has(taskOf(due).key)) continue
       if (due.due > clock.now()) {
         this.#allAt = Math.min(this.#allAt, due.due)
         return
@@ -169,7 +169,7 @@ export class EndWebhooks {
         return
       }
       if (signal.aborted || !this.#hasRoom(lane)) return
-      void this.#send(due)
+      this.#send(due)
     }
   }
 
@@ -181,15 +181,15 @@ export class EndWebhooks {
     await store.commit({ writes: [], rows: [row] })
   }
 
-  async #send(due: DueWebhook): Promise<void> {
-    const { contextId, lane } = due
+  #send(due: DueWebhook): void {
+    const { contextId } = due
     const message = 'an attempt to send a webhook at the end of a context could not be stored; trying again'
     const task = new Task(this.#parts, taskOf(due), {
       facts: taskFactsOf(due),
       onAway: (error) => this.#parts.log.error(message, { contextId, error }),
     })
-    await this.#tasks.track({ task, due }, this.#attempt(due, task))
-    this.#lookAt(lane)
+    const run = () => this.#attempt(due, task)
+    void this.#tasks.run({ task, due, run, release: () => this.#lookAt(due.lane) })
   }
 
   /**

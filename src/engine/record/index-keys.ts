@@ -32,7 +32,11 @@ export const partitionOfKey = (address: KeyAddress, partitions: number): number 
   partitions === 1 ? 0 : partitionOf(keptKey(address), partitions)
 
 /** The key of a context and its service; null: it has none. */
-export const addressOf = ({ package: owner, fluxName, key }: ContextRecord): KeyAddress | null =>
+export const addressOf = ({
+  package: owner,
+  fluxName,
+  key,
+}: Pick<ContextRecord, keyof KeyAddress>): KeyAddress | null =>
   key === null ? null : { package: owner, fluxName, key }
 
 /** The key of contexts whose service is secured in their pinned definition. */

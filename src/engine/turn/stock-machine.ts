@@ -83,7 +83,6 @@ class PlainEdge {
       key: null,
     }
     const started = initialRecordOf(request, { ...env.turn, tagLimits: { count: Infinity, bytes: Infinity } })
-    if ('failure' in started) throw new Error(started.failure.detail)
     const state = turnStateOf(started.recordOf(0))
     const begun = this.#own.getInitialSnapshot(scope, state)
     const event = { type: 'START', state: this.#flux.startState, env }
