@@ -1,6 +1,5 @@
 // engine/turn: the changes of one turn: the context, and the relatives that must change in the same commit. It is
 // synchronous; if data is missing, it throws `Lacking`.
-import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { SYSTEM } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
