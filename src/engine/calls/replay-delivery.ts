@@ -1,7 +1,6 @@
 // engine/calls: `replayDelivery` sends a delivery again: past verification and deduplication, and not past `when`. The
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
-import type { CheckedCall } from '../../api/calls.ts'
-import type { ReplayAnswer } from '../../api/webhooks.ts'
+import type { AnswerTo, CheckedCall } from '../../api/calls.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
 import type { BudgetShare } from '../../model/byte-budget.ts'
 import { denial } from '../../model/caller.ts'
@@ -40,7 +39,7 @@ type Sent = Pick<WebhookCall, 'request' | 'rawBody'>
 export async function replayDelivery(
   env: CallEnv,
   { deliveryId }: CheckedCall<'replayDelivery'>,
-): Promise<ReplayAnswer> {
+): Promise<AnswerTo<'replayDelivery'>> {
   env.replays.take()
   const share = env.memory.requests.hold()
   try {
@@ -136,7 +135,7 @@ async function send(
   endpoint: Endpoint,
   replayOf: string,
   sent: Sent,
-): Promise<ReplayAnswer> {
+): Promise<AnswerTo<'replayDelivery'>> {
   const { request } = sent
   const delivery = { ...webhooks.arrival(), ...sent, endpoint, replayOf }
   const textsOf = textsOfRequest(request)
