@@ -75,22 +75,25 @@ export function contextView(
     parent,
     child,
     lastEvent: lastEvent ? { ...lastEvent, event: redactor.text(lastEvent.event) } : null,
-    pending: record.pending
-      .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
-      .map(({ eventId, event, tags: own, receivedAt, expiresAt }) => ({
-        eventId,
-        event,
-        contextId: id,
-        fluxName,
-        tags: [...own],
-        receivedAt,
-        expiresAt,
-      })),
+    pending: pendingShown(record, now),
     forkedFrom: null,
     paused: record.isPaused === true,
     key: record.key === null ? null : redactor.text(record.key),
   }
 }
+
+const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number): ContextView['pending'] =>
+  pending
+    .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+    .map(({ eventId, event, tags, receivedAt, expiresAt }) => ({
+      eventId,
+      event,
+      contextId: id,
+      fluxName,
+      tags: [...tags],
+      receivedAt,
+      expiresAt,
+    }))
 
 /** The view of a state of the definition. Its values are empty if it was not visited. */
 export function stateView(
