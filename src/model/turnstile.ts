@@ -2,7 +2,7 @@
 import { overloaded } from './failure.ts'
 
 export class Turnstile {
-  readonly #options: { readonly waiting: number; readonly what: string }
+  readonly #options: { readonly waiting: number; readonly what?: string }
   readonly #waiting: (() => void)[] = []
   #free: number
 
@@ -10,14 +10,14 @@ export class Turnstile {
    * `waiting`: callers that may wait; further ones are refused. `what` completes the sentence "the server has too many …
    * at present" in the refusal.
    */
-  constructor(places: number, options = { waiting: Infinity, what: 'callers' }) {
+  constructor(places: number, options: { readonly waiting: number; readonly what?: string } = { waiting: Infinity }) {
     this.#free = places
     this.#options = options
   }
 
   /** Resolves when a place is free. @throws FluxError `overloaded` when as many wait as may */
   async enter(): Promise<void> {
-    const { waiting, what } = this.#options
+    const { waiting, what = 'callers' } = this.#options
     if (this.#free > 0) this.#free -= 1
     else if (this.#waiting.length >= waiting) throw overloaded(`the server has too many ${what} at present`)
     else
