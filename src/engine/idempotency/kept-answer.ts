@@ -11,7 +11,7 @@ import { partitionOf, type RowSpace, type RowWrite, type StoredRow } from '../..
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import { allRows } from '../tasks/fan-out.ts'
-import { keptKey, partitionOfKey, type KeyAddress } from '../record/context-key.ts'
+import { keptKey, partitionOfKey, type KeyAddress } from '../record/index-keys.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import { addressOfStart, type RootRequest } from '../turn/start-request.ts'
