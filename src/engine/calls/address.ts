@@ -1,6 +1,6 @@
 // engine/calls: finds what a call names: a service, or why it is not loaded; and a context by its key, which means the
 // unfinished context of that key, and else the newest.
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { LoadFault } from '../../definitions/load-report.ts'
 import { denial, type Role } from '../../model/caller.ts'
