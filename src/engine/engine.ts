@@ -16,23 +16,15 @@ const MAX_COUNT_AGE_MS = 4000
 export function createEngine(parts: EngineParts) {
   const { store, memory } = parts
   const core = new EngineCore(parts)
-  const known = new WeakMap<Caller, Calls>()
-  const access = { home: null, isStep: false }
-  const own = { ...access, caller: SYSTEM, scope: 'runtime', admission: memory.requests, accepts: false }
-  /**
-   * The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself.
-   * `traceparent`: the trace of the request, as the header names it; left out: it has none. `reads`: that of a request
-   * that changes nothing; left out: the calls don't end with its client.
-   */
-  const calls = (caller: Caller, traceparent?: string, reads?: ReadScope): Calls => {
-    const isBare = traceparent === undefined && reads === undefined
-    const scope = scopeOfToken(caller.name)
-    const bound =
-      (isBare ? known.get(caller) : undefined) ??
-      core.calls({ ...access, caller, scope, admission: null, accepts: true, traceparent, reads })
-    if (isBare) known.set(caller, bound)
-    return bound
+  const own = {
+    caller: SYSTEM,
+    scope: 'runtime',
+    home: null,
+    admission: memory.requests,
+    isStep: false,
+    accepts: false,
   }
+  const calls = callsOverHttp(core)
   let resuming: Promise<void> | null = null
   const run = () => runParts(core)
   return {
@@ -80,6 +72,23 @@ export function createEngine(parts: EngineParts) {
      * aborts the rest (they run again, or are sent again, later), and closes the store.
      */
     close: ({ grace = 10_000 }: { readonly grace?: number } = {}) => close(core, grace),
+  }
+}
+
+/**
+ * The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself.
+ * `traceparent`: the trace of the request, as the header names it; left out: it has none. `reads`: that of a request
+ * that changes nothing; left out: the calls don't end with its client.
+ */
+function callsOverHttp(core: EngineCore) {
+  const known = new WeakMap<Caller, Calls>()
+  return (caller: Caller, traceparent?: string, reads?: ReadScope): Calls => {
+    const isBare = traceparent === undefined && reads === undefined
+    const scope = scopeOfToken(caller.name)
+    const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true, traceparent, reads }
+    const calls = (isBare ? known.get(caller) : undefined) ?? core.calls(access)
+    if (isBare) known.set(caller, calls)
+    return calls
   }
 }
 
