@@ -26,7 +26,6 @@ export function createEngine(parts: EngineParts) {
   }
   const calls = callsOverHttp(core)
   let resuming: Promise<void> | null = null
-  const run = () => runParts(core)
   return {
     calls,
     /** The same, as methods. */
@@ -44,7 +43,7 @@ export function createEngine(parts: EngineParts) {
     /** How it is, for people. `runId`: its boot id. `servers`: none where the store is of one server alone. */
     health: async () => ({
       trouble: store.trouble(),
-      runId: core.identity.owner,
+      runId: core.servers.own,
       steps: parts.slots.usage(),
       servers: await store.servers(),
     }),
@@ -56,13 +55,13 @@ export function createEngine(parts: EngineParts) {
      */
     async start({ paused = false }: { readonly paused?: boolean | undefined } = {}) {
       if (paused) core.gate.isClosed = true
-      else await run()
+      else await runParts(core)
     },
     /** Whether it was started paused and not resumed yet. */
     isPaused: () => core.gate.isClosed,
     /** Starts what `start` left out. Resolves at once when it is not paused. @throws FluxError `unavailable` */
     resume() {
-      resuming ??= (core.gate.isClosed ? run() : Promise.resolve()).finally(() => {
+      resuming ??= (core.gate.isClosed ? runParts(core) : Promise.resolve()).finally(() => {
         resuming = null
       })
       return resuming

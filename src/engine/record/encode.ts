@@ -206,7 +206,7 @@ const contextOf = (record: ContextRecord, flux: CompiledFlux, parts: Texts): Sto
 
 /** The write that changes only the head of a context, whose other parts need not be parsed for it. */
 export function headWrite(
-  { version, parts: texts }: StoredContext,
+  { version, parts: texts }: Pick<StoredContext, 'version' | 'parts'>,
   next: ContextRecord,
   flux: CompiledFlux,
   notifies: readonly ContextId[],

@@ -185,8 +185,9 @@ function holderWith(key: string, address: KeyAddress, { atHand, env }: Work): Co
  */
 export function makeRoom(address: KeyAddress, { flux, existing }: StartRequest, work: Work): ContextId | null {
   if (flux.keyReuse === 'never') requireUnused(address, flux, work)
-  const id = typeof existing === 'object' ? holderOf(address, flux, work) : null
-  if (id === null || typeof existing !== 'object') return null
+  if (typeof existing !== 'object') return null
+  const id = holderOf(address, flux, work)
+  if (id === null) return null
   const context = work.find(id)
   if (!context || context.flux.keyReuse === 'never') throw new FluxError(keyInUse(address, id))
   if (isFinished(context.record.status)) return null

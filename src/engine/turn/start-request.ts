@@ -65,10 +65,6 @@ export interface StartRequest {
 /** A request for a context without a parent. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
-/** The event that a context is started by, or with. */
-export const startedBy = ({ trigger, triggerId, event }: StartRequest) =>
-  ({ type: 'START', event: trigger ?? event?.event ?? null, eventId: triggerId ?? event?.eventId ?? null }) as const
-
 /**
  * Checks the request, and gives its key and what makes the record before its first turn, once there is an id. `onKey` is
  * called as soon as the key is known; where the key that is in use is told, other inputs may be invalid. @throws FluxError

@@ -34,15 +34,13 @@ export interface Condition {
 
 export const ANSWERED: Condition = { statuses: [], states: [], tags: [], answered: true }
 
-type Standing = Pick<ContextRecord, 'status' | 'state' | 'paused' | 'tags'>
-
 /**
  * Whether it has that status or a tag of those, is in that state, or has an answer. `tags`: its tags, made once for all
  * that wait for a context.
  */
 export const standsSo = (
   condition: Condition,
-  { status, state, paused, tags: own }: Standing,
+  { status, state, paused, tags: own }: ContextRecord,
   tags: ReadonlySet<string> = new Set(own),
 ): boolean =>
   condition.statuses.includes(status) ||
@@ -84,6 +82,15 @@ export interface Expected<T> {
   /** Null: its time is up. */
   readonly within: (milliseconds: number) => Promise<T | null>
   readonly leave: () => void
+}
+
+/** A context as it was committed. */
+interface Seen {
+  readonly record: ContextRecord
+  /** The newest; if older ones were not looked at, the store is asked. */
+  readonly moves: readonly Move[]
+  readonly tags: ReadonlySet<string>
+  readonly whole: () => ContextRecord
 }
 
 interface Watched {
@@ -153,8 +160,7 @@ export class Waits {
 
   /** Whether the caller of the webhook of that context waits here. */
   hasCaller(id: ContextId): boolean {
-    for (const { take } of this.#watched.get(id)?.waits ?? []) if (take) return true
-    return false
+    return [...(this.#watched.get(id)?.waits ?? [])].some(({ take }) => take !== null)
   }
 
   /** Forgets it at once. */
@@ -162,8 +168,7 @@ export class Waits {
     const watched = this.#watched.get(wait.id)
     if (!watched?.waits.delete(wait)) return
     if (wait.take === null) this.#parts.bound.release()
-    if (watched.waits.size > 0) return
-    this.#watched.delete(wait.id)
+    if (watched.waits.size === 0) this.#watched.delete(wait.id)
   }
 
   /**
@@ -173,7 +178,7 @@ export class Waits {
    */
   hold(
     wait: Waiter,
-    record: Pick<ContextRecord, 'version' | 'moves' | 'status' | 'state' | 'tags' | 'paused'>,
+    record: ContextRecord,
     { condition, timeout, signal }: { condition: Condition; timeout: number; signal: AbortSignal | undefined },
   ): Promise<WaitOutcome> {
     if (standsSo(condition, record)) return Promise.resolve('there')
@@ -233,7 +238,7 @@ export class Waits {
     if (!watched) return
     watched.version = record.version
     const tags = new Set(record.tags)
-    for (const wait of watched.waits) this.#judge(wait, record, { moves, tags, whole: () => record })
+    for (const wait of watched.waits) this.#judge(wait, { record, moves, tags, whole: () => record })
   }
 
   /** Ends all requests that are held; those of steps and of callers of webhooks stay. No more are taken. */
@@ -258,12 +263,8 @@ export class Waits {
     return [...this.#watched.values()].flatMap(({ waits }) => [...waits])
   }
 
-  /** `moves`: the newest; if older ones were not looked at, the store is asked. */
-  #judge(
-    wait: Waiter,
-    record: Standing & Pick<ContextRecord, 'id' | 'moves'>,
-    { moves, tags, whole }: { moves: readonly Move[]; tags: ReadonlySet<string>; whole: () => ContextRecord },
-  ): void {
+  /** `whole`: the record with its data. */
+  #judge(wait: Waiter, { record, moves, tags, whole }: Seen): void {
     const { condition, seen } = wait
     if (condition === null || seen === null) {
       wait.seen ??= record.moves - moves.length
@@ -314,7 +315,7 @@ export class Waits {
       const { seen } = wait
       // Older ones are no longer kept.
       if (isBehind && seen !== null) wait.seen = Math.max(seen, record.moves - moves.length)
-      this.#judge(wait, record, { moves, tags, whole: () => decodeRecord(stored) })
+      this.#judge(wait, { record, moves, tags, whole: () => decodeRecord(stored) })
     }
   }
 }
