@@ -102,12 +102,7 @@ export class EngineCore extends Given {
 
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
-<<<<<<< HEAD
-  readonly identity = new Identity(this.given.onOwner)
   readonly gate: Gate = { isClosed: false }
-=======
-  readonly gate = new Gate()
->>>>>>> main
   readonly signals: Signals = this.given.signals ?? NO_SIGNALS
   /** Of and for other servers; null: there are none. */
   readonly feed: CommitFeed | null = this.given.others?.feed ?? null
