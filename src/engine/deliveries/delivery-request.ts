@@ -2,7 +2,7 @@
 // shows; and what is needed to send it again.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
-import { requestShown } from '../redact/request.ts'
+import { redactRequest } from '../redact/redactor.ts'
 
 /** Bytes of a body that are kept, unparsed and as text. */
 const MAX_KEPT_BODY_BYTES = 64 * 1024
@@ -23,7 +23,7 @@ export interface KeptRequest {
 
 /** Its work grows with the size of the request, or of what is kept of it. */
 export function keptRequestOf(request: JsonObject, rawBody: Uint8Array): KeptRequest {
-  const shown = requestShown(request)
+  const { shown } = redactRequest(request)
   const raw = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength)
   const body = getOwn(request, 'body') ?? null
   if (raw.length > MAX_KEPT_BODY_BYTES || !isShort(textOf(body)))

@@ -25,14 +25,14 @@ import { RemoteCommits } from './remote-commits.ts'
 /** Any of these is enough. */
 export interface Condition {
   readonly statuses: readonly Status[]
-  /** Indices in the definition that the context was started with. */
-  readonly states: readonly number[]
+  /** By their names, with their indices in the definition of the context. */
+  readonly states: ReadonlyMap<string, number>
   readonly tags: readonly string[]
-  /** It has paused, if it has not ended: whoever called its webhook has an answer. */
+  /** It has paused, if it has not ended: the caller of its webhook has an answer. */
   readonly answered?: true
 }
 
-export const ANSWERED: Condition = { statuses: [], states: [], tags: [], answered: true }
+export const ANSWERED: Condition = { statuses: [], states: new Map(), tags: [], answered: true }
 
 /**
  * Whether it has that status or a tag of those, is in that state, or has an answer. `tags`: its tags, made once for all
@@ -44,13 +44,13 @@ export const standsSo = (
   tags: ReadonlySet<string> = new Set(own),
 ): boolean =>
   condition.statuses.includes(status) ||
-  condition.states.includes(state) ||
+  [...condition.states.values()].includes(state) ||
   (condition.answered === true && (paused !== undefined || status !== 'RUNNING')) ||
   condition.tags.some((tag) => tags.has(tag))
 
 /** Whether one of the last `count` moves entered a state that is waited for. */
 export const hasEntered = ({ states }: Condition, moves: readonly Move[], count: number): boolean =>
-  states.length > 0 && moves.slice(Math.max(0, moves.length - count)).some(({ to }) => states.includes(to))
+  states.size > 0 && moves.slice(Math.max(0, moves.length - count)).some(({ to }) => states.has(to))
 
 export interface WaitsParts extends Deps {
   /** What other servers report; null: there are none. */
@@ -188,7 +188,7 @@ export class Waits {
     wait.seen = Math.min(wait.seen ?? record.moves, record.moves)
     const watched = this.#watched.get(wait.id)
     if (watched) watched.version ??= record.version
-    // Whoever asks reads it again, with what was missed.
+    // The caller reads it again, with what was missed.
     if (isFinished(record.status) || timeout === 0) return Promise.resolve('over')
     const held = this.#held(wait, timeout, signal)
     if (isBehind) void this.#look(wait.id)
@@ -275,7 +275,7 @@ export class Waits {
       wait.take?.(whole())
       return wait.end?.('there')
     }
-    if (condition.states.length > 0 && unseen > moves.length && moves.length < record.moves)
+    if (condition.states.size > 0 && unseen > moves.length && moves.length < record.moves)
       return void this.#look(record.id)
     wait.seen = record.moves
     if (isFinished(record.status)) wait.end?.('over')
@@ -305,7 +305,7 @@ export class Waits {
     if (!stored) throw notFound(`there is no context ${id}`)
     const record = decodeMoves(stored)
     const isBehind = [...watched.waits].some(
-      ({ condition, seen }) => (condition?.states.length ?? 0) > 0 && record.moves - (seen ?? 0) > record.tail.length,
+      ({ condition, seen }) => (condition?.states.size ?? 0) > 0 && record.moves - (seen ?? 0) > record.tail.length,
     )
     const moves = isBehind ? await movesOf(record, this.#parts) : record.tail
     watched.version = record.version
