@@ -19,30 +19,18 @@ const MAX_MESSAGE_CHARACTERS = 4096
 /** The number of the attempt from which a failure is logged as a warning. */
 const WARN_FROM = 3
 
-/** The failed attempt; null if `error` is null. `record`: the record at the time of the failure. */
-export function failureOf(flux: CompiledFlux, record: ContextRecord, error: ActionError | null): FailedAttempt | null {
-  if (!error) return null
-  const { state } = record
-  return { state, attempt: record.position.attempt, maxAttempts: maxAttemptsOf(flux, state), error }
-}
-
 /** The maximum number of attempts of the action of a state. A child has one attempt. */
 export function maxAttemptsOf(flux: CompiledFlux, state: number): number {
   return flux.states[state]?.action.retry.maxAttempts ?? 1
 }
 
-/** The last error of the step in progress, which began with the entry `epoch` of the state. */
-export function errorAfter(
-  record: ContextRecord,
-  epoch: number,
-  failure: FailedAttempt | null,
-  now: number,
-): StepError | undefined {
-  if (record.position.epoch !== epoch) return undefined
-  if (!failure) return record.lastError
-  const { type, message, stack } = failure.error
-  return { type: cut(type), message: cut(message), at: now, ...(stack !== undefined && { stack }) }
-}
+/** What the record keeps of the error. */
+export const stepErrorOf = ({ type, message, stack }: ActionError, at: number): StepError => ({
+  type: cut(type),
+  message: cut(message),
+  at,
+  ...(stack !== undefined && { stack }),
+})
 
 /** Logs failed attempts, and the failure of the context, after the commit. */
 export function logFailures(

@@ -69,7 +69,7 @@ function isAwaited({ position, lease }: ContextRecord, { epoch, attempt, owner }
 
 /** Decides the first turn of a context from its initial record. */
 export const begin = (flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision =>
-  transit(flux, initial, { type: 'START', state: initial.startState }, env)
+  transit(flux, initial, { type: 'START' }, env)
 
 function event(
   flux: CompiledFlux,
@@ -94,7 +94,7 @@ function event(
   const { value, failure } = inputOf(state, input, env.now)
   if (failure) return { kind: 'refused', failure }
   const { name, eventId } = input
-  return transit(flux, record, { type: 'EVENT', name, input: value }, env, { event: name, at: env.now, eventId })
+  return transit(flux, record, { type: 'EVENT', name, eventId, input: value }, env)
 }
 
 /**
@@ -115,7 +115,7 @@ function eventWhilePaused(
 }
 
 /** The input of an event for the state, or why it is refused. */
-function inputOf(
+export function inputOf(
   state: CompiledState,
   { input, untyped }: Pick<Input & { type: 'EVENT' }, 'input' | 'untyped'>,
   now: number,

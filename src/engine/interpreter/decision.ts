@@ -3,7 +3,6 @@ import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { Caller } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { PendingEvent } from '../../model/pending.ts'
@@ -127,8 +126,6 @@ export type Decision =
       readonly step: Step | null
       /** A service to start as a child of this context. */
       readonly child: { readonly name: string; readonly input: JsonObject } | null
-      /** A child that the context no longer waits for. */
-      readonly abandonedChild: ContextId | null
       /** The attempt that failed in this decision. */
       readonly failure: FailedAttempt | null
     }

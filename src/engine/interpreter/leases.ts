@@ -7,6 +7,8 @@ import { UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Decision, Input, DecisionEnv } from './decision.ts'
 import { exceptionOf } from './exception.ts'
 import { runsHere, stepKeyIn, stepOf } from './position.ts'
+import { recordChange } from './transit.ts'
+import { entryOf } from './turn-state.ts'
 
 /**
  * Maximum number of takeovers with which a step is started again, so that a step that kills its server does not kill
@@ -35,8 +37,7 @@ export function takeOver(
   const { lease } = record
   if (!lease || lease.owner === env.owner) return { kind: 'noop' }
   const takeovers = lease.takeovers + (lease.owner === UNOWNED || isUncounted ? 0 : 1)
-  if (takeovers > MAX_TAKEOVERS + 1)
-    return endNow(flux, record, LOST, env, [{ from: null, event: null, to: record.state, at: env.now, values: {} }])
+  if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, env, [entryOf(record.state, env.now)])
   // Its server has died. While it is paused, no other starts the step.
   const held = record.isPaused ? { owner: UNOWNED, takeovers } : null
   if (held && lease.owner === UNOWNED) return { kind: 'noop' }
@@ -46,15 +47,7 @@ export function takeOver(
     stepStartedAt: held === null && runsHere(flux, record.state) ? env.now : undefined,
     updatedAt: env.now,
   }
-  return {
-    kind: 'next',
-    record: next,
-    log: [],
-    step: held !== null || isLost(next) ? null : stepOf(next),
-    child: null,
-    abandonedChild: null,
-    failure: null,
-  }
+  return { ...recordChange(next), step: held !== null || isLost(next) ? null : stepOf(next) }
 }
 
 const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
@@ -94,8 +87,7 @@ export function release(
   const { lease, position } = record
   if (lease?.owner !== owner) return { kind: 'noop' }
   if (step && (step.epoch !== position.epoch || step.attempt !== position.attempt)) return { kind: 'noop' }
-  const next = { ...record, lease: { ...lease, owner: UNOWNED }, stepStartedAt: undefined }
-  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: null, failure: null }
+  return recordChange({ ...record, lease: { ...lease, owner: UNOWNED }, stepStartedAt: undefined })
 }
 
 /** Ends a context as failed. No transition is taken, and its data is not changed. */
@@ -106,7 +98,7 @@ export function endNow(
   { now }: DecisionEnv,
   history: readonly Move[],
 ): Decision {
-  const next: ContextRecord = {
+  return recordChange({
     ...record,
     status: 'FAILED',
     due: null,
@@ -118,6 +110,5 @@ export function endNow(
     position: { ...record.position, phase: 'failed' },
     updatedAt: now,
     endedAt: now,
-  }
-  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: record.child, failure: null }
+  })
 }

@@ -31,11 +31,11 @@ import { messageOf } from '../../model/error-message.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
-import { RETRY_EVENT, type BeforeEnd, type ContextRecord, type Move } from '../../model/record.ts'
+import { RETRY_EVENT, type BeforeEnd, type ContextRecord } from '../../model/record.ts'
 import { describeInputErrors } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
-import { dataBeforeEnd, recordChange, conflicting, transit, transitFrom } from './transit.ts'
-import { NO_TURN, turnStateOf } from './turn-state.ts'
+import { dataBeforeEnd, recordChange, conflicting, transit } from './transit.ts'
+import { entryOf, NO_TURN } from './turn-state.ts'
 
 type Retry = Input & { readonly type: 'RETRY' }
 
@@ -110,15 +110,11 @@ function begun(record: ContextRecord, { newKey }: Retry, { now }: DecisionEnv): 
   }
 }
 
-/** How the history shows that a context goes on in that state. */
-const moveTo = (to: number, at: number): Move => ({ from: null, event: RETRY_EVENT, to, at, values: {} })
-
 /** The action of its state runs once more. */
 function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision {
-  const { state, moves, lastEvent } = record
-  const shown = { ...record, moves: moves + 1 }
-  const from = { ...turnStateOf(shown), turn: { ...NO_TURN, history: [moveTo(state, env.now)] } }
-  return transitFrom(flux, { record: shown, phase: 'begin', state: from, lastEvent }, { type: 'RETRY', state }, env)
+  const { state, moves } = record
+  const turn = { ...NO_TURN, history: [entryOf(state, env.now, RETRY_EVENT)] }
+  return transit(flux, { ...record, moves: moves + 1 }, { type: 'RETRY' }, env, turn)
 }
 
 /** It stands where it stood: it waits, or is delayed, until the original time. */
@@ -126,7 +122,7 @@ function stand(record: ContextRecord, { phase, due }: BeforeEnd, { now }: Decisi
   const status = phase === 'waiting' && due === null ? 'WAITING' : 'WAITING_UNTIL'
   const position = { ...record.position, phase }
   const moves = record.moves + 1
-  return recordChange({ ...record, status, due, moves, position }, [moveTo(record.state, now)])
+  return recordChange({ ...record, status, due, moves, position }, [entryOf(record.state, now, RETRY_EVENT)])
 }
 
 /** A context that stood where the other definition has no place. */
@@ -174,8 +170,6 @@ function enterWith(
   { index, values = {}, input }: { readonly index: number; readonly values?: JsonObject; readonly input: JsonObject },
   env: DecisionEnv,
 ): Decision {
-  const carried = { from: null, event: RETRY_EVENT, values, input }
-  const state = { ...turnStateOf(record), turn: { ...NO_TURN, carried } }
-  const { lastEvent } = record
-  return transitFrom(flux, { record, phase: 'begin', state, lastEvent }, { type: 'START', state: index }, env)
+  const move = { ...entryOf(index, env.now, RETRY_EVENT), values }
+  return transit(flux, { ...record, state: index }, { type: 'START' }, env, { ...NO_TURN, carried: { move, input } })
 }

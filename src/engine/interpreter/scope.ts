@@ -9,32 +9,27 @@ import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../mode
 import { SECRETS } from '../../model/secret-reference.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { LANGUAGE_NAMES } from './language-names.ts'
-import { stateData, type Data } from './turn-state.ts'
-
-interface ScopeParts {
-  readonly flux: CompiledFlux
-  readonly turn: Turn
-  readonly budget: WorkBudget
-  /** The data of the turn so far. */
-  readonly data: Readonly<Data>
-}
+import { stateData, type Data, type ReducerEnv } from './turn-state.ts'
 
 export class EvaluationScope implements Scope {
   readonly turn: Turn
   readonly budget: WorkBudget
   /** Whether `$fluxException` is visible: only to the lines of its transition. */
   seesException = false
+  /** `$result`; its keys are visible, too, and shadow all other names. */
+  result: { readonly value: Json } | null = null
+  /** `$secrets`, with marks in place of the values. */
+  secrets: JsonObject | null = null
   readonly #flux: CompiledFlux
   readonly #data: Readonly<Data>
-  #result: { readonly value: Json } | null = null
-  #secrets: JsonObject | null = null
   /**
    * What the running lines have written, merged into what was visible before, so that a model that is written field by
    * field keeps its other fields visible.
    */
   #overlay: JsonObject = {}
 
-  constructor({ flux, turn, budget, data }: ScopeParts) {
+  /** @param data of the turn so far */
+  constructor(flux: CompiledFlux, data: Readonly<Data>, { turn, budget }: Pick<ReducerEnv, 'turn' | 'budget'>) {
     this.turn = turn
     this.budget = budget
     this.#flux = flux
@@ -47,7 +42,7 @@ export class EvaluationScope implements Scope {
    */
   get(name: string): Json | undefined {
     const data = this.#data
-    const near = this.#result?.value
+    const near = this.result?.value
     if (isObject(near) && Object.hasOwn(near, name)) return near[name]
     if (name.startsWith('$')) {
       const special = this.#special(name)
@@ -91,20 +86,6 @@ export class EvaluationScope implements Scope {
     ]
   }
 
-  /** Makes `$result` and its keys visible. They shadow all other names. */
-  bindResult(value: Json): void {
-    this.#result = { value }
-  }
-
-  unbindResult(): void {
-    this.#result = null
-  }
-
-  /** Makes `$secrets` visible, with marks in place of the values; null: no more. */
-  bindSecrets(marks: JsonObject | null): void {
-    this.#secrets = marks
-  }
-
   /**
    * The visible value of the name that a line writes into, before the write; undefined if the line replaces the whole
    * value.
@@ -117,11 +98,7 @@ export class EvaluationScope implements Scope {
    * Makes the value that a line has written visible to the following lines. `written`: what the lines wrote to a target
    * outside the turn's data.
    */
-  overlay(
-    line: Line,
-    value: Json,
-    { before, written }: { readonly before: Json | undefined; readonly written: JsonObject },
-  ): void {
+  overlay(line: Line, value: Json, before: Json | undefined, written: JsonObject): void {
     const [name] = line.path
     if (name === undefined || line.place === 'response') return
     const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
@@ -161,9 +138,9 @@ export class EvaluationScope implements Scope {
     const data = this.#data
     switch (name) {
       case '$result':
-        return this.#result?.value
+        return this.result?.value
       case SECRETS:
-        return this.#secrets ?? undefined
+        return this.secrets ?? undefined
       case '$fluxContextId':
         return data.id
       case '$fluxName':
@@ -204,7 +181,7 @@ const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
 
 /** The names that are visible in a context between two turns. */
 export const scopeOf = (flux: CompiledFlux, record: ContextRecord): EvaluationScope =>
-  new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record })
+  new EvaluationScope(flux, record, { turn: NO_TURN, budget: new WorkBudget() })
 
 /**
  * The names that a script sees. They are computed from the record, and not stored: the data of a context does not
