@@ -9,14 +9,7 @@ import type { PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import type { FailedAttempt } from './attempts.ts'
-import type { Step } from './position.ts'
-
-/** Identifies the step that a result is of, see `Input`. */
-export interface StepAnswer {
-  readonly epoch: number
-  readonly attempt: number
-  readonly owner?: string
-}
+import type { Step, StepAnswer } from './position.ts'
 
 /** What is known of an event, for a context that keeps it. */
 export interface Arrival extends Pick<PendingEvent, 'tags' | 'receipt'> {
@@ -46,25 +39,15 @@ export type Input =
   /** `receipt`: only what was sent under it; null: whoever sent it. */
   | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly receipt: string | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
-  /** `owner`: boot id that the step was leased to when it started; omitted for the end of a child. */
-  | {
-      readonly type: 'DONE'
-      readonly epoch: number
-      readonly attempt: number
-      readonly owner?: string
-      readonly result: Json
-      /** Of the step. */
-      readonly traceparent?: string | undefined
-    }
-  | {
+  /** `traceparent`: of the step. */
+  | ({ readonly type: 'DONE'; readonly result: Json; readonly traceparent?: string | undefined } & StepAnswer)
+  | ({
       readonly type: 'FAIL'
-      readonly epoch: number
-      readonly attempt: number
-      readonly owner?: string
       readonly error: ActionError
+      /** The child could not be started. */
       readonly isUnspawned?: true
       readonly traceparent?: string | undefined
-    }
+    } & StepAnswer)
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   | { readonly type: 'PAUSE' | 'RESUME'; readonly caller: Caller }
   /**
@@ -79,7 +62,7 @@ export type Input =
       readonly untyped: boolean
       readonly definition: 'pinned' | 'current' | null
       readonly newKey: boolean
-      readonly seen: { readonly epoch: number; readonly attempt: number } | null
+      readonly seen: StepAnswer | null
       readonly caller: Caller
     }
   /**
@@ -88,7 +71,7 @@ export type Input =
    */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
   /** `step`: the step to release; omitted: whichever step is leased to this server. */
-  | { readonly type: 'RELEASE'; readonly step?: { readonly epoch: number; readonly attempt: number } }
+  | { readonly type: 'RELEASE'; readonly step?: StepAnswer }
   /**
    * Fails a context, because a message would make it larger than the store accepts, or cannot be processed. `answer`:
    * identifies the step if the message was its result; a context that is no longer at that step is not changed.

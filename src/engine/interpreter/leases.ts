@@ -6,7 +6,7 @@ import type { Standstill } from '../../model/standstill.ts'
 import { UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Decision, Input, DecisionEnv } from './decision.ts'
 import { exceptionOf } from './exception.ts'
-import { runsHere, stepKeyIn, stepOf } from './position.ts'
+import { isAt, runsHere, stepKeyIn, stepOf } from './position.ts'
 import { recordChange } from './transit.ts'
 import { entryOf } from './turn-state.ts'
 
@@ -34,45 +34,39 @@ export function takeOver(
   { isUncounted = false }: Input & { type: 'TAKE_OVER' },
   env: DecisionEnv,
 ): Decision {
-  const { lease } = record
+  const { lease, state } = record
   if (!lease || lease.owner === env.owner) return { kind: 'noop' }
-  const takeovers = lease.takeovers + (lease.owner === UNOWNED || isUncounted ? 0 : 1)
-  if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, env, [entryOf(record.state, env.now)])
+  const isReady = lease.owner === UNOWNED
+  const takeovers = lease.takeovers + (isReady || isUncounted ? 0 : 1)
+  if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, env, [entryOf(state, env.now)])
+  const changed = { ...record, stepStartedAt: undefined, updatedAt: env.now }
   // Its server has died. While it is paused, no other starts the step.
-  const held = record.isPaused ? { owner: UNOWNED, takeovers } : null
-  if (held && lease.owner === UNOWNED) return { kind: 'noop' }
+  if (record.isPaused)
+    return isReady ? { kind: 'noop' } : recordChange({ ...changed, lease: { owner: UNOWNED, takeovers } })
   const next = {
-    ...record,
-    lease: held ?? { owner: env.owner, takeovers },
-    stepStartedAt: held === null && runsHere(flux, record.state) ? env.now : undefined,
-    updatedAt: env.now,
+    ...changed,
+    lease: { owner: env.owner, takeovers },
+    stepStartedAt: runsHere(flux, state) ? env.now : undefined,
   }
-  return { ...recordChange(next), step: held !== null || isLost(next) ? null : stepOf(next) }
+  return { ...recordChange(next), step: isLost(next) ? null : stepOf(next) }
 }
 
 const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
 
 /** The message to a context whose step was taken over too many times; null: the step may start. */
 export function lossOf(record: ContextRecord): Input | null {
-  const { lease } = record
-  if (lease === null || !isLost(record)) return null
-  const { epoch, attempt } = record.position
-  return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
+  const step = stepOf(record)
+  return step && isLost(record) ? { type: 'FAIL', ...step, error: LOST } : null
 }
 
 /** The failure of a step that blocked the event loop of a server until the server ended; null: it was not this step. */
-export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
-  const { epoch, attempt } = record.position
-  if (record.lease === null || step?.stepKey !== stepKeyIn(record) || step.attempt !== attempt) return null
+export function blockOf(record: ContextRecord, { step: blocked, message, stack: at }: Standstill): Input | null {
+  const step = stepOf(record)
+  if (!step || blocked?.stepKey !== stepKeyIn(record) || blocked.attempt !== step.attempt) return null
   const type = 'EventLoopBlocked'
-  const realException = { name: type, message, ...(stack !== '' && { stack }) }
-  return {
-    type: 'FAIL',
-    epoch,
-    attempt,
-    owner: record.lease.owner,
-    error: { message, type, className: type, realException, ...(stack !== '' && { stack }) },
-  }
+  const stack = at === '' ? {} : { stack: at }
+  const realException = { name: type, message, ...stack }
+  return { type: 'FAIL', ...step, error: { message, type, className: type, realException, ...stack } }
 }
 
 /**
@@ -84,9 +78,8 @@ export function release(
   { step }: Input & { type: 'RELEASE' },
   { owner }: DecisionEnv,
 ): Decision {
-  const { lease, position } = record
-  if (lease?.owner !== owner) return { kind: 'noop' }
-  if (step && (step.epoch !== position.epoch || step.attempt !== position.attempt)) return { kind: 'noop' }
+  const { lease } = record
+  if (lease?.owner !== owner || (step && !isAt(step, record))) return { kind: 'noop' }
   return recordChange({ ...record, lease: { ...lease, owner: UNOWNED }, stepStartedAt: undefined })
 }
 

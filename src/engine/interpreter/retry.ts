@@ -32,60 +32,50 @@ import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { RETRY_EVENT, type BeforeEnd, type ContextRecord } from '../../model/record.ts'
-import { describeInputErrors } from './describe.ts'
+import { invalidInput } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
 import { dataBeforeEnd, recordChange, conflicting, transit } from './transit.ts'
-import { entryOf, NO_TURN } from './turn-state.ts'
+import { isAt } from './position.ts'
+import { entryOf, NO_TURN, stateData } from './turn-state.ts'
 
 type Retry = Input & { readonly type: 'RETRY' }
 
 /** Decides a retry. Nothing of a context changes that can't be retried. */
 export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
   const { id, status, position } = record
-  const { seen } = input
-  if (seen && (seen.epoch !== position.epoch || seen.attempt !== position.attempt))
-    return conflicting(`context ${id} has been retried already, or has gone on`)
-  if (!isFinished(status)) return position.phase === 'backoff' ? attemptNow(flux, record, input, env) : runs(record)
-  if (status === 'COMPLETED') return conflicting(`context ${id} can't be retried: it is COMPLETED`)
+  const refused = (reason: string) => conflicting(`context ${id} ${reason}`)
+  if (input.seen && !isAt(input.seen, record)) return refused('has been retried already, or has gone on')
+  if (position.phase === 'backoff' && !isFinished(status)) return attemptNow(flux, record, input, env)
+  if (status !== 'FAILED' && status !== 'TERMINATED') return refused(`can't be retried: it is ${status}`)
   const facts = env.retry ?? { failure: null, record }
   if (facts.failure) return { kind: 'refused', failure: facts.failure }
   const { record: present } = facts
   const again = begun(dataBeforeEnd(present), input, env)
   if (input.state !== null) return enter(flux, again, input, env)
-  if (input.input !== null) return invalid([{ pointer: '/input', detail: 'is taken only together with a state' }])
+  if (input.input !== null) return invalid('/input', 'is taken only together with a state')
   if (present.state < 0) {
     const name = present.numbering?.former[-present.state - 1] ?? ''
-    return invalid([{ pointer: '/definition', detail: `has no state '${name}', in which the context is` }])
+    return invalid('/definition', `has no state '${name}', in which the context is`)
   }
-  const stood = status === 'TERMINATED' ? (present.beforeEnd ?? null) : ACTING
-  if (stood === null) return enterAnew(flux, again, env)
+  if (status === 'FAILED') return act(flux, again, env)
+  const stood = present.beforeEnd
+  // A context that stood where the other definition has no place.
+  if (!stood) return enterWith(flux, again, { index: again.state, input: stateData(again, again.state).input }, env)
   if (stood.phase !== 'waiting' && stood.phase !== 'delayed') return act(flux, again, env)
   return stand({ ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
 }
 
-const ACTING: BeforeEnd = { phase: 'acting', due: null }
-
-const runs = ({ id, status }: ContextRecord): Decision => conflicting(`context ${id} can't be retried: it is ${status}`)
-
-const invalid = (errors: readonly FieldError[]): Decision => ({
-  kind: 'refused',
-  failure: { kind: 'invalid', detail: describeInputErrors(errors), errors },
-})
+const refusedInput = (errors: readonly FieldError[]): Decision => ({ kind: 'refused', failure: invalidInput(errors) })
+const invalid = (pointer: string, detail: string): Decision => refusedInput([{ pointer, detail }])
 
 /** The attempts go on counting. */
 function attemptNow(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
   if (input.state !== null || input.input !== null || input.definition !== null)
     return conflicting(`context ${record.id} waits for its next attempt: only newKey can be given`)
-  const now = { ...record, due: env.now }
-  const { position } = record
-  return transit(flux, input.newKey ? underNewKey(now, position.epoch + 1) : now, { type: 'WAKE' }, env)
+  const epoch = record.position.epoch + 1
+  const underNewKey = input.newKey && { keyEpoch: undefined, position: { ...record.position, epoch } }
+  return transit(flux, { ...record, due: env.now, ...underNewKey }, { type: 'WAKE' }, env)
 }
-
-const underNewKey = (record: ContextRecord, epoch: number): ContextRecord => ({
-  ...record,
-  keyEpoch: undefined,
-  position: { ...record.position, epoch },
-})
 
 /**
  * The record of a context that goes on. The state counts as entered once more, so that late results of earlier attempts
@@ -125,10 +115,6 @@ function stand(record: ContextRecord, { phase, due }: BeforeEnd, { now }: Decisi
   return recordChange({ ...record, status, due, moves, position }, [entryOf(record.state, now, RETRY_EVENT)])
 }
 
-/** A context that stood where the other definition has no place. */
-const enterAnew = (flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision =>
-  enterWith(flux, record, { index: record.state, input: record.states[record.state]?.input ?? {} }, env)
-
 /** The state that is named is entered, as by a transition, with those inputs over its defaults. */
 function enter(
   flux: CompiledFlux,
@@ -136,23 +122,22 @@ function enter(
   { state: name, input, untyped }: Retry,
   env: DecisionEnv,
 ): Decision {
-  const index = flux.stateIndex.get(name ?? '')
-  const state = flux.states[index ?? -1]
-  if (index === undefined || !state) {
+  const { now, budget } = env
+  const state = flux.states.find((one) => one.name === name)
+  if (!state) {
     const meant = suggestion(name ?? '', flux.stateIndex.keys())
-    return invalid([{ pointer: '/state', detail: `'${flux.fluxName}' has no state '${name}'${meant}` }])
+    return invalid('/state', `'${flux.fluxName}' has no state '${name}'${meant}`)
   }
-  const rules = { now: env.now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
-  const given = input ?? {}
   let filled
   try {
-    filled = defaults(state.input, env.now, env.budget)
+    filled = defaults(state.input, now, budget)
   } catch (error) {
-    return invalid([{ pointer: '/state', detail: messageOf(error) }])
+    return invalid('/state', messageOf(error))
   }
-  const { value, errors } = validate(shapeFor(state, { ...filled, ...given }), given, rules)
-  if (errors.length > 0) return invalid(errors)
-  return enterWith(flux, record, { index, values: value, input: { ...filled, ...value } }, env)
+  const rules = { now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
+  const { value, errors } = validate(shapeFor(state, { ...filled, ...input }), input ?? {}, rules)
+  if (errors.length > 0) return refusedInput(errors)
+  return enterWith(flux, record, { index: state.index, values: value, input: { ...filled, ...value } }, env)
 }
 
 /** What must be given. A state that waits gets the rest with its event. */

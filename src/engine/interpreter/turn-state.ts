@@ -7,6 +7,7 @@ import type { ActionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord, Move, Position, StateData } from '../../model/record.ts'
+import type { StepAnswer } from './position.ts'
 
 /** The fields of a record with the user's data, and those that expressions may read. */
 export type Data = Pick<
@@ -100,12 +101,6 @@ export interface ReducerEnv {
   readonly history: readonly Move[] | null
 }
 
-/** Identifies the attempt that a result is of. */
-interface OfAttempt {
-  readonly epoch: number
-  readonly attempt: number
-}
-
 /**
  * The types of the machine's events are fixed. They carry names and data as payload, so that a name chosen by a user never
  * has a meaning to XState. `env`: left out if XState runs the machine without the engine.
@@ -115,9 +110,9 @@ export type MachineEvent = { readonly env?: ReducerEnv } & (
   /** The action of the state runs, without its being entered. */
   | { readonly type: 'RETRY' }
   | { readonly type: 'EVENT'; readonly name: string; readonly eventId?: string; readonly input: JsonObject }
-  | ({ readonly type: 'DONE'; readonly result: Json } & OfAttempt)
+  | ({ readonly type: 'DONE'; readonly result: Json } & StepAnswer)
   /** `isUnspawned`: the child could not be started, so the count of moves towards the limit is not reset. */
-  | ({ readonly type: 'FAIL'; readonly error: ActionError; readonly isUnspawned?: true } & OfAttempt)
+  | ({ readonly type: 'FAIL'; readonly error: ActionError; readonly isUnspawned?: true } & StepAnswer)
 )
 
 /** The environment of the event; without a server the clock of the process, and no earlier history. */

@@ -13,7 +13,7 @@ import { type StartRequest, keyInUse } from './start-request.ts'
 import { denial } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
-import { describeInputErrors } from '../interpreter/describe.ts'
+import { invalidInput } from '../interpreter/describe.ts'
 import { dataBeforeEnd } from '../interpreter/transit.ts'
 import { addressOf, partitionOfKey, usingKey, keptKey, type KeyAddress } from '../record/context-key.ts'
 import { repinned } from '../record/repin.ts'
@@ -149,9 +149,7 @@ function currentOf(
   if (flux.hash === record.definition) return { record, flux: pinned }
   if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
   const fitted = repinned(dataBeforeEnd(record), pinned, flux, now)
-  if (!('errors' in fitted)) return { record: fitted.record, flux }
-  const { errors } = fitted
-  return { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
+  return 'errors' in fitted ? { failure: invalidInput(fitted.errors) } : { record: fitted.record, flux }
 }
 
 /** A child goes on only while its parent waits for it. */

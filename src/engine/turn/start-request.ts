@@ -10,7 +10,7 @@ import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Caller } from '../../model/caller.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Parent } from '../../model/record.ts'
-import { describeInputErrors } from '../interpreter/describe.ts'
+import { invalidInput } from '../interpreter/describe.ts'
 import { START } from '../interpreter/turn-state.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
 import { suggestion } from '../../model/nearest.ts'
@@ -230,7 +230,7 @@ function tagsOf(
 }
 
 function refuse(errors: readonly FieldError[]): { failure: Failure } {
-  return { failure: { kind: 'invalid', detail: describeInputErrors(errors), errors } }
+  return { failure: invalidInput(errors) }
 }
 
 interface KeyRequest {

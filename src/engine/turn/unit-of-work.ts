@@ -17,11 +17,12 @@ import { nextPending } from '../interpreter/early.ts'
 import { holderOf, makeRoom, childRequestOf, childResultOf, notStarted, goOnWith, retryEnvOf } from './relatives.ts'
 import { begin, decide } from '../interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from '../interpreter/decision.ts'
+import { isAt } from '../interpreter/position.ts'
 import { readied, type Slot } from './admission.ts'
 import { Lacking, type KnownContexts } from './turn-data.ts'
 import { endRowsOf, withAnswerRows } from './answer.ts'
 import { pendingRowsOf, endPending, settle, takeNext } from './pending-events.ts'
-import { noteCause, noteSignals, startsHere, trackedContext, type Applied, type TrackedContext } from './message.ts'
+import { noteCause, noteSignals, trackedContext, type Applied, type TrackedContext } from './message.ts'
 
 export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
   /** Characters of JSON that a context may have. */
@@ -179,7 +180,8 @@ export class UnitOfWork {
 
   #write(context: TrackedContext): Write {
     const { before, texts, flux, history: log, parents: notifies, step } = context
-    if (step && startsHere(step, context.record)) {
+    // A later message of the same turn may have ended what an earlier one began.
+    if (step && isAt(step, context.record)) {
       context.slot = context.record.isPaused ? null : this.#admit(flux, step.state)
       if (!context.slot) context.record = readied(context.record)
     }
