@@ -1,6 +1,6 @@
 // engine/interpreter: failed attempts of a step: what the record keeps of the last one, and what is logged.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { actionError, type ActionError } from '../../model/action-error.ts'
 import type { ContextRecord, StepError } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import { redactorOf } from '../redact/redactor.ts'
@@ -51,13 +51,11 @@ export function logFailures(
   if (failures.length === 0 && !hasFailed) return
   const redactor = redactorOf(record, flux)
   const fields = (state: number, error: Pick<ActionError, 'type' | 'message' | 'realException'>) => {
-    const stateName = flux.states[state]?.name ?? ''
-    const trace = [{ fluxName: record.fluxName, stateName, transition: null, stateIndex: state }]
-    const { type, message, stack } = redactor.error({ ...error, className: error.type, fluxStackTrace: trace })
+    const { type, message, stack } = redactor.error({ ...error, className: error.type, fluxStackTrace: [] })
     return {
       contextId: record.id,
       fluxName: record.fluxName,
-      state: stateName,
+      state: flux.states[state]?.name ?? '',
       reason: cut(`${type}: ${message}`),
       ...(stack !== undefined && { stack: cut(stack) }),
     }
@@ -65,11 +63,7 @@ export function logFailures(
   for (const { state, attempt, maxAttempts, error } of failures) {
     log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', { ...fields(state, error), attempt, maxAttempts })
   }
-  if (hasFailed)
-    log.warn(
-      'a context failed',
-      fields(record.state, record.error ?? { type: 'Error', message: '', realException: null }),
-    )
+  if (hasFailed) log.warn('a context failed', fields(record.state, record.error ?? actionError('Error', '')))
 }
 
 const cut = (text: string): string =>

@@ -1,5 +1,6 @@
 // engine/interpreter: chooses the transition to take, and runs its lines.
 import { spendOn, TooMuchWork } from '../../definitions/work-budget.ts'
+import { actionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'
 import type { Json } from '../../model/json/value.ts'
 import { exceptionOf } from './exception.ts'
@@ -92,7 +93,7 @@ function tooMuch(next: WorkingState): void {
 }
 
 function fail(next: WorkingState, type: string, message: string): void {
-  next.turn.error = { message, type, className: type, realException: null }
+  next.turn.error = actionError(type, message)
   end(next, 'failed')
 }
 

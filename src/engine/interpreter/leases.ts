@@ -1,7 +1,7 @@
 // engine/interpreter: decisions about the lease of a step (takeover, release), and about a context that cannot continue. None reads
 // the context's data, which may be the cause of the failure.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { actionError, type ActionError } from '../../model/action-error.ts'
 import type { Standstill } from '../../model/standstill.ts'
 import { UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Decision, Input, DecisionEnv } from './decision.ts'
@@ -16,12 +16,7 @@ import { entryOf } from './turn-state.ts'
  */
 const MAX_TAKEOVERS = 5
 
-const LOST: ActionError = {
-  message: `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`,
-  type: 'LeaseLost',
-  className: 'LeaseLost',
-  realException: null,
-}
+const LOST = actionError('LeaseLost', `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`)
 
 /**
  * Leases the step to this server, and counts the takeover. Reads only the head of `record`. After too many takeovers
@@ -63,10 +58,10 @@ export function lossOf(record: ContextRecord): Input | null {
 export function blockOf(record: ContextRecord, { step: blocked, message, stack: at }: Standstill): Input | null {
   const step = stepOf(record)
   if (!step || blocked?.stepKey !== stepKeyIn(record) || blocked.attempt !== step.attempt) return null
-  const type = 'EventLoopBlocked'
   const stack = at === '' ? {} : { stack: at }
-  const realException = { name: type, message, ...stack }
-  return { type: 'FAIL', ...step, error: { message, type, className: type, realException, ...stack } }
+  const error = actionError('EventLoopBlocked', message)
+  const realException = { name: error.type, message, ...stack }
+  return { type: 'FAIL', ...step, error: { ...error, realException, ...stack } }
 }
 
 /**

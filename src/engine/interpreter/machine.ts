@@ -24,13 +24,13 @@
 // History and transition contexts are two views of one log of moves, of which the newest 1,000 are kept. The last few
 // are in the record (`tail`). When there are more, a commit moves them together to rows of their own: each row that a
 // commit writes has a cost, and a long list in the record would be rewritten by each commit.
-import { assign, createMachine, type AnyStateMachine, type AnyStateNode, type AnyTransitionDefinition } from 'xstate'
+import { assign, StateMachine, type AnyStateMachine, type AnyStateNode, type AnyTransitionDefinition } from 'xstate'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/record.ts'
 import { nodeId, phaseOf } from './nodes.ts'
 import { REDUCERS, type Reducer } from './reducers.ts'
 import { beginNode, stateNodes, type MachineArgs } from './state-nodes.ts'
-import { envOf, type MachineEvent, type TurnState } from './turn-state.ts'
+import type { MachineEvent, TurnState } from './turn-state.ts'
 import { WorkingState } from './working-state.ts'
 
 /**
@@ -42,25 +42,28 @@ export function newMachine(flux: CompiledFlux): AnyStateMachine {
     const act = ({ context, event }: MachineArgs) => reduced(flux, reducer, context, event)
     return [name, assign<TurnState, MachineEvent, undefined, MachineEvent, never>(act)] as const
   })
-  return createMachine({
-    types: {} as { context: TurnState; events: MachineEvent; input: TurnState },
-    id: flux.fluxName,
-    context: ({ input }) => input,
-    initial: '$begin',
-    on: { TERMINATE: '.$terminated' },
-    states: {
-      $begin: beginNode(flux),
-      ...stateNodes(flux),
-      $completed: { id: 'completed', type: 'final' },
-      $failed: { id: 'failed', type: 'final' },
-      $terminated: { id: 'terminated', type: 'final' },
+  // The two effects do nothing here: the engine performs the one that a transition has.
+  const effects = { step() {}, child() {} }
+  return new StateMachine(
+    {
+      id: flux.fluxName,
+      context: ({ input }: { input: TurnState }) => input,
+      initial: '$begin',
+      on: { TERMINATE: '.$terminated' },
+      states: {
+        $begin: beginNode(flux),
+        ...stateNodes(flux),
+        $completed: { id: 'completed', type: 'final' },
+        $failed: { id: 'failed', type: 'final' },
+        $terminated: { id: 'terminated', type: 'final' },
+      },
     },
-    // The two effects do nothing here: the engine performs the one that a transition has.
-  }).provide({ actions: { ...Object.fromEntries(actions), step() {}, child() {} } })
+    { actions: { ...Object.fromEntries(actions), ...effects }, guards: {}, actors: {}, delays: {} },
+  )
 }
 
 function reduced(flux: CompiledFlux, reducer: Reducer, context: TurnState, event: MachineEvent): TurnState {
-  const next = new WorkingState(flux, context, envOf(event))
+  const next = new WorkingState(flux, context, event.env)
   reducer(next, event)
   return next.result
 }
@@ -95,7 +98,7 @@ class Walk {
     this.#machine = newMachine(flux)
   }
 
-  go(phase: Phase, context: TurnState, event: MachineEvent): MachineTransition | null {
+  go(phase: Phase, context: TurnState, event: MachineEvent) {
     const args = { context, event }
     let at = this.#restingAt(phase, context.data.state)
     let way = this.#way(at, event.type, args)
@@ -151,11 +154,6 @@ class Walk {
 }
 
 const BY_NAME: { readonly [name: string]: Reducer } = REDUCERS
-
-export interface MachineTransition {
-  readonly state: TurnState
-  readonly phase: Phase
-}
 
 const walks = new WeakMap<CompiledFlux, Walk>()
 

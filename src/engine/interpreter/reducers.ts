@@ -1,6 +1,6 @@
 // engine/interpreter: the reducers of the turn's state, one for each action of the machine. Pure and total: a failure
 // is data until a transition is chosen. A reducer changes the copy that it is given.
-import type { ActionError } from '../../model/action-error.ts'
+import { actionError } from '../../model/action-error.ts'
 import { getOwn } from '../../model/json/value.ts'
 import { marksOf, storeReferences } from '../../model/secret-reference.ts'
 import { pauseAfter } from './retry-pause.ts'
@@ -12,17 +12,10 @@ import type { WorkingState } from './working-state.ts'
 /** Steps of work that a move costs in addition to its lines and to one step for each visited state. */
 const STEPS_A_MOVE = 500
 
-export const TIMED_OUT: ActionError = {
-  message: 'the service that was invoked did not end in time',
-  type: 'TimeoutError',
-  className: 'TimeoutError',
-  realException: null,
-}
+export const TIMED_OUT = actionError('TimeoutError', 'the service that was invoked did not end in time')
 
 export type Reducer = (next: WorkingState, event: MachineEvent) => void
-export type ReducerName = 'enter' | 'take' | 'map' | 'prepare' | 'finish' | 'fail' | 'retry' | 'choose' | 'resume'
-
-export const REDUCERS: { readonly [name in ReducerName]: Reducer } = {
+export const REDUCERS = {
   /** Enters a state, as the first one or by a move from another. A waiting state begins to wait; another map maps. */
   enter(next) {
     enterState(next)
@@ -103,7 +96,9 @@ export const REDUCERS: { readonly [name in ReducerName]: Reducer } = {
     if (typeof next.pick === 'number') leave(next, next.pick, true)
     else choose(next)
   },
-}
+} satisfies { readonly [name: string]: Reducer }
+
+export type ReducerName = keyof typeof REDUCERS
 
 /** Runs the lines of the action, unless the entry of the state has failed, and chooses a transition. */
 function map(next: WorkingState): void {

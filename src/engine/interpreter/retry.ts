@@ -34,7 +34,7 @@ import { suggestion } from '../../model/nearest.ts'
 import { RETRY_EVENT, type BeforeEnd, type ContextRecord } from '../../model/record.ts'
 import { invalidInput } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
-import { dataBeforeEnd, recordChange, conflicting, transit } from './transit.ts'
+import { dataBeforeEnd, recordChange, conflicting, statusOf, transit } from './transit.ts'
 import { isAt } from './position.ts'
 import { entryOf, NO_TURN, stateData } from './turn-state.ts'
 
@@ -109,10 +109,11 @@ function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decis
 
 /** It stands where it stood: it waits, or is delayed, until the original time. */
 function stand(record: ContextRecord, { phase, due }: BeforeEnd, { now }: DecisionEnv): Decision {
-  const status = phase === 'waiting' && due === null ? 'WAITING' : 'WAITING_UNTIL'
   const position = { ...record.position, phase }
   const moves = record.moves + 1
-  return recordChange({ ...record, status, due, moves, position }, [entryOf(record.state, now, RETRY_EVENT)])
+  return recordChange({ ...record, status: statusOf(phase, due), due, moves, position }, [
+    entryOf(record.state, now, RETRY_EVENT),
+  ])
 }
 
 /** The state that is named is entered, as by a transition, with those inputs over its defaults. */

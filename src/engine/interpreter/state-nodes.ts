@@ -10,7 +10,7 @@ import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import type { Pick as Choice } from '../../model/record.ts'
 import { delays, isMap, nodeName, retries, takes } from './nodes.ts'
 import type { ReducerName } from './reducers.ts'
-import { envOf, type MachineEvent, type TurnState } from './turn-state.ts'
+import type { MachineEvent, TurnState } from './turn-state.ts'
 
 /** What guards and actions get. */
 export interface MachineArgs {
@@ -38,7 +38,7 @@ interface NodePlan {
 }
 
 const isDue = ({ context: { due }, event }: MachineArgs): boolean =>
-  event.type === 'WAKE' && due !== null && envOf(event).turn.now >= due
+  event.type === 'WAKE' && due !== null && event.env.turn.now >= due
 
 /** Whether the event is the result of the current attempt. A result of an earlier attempt or entry has no effect. */
 const isAnswer = ({ context: { epoch, attempt }, event }: MachineArgs): boolean =>

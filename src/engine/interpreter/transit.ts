@@ -10,7 +10,7 @@ import { NeedsHistory } from './choose.ts'
 import type { Decision, DecisionEnv } from './decision.ts'
 import { transition } from './machine.ts'
 import { TIMED_OUT } from './reducers.ts'
-import { NO_TURN, stateData, turnStateOf, type MachineEvent, type TurnState } from './turn-state.ts'
+import { NO_TURN, stateData, turnStateOf, type Happening, type TurnState } from './turn-state.ts'
 
 /** A change of the record alone, with those moves. */
 export const recordChange = (
@@ -24,7 +24,7 @@ export const conflicting = (detail: string): Decision => ({ kind: 'refused', fai
 export function transit(
   flux: CompiledFlux,
   record: ContextRecord,
-  event: MachineEvent,
+  event: Happening,
   env: DecisionEnv,
   turn = NO_TURN,
 ): Decision {
@@ -47,7 +47,7 @@ export function transit(
 function conclude(
   flux: CompiledFlux,
   record: ContextRecord,
-  event: MachineEvent,
+  event: Happening,
   { phase, state: made }: { readonly phase: Phase; readonly state: TurnState },
   { now, owner }: DecisionEnv,
 ): Decision {
@@ -124,7 +124,8 @@ function conclude(
   }
 }
 
-function statusOf(phase: Phase, due: number | null): Status {
+/** The status of a context in that phase. */
+export function statusOf(phase: Phase, due: number | null): Status {
   switch (phase) {
     case 'completed':
       return 'COMPLETED'

@@ -1,8 +1,7 @@
 // engine/interpreter: the state of a turn, which is the machine's context, and the machine's events. Plain data that is
 // never changed, only replaced.
-import { randomUUID } from 'node:crypto'
 import type { Turn } from '../../definitions/expressions/expression.ts'
-import { WorkBudget } from '../../definitions/work-budget.ts'
+import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
@@ -102,10 +101,10 @@ export interface ReducerEnv {
 }
 
 /**
- * The types of the machine's events are fixed. They carry names and data as payload, so that a name chosen by a user never
- * has a meaning to XState. `env`: left out if XState runs the machine without the engine.
+ * What happens to a machine. The types are fixed: they carry names and data as payload, so that a name chosen by a user
+ * never has a meaning to XState.
  */
-export type MachineEvent = { readonly env?: ReducerEnv } & (
+export type Happening =
   | { readonly type: 'START' | 'WAKE' | 'TERMINATE' }
   /** The action of the state runs, without its being entered. */
   | { readonly type: 'RETRY' }
@@ -113,8 +112,5 @@ export type MachineEvent = { readonly env?: ReducerEnv } & (
   | ({ readonly type: 'DONE'; readonly result: Json } & StepAnswer)
   /** `isUnspawned`: the child could not be started, so the count of moves towards the limit is not reset. */
   | ({ readonly type: 'FAIL'; readonly error: ActionError; readonly isUnspawned?: true } & StepAnswer)
-)
 
-/** The environment of the event; without a server the clock of the process, and no earlier history. */
-export const envOf = ({ env }: MachineEvent): ReducerEnv =>
-  env ?? { turn: { now: Date.now(), random: Math.random, uuid: randomUUID }, budget: new WorkBudget(), history: [] }
+export type MachineEvent = Happening & { readonly env: ReducerEnv }

@@ -24,7 +24,7 @@ import type { Slot } from '../turn/admission.ts'
 import { missingOutputs } from './missing-outputs.ts'
 import { decodeHead } from '../record/decode.ts'
 import { isAt, type Step } from '../interpreter/position.ts'
-import { scriptNames } from '../interpreter/scope.ts'
+import { scopeOf } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
 export interface StepsParts {
@@ -295,7 +295,7 @@ async function namesText(
   const { flux, step } = job
   const { id } = step
   const known = loader.cache(id)
-  if (known && isAt(step, known)) return JSON.stringify(scriptNames(flux, known))
+  if (known && isAt(step, known)) return JSON.stringify(scopeOf(flux, known).names())
   while (isWanted()) {
     const opened = await loader.openLater(id, turns).catch((error: unknown) => {
       if (isUnreadable(error, log)) return null
@@ -309,7 +309,7 @@ async function namesText(
       continue
     }
     try {
-      if (opened && isAt(step, opened.record)) return JSON.stringify(scriptNames(flux, opened.record))
+      if (opened && isAt(step, opened.record)) return JSON.stringify(scopeOf(flux, opened.record).names())
       break
     } finally {
       opened?.release()

@@ -2,7 +2,7 @@
 // a new context, and its end where that is asked for; and of a context that is retried, whether its parent still waits
 // for it, whether its key is free, and the definition that it goes on with.
 import { outputsOf } from './answer.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { actionError, type ActionError } from '../../model/action-error.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextRecord } from '../../model/record.ts'
@@ -35,10 +35,11 @@ export function childRequestOf(
 ): StartRequest | ActionError {
   const { id, package: own, parent, position } = record
   const depth = (parent?.depth ?? 0) + 1
-  if (depth > MAX_DEPTH) return errorOf('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
+  if (depth > MAX_DEPTH)
+    return actionError('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
   const flux = atHand.service(own, name)
-  if (flux === undefined) return errorOf('ServiceNotFound', `there is no service '${name}'`)
-  if (flux === 'ambiguous') return errorOf('ServiceNotFound', `several packages have a service '${name}'`)
+  if (flux === undefined) return actionError('ServiceNotFound', `there is no service '${name}'`)
+  if (flux === 'ambiguous') return actionError('ServiceNotFound', `several packages have a service '${name}'`)
   return {
     flux,
     input,
@@ -55,7 +56,7 @@ export function childRequestOf(
 
 /** The error with which the parent's action fails if the child cannot be started. */
 export const notStarted = (name: string, reason: string): ActionError =>
-  errorOf('InvalidInput', `'${name}' can't be started: ${reason}`)
+  actionError('InvalidInput', `'${name}' can't be started: ${reason}`)
 
 /**
  * The message to a parent that waits for the child; null: the child has not ended.
@@ -64,29 +65,22 @@ export const notStarted = (name: string, reason: string): ActionError =>
 export function childResultOf({ child: id, position }: ContextRecord, child: Family | null): Input | null {
   const { epoch, attempt } = position
   const fail = (error: ActionError): Input => ({ type: 'FAIL', epoch, attempt, error })
-  if (!child) return fail(errorOf('ServiceNotFound', `context ${id} is gone`))
+  if (!child) return fail(actionError('ServiceNotFound', `context ${id} is gone`))
   const { status, output, error, fluxName } = child.record
   switch (status) {
     case 'COMPLETED':
       return { type: 'DONE', epoch, attempt, result: outputsOf(child.flux, output) }
     case 'TERMINATED':
-      return fail(errorOf('ServiceTerminated', `'${fluxName}' (context ${id}) was terminated`))
+      return fail(actionError('ServiceTerminated', `'${fluxName}' (context ${id}) was terminated`))
     case 'FAILED':
       return fail({
-        ...errorOf('ServiceFailed', error?.message ?? 'failed'),
+        ...actionError('ServiceFailed', error?.message ?? 'failed'),
         realException: { contextId: id, ...error },
       })
     default:
       return null
   }
 }
-
-const errorOf = (type: string, message: string): ActionError => ({
-  message,
-  type,
-  className: type,
-  realException: null,
-})
 
 interface Family {
   readonly record: ContextRecord
