@@ -10,7 +10,6 @@ export interface FailedAttempt {
   readonly state: number
   /** 1, 2, … */
   readonly attempt: number
-  readonly maxAttempts: number
   readonly error: ActionError
 }
 
@@ -60,9 +59,12 @@ export function logFailures(
       ...(stack !== undefined && { stack: cut(stack) }),
     }
   }
-  for (const { state, attempt, maxAttempts, error } of failures) {
-    log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', { ...fields(state, error), attempt, maxAttempts })
-  }
+  for (const { state, attempt, error } of failures)
+    log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', {
+      ...fields(state, error),
+      attempt,
+      maxAttempts: maxAttemptsOf(flux, state),
+    })
   if (hasFailed) log.warn('a context failed', fields(record.state, record.error ?? actionError('Error', '')))
 }
 

@@ -1,5 +1,5 @@
 // engine/interpreter: chooses the transition to take, and runs its lines.
-import { spendOn, TooMuchWork } from '../../definitions/work-budget.ts'
+import { spendOn } from '../../definitions/work-budget.ts'
 import { actionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'
 import type { Json } from '../../model/json/value.ts'
@@ -21,7 +21,8 @@ export function choose(next: WorkingState): void {
   const { choice } = state
   if (next.failed || !choice.end) {
     if (next.moves >= MAX_MOVES) return fail(next, 'TooManyMoves', `${MAX_MOVES} moves without a pause or a step`)
-    spendOnEvent(next)
+    // It is converted to text, which may be long.
+    next.tryTo(() => spendOn(data.fluxEvent, env.budget))
     if (env.budget.exhausted) return tooMuch(next)
   }
   if (next.failed) return except(next)
@@ -72,15 +73,6 @@ function except(next: WorkingState): void {
   next.data.exception = exception(next)
   next.turn.error = null
   leave(next, pick, false)
-}
-
-/** Charges the conversion of `$fluxEvent` to text, which may be long. */
-function spendOnEvent({ data, env: { budget } }: WorkingState): void {
-  try {
-    spendOn(data.fluxEvent, budget)
-  } catch (error) {
-    if (!(error instanceof TooMuchWork)) throw error
-  }
 }
 
 /**

@@ -84,7 +84,7 @@ function event(flux: CompiledFlux, record: ContextRecord, input: Event, env: Dec
     const reason = waits
       ? `doesn't wait for '${name}' ${where}`
       : `can't take an event now: it is ${record.status} ${where}`
-    return keepOrRefuse(flux, record, input, { now, refusal: `context ${record.id} ${reason}` })
+    return keepOrRefuse(flux, record, input, now, `context ${record.id} ${reason}`)
   }
   const { value, failure } = inputOf(state, input, now)
   return failure

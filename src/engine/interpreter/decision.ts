@@ -4,12 +4,13 @@ import type { ActionError } from '../../model/action-error.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { Failure } from '../../model/failure.ts'
-import type { Json, JsonObject } from '../../model/json/value.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import type { PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import type { FailedAttempt } from './attempts.ts'
 import type { Step, StepAnswer } from './position.ts'
+import type { Happening } from './turn-state.ts'
 
 /** What is known of an event, for a context that keeps it. */
 export interface Arrival extends Pick<PendingEvent, 'tags' | 'receipt'> {
@@ -40,14 +41,7 @@ export type Input =
   | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly receipt: string | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
   /** `traceparent`: of the step. */
-  | ({ readonly type: 'DONE'; readonly result: Json; readonly traceparent?: string | undefined } & StepAnswer)
-  | ({
-      readonly type: 'FAIL'
-      readonly error: ActionError
-      /** The child could not be started. */
-      readonly isUnspawned?: true
-      readonly traceparent?: string | undefined
-    } & StepAnswer)
+  | (Happening & { readonly type: 'DONE' | 'FAIL'; readonly traceparent?: string | undefined })
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   | { readonly type: 'PAUSE' | 'RESUME'; readonly caller: Caller }
   /**
@@ -93,12 +87,12 @@ export interface DecisionEnv extends Turn {
   /** The work budget; omitted: a new one of the default size. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
-  /** Only for a retry of a context that has ended: why it can't be retried, or the record that it goes on with. */
-  readonly retry?: RetryFacts | undefined
+  /**
+   * Only for a retry of a context that has ended: why it can't be retried, or the record that it goes on with, as it is
+   * or fitted to another definition.
+   */
+  readonly retry?: { readonly failure: Failure } | { readonly record: ContextRecord } | undefined
 }
-
-/** `record`: as it is, or fitted to another definition. */
-export type RetryFacts = { readonly failure: Failure } | { readonly failure: null; readonly record: ContextRecord }
 
 export type Decision =
   | {

@@ -36,7 +36,8 @@ export function keepOrRefuse(
   flux: CompiledFlux,
   record: ContextRecord,
   event: Event,
-  { now, refusal }: { readonly now: number; readonly refusal: string },
+  now: number,
+  refusal: string,
 ): Decision {
   const { name, arrival } = event
   const keep = arrival?.keep ?? flux.early.get(name)

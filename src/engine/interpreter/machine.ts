@@ -10,7 +10,7 @@
 // whose machine comes to rest in `acting`; timers are absolute times. So a snapshot is plain data, restoring it starts
 // nothing, and unmodified XState can restore it and continue.
 // XState's own `transition()` makes an actor and selects nodes anew for each event, which takes several times as long as
-// the reducers. So `Walk` reads the nodes that XState made of the configuration, with their transitions, guards and
+// the reducers. So `walkOf` reads the nodes that XState made of the configuration, with their transitions, guards and
 // actions, once for each node and type of event, and runs the guards and actions as XState would. The machines have no
 // history, no invocations, no parallel nodes and no exit actions, and entry actions only in nodes that have none inside:
 // what an event does depends on nothing but the node, the event and the guards. A test compares the walk with XState's
@@ -85,48 +85,28 @@ interface Leaf {
 /** For the transitions that need no event. */
 const EVENTLESS = ''
 
-/** Goes through the nodes of one machine. */
-class Walk {
-  readonly #flux: CompiledFlux
-  readonly #machine: AnyStateMachine
-  readonly #leaves = new Map<AnyStateNode, Leaf>()
+const BY_NAME: { readonly [name: string]: Reducer } = REDUCERS
+
+/** The function that goes through the nodes of the machine of a service. */
+function walkOf(flux: CompiledFlux) {
+  const machine = newMachine(flux)
+  const leaves = new Map<AnyStateNode, Leaf>()
   /** Those in which a context rests, by the state. */
-  readonly #resting = new Map<Phase, Leaf[]>()
+  const resting = new Map<Phase, Leaf[]>()
 
-  constructor(flux: CompiledFlux) {
-    this.#flux = flux
-    this.#machine = newMachine(flux)
+  function leafAt(node: AnyStateNode): Leaf {
+    const leaf = leaves.get(node) ?? { node, ways: new Map() }
+    leaves.set(node, leaf)
+    return leaf
   }
 
-  go(phase: Phase, context: TurnState, event: MachineEvent) {
-    const args = { context, event }
-    let at = this.#restingAt(phase, context.data.state)
-    let way = this.#way(at, event.type, args)
-    if (way === undefined) return null
-    for (; way !== undefined; way = this.#way(at, EVENTLESS, args)) {
-      for (const reducer of way.reducers) args.context = reduced(this.#flux, reducer, args.context, event)
-      at = way.to
-    }
-    return { state: args.context, phase: phaseOf(at.node.key) }
+  function restingAt(phase: Phase, state: number): Leaf {
+    let ofPhase = resting.get(phase)
+    if (ofPhase === undefined) resting.set(phase, (ofPhase = []))
+    return (ofPhase[state] ??= leafAt(machine.getStateNodeById(nodeId(phase, state))))
   }
 
-  /** The first transition whose guard is true. */
-  #way(leaf: Leaf, type: string, args: MachineArgs): Way | undefined {
-    let ways = leaf.ways.get(type)
-    if (ways === undefined) leaf.ways.set(type, (ways = this.#waysOf(leaf, type)))
-    return ways.find(({ isOpen }) => isOpen(args))
-  }
-
-  /** The transitions of a node and of those around it, in the order in which XState asks their guards. */
-  #waysOf(leaf: Leaf, type: string): Way[] {
-    const ways: Way[] = []
-    for (let node: AnyStateNode | undefined = leaf.node; node !== undefined; node = node.parent)
-      for (const definition of (type === EVENTLESS ? node.always : node.transitions.get(type)) ?? [])
-        ways.push(this.#wayOf(leaf, definition))
-    return ways
-  }
-
-  #wayOf(leaf: Leaf, { guard, actions, target }: AnyTransitionDefinition): Way {
+  function wayOf(leaf: Leaf, { guard, actions, target }: AnyTransitionDefinition): Way {
     let to = leaf.node
     const named: unknown[] = [...actions]
     for (let inside = target?.[0]; inside !== undefined; inside = inside.initial?.target?.[0]) {
@@ -136,26 +116,38 @@ class Walk {
     return {
       isOpen: typeof guard === 'function' ? (args) => guard(args, undefined) : () => true,
       reducers: named.flatMap((name) => BY_NAME[String(name)] ?? []),
-      to: this.#leafAt(to),
+      to: leafAt(to),
     }
   }
 
-  #leafAt(node: AnyStateNode): Leaf {
-    const leaf = this.#leaves.get(node) ?? { node, ways: new Map() }
-    this.#leaves.set(node, leaf)
-    return leaf
+  /** The transitions of a node and of those around it, in the order in which XState asks their guards. */
+  function waysOf(leaf: Leaf, type: string): readonly Way[] {
+    const known = leaf.ways.get(type)
+    if (known) return known
+    const ways: Way[] = []
+    for (let node: AnyStateNode | undefined = leaf.node; node !== undefined; node = node.parent)
+      for (const definition of (type === EVENTLESS ? node.always : node.transitions.get(type)) ?? [])
+        ways.push(wayOf(leaf, definition))
+    leaf.ways.set(type, ways)
+    return ways
   }
 
-  #restingAt(phase: Phase, state: number): Leaf {
-    let ofPhase = this.#resting.get(phase)
-    if (ofPhase === undefined) this.#resting.set(phase, (ofPhase = []))
-    return (ofPhase[state] ??= this.#leafAt(this.#machine.getStateNodeById(nodeId(phase, state))))
+  return (phase: Phase, context: TurnState, event: MachineEvent) => {
+    const args = { context, event }
+    /** The first transition whose guard is true. */
+    const wayFrom = (leaf: Leaf, type: string) => waysOf(leaf, type).find(({ isOpen }) => isOpen(args))
+    let at = restingAt(phase, context.data.state)
+    let way = wayFrom(at, event.type)
+    if (way === undefined) return null
+    for (; way !== undefined; way = wayFrom(at, EVENTLESS)) {
+      for (const reducer of way.reducers) args.context = reduced(flux, reducer, args.context, event)
+      at = way.to
+    }
+    return { state: args.context, phase: phaseOf(at.node.key) }
   }
 }
 
-const BY_NAME: { readonly [name: string]: Reducer } = REDUCERS
-
-const walks = new WeakMap<CompiledFlux, Walk>()
+const walks = new WeakMap<CompiledFlux, ReturnType<typeof walkOf>>()
 
 /**
  * The state of the turn after an event to a context in that phase of its state; null: the event has no effect.
@@ -163,6 +155,6 @@ const walks = new WeakMap<CompiledFlux, Walk>()
  */
 export function transition(flux: CompiledFlux, phase: Phase, state: TurnState, event: MachineEvent) {
   let walk = walks.get(flux)
-  if (walk === undefined) walks.set(flux, (walk = new Walk(flux)))
-  return walk.go(phase, state, event)
+  if (walk === undefined) walks.set(flux, (walk = walkOf(flux)))
+  return walk(phase, state, event)
 }

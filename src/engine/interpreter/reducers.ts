@@ -83,7 +83,7 @@ export const REDUCERS = {
   retry(next, event) {
     const { now, random } = next.env.turn
     const hint = event.type === 'FAIL' ? event.error.retry : undefined
-    next.due = now + pauseAfter(next.state.action.retry, next.attempt, { hint, random })
+    next.due = now + pauseAfter(next.state.action.retry, next.attempt, random, hint)
     next.attempt += 1
   },
 

@@ -31,12 +31,12 @@ import { messageOf } from '../../model/error-message.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
-import { RETRY_EVENT, type BeforeEnd, type ContextRecord } from '../../model/record.ts'
+import { RETRY_EVENT, type BeforeEnd, type ContextRecord, type Move } from '../../model/record.ts'
 import { invalidInput } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
 import { dataBeforeEnd, recordChange, conflicting, statusOf, transit } from './transit.ts'
 import { isAt } from './position.ts'
-import { entryOf, NO_TURN, stateData } from './turn-state.ts'
+import { entryOf, NO_TURN, START, stateData } from './turn-state.ts'
 
 type Retry = Input & { readonly type: 'RETRY' }
 
@@ -47,8 +47,8 @@ export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, e
   if (input.seen && !isAt(input.seen, record)) return refused('has been retried already, or has gone on')
   if (position.phase === 'backoff' && !isFinished(status)) return attemptNow(flux, record, input, env)
   if (status !== 'FAILED' && status !== 'TERMINATED') return refused(`can't be retried: it is ${status}`)
-  const facts = env.retry ?? { failure: null, record }
-  if (facts.failure) return { kind: 'refused', failure: facts.failure }
+  const facts = env.retry ?? { record }
+  if ('failure' in facts) return { kind: 'refused', failure: facts.failure }
   const { record: present } = facts
   const again = begun(dataBeforeEnd(present), input, env)
   if (input.state !== null) return enter(flux, again, input, env)
@@ -60,7 +60,7 @@ export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, e
   if (status === 'FAILED') return act(flux, again, env)
   const stood = present.beforeEnd
   // A context that stood where the other definition has no place.
-  if (!stood) return enterWith(flux, again, { index: again.state, input: stateData(again, again.state).input }, env)
+  if (!stood) return enterWith(flux, again, moveTo(again.state, env), stateData(again, again.state).input, env)
   if (stood.phase !== 'waiting' && stood.phase !== 'delayed') return act(flux, again, env)
   return stand({ ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
 }
@@ -94,26 +94,32 @@ function begun(record: ContextRecord, { newKey }: Retry, { now }: DecisionEnv): 
     retries: (record.retries ?? 0) + 1,
     keyEpoch: newKey ? undefined : (record.keyEpoch ?? position.epoch),
     beforeEnd: undefined,
-    position: { phase: 'begin', moves: 0, epoch: position.epoch + 1, attempt: 1, pick: null },
+    position: { ...START, epoch: position.epoch + 1 },
     // The caller of its webhook had its answer when the context ended.
     paused: record.paused ?? (request === null ? undefined : status),
   }
 }
 
+/** How the history shows that a context goes on in that state. */
+const moveTo = (to: number, { now }: DecisionEnv, values: JsonObject = {}): Move => ({
+  ...entryOf(to, now),
+  event: RETRY_EVENT,
+  values,
+})
+
 /** The action of its state runs once more. */
 function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision {
   const { state, moves } = record
-  const turn = { ...NO_TURN, history: [entryOf(state, env.now, RETRY_EVENT)] }
+  const turn = { ...NO_TURN, history: [moveTo(state, env)] }
   return transit(flux, { ...record, moves: moves + 1 }, { type: 'RETRY' }, env, turn)
 }
 
 /** It stands where it stood: it waits, or is delayed, until the original time. */
-function stand(record: ContextRecord, { phase, due }: BeforeEnd, { now }: DecisionEnv): Decision {
+function stand(record: ContextRecord, { phase, due }: BeforeEnd, env: DecisionEnv): Decision {
   const position = { ...record.position, phase }
   const moves = record.moves + 1
-  return recordChange({ ...record, status: statusOf(phase, due), due, moves, position }, [
-    entryOf(record.state, now, RETRY_EVENT),
-  ])
+  const log = [moveTo(record.state, env)]
+  return recordChange({ ...record, status: statusOf(phase, due), due, moves, position }, log)
 }
 
 /** The state that is named is entered, as by a transition, with those inputs over its defaults. */
@@ -138,7 +144,7 @@ function enter(
   const rules = { now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
   const { value, errors } = validate(shapeFor(state, { ...filled, ...input }), input ?? {}, rules)
   if (errors.length > 0) return refusedInput(errors)
-  return enterWith(flux, record, { index: state.index, values: value, input: { ...filled, ...value } }, env)
+  return enterWith(flux, record, moveTo(state.index, env, value), { ...filled, ...value }, env)
 }
 
 /** What must be given. A state that waits gets the rest with its event. */
@@ -153,9 +159,10 @@ function shapeFor({ input: shape, waiting }: CompiledState, present: JsonObject)
 function enterWith(
   flux: CompiledFlux,
   record: ContextRecord,
-  { index, values = {}, input }: { readonly index: number; readonly values?: JsonObject; readonly input: JsonObject },
+  move: Move,
+  input: JsonObject,
   env: DecisionEnv,
 ): Decision {
-  const move = { ...entryOf(index, env.now, RETRY_EVENT), values }
-  return transit(flux, { ...record, state: index }, { type: 'START' }, env, { ...NO_TURN, carried: { move, input } })
+  const turn = { ...NO_TURN, carried: { move, input } }
+  return transit(flux, { ...record, state: move.to }, { type: 'START' }, env, turn)
 }

@@ -106,7 +106,6 @@ export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: s
   const { $request: request, ...input } = objectOf(shown)
   const isDeclared = flux.input.properties.has('$request')
   const { due } = counts
-  const waitsForTime = typeof due === 'number' && (phase === 'waiting' || phase === 'delayed')
   return {
     data: {
       id: numberOf(contextId, 0),
@@ -131,7 +130,7 @@ export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: s
     epoch: numberOf(counts['epoch'], 0),
     attempt: numberOf(counts['attempt'], 1),
     due: typeof due === 'number' ? due : null,
-    pick: waitsForTime ? (typeof pick === 'number' ? pick : soleTimed(flux, phase, state)) : null,
+    pick: typeof pick === 'number' ? pick : soleTimed(flux, phase, state),
     turn: NO_TURN,
   }
 }
@@ -139,14 +138,13 @@ export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: s
 /** An error as data, also one that has only some of the fields, or was thrown. */
 export function errorFrom(error: unknown): ActionError {
   if (error instanceof Error || !isObject(error) || typeof error['message'] !== 'string') return errorOf(error)
-  const { message, type: named, className, realException, retry } = error
-  const type = typeof named === 'string' ? named : 'Error'
+  const { message, type = 'Error', className = type, realException = { name: type, message }, retry } = error
   const afterMs = isObject(retry) ? retry['afterMs'] : undefined
   return {
     message,
-    type,
-    className: typeof className === 'string' ? className : type,
-    realException: realException ?? { name: type, message },
+    type: String(type),
+    className: String(className),
+    realException,
     ...((afterMs === null || typeof afterMs === 'number') && { retry: { afterMs } }),
   }
 }

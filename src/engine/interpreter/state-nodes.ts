@@ -18,8 +18,10 @@ export interface MachineArgs {
   readonly event: MachineEvent
 }
 
+type Guard = (args: MachineArgs) => boolean
+
 interface TransitionPlan {
-  guard?: (args: MachineArgs) => boolean
+  guard?: Guard
   target?: string
   reenter?: boolean
   actions?: ReducerName
@@ -37,24 +39,23 @@ interface NodePlan {
   states?: { [node: string]: NodePlan }
 }
 
-const isDue = ({ context: { due }, event }: MachineArgs): boolean =>
-  event.type === 'WAKE' && due !== null && event.env.turn.now >= due
+const isDue: Guard = ({ context: { due }, event }) => event.type === 'WAKE' && due !== null && event.env.turn.now >= due
 
 /** Whether the event is the result of the current attempt. A result of an earlier attempt or entry has no effect. */
-const isAnswer = ({ context: { epoch, attempt }, event }: MachineArgs): boolean =>
+const isAnswer: Guard = ({ context: { epoch, attempt }, event }) =>
   (event.type === 'DONE' || event.type === 'FAIL') && event.epoch === epoch && event.attempt === attempt
 
-const hasFailed = ({ context }: MachineArgs): boolean => context.turn.error !== null
-const isDelayed = ({ context }: MachineArgs): boolean => context.due !== null
+const hasFailed: Guard = ({ context }) => context.turn.error !== null
+const isDelayed: Guard = ({ context }) => context.due !== null
 
 const stands =
-  (index: number) =>
-  ({ context }: MachineArgs): boolean =>
+  (index: number): Guard =>
+  ({ context }) =>
     context.data.state === index
 
 const picked =
-  (pick: Choice) =>
-  ({ context }: MachineArgs): boolean =>
+  (pick: Choice): Guard =>
+  ({ context }) =>
     context.pick === pick
 
 const idOf = (index: number) => `#s${index}`
@@ -80,11 +81,16 @@ export const beginNode = ({ states }: CompiledFlux): NodePlan => ({
 export const stateNodes = ({ states }: CompiledFlux): { [node: string]: NodePlan } =>
   Object.fromEntries(states.map((state) => [nodeName(state.name), stateNode(state)]))
 
+/** After the action, a transition has been chosen. */
+const leavingBy = (guard: Guard, actions: ReducerName): TransitionPlan => ({ guard, target: 'leaving', actions })
+
 function stateNode(state: CompiledState): NodePlan {
-  const takesEvent = ({ event }: MachineArgs) => event.type === 'EVENT' && takes(state, event.name)
-  const resumes = { WAKE: { guard: isDue, target: 'leaving', actions: 'resume' as const } }
-  /** After a failure on entry, a transition is chosen. */
-  const always = { guard: hasFailed, target: 'leaving', actions: 'choose' as const }
+  const takesEvent: Guard = ({ event }) => event.type === 'EVENT' && takes(state, event.name)
+  const resumes = { WAKE: leavingBy(isDue, 'resume') }
+  /** After a failure on entry. */
+  const always = leavingBy(hasFailed, 'choose')
+  const done = leavingBy(isAnswer, 'finish')
+  const failed = leavingBy(isAnswer, 'fail')
   const waiting: NodePlan = {
     always,
     on: {
@@ -92,9 +98,7 @@ function stateNode(state: CompiledState): NodePlan {
       ...(state.choice.timed.length > 0 && resumes),
     },
   }
-  const done = { guard: isAnswer, target: 'leaving', actions: 'finish' as const }
-  const failed = { guard: isAnswer, target: 'leaving', actions: 'fail' as const }
-  const mayRetry = ({ context, event }: MachineArgs) =>
+  const mayRetry: Guard = ({ context, event }) =>
     isAnswer({ context, event }) &&
     context.attempt < state.action.retry.maxAttempts &&
     (event.type !== 'FAIL' || event.error.retry?.afterMs !== null)
@@ -104,12 +108,12 @@ function stateNode(state: CompiledState): NodePlan {
     on: {
       DONE: done,
       FAIL: retries(state) ? [{ guard: mayRetry, target: 'backoff', actions: 'retry' }, failed] : failed,
-      ...(state.action.effect === 'child' && { WAKE: { ...failed, guard: isDue } }),
+      ...(state.action.effect === 'child' && { WAKE: leavingBy(isDue, 'fail') }),
     },
   }
   /** A phase of a state with a fault: every event that would continue the context fails it. */
   const lost: NodePlan = {
-    on: { EVENT: { ...done, guard: takesEvent }, WAKE: { ...done, guard: isDue }, DONE: done, FAIL: failed },
+    on: { EVENT: leavingBy(takesEvent, 'finish'), WAKE: leavingBy(isDue, 'finish'), DONE: done, FAIL: failed },
   }
   return {
     id: `s${state.index}`,

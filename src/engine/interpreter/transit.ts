@@ -5,7 +5,7 @@ import { WorkBudget } from '../../definitions/work-budget.ts'
 import { isFinished, type Status } from '../../model/context.ts'
 import type { BeforeEnd, ContextRecord, Move, Phase } from '../../model/record.ts'
 import { runsHere, stepOf } from './position.ts'
-import { maxAttemptsOf, stepErrorOf } from './attempts.ts'
+import { stepErrorOf } from './attempts.ts'
 import { NeedsHistory } from './choose.ts'
 import type { Decision, DecisionEnv } from './decision.ts'
 import { transition } from './machine.ts'
@@ -113,14 +113,13 @@ function conclude(
     args: data.args,
     states: data.states,
   }
-  const failed = { state: record.state, attempt: position.attempt, maxAttempts: maxAttemptsOf(flux, record.state) }
   return {
     kind: 'next',
     record: next,
     log: turn.history,
     step: effect === 'step' ? stepOf(next) : null,
     child: startsChild ? childOf(flux, next) : null,
-    failure: error && { ...failed, error },
+    failure: error && { state: record.state, attempt: position.attempt, error },
   }
 }
 

@@ -79,9 +79,9 @@ export const dataOf = (data: Data): Data => ({
 })
 
 /** The move into a state that comes from no other one. */
-export const entryOf = (to: number, at: number, event: string | null = null): Move => ({
+export const entryOf = (to: number, at: number): Move => ({
   from: null,
-  event,
+  event: null,
   to,
   at,
   values: {},

@@ -105,7 +105,7 @@ export class EndAttempts {
       log.error('a webhook at the end of a context is given up', facts)
       return settledRow(row)
     }
-    const due = Math.ceil(clock.now()) + pauseAfter(DELIVERY_RETRY, attempt, { hint, random })
+    const due = Math.ceil(clock.now()) + pauseAfter(DELIVERY_RETRY, attempt, random, hint)
     log.warn('a webhook at the end of a context was not accepted; it will be sent again', {
       ...facts,
       next: new Date(due).toISOString(),

@@ -112,9 +112,7 @@ export function retryEnvOf(
   if (flux.secured && denial(message.caller, 'admin')) return { flux, env }
   const [failure, known] = [goneOn(record, work) ?? keyTaken(record, atHand), { record, flux }]
   const fitted = failure ? { failure } : message.definition === 'current' ? currentOf(known, atHand, env.now) : known
-  return 'failure' in fitted
-    ? { flux, env: { ...env, retry: { failure: fitted.failure } } }
-    : { flux: fitted.flux, env: { ...env, retry: { failure: null, record: fitted.record } } }
+  return { flux: 'failure' in fitted ? flux : fitted.flux, env: { ...env, retry: fitted } }
 }
 
 /**
