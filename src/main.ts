@@ -4,11 +4,12 @@ import { systemClock } from './alarms/clock.ts'
 import type { FluxApi } from './api/calls.ts'
 import type { Engine } from './engine/engine.ts'
 import { openEngine, memoryOf } from './main/engine.ts'
-import { watchSecrets, type OpenedSecrets, loadServices } from './main/services.ts'
+import { watchSecrets, loadServices } from './main/services.ts'
 import { createLog } from './observe/log.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Log } from './ports/log.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { stepRunner } from './steps/runner.ts'
 import { backUp } from './store/lmdb/backup.ts'
 import { diagnose, salvage, type Findings } from './store/lmdb/salvage/salvage.ts'
 
@@ -52,49 +53,32 @@ export interface FluxRuntime extends FluxApi {
  * Runs services in this process.
  * @throws LoadError when a service has a fault; Error when the data folder is in use, or Redis cannot be used
  */
-export async function createRuntime({ log, clock = systemClock, ...given }: RuntimeOptions = {}): Promise<FluxRuntime> {
-  const standard = readSettings({})
-  const settings: Settings = {
-    ...standard,
-    actors: given.actors ?? standard.actors,
-    data: given.data ?? standard.data,
-    redisUrl: given.redisUrl ?? null,
-    namespace: given.namespace ?? standard.namespace,
-    partitions: given.partitions ?? null,
-    retention: given.retention ?? standard.retention,
-    stepConcurrency: given.stepConcurrency ?? standard.stepConcurrency,
-    allowPrivate: given.allowPrivate ?? standard.allowPrivate,
-  }
-  const opened = await watchSecrets(
+export async function createRuntime({
+  log: givenLog,
+  clock = systemClock,
+  ...options
+}: RuntimeOptions = {}): Promise<FluxRuntime> {
+  const chosen = Object.entries(options).filter(([, value]) => value != null)
+  const settings: Settings = { ...readSettings({}), ...Object.fromEntries(chosen) }
+  const { secrets, log } = await watchSecrets(
     process.env,
-    log ?? createLog({ level: settings.logLevel, format: settings.logFormat }),
+    givenLog ?? createLog({ level: settings.logLevel, format: settings.logFormat }),
   )
-  try {
-    const engine = await startEngine(settings, { ...opened, clock })
-    return {
-      ...engine.local(),
-      async close(options) {
-        await engine.close(options)
-        opened.secrets.close()
-      },
-    }
-  } catch (error) {
-    opened.secrets.close()
-    throw error
+  const runner = stepRunner({ ...settings, log })
+  let engine: Engine | undefined
+  const close: FluxRuntime['close'] = async (options) => {
+    await engine?.close(options)
+    runner.close()
+    secrets.close()
   }
-}
-
-async function startEngine(
-  settings: Settings,
-  { secrets, log, clock }: OpenedSecrets & { readonly clock: Clock },
-): Promise<Engine> {
-  const { catalog, runner } = await loadServices(settings, { log, secrets })
-  const { engine } = await openEngine(settings, { catalog, runner, clock, log, secrets, memory: memoryOf(settings) })
   try {
+    const { catalog } = await loadServices(settings, { log, secrets, runner })
+    const given = { catalog, runner, clock, log, secrets, memory: memoryOf(settings) }
+    engine = (await openEngine(settings, given)).engine
     await engine.start()
-    return engine
+    return { ...engine.local(), close }
   } catch (error) {
-    await engine.close({ grace: 0 })
+    await close({ grace: 0 })
     throw error
   }
 }

@@ -1,15 +1,7 @@
 // api: how a call names a context: by its id, or by its key, together with its service.
-import type { ContextId } from '../model/context.ts'
+import type { z } from 'zod'
 import type { Issues } from './call.ts'
 import { contextKey, id, name } from './fields.ts'
-
-/** A context, as calls name it. */
-export interface Address {
-  readonly contextId?: ContextId | undefined
-  readonly key?: string | undefined
-  readonly fluxName?: string | undefined
-  readonly package?: string | undefined
-}
 
 /** Fields of a request. What there must be of them, `checkAddress` checks. */
 export const address = (described = 'Id of the context; or else key and fluxName') => ({
@@ -18,6 +10,9 @@ export const address = (described = 'Id of the context; or else key and fluxName
   fluxName: name('The service whose key it is').optional(),
   package: name('The package of that service, where several have one of that name').optional(),
 })
+
+/** A context, as calls name it. */
+export type Address = z.output<z.ZodObject<ReturnType<typeof address>>>
 
 type Check = (fields: Address, issues: Issues) => void
 
@@ -30,7 +25,14 @@ export const checkAddress: Check = (fields, issues) => {
 
 /** What starts a context where none has the key says, if need be, of which service that is. */
 export const checkAddressOfEvent = (
-  { orStart, ttl, ...fields }: Address & { readonly orStart?: ServiceName | null | undefined; readonly ttl?: unknown },
+  {
+    orStart,
+    ttl,
+    ...fields
+  }: Address & {
+    readonly orStart?: { [field in 'fluxName' | 'package']?: string | null | undefined } | null | undefined
+    readonly ttl?: unknown
+  },
   issues: Issues,
 ): void => {
   if (!orStart) return checkAddressIfAny(fields, issues)
@@ -44,11 +46,6 @@ export const checkAddressOfEvent = (
       add(issues, field, 'must be the one in orStart, or be left out')
   }
   checkAddressIfAny({ ...fields, fluxName }, issues)
-}
-
-interface ServiceName {
-  readonly fluxName?: string | null | undefined
-  readonly package?: string | null | undefined
 }
 
 /** A context may be named, in one way. */

@@ -1,23 +1,21 @@
-// api: describes a call: validation, routes, the OpenAPI document, the XML Schema and the methods of clients are derived from it.
+// api: describes a call: validation, routes, the OpenAPI document, the XML Schema and the methods of clients are derived
+// from it. Answers are named components of the OpenAPI document; metadata that only the XML Schema uses is under `xsd`.
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { type FieldError, FluxError, invalid, malformed } from '../model/failure.ts'
-import { isObject } from '../model/json/value.ts'
+import { isObject, type JsonObject } from '../model/json/value.ts'
 import { unknownFields } from '../model/unknown-fields.ts'
 
 export type FieldShape = z.core.$ZodLooseShape
 type None = Record<never, never>
 
 /** Everything about a call except its fields. */
-interface Facts {
+interface Facts<A extends z.ZodType> {
   readonly summary: string
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly route: string
   /** The same call by another HTTP method. */
   readonly alias?: { readonly id: string; readonly method: 'PUT' }
-  /** The role that the call requires on secured services. */
-  readonly role: Role
-  /** Fields, or fields of fields (`a/b`), whose errors concern the content (422), not the form (400), of a request. */
+  /** Fields whose errors concern the content (422), not the form (400), of a request, besides `CONTENT`. */
   readonly content?: readonly string[]
   /**
    * Whether unknown fields are refused in process, too. If one were ignored, the call would do more, or show more, than
@@ -29,15 +27,13 @@ interface Facts {
   readonly bodyExample?: object
   /** Whether the body may be left out. */
   readonly mayLackBody?: true
+  /** Its root element in XML is that of its component. */
+  readonly answer: A
   readonly answerExample: unknown
-  /** Whether it takes the header `Idempotency-Key`; in process it has the field `idempotencyKey`. */
-  readonly takesKey?: true
   /** Whether `Prefer: wait=N` holds its answer until the context that it moved or started rests. */
   readonly prefersWait?: true
-  /** Headers that the answer may have: name and description. */
-  readonly answerHeaders?: { readonly [name: string]: string }
   /** The answer to a request that names one of what the call else lists. */
-  readonly one?: { readonly answer: z.ZodType }
+  readonly one?: z.ZodType
   /** The answer with 202, which says that the request is stored, and will be carried out. */
   readonly accepted?: {
     readonly answer: z.ZodType
@@ -47,59 +43,69 @@ interface Facts {
   }
 }
 
+export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.ZodType> extends Facts<A> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** The role that the call requires on secured services. */
+  readonly role: Role
+  readonly path: FieldShape
+  readonly query: FieldShape
+  readonly body: FieldShape | null
+  /** Whether it takes the header `Idempotency-Key`; in process it has the field `idempotencyKey`. */
+  readonly takesKey: boolean
+  /** Schema of all fields together, as callers in process give them. */
+  readonly request: R
+  readonly fields: ReadonlySet<string>
+}
+
 /** What is wrong with the fields together goes there. */
 export interface Issues {
   addIssue(issue: { code: 'custom'; message: string; path: string[] }): void
 }
 
-interface Parts<
-  P extends FieldShape,
-  Q extends FieldShape,
-  B extends FieldShape,
-  I extends FieldShape,
-  A extends z.ZodType,
-> extends Facts {
-  readonly path?: P
-  readonly query?: Q
-  readonly body?: B
-  /** Fields that only callers in process can give. */
-  readonly internal?: I
-  /** What the fields must be together. */
-  readonly together?: (fields: z.output<z.ZodObject<P & Q & B & I>>, issues: Issues) => void
-  readonly answer: A
-}
-
-export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.ZodType> extends Facts {
-  readonly path: FieldShape
-  readonly query: FieldShape
-  readonly body: FieldShape | null
-  /** Schema of all fields together, as callers in process give them. */
-  readonly request: R
-  readonly fields: ReadonlySet<string>
-  /** Its `meta` has the name of the root element in XML. */
-  readonly answer: A
-}
-
+/**
+ * Describes a call. It is a GET, if it has no method; if it has no role, a GET takes the role `read`, and others `invoke`.
+ * `internal`: fields that only callers in process can give. `together`: what the fields must be together.
+ */
 export function describeCall<
   A extends z.ZodType,
   P extends FieldShape = None,
   Q extends FieldShape = None,
   B extends FieldShape = None,
   I extends FieldShape = None,
->({ path, query, body, internal, together, ...facts }: Parts<P, Q, B, I, A>) {
+>({
+  method = 'GET',
+  role = method === 'GET' ? 'read' : 'invoke',
+  path,
+  query,
+  body,
+  internal,
+  together,
+  ...facts
+}: Facts<A> & {
+  readonly method?: Call['method']
+  readonly role?: Role
+  readonly path?: P
+  readonly query?: Q
+  readonly body?: B
+  readonly internal?: I
+  readonly together?: (fields: z.output<z.ZodObject<P & Q & B & I>>, issues: Issues) => void
+}) {
   const shape: P & Q & B & I = Object.assign({}, path, query, body, internal)
   return {
     ...facts,
+    method,
+    role,
     path: path ?? {},
     query: query ?? {},
     body: body ?? null,
+    takesKey: 'idempotencyKey' in shape,
     request: together ? z.object(shape).superRefine(together) : z.object(shape),
     fields: new Set(Object.keys(shape)),
   }
 }
 
 /** What is needed of a call to give an answer of it again. `parse` throws for what is no such answer. */
-export interface AnswerKind<A> extends Pick<Facts, 'method' | 'route'> {
+export interface AnswerKind<A> extends Pick<Call, 'method' | 'route'> {
   readonly answer: { readonly parse: (data: unknown) => A }
 }
 
@@ -111,8 +117,8 @@ export type AnswerOf<C extends Call> = z.output<C['answer']>
 
 /** Name of the root element of an answer in XML. */
 export function rootOf(answer: z.ZodType): string {
-  const xml: unknown = answer.meta()?.['xml']
-  return typeof xml === 'object' && xml !== null && 'name' in xml ? String(xml.name) : 'response'
+  const xml = answer.meta()?.['xml']
+  return isObject(xml) ? String(xml['name']) : 'response'
 }
 
 /**
@@ -128,13 +134,28 @@ export function check<R extends z.ZodType>(call: Call<R>, request: unknown): z.o
   return data
 }
 
+/** Fields, or fields of fields, whose errors concern the content of a request in every call that has them. */
+const CONTENT = [
+  'key',
+  'tag',
+  'tags',
+  'input',
+  'orStart/tags',
+  'orStart/input',
+  'startState',
+  'state',
+  'with',
+  'filter',
+]
+
 function refusalOf(
   { content = [] }: Call,
   request: { readonly [field: string]: unknown },
   issues: readonly z.core.$ZodIssue[],
 ): FluxError {
+  const ofContent = [...CONTENT, ...content]
   const isForm = ([field, part]: readonly PropertyKey[]) =>
-    !content.some((each) => each === field || each === `${String(field)}/${String(part)}`) ||
+    !ofContent.some((each) => each === field || each === `${String(field)}/${String(part)}`) ||
     request[String(field)] === undefined
   const form = issues.filter(({ path }) => isForm(path))
   if (form.length === 0) return invalid('some of what was sent is not valid', errorsOf(issues))
@@ -152,3 +173,54 @@ export const errorsOf = (issues: readonly z.core.$ZodIssue[], at = ''): FieldErr
 /** All of them in one sentence. */
 export const describeErrors = (errors: readonly FieldError[]): string =>
   errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ')
+
+const components = z.registry<{ id: string }>()
+
+/** `xml`: name of its root element in XML. `xsd`: name of its type in the XML Schema, if that differs. */
+interface Naming {
+  readonly xml?: string
+  readonly namespace?: string
+  readonly description?: string
+  readonly xsd?: { readonly type: string }
+}
+
+/** @param naming the name of its root element in XML, if there is nothing more to say */
+export function component<T extends z.ZodType>(id: string, schema: T, naming: string | Naming = {}): T {
+  const { xml, namespace, ...more } = typeof naming === 'string' ? { xml: naming } : naming
+  const named = schema.meta({ ...(xml && { xml: { name: xml, namespace } }), ...more })
+  components.add(named, { id })
+  return named
+}
+
+/** Prefix of references to components. */
+const COMPONENTS = '#/components/schemas/'
+
+/** The schemas of all components, by name. */
+export function componentSchemas(): { [name: string]: JsonObject } {
+  const { schemas } = z.toJSONSchema(components, {
+    uri: (name) => COMPONENTS + name,
+    unrepresentable: 'any',
+    override: leaveOpen,
+  })
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, plain(schema)]))
+}
+
+/** A reference to the component. */
+export const referenceTo = (answer: z.ZodType): { $ref: string } => ({
+  $ref: COMPONENTS + (components.get(answer)?.id ?? ''),
+})
+
+/** The schema of a request field, as clients send it. */
+export const fieldSchema = (type: z.core.$ZodType): JsonObject =>
+  plain(z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }))
+
+/** Later versions may add fields to answers, so the schemas allow additional properties. */
+function leaveOpen({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.additionalProperties === false) jsonSchema.additionalProperties = {}
+}
+
+/** The schema as plain data, without `$schema` and `$id`. */
+function plain(schema: object): JsonObject {
+  const { $schema: _schema, $id: _id, ...rest }: JsonObject = JSON.parse(JSON.stringify(schema))
+  return rest
+}

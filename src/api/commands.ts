@@ -5,15 +5,13 @@ import { invalid } from '../model/failure.ts'
 import { type JsonObject, isObject } from '../model/json/value.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
 import { address, checkAddress } from './address.ts'
-import { type AnswerOf, type RequestOf, describeCall, describeErrors, errorsOf } from './call.ts'
-import { component } from './component.ts'
-import { contextField, PREFERS_WAIT } from './contexts.ts'
+import { type AnswerOf, type RequestOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
+import { contextField } from './contexts.ts'
 import { eventField } from './events.ts'
 import {
-  ADDED,
-  REPLAYED_HEADER,
-  RESPONSE,
+  added,
   bodyTags,
+  choice,
   contextId,
   contextKey,
   flag,
@@ -33,48 +31,39 @@ export const retryFields = {
   state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
   input: input(),
   definition: orNull(
-    z
-      .enum(['pinned', 'current'], { error: 'must be pinned or current' })
-      .describe('The definition to go on with: that of the context (if left out), or the one loaded now'),
+    choice(['pinned', 'current']).describe(
+      'The definition to go on with: that of the context (if left out), or the one loaded now',
+    ),
   ),
   newKey: orNull(flag('Whether the step gets another stepKey')),
 }
 
-/** All that can be asked for. */
-export const COMMAND_NAMES = ['event', 'terminate', 'tag', 'untag', 'retry', 'pause', 'resume', 'migrate'] as const
-export type CommandName = (typeof COMMAND_NAMES)[number]
-
-const nothing = z.object({})
 const texts = z.array(z.string({ error: 'must be a text' }), { error: 'must be a list of texts' })
 const someTags = z.object({ tags: texts.min(1, { error: 'must have at least one' }) })
 
-/**
- * What can be done with contexts: the role that it takes, where a token is needed, and with contexts of secured services;
- * and what it is told, null: it is not available yet.
- */
-export const COMMANDS = {
-  event: { role: 'invoke', with: z.object({ event: eventField, input: input() }) },
-  terminate: { role: 'invoke', with: nothing },
-  tag: { role: 'invoke', with: someTags },
-  untag: { role: 'invoke', with: someTags },
-  retry: { role: 'admin', with: z.object(retryFields) },
-  pause: { role: 'admin', with: nothing },
-  resume: { role: 'admin', with: nothing },
-  migrate: { role: 'admin', with: null },
-} as const satisfies { readonly [name in CommandName]: { readonly role: Role; readonly with: z.ZodObject | null } }
+/** A command: the role that it takes, where a token is needed, and with contexts of secured services; and what it is told. */
+const command = <N extends string, W extends z.ZodObject>(name: N, role: Role, told: W) => ({
+  role,
+  schema: z.object({ do: z.literal(name), with: told }),
+})
 
-const command = z.discriminatedUnion('do', [
-  z.object({ do: z.literal('event'), with: COMMANDS.event.with }),
-  z.object({ do: z.literal('terminate'), with: COMMANDS.terminate.with }),
-  z.object({ do: z.literal('tag'), with: COMMANDS.tag.with }),
-  z.object({ do: z.literal('untag'), with: COMMANDS.untag.with }),
-  z.object({ do: z.literal('retry'), with: COMMANDS.retry.with }),
-  z.object({ do: z.literal('pause'), with: COMMANDS.pause.with }),
-  z.object({ do: z.literal('resume'), with: COMMANDS.resume.with }),
-])
+/** What can be done with contexts. Null: it is not available yet. */
+export const COMMANDS = {
+  event: command('event', 'invoke', z.object({ event: eventField, input: input() })),
+  terminate: command('terminate', 'invoke', z.object({})),
+  tag: command('tag', 'invoke', someTags),
+  untag: command('untag', 'invoke', someTags),
+  retry: command('retry', 'admin', z.object(retryFields)),
+  pause: command('pause', 'admin', z.object({})),
+  resume: command('resume', 'admin', z.object({})),
+  migrate: { role: 'admin', schema: null },
+} as const
+
+export type CommandName = keyof typeof COMMANDS
+export const COMMAND_NAMES = z.object(COMMANDS).keyof().options
 
 /** Something to do with each context. */
-export type Command = z.output<typeof command>
+export type Command = z.output<NonNullable<(typeof COMMANDS)[CommandName]['schema']>>
 
 export const withField = orNull(
   z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({
@@ -90,11 +79,12 @@ export const withField = orNull(
  * @throws FluxError `invalid` when that can't be done, or lacks something
  */
 export function readCommand(name: CommandName, given: JsonObject | null | undefined): Command {
-  const told = COMMANDS[name].with
-  if (told === null)
+  const { schema } = COMMANDS[name]
+  if (schema === null)
     throw invalid(`'${name}' is not available yet`, [{ pointer: '/do', detail: 'is not available yet' }])
-  const { success, data, error } = command.safeParse({ do: name, with: given ?? {} })
-  const unknown = unknownErrors(Object.keys(given ?? {}), new Set(Object.keys(told.shape)), '/with')
+  const { success, data, error } = schema.safeParse({ do: name, with: given ?? {} })
+  const known = new Map(Object.entries(schema.shape.with.shape))
+  const unknown = unknownErrors(Object.keys(given ?? {}), known, '/with')
   if (success && unknown.length === 0) return data
   const errors = [...errorsOf(error?.issues ?? []), ...unknown]
   throw invalid(describeErrors(errors), errors)
@@ -103,31 +93,24 @@ export function readCommand(name: CommandName, given: JsonObject | null | undefi
 /** Of a call that does something with one context. */
 const ofContext = {
   problems: [404, 409, 422, 429],
-  takesKey: true,
-  answerHeaders: REPLAYED_HEADER,
   query: address(),
   internal: { idempotencyKey },
   together: checkAddress,
-  content: ['key'],
   answer: messageAnswer,
-} as const
+}
 
 const ofTags = {
   ...ofContext,
   route: '/flux-api/context/tag',
-  role: COMMANDS.tag.role,
   query: { ...address(), tag: tags('The tags. Repeat the parameter, or separate by commas') },
-  content: ['tag', 'key'],
-} as const
+}
 
 export const COMMAND_CALLS = {
   execute: describeCall({
     summary: 'Start a service',
     method: 'POST',
     route: '/flux-api/:package/execute',
-    role: 'invoke',
     problems: [404, 409, 413, 415, 422],
-    takesKey: true,
     // Callers in process may leave it out: their own package is searched first.
     path: {
       package: name('Name of a package: its folder')
@@ -143,28 +126,24 @@ export const COMMAND_CALLS = {
         contextKey('Unique among the unfinished contexts of the service, instead of the key that it gives itself'),
       ),
       existing: orNull(
-        z
-          .enum(['refuse', 'use', 'replace'], { error: 'must be refuse, use or replace' })
-          .describe('What to do when the key is in use; refuse, if left out'),
+        choice(['refuse', 'use', 'replace']).describe('What to do when the key is in use; refuse, if left out'),
       ),
     },
     internal: { untyped, waits, idempotencyKey },
-    content: ['startState', 'input', 'tags', 'key'],
     strict: true,
-    ...PREFERS_WAIT,
-    answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },
+    prefersWait: true,
     answer: component(
       'Execution',
       z.object({
         message: text,
         contextId,
-        started: z.boolean().meta({ description: 'False if the context already had the key', xsd: ADDED }),
+        started: added(z.boolean(), 'False if the context already had the key'),
         replaced: contextId
           .exactOptional()
           .describe('The context that had the key, and was terminated in the same commit'),
         context: contextField,
       }),
-      { xml: RESPONSE },
+      'response',
     ),
     bodyExample: { fluxName: 'ApprovalWithTimeout', input: { request: 'a day off' }, tags: ['team-7'] },
     answerExample: { message: "started 'ApprovalWithTimeout' as context 1", contextId: 1, started: true },
@@ -174,7 +153,6 @@ export const COMMAND_CALLS = {
     summary: 'End a context at once',
     method: 'DELETE',
     route: '/flux-api/terminate',
-    role: COMMANDS.terminate.role,
     answerExample: { message: 'terminated context 1' },
   }),
   /**
@@ -190,9 +168,8 @@ export const COMMAND_CALLS = {
     problems: [404, 409, 413, 415, 422, 429],
     body: retryFields,
     internal: { untyped, idempotencyKey },
-    content: ['state', 'input', 'key'],
     strict: true,
-    answer: component('Retried', z.object({ message: text, contextId }), { xml: RESPONSE }),
+    answer: component('Retried', z.object({ message: text, contextId }), 'response'),
     mayLackBody: true,
     bodyExample: { state: 'ChargeCard', input: { amount: 12 } },
     answerExample: { message: 'retried context 1', contextId: 1 },

@@ -2,10 +2,9 @@
 import { z } from 'zod'
 import { CONTEXT_STATUSES, type ContextId, type Status } from '../model/context.ts'
 import { momentOf } from '../model/moment.ts'
-import { type AnswerOf, type Checked, type RequestOf, describeCall } from './call.ts'
-import { component } from './component.ts'
+import { type AnswerOf, type Checked, type RequestOf, component, describeCall } from './call.ts'
 import { CONTEXT_EXAMPLE, contextAnswer } from './contexts.ts'
-import { contextKey, flag, id, integer, name, NEXT_PAGE, PAGE, tags } from './fields.ts'
+import { PAGE, choice, contextKey, flag, id, integer, mustBeOneOf, name, tags } from './fields.ts'
 
 /** Every status. */
 export const ALL_STATUSES = 'all'
@@ -20,7 +19,7 @@ const statuses = z
       const some = listed(given).filter((status) => status !== '')
       return some.length > 0 && some.every((status) => status === ALL_STATUSES || isStatus(status))
     },
-    { error: `must be one of ${CONTEXT_STATUSES.join(', ')}` },
+    { error: mustBeOneOf(CONTEXT_STATUSES) },
   )
   .transform((given) => {
     const some = listed(given)
@@ -36,26 +35,25 @@ const moment = (description: string) =>
     .optional()
     .meta({ type: ['integer', 'string'], description: `${description}: epoch milliseconds, or ISO 8601` })
 
-/** Which contexts, by what they are. */
-export const factFilters = {
+/** Which contexts, by what they are. `leftOut`: those that are meant without a status. */
+export const factFilters = (leftOut: string) => ({
   fluxName: name('Only contexts of this service; `package/name` is that of a package').optional(),
   key: contextKey('Only contexts with this key').optional(),
   tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
-  status: statuses.optional(),
+  status: statuses.optional().meta({
+    type: 'array',
+    items: { type: 'string', enum: [...CONTEXT_STATUSES, ALL_STATUSES] },
+    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${leftOut}`,
+  }),
   currentState: name('Only contexts that are in this state').optional(),
   startState: name('Only contexts that began in this state').optional(),
   errorType: name('Only contexts whose error has this type').optional(),
   parent: id('Only contexts that this context started as its children').optional(),
   paused: flag('Only contexts that are paused, or that are not').optional(),
-}
+})
 
-export const contextFilters = (whenLeftOut: string) => ({
-  ...factFilters,
-  status: factFilters.status.meta({
-    type: 'array',
-    items: { type: 'string', enum: [...CONTEXT_STATUSES, ALL_STATUSES] },
-    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${whenLeftOut}`,
-  }),
+export const contextFilters = (leftOut: string) => ({
+  ...factFilters(leftOut),
   startedAfter: moment('Only contexts that were started after this time'),
   startedBefore: moment('Only contexts that were started before this time'),
   updatedAfter: moment('Only contexts whose last change was after this time'),
@@ -68,18 +66,14 @@ export const contextFilters = (whenLeftOut: string) => ({
 /** What a summary leaves out: data, states and history. */
 export const NOT_IN_SUMMARY = ['input', 'output', 'stateContexts', 'executionHistory', 'pending'] as const
 
-const { error: fullError, input, output, stateContexts, executionHistory } = contextAnswer.shape
-const { message, type, ...rest } = fullError.unwrap().shape
-
 /** The same fields in the same order, of which a summary may lack some. */
 const listedContext = component(
   'ListedContext',
-  contextAnswer.extend({
-    input: input.exactOptional(),
-    output: output.exactOptional(),
-    stateContexts: stateContexts.exactOptional(),
-    executionHistory: executionHistory.exactOptional(),
-    error: z.object({ message, type, ...z.object(rest).partial().shape }).nullable(),
+  contextAnswer.partial({ input: true, output: true, stateContexts: true, executionHistory: true }).extend({
+    error: contextAnswer.shape.error
+      .unwrap()
+      .partial({ className: true, realException: true, fluxStackTrace: true, stack: true })
+      .nullable(),
   }),
   { description: 'A context; a summary has no data, states and history', xsd: { type: 'listedContext' } },
 )
@@ -105,44 +99,30 @@ const BY = ['status', 'currentState', 'fluxName'] as const
 export const CONTEXT_LIST_CALLS = {
   listContexts: describeCall({
     summary: 'List contexts by their ids; the Link header has the URL of the next page',
-    method: 'GET',
     route: '/flux-api/contexts',
-    role: 'read',
     problems: [422],
     query: {
       ...contextFilters('those that have not ended'),
-      order: z
-        .enum(['asc', 'desc'], { error: 'must be asc or desc' })
-        .optional()
-        .describe('asc, if left out: by ascending id; desc: the newest first'),
-      view: z
-        .enum(['full', 'summary'], { error: 'must be full or summary' })
+      order: choice(['asc', 'desc']).optional().describe('asc, if left out: by ascending id; desc: the newest first'),
+      view: choice(['full', 'summary'])
         .optional()
         .describe('summary: without data, states and history; of an error, type and message only'),
       ...PAGE,
       after: id('Only contexts with a higher id').optional(),
       before: id('Only contexts with a lower id').optional(),
     },
-    content: ['tag', 'key'],
     strict: true,
-    answer: component('Contexts', z.array(listedContext), { xml: { name: 'contexts' } }),
+    answer: component('Contexts', z.array(listedContext), 'contexts'),
     answerExample: [CONTEXT_EXAMPLE],
-    answerHeaders: NEXT_PAGE,
   }),
   countContexts: describeCall({
     summary: 'Count contexts by status, state or service',
-    method: 'GET',
     route: '/flux-api/contexts/count',
-    role: 'read',
     problems: [422],
     query: {
-      by: z
-        .enum(BY, { error: `must be one of ${BY.join(', ')}` })
-        .default('status')
-        .describe('By what they are counted; by status, if left out'),
+      by: choice(BY).default('status').describe('By what they are counted; by status, if left out'),
       ...contextFilters('by status all of them, else those that have not ended'),
     },
-    content: ['tag', 'key'],
     strict: true,
     answer: component(
       'ContextCount',
@@ -155,7 +135,7 @@ export const CONTEXT_LIST_CALLS = {
           description: 'How many contexts there are of each, where there are any; services are package/fluxName',
         }),
       }),
-      { xml: { name: 'count' }, xsd: { type: 'contextCount' } },
+      { xml: 'count', xsd: { type: 'contextCount' } },
     ),
     answerExample: { total: 3, by: 'status', counts: { WAITING: 2, COMPLETED: 1 } },
   }),

@@ -3,16 +3,15 @@ import { z } from 'zod'
 import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
 import { RETRY_EVENT } from '../model/record.ts'
 import { address, checkAddress } from './address.ts'
-import { type AnswerOf, describeCall } from './call.ts'
-import { component } from './component.ts'
+import { type AnswerOf, component, describeCall } from './call.ts'
 import {
-  ADDED,
+  added,
+  choice,
   contextId,
   countField,
   data,
   flag,
   integer,
-  listOf,
   model,
   name,
   object,
@@ -31,7 +30,7 @@ export const stateAnswer = component(
     output: model,
     transitionContexts: z.array(z.object({ event: text.nullable(), to: text, takenAt: time, values: object })),
   }),
-  { xml: { name: 'stateContext' } },
+  'stateContext',
 )
 
 export const emptyModel = (called: string) => ({
@@ -143,33 +142,25 @@ export const contextAnswer = component(
     error: error.nullable(),
     definition: text.describe('Content hash of the definition that the context was started with'),
     step: step.nullable(),
-    parent: relative.nullable().meta({ description: 'The context that started this one and waits for it', xsd: ADDED }),
-    child: relative.nullable().meta({ description: 'The context that this one waits for', xsd: ADDED }),
-    lastEvent: z
-      .object({ event: text, at: time, eventId: text })
-      .nullable()
-      .meta({ description: 'The last event that it took; null: none yet', xsd: ADDED }),
-    pending: z.array(pendingView).meta({ description: 'Events that it keeps until it waits for them', xsd: ADDED }),
-    forkedFrom: contextId.nullable().meta({ description: 'Reserved: null', xsd: ADDED }),
-    paused: z
-      .boolean()
-      .meta({ description: 'Whether it is paused: it starts no step, and takes no event and no wake-up', xsd: ADDED }),
-    key: text.nullable().meta({ description: 'The key of the context, if it has one', xsd: ADDED }),
+    parent: added(relative.nullable(), 'The context that started this one and waits for it'),
+    child: added(relative.nullable(), 'The context that this one waits for'),
+    lastEvent: added(
+      z.object({ event: text, at: time, eventId: text }).nullable(),
+      'The last event that it took; null: none yet',
+    ),
+    pending: added(z.array(pendingView), 'Events that it keeps until it waits for them'),
+    forkedFrom: added(contextId.nullable(), 'Reserved: null'),
+    paused: added(z.boolean(), 'Whether it is paused: it starts no step, and takes no event and no wake-up'),
+    key: added(text.nullable(), 'The key of the context, if it has one'),
     snapshot: object.exactOptional(),
   }),
-  { xml: { name: 'context' } },
+  'context',
 )
 
 /** Of an answer that `Prefer: wait` has held. */
 export const contextField = contextAnswer
   .exactOptional()
   .describe('With Prefer: wait, the context that was moved or started, as it is')
-
-/** Of calls that `Prefer: wait` may hold. */
-export const PREFERS_WAIT = {
-  prefersWait: true,
-  answerHeaders: { 'Preference-Applied': 'wait, where the answer was held until the context rests' },
-} as const
 
 export type ContextView = z.output<typeof contextAnswer>
 export type RelativeView = z.output<typeof relative>
@@ -217,14 +208,7 @@ export const MAX_TIMEOUT_SECONDS = 300
 export const AT_REST: readonly Status[] = CONTEXT_STATUSES.filter((status) => status !== 'RUNNING')
 
 /** Of a call that shows one context. */
-const ofContext = {
-  method: 'GET',
-  role: 'read',
-  problems: [404, 409, 422],
-  query: address(),
-  together: checkAddress,
-  content: ['key'],
-} as const
+const ofContext = { problems: [404, 409, 422], query: address(), together: checkAddress }
 
 export const CONTEXT_CALLS = {
   getStateContext: describeCall({
@@ -267,7 +251,7 @@ export const CONTEXT_CALLS = {
           .describe('The other events of the definition, the states that name them, and why not now'),
         paused: z.literal(true).exactOptional().describe('It keeps what it is sent until it is resumed'),
       }),
-      { xml: { name: 'contextEvents' } },
+      'contextEvents',
     ),
     answerExample: {
       contextId: 1,
@@ -297,7 +281,11 @@ export const CONTEXT_CALLS = {
     problems: [404, 409, 422, 504],
     query: {
       ...address(),
-      status: listOf(CONTEXT_STATUSES, 'A status to wait for. Repeat the parameter, or separate by commas'),
+      status: z
+        .array(choice(CONTEXT_STATUSES), { error: 'must be a list of texts' })
+        .readonly()
+        .describe('A status to wait for. Repeat the parameter, or separate by commas')
+        .optional(),
       state: repeated(
         'A state of the service to wait for: to stand in it, or to have entered it. Repeat the parameter',
       ),
@@ -306,7 +294,7 @@ export const CONTEXT_CALLS = {
         .transform((seconds) => Math.min(seconds, MAX_TIMEOUT_SECONDS))
         .default(DEFAULT_TIMEOUT_SECONDS),
     },
-    content: ['status', 'state', 'tag', 'key'],
+    content: ['status'],
     strict: true,
     answer: contextAnswer,
     answerExample: CONTEXT_EXAMPLE,

@@ -1,16 +1,12 @@
 // api: the calls that send an event, and show, list, withdraw and stop what was sent.
 import { z } from 'zod'
-import { suggestion } from '../model/nearest.ts'
+import { unknownErrors } from '../model/unknown-fields.ts'
 import { address, checkAddressIfAny, checkAddressOfEvent } from './address.ts'
-import { type AnswerOf, type Issues, type RequestOf, describeCall } from './call.ts'
-import { component } from './component.ts'
-import { PREFERS_WAIT, contextField, pendingView } from './contexts.ts'
+import { type AnswerOf, type Issues, type RequestOf, component, describeCall } from './call.ts'
+import { contextField, pendingView } from './contexts.ts'
 import {
-  ADDED,
-  NEXT_PAGE,
   PAGE,
-  REPLAYED_HEADER,
-  RESPONSE,
+  added,
   bodyTags,
   contextId,
   count,
@@ -39,7 +35,6 @@ export const eventField = name('Name of the event')
   .refine((given) => given.length <= MAX_EVENT_CHARACTERS, {
     error: `must not have more than ${MAX_EVENT_CHARACTERS} characters`,
   })
-  .meta({ type: 'string', minLength: 1, description: 'Name of the event' })
 
 /** Seconds for which an event may be kept: 7 days. */
 export const MAX_TTL_SECONDS = 604_800
@@ -61,16 +56,11 @@ const startFields = {
   tags: bodyTags(),
 }
 
-/** Unknown fields that are named. */
-const MAX_UNKNOWN = 20
-
 const orStart = z
   .looseObject(startFields, { error: 'must be an object' })
   .superRefine((fields, { addIssue }) => {
-    const known = Object.keys(startFields)
-    const unknown = Object.keys(fields).filter((field) => !known.includes(field))
-    for (const field of unknown.slice(0, MAX_UNKNOWN))
-      addIssue({ code: 'custom', path: [field], message: `is not known${suggestion(field, known)}` })
+    for (const { pointer, detail } of unknownErrors(Object.keys(fields), new Map(Object.entries(startFields))))
+      addIssue({ code: 'custom', path: [pointer.slice(1)], message: detail })
   })
   .meta({
     additionalProperties: false,
@@ -95,12 +85,11 @@ export const SENT_EXAMPLE = {
 
 /** To an event that is for many. */
 const accepted = {
-  answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), { xml: RESPONSE }),
+  answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), 'response'),
   description: 'It is for many, or `Prefer: respond-async` was sent: it is stored, and goes to all that it is for',
   headers: {
     Location: 'Its receipt, which tells how far it is',
     'Preference-Applied': 'respond-async, where that was asked for',
-    ...REPLAYED_HEADER,
   },
   example: {
     message: "'approve' goes to 25000 contexts; its receipt tells how far it is",
@@ -141,7 +130,7 @@ export const receiptAnswer = component(
         'Of an event that was answered with 202. It was stopped if it is done and `done` is less than `matched`',
       ),
   }),
-  { xml: { name: 'receipt' } },
+  'receipt',
 )
 
 export const RECEIPT_EXAMPLE: z.output<typeof receiptAnswer> = {
@@ -160,13 +149,6 @@ export const RECEIPT_EXAMPLE: z.output<typeof receiptAnswer> = {
   progress: { matched: 1, done: 1, moved: 1, started: 0, ignored: 0 },
 }
 
-/** An event, as it is named when it was sent. */
-export interface NamedEvent {
-  readonly eventId?: string | undefined
-  readonly source?: string | undefined
-  readonly id?: string | undefined
-}
-
 /** Fields that name an event. What there must be of them, `checkEventName` checks. */
 export const eventName = {
   eventId: knownEventId('Id of the event; or else source and id of the CloudEvent that it was').optional(),
@@ -176,6 +158,9 @@ export const eventName = {
     'Name of the token with which it was sent, or `nobody`; for admins. Left out: the one of this request',
   ).optional(),
 }
+
+/** An event, as it is named when it was sent. */
+export type NamedEvent = z.output<z.ZodObject<typeof eventName>>
 
 /** An event must be named, and in one way. */
 export function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues): void {
@@ -206,9 +191,7 @@ export const EVENT_CALLS = {
     summary: 'Send an event to one context, or to all that wait for it',
     method: 'POST',
     route: '/flux-api/event',
-    role: 'invoke',
     problems: [404, 409, 413, 415, 422, 429],
-    takesKey: true,
     query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
     body: {
       ...address('Id of the context that the event is for, here or in the query'),
@@ -238,10 +221,8 @@ export const EVENT_CALLS = {
       ).optional(),
     },
     together: checkAddressOfEvent,
-    content: ['input', 'tags', 'key', 'orStart/input', 'orStart/tags'],
     strict: true,
-    ...PREFERS_WAIT,
-    answerHeaders: { ...PREFERS_WAIT.answerHeaders, ...REPLAYED_HEADER },
+    prefersWait: true,
     answer: component(
       'EventResult',
       z.object({
@@ -253,17 +234,17 @@ export const EVENT_CALLS = {
           .describe(
             'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
           ),
-        eventId: text.meta({ description: 'The one that was sent, else a UUID of version 7', xsd: ADDED }),
-        pending: z.array(pendingEntry).meta({
-          description: 'For whom the event is kept; contextId is null where no context waits for it yet',
-          xsd: ADDED,
-        }),
+        eventId: added(text, 'The one that was sent, else a UUID of version 7'),
+        pending: added(
+          z.array(pendingEntry),
+          'For whom the event is kept; contextId is null where no context waits for it yet',
+        ),
         hint: text
           .exactOptional()
           .describe('Says that no service knows the event, and suggests the name that was probably meant'),
         context: contextField,
       }),
-      { xml: RESPONSE },
+      'response',
     ),
     bodyExample: { event: 'approve', input: { by: 'Ada' }, tags: ['team-7'] },
     answerExample: { message: "'approve': moved 1, started 0, ignored by 0", ...SENT_EXAMPLE },
@@ -272,9 +253,7 @@ export const EVENT_CALLS = {
   /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */
   getEvent: describeCall({
     summary: 'Show what became of an event that was sent with an eventId, an Idempotency-Key, or receipt: true',
-    method: 'GET',
     route: '/flux-api/event',
-    role: 'read',
     problems: [404],
     query: eventName,
     together: checkEventName,
@@ -284,9 +263,7 @@ export const EVENT_CALLS = {
   }),
   listPending: describeCall({
     summary: 'List events that are kept until a context waits for them; the Link header has the URL of the next page',
-    method: 'GET',
     route: '/flux-api/events/pending',
-    role: 'read',
     problems: [404, 409, 422],
     query: {
       ...address('Only events that this context keeps'),
@@ -296,9 +273,8 @@ export const EVENT_CALLS = {
       after: cursor(CURSOR),
     },
     together: checkAddressIfAny,
-    content: ['tag', 'key'],
     strict: true,
-    answer: component('PendingEvents', z.array(pendingView), { xml: { name: 'pendingEvents' } }),
+    answer: component('PendingEvents', z.array(pendingView), 'pendingEvents'),
     answerExample: [
       {
         eventId: 'order-17-paid',
@@ -310,7 +286,6 @@ export const EVENT_CALLS = {
         expiresAt: 1_767_229_200_000,
       },
     ],
-    answerHeaders: NEXT_PAGE,
   }),
   /**
    * Withdraws an event that is kept until a context waits for it: all copies of it.
@@ -320,7 +295,6 @@ export const EVENT_CALLS = {
     summary: 'Withdraw an event that is kept until a context waits for it',
     method: 'DELETE',
     route: '/flux-api/events/pending',
-    role: 'invoke',
     problems: [404, 409, 429],
     query: { eventId: knownEventId('Id of the event') },
     strict: true,
@@ -335,7 +309,6 @@ export const EVENT_CALLS = {
     summary: 'Stop an event that is being sent to all that wait for it: contexts that it has not reached do not get it',
     method: 'DELETE',
     route: '/flux-api/event',
-    role: 'invoke',
     problems: [404, 409],
     query: eventName,
     together: checkEventName,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ContextId } from '../model/context.ts'
 import { isObject, type Json, type JsonObject } from '../model/json/value.ts'
 import { keyFault, MAX_KEY_BYTES } from '../model/key.ts'
-import { component } from './component.ts'
+import { component } from './call.ts'
 
 // Fields of requests. Each has its own error message, and none changes the value that it checks.
 
@@ -64,9 +64,6 @@ export const PAGE = {
     .default(0),
 }
 
-/** Of the answers of lists: the names of headers. */
-export const NEXT_PAGE = { Link: 'URL of the next page, with rel="next"; absent on the last page' }
-
 /** The place of a list where a page begins. `pattern`: what such a place looks like. */
 export const cursor = (pattern: RegExp) =>
   z
@@ -93,16 +90,15 @@ export const tags = (description: string) =>
     .custom<readonly string[]>(Array.isArray, requiredOr('must be a list of texts'))
     .meta({ type: 'array', items: { type: 'string' }, description })
 
-/** Texts that are each one of these. */
-export const listOf = <T extends string>(values: readonly T[], description: string) =>
-  z
-    .array(
-      z.custom<T>((value) => values.some((one) => one === value), { error: `must be one of ${values.join(', ')}` }),
-      { error: 'must be a list of texts' },
-    )
-    .readonly()
-    .meta({ items: { type: 'string', enum: [...values] }, description })
-    .optional()
+/** One of these. */
+export const choice = <const T extends readonly string[]>(values: T) => z.enum(values, { error: mustBeOneOf(values) })
+
+export const mustBeOneOf = (values: readonly string[]): string =>
+  values.length > MOST_IN_WORDS
+    ? `must be one of ${values.join(', ')}`
+    : `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}`
+
+const MOST_IN_WORDS = 3
 
 /** Texts, of which each has a parameter of its own: they may have commas. */
 export const repeated = (description: string) =>
@@ -146,11 +142,6 @@ export const knownEventId = (description: string) => visible(EVENT_ID, descripti
 /** In process alone: HTTP has the header `Idempotency-Key`. */
 export const idempotencyKey = orNull(sentKey('Key under which the call is carried out once'))
 
-/** Of calls that take it: the names of headers of their answers. */
-export const REPLAYED_HEADER = {
-  'Idempotency-Replayed': 'true, where the answer is that to an earlier request under this key',
-}
-
 /** Only for callers in process: over HTTP, the format of the body decides it. */
 export const untyped = z
   .boolean({ error: 'must be true or false' })
@@ -159,8 +150,9 @@ export const untyped = z
 
 // Fields of answers. They are not checked at run time; the tests validate real answers against them.
 
-/** The answers of version 0.1, which the XML Schema still takes, lack it. */
-export const ADDED = { optional: true }
+/** A field that the answers of version 0.1, which the XML Schema still takes, lack. */
+export const added = <T extends z.ZodType>(type: T, description: string): T =>
+  type.meta({ description, xsd: { optional: true } })
 
 export const text = z.string()
 export const integer = z.number().int()
@@ -181,8 +173,6 @@ export const model = component(
   }),
 )
 
-/** Root element, in XML, of the answers of calls that change something. */
-export const RESPONSE = { name: 'response' }
-
-export const messageAnswer = component('Message', z.object({ message: text }), { xml: RESPONSE })
+/** The answer of calls that change something, and have no more to say. */
+export const messageAnswer = component('Message', z.object({ message: text }), 'response')
 export type MessageAnswer = z.output<typeof messageAnswer>

@@ -4,11 +4,10 @@ import { type FieldError, FluxError, invalid } from '../model/failure.ts'
 import { type Json, type JsonObject, isObject } from '../model/json/value.ts'
 import { bytesOf } from '../model/json/weight.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { type RequestOf, describeCall, describeErrors, errorsOf } from './call.ts'
+import { type RequestOf, component, describeCall, describeErrors, errorsOf, fieldSchema } from './call.ts'
 import { COMMAND_NAMES, withField } from './commands.ts'
-import { component, fieldSchema } from './component.ts'
 import { contextFilters } from './context-lists.ts'
-import { RESPONSE, contextId, count, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
+import { choice, contextId, count, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
 
 const FILTERS = {
   ...contextFilters('those that have not ended'),
@@ -100,7 +99,7 @@ export const operationAnswer = component(
     startedAt: time,
     endedAt: time.nullable(),
   }),
-  { xml: { name: 'operation' } },
+  'operation',
 )
 
 export const OPERATION_EXAMPLE: OperationView = {
@@ -144,7 +143,7 @@ function rateOf(given: unknown): number {
 }
 
 const accepted = {
-  answer: component('AcceptedOperation', z.object({ operationId: text, matched }), { xml: RESPONSE }),
+  answer: component('AcceptedOperation', z.object({ operationId: text, matched }), 'response'),
   description: 'It is stored, and is carried out',
   headers: { Location: 'Where it shows how far it is' },
   example: { operationId: '2rmv0d1s7-k3x9w2c8q1zt', matched: 25_000 },
@@ -156,27 +155,22 @@ export type OperationStart = Partial<z.output<typeof accepted.answer>> & { reado
 export const OPERATION_CALLS = {
   getOperations: describeCall({
     summary: 'Show how far an operation is, or the last 1,000 operations, newest first',
-    method: 'GET',
     route: '/flux-api/operations',
-    role: 'read',
     problems: [404],
     query: { operationId: name('Only this operation, and no list').optional() },
     strict: true,
-    answer: component('Operations', z.array(operationAnswer), { xml: { name: 'operations' } }),
+    answer: component('Operations', z.array(operationAnswer), 'operations'),
     answerExample: [OPERATION_EXAMPLE],
-    one: { answer: operationAnswer },
+    one: operationAnswer,
   }),
   startOperation: describeCall({
     summary: 'Do something with all contexts that match a filter, once with each',
     method: 'POST',
     route: '/flux-api/operations',
-    role: 'invoke',
     problems: [413, 415, 422],
     body: {
       filter: filterField,
-      do: z
-        .enum(COMMAND_NAMES, { error: `must be one of ${COMMAND_NAMES.join(', ')}` })
-        .describe('What is done with each: the call of that name for one context'),
+      do: choice(COMMAND_NAMES).describe('What is done with each: the call of that name for one context'),
       with: withField,
       rate: orNull(rate),
       dryRun: orNull(flag('Only counts the contexts: answered with 200')),
@@ -189,7 +183,6 @@ export const OPERATION_CALLS = {
         .optional()
         .describe('Only these of the contexts that match'),
     },
-    content: ['with', 'filter'],
     strict: true,
     bodyExample: {
       filter: { fluxName: 'Order', currentState: 'WaitForPayment', startedBefore: '2026-01-01' },
@@ -197,7 +190,7 @@ export const OPERATION_CALLS = {
       with: { event: 'remind', input: { level: 2 } },
       rate: 500,
     },
-    answer: component('MatchedContexts', z.object({ matched }), { xml: RESPONSE }),
+    answer: component('MatchedContexts', z.object({ matched }), 'response'),
     answerExample: { matched: 25_000 },
     accepted,
   }),
@@ -209,7 +202,6 @@ export const OPERATION_CALLS = {
     summary: 'Stop an operation: contexts that it did not come to yet stay as they are',
     method: 'DELETE',
     route: '/flux-api/operations',
-    role: 'invoke',
     problems: [404, 409],
     query: { operationId: name('Id of the operation') },
     strict: true,

@@ -1,9 +1,8 @@
 // api: what concerns the server that answers: the answer to a refused request (RFC 9457), that of a webhook whose workflow has paused, and the call that tells a server that was started paused to go on.
 import { z } from 'zod'
-import { describeCall } from './call.ts'
-import { component } from './component.ts'
+import { component, describeCall } from './call.ts'
 import { contextAnswer } from './contexts.ts'
-import { RESPONSE, contextId, integer, text, messageAnswer } from './fields.ts'
+import { contextId, integer, text, messageAnswer } from './fields.ts'
 
 /** XML namespace of problems. RFC 9457 keeps that of RFC 7807 (appendix B). */
 export const PROBLEM_NAMESPACE = 'urn:ietf:rfc:7807'
@@ -21,11 +20,11 @@ export const problemSchema = component(
     hint: text.optional().describe('Says that no service knows the event that was sent'),
     context: contextAnswer.optional().describe('Only in problems of waits: the context, as it is'),
   }),
-  { xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' },
+  { xml: 'problem', namespace: PROBLEM_NAMESPACE, description: 'RFC 9457' },
 )
 
 /** The answer of a webhook whose workflow has paused. Other answers of workflows may be any data. */
-export const pausedAnswer = z.object({ contextId, status: text }).meta({ xml: RESPONSE })
+export const pausedAnswer = z.object({ contextId, status: text }).meta({ xml: { name: 'response' } })
 
 export const SERVER_CALLS = {
   resumeServer: describeCall({

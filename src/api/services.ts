@@ -1,29 +1,20 @@
 // api: the calls that show the loaded services and their definitions.
 import { z } from 'zod'
 import { type Address, address, checkAddress } from './address.ts'
-import { type AnswerOf, type Issues, describeCall } from './call.ts'
-import { component } from './component.ts'
+import { type AnswerOf, type Issues, component, describeCall } from './call.ts'
 import { data, flag, integer, name, object, text, time } from './fields.ts'
 
 /** Fields that name a definition: by its service, or by a context that was started with it. */
-export const definitionAddress = {
+const definitionAddress = {
   ...address('Id of a context: the definition that it was started with. It comes before fluxName'),
   fluxName: name('Name of the service').optional(),
 }
 
-/** The fields that name a definition; null, with an issue, if they name none. */
-export function definitionNamedBy(fields: Address, issues: Issues): Address | null {
-  const { fluxName, contextId, key, package: owner } = fields
+function checkDefinition(fields: Address, issues: Issues): void {
+  const { contextId, key, fluxName } = fields
   if (key !== undefined) checkAddress(fields, issues)
-  if (contextId !== undefined) return { contextId }
-  if (fluxName !== undefined) return { fluxName, key, package: owner }
-  if (key === undefined) issues.addIssue({ code: 'custom', message: 'fluxName or contextId must be given', path: [] })
-  return null
-}
-
-const query = {
-  ...definitionAddress,
-  resolved: flag('true: with the models that it refers to, in `models`, so that it needs no other files').optional(),
+  else if (contextId === undefined && fluxName === undefined)
+    issues.addIssue({ code: 'custom', message: 'fluxName or contextId must be given', path: [] })
 }
 
 /** A JSON Schema of the dialect 2020-12, as an answer has it. */
@@ -64,40 +55,31 @@ const fault = z.object({
   severity: z.enum(['fault', 'warning']),
 })
 
-const ofDefinition = {
-  method: 'GET',
-  role: 'read',
-  problems: [404, 409, 422],
-  content: ['key'],
-  query: definitionAddress,
-} as const
+const ofDefinition = { problems: [404, 409, 422], query: definitionAddress, together: checkDefinition }
 
 export const SERVICE_CALLS = {
-  getDefinition: {
-    ...describeCall({
-      ...ofDefinition,
-      summary: 'Show the definition of a service, or the one that a context was started with',
-      route: '/flux-api/definition',
-      query,
-      answer: component('Definition', object, { xml: { name: 'definition' }, description: 'The file of the service' }),
-      answerExample: {
-        states: [
-          { name: 'WaitForDecision', waiting: true, transitions: [{ event: 'approve', to: 'Approved' }] },
-          { name: 'Approved' },
-        ],
-      },
-    }),
-    request: z.object(query).transform(({ resolved, ...fields }, context) => {
-      const named = definitionNamedBy(fields, context)
-      return named === null ? z.NEVER : { ...named, ...(resolved === true && { resolved }) }
-    }),
-  },
+  getDefinition: describeCall({
+    ...ofDefinition,
+    summary: 'Show the definition of a service, or the one that a context was started with',
+    route: '/flux-api/definition',
+    query: {
+      ...definitionAddress,
+      resolved: flag(
+        'true: with the models that it refers to, in `models`, so that it needs no other files',
+      ).optional(),
+    },
+    answer: component('Definition', object, { xml: 'definition', description: 'The file of the service' }),
+    answerExample: {
+      states: [
+        { name: 'WaitForDecision', waiting: true, transitions: [{ event: 'approve', to: 'Approved' }] },
+        { name: 'Approved' },
+      ],
+    },
+  }),
   /** The JSON Schemas of a loaded service: of the inputs of a start, and of its outputs. */
   getServiceSchema: describeCall({
     summary: 'Show the JSON Schemas of the inputs and the outputs of a service',
-    method: 'GET',
     route: '/flux-api/schema',
-    role: 'read',
     problems: [404, 409],
     query: {
       fluxName: name('Name of the service'),
@@ -112,7 +94,7 @@ export const SERVICE_CALLS = {
         input: jsonSchema,
         output: jsonSchema,
       }),
-      { xml: { name: 'schema' }, xsd: { type: 'serviceSchema' } },
+      { xml: 'schema', xsd: { type: 'serviceSchema' } },
     ),
     answerExample: {
       package: 'examples',
@@ -134,36 +116,31 @@ export const SERVICE_CALLS = {
     },
   }),
   /** A service as the configuration of a machine of XState: a picture of it. */
-  getMachine: {
-    ...describeCall({
-      ...ofDefinition,
-      summary: 'Show a service, or the definition that a context was started with, as a machine of XState v5',
-      route: '/flux-api/machine',
-      answer: component('Machine', object, {
-        xml: { name: 'machine' },
-        description: 'Configuration for `createMachine` of XState v5: a picture, without conditions and actions',
-      }),
-      answerExample: {
-        id: 'ApprovalWithTimeout',
-        initial: 'WaitForDecision',
-        states: {
-          WaitForDecision: {
-            on: { approve: { target: 'Approved' } },
-            after: { '86400000': { target: 'Expired' } },
-          },
-          Approved: { type: 'final' },
-          Expired: { type: 'final' },
-        },
-      },
+  getMachine: describeCall({
+    ...ofDefinition,
+    summary: 'Show a service, or the definition that a context was started with, as a machine of XState v5',
+    route: '/flux-api/machine',
+    answer: component('Machine', object, {
+      xml: 'machine',
+      description: 'Configuration for `createMachine` of XState v5: a picture, without conditions and actions',
     }),
-    request: z.object(definitionAddress).transform((fields, context) => definitionNamedBy(fields, context) ?? z.NEVER),
-  },
+    answerExample: {
+      id: 'ApprovalWithTimeout',
+      initial: 'WaitForDecision',
+      states: {
+        WaitForDecision: {
+          on: { approve: { target: 'Approved' } },
+          after: { '86400000': { target: 'Expired' } },
+        },
+        Approved: { type: 'final' },
+        Expired: { type: 'final' },
+      },
+    },
+  }),
   /** The loaded services, with counts of their contexts, and the faults that the last load found. */
   listServices: describeCall({
     summary: 'List the loaded services, and the faults of the last load',
-    method: 'GET',
     route: '/flux-api/services',
-    role: 'read',
     problems: [],
     answer: component(
       'Services',
@@ -174,7 +151,7 @@ export const SERVICE_CALLS = {
           .describe('Of the last load: a service whose file has a fault goes on as it was loaded before'),
         loadedAt: time.describe('When the files were read last, epoch milliseconds'),
       }),
-      { xml: { name: 'services' }, xsd: { type: 'services' } },
+      { xml: 'services', xsd: { type: 'services' } },
     ),
     answerExample: {
       services: [

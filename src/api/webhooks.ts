@@ -2,26 +2,24 @@
 import { z } from 'zod'
 import { WEBHOOK_SCHEME_NAMES } from '../model/webhook-schemes/scheme.ts'
 import { DELIVERY_OUTCOMES } from '../model/webhook.ts'
-import { type AnswerOf, type RequestOf, describeCall } from './call.ts'
-import { component } from './component.ts'
-import { RESPONSE, contextId, cursor, name, object, PAGE, text, time } from './fields.ts'
-
-const number = z.number().int().nonnegative()
+import { type AnswerOf, type RequestOf, component, describeCall } from './call.ts'
+import { PAGE, choice, contextId, count, cursor, integer, name, object, text, time } from './fields.ts'
 
 /** What is shown of a delivery besides its request. */
 export const deliveryFields = {
   deliveryId: text,
   method: text,
-  time: time.meta({ description: 'When the request arrived, epoch milliseconds' }),
+  time: time.describe('When the request arrived, epoch milliseconds'),
   outcome: component('DeliveryOutcome', z.enum(DELIVERY_OUTCOMES)),
-  status: number.nullable().meta({ description: 'Of the answer; null: it is not answered yet, or never was' }),
-  duration: number.nullable().meta({ description: 'Milliseconds from the arrival to the answer' }),
+  status: count.nullable().describe('Of the answer; null: it is not answered yet, or never was'),
+  duration: count.nullable().describe('Milliseconds from the arrival to the answer'),
   contextId: contextId.nullable(),
-  replayOf: text.nullable().meta({ description: 'The delivery that this one repeats, by replay' }),
-  reason: text.nullable().meta({
-    description:
+  replayOf: text.nullable().describe('The delivery that this one repeats, by replay'),
+  reason: text
+    .nullable()
+    .describe(
       'Why it was not accepted, or what else is to be said of it. Where the webhook has `verify`, only a token with the role `read` shows it, but for `signature-invalid`',
-  }),
+    ),
 }
 
 const lastDelivery = component('LastDelivery', z.object(deliveryFields))
@@ -29,16 +27,16 @@ const lastDelivery = component('LastDelivery', z.object(deliveryFields))
 const counts = component(
   'DeliveryCounts',
   z.object({
-    accepted: number,
-    duplicate: number,
-    filtered: number,
-    handshake: number,
-    ignored: number,
-    invalid: number,
-    'signature-invalid': number,
-    failed: number,
-    timeout: number,
-    refused: number,
+    accepted: count,
+    duplicate: count,
+    filtered: count,
+    handshake: count,
+    ignored: count,
+    invalid: count,
+    'signature-invalid': count,
+    failed: count,
+    timeout: count,
+    refused: count,
   }),
   { description: 'Deliveries to the service and path by outcome, since this server started' },
 )
@@ -51,9 +49,7 @@ const webhook = component(
     package: text,
     fluxName: text,
     name: text.nullable(),
-    scheme: text.nullable().meta({
-      description: `How requests are verified: ${WEBHOOK_SCHEME_NAMES.join(', ')}; null: not at all`,
-    }),
+    scheme: text.nullable().describe(`How requests are verified: ${WEBHOOK_SCHEME_NAMES.join(', ')}; null: not at all`),
     counts,
     last: lastDelivery.nullable(),
   }),
@@ -70,10 +66,11 @@ const delivery = component(
     deliveryId,
     urlPath: text,
     ...facts,
-    request: object.nullable().meta({
-      description:
+    request: object
+      .nullable()
+      .describe(
         'The request, as the service sees it, without secrets; null: it did not pass verification, or can not be read, or the webhook has `verify` and the caller no token with the role `read`. Of a body above 64 KB it has the beginning as text, and `bodyTruncated: true`',
-    }),
+      ),
   }),
 )
 
@@ -88,12 +85,10 @@ export const WEBHOOK_CALLS = {
   /** The endpoints of webhooks, with the counts of this server's deliveries. */
   listWebhooks: describeCall({
     summary: 'List the endpoints of webhooks, with the counts of their deliveries and the last one',
-    method: 'GET',
     route: '/flux-api/webhooks',
-    role: 'read',
     problems: [],
     strict: true,
-    answer: component('Webhooks', z.array(webhook), { xml: { name: 'webhooks' } }),
+    answer: component('Webhooks', z.array(webhook), 'webhooks'),
     answerExample: [
       {
         urlPath: '/stripe',
@@ -130,21 +125,16 @@ export const WEBHOOK_CALLS = {
   }),
   listDeliveries: describeCall({
     summary: 'List deliveries to webhooks, newest first; the Link header has the URL of the next page',
-    method: 'GET',
     route: '/flux-api/webhooks/deliveries',
-    role: 'read',
     problems: [],
     query: {
       urlPath: name('Only deliveries to this path, as written in the file').optional(),
-      outcome: z
-        .enum(DELIVERY_OUTCOMES, { error: `must be one of ${DELIVERY_OUTCOMES.join(', ')}` })
-        .optional()
-        .meta({ description: 'Only deliveries with this outcome' }),
+      outcome: choice(DELIVERY_OUTCOMES).optional().describe('Only deliveries with this outcome'),
       ...PAGE,
       after: cursor(CURSOR),
     },
     strict: true,
-    answer: component('Deliveries', z.array(delivery), { xml: { name: 'deliveries' } }),
+    answer: component('Deliveries', z.array(delivery), 'deliveries'),
     answerExample: [
       {
         deliveryId: '019b76da-a800-7000-8000-00005f2c1e6d',
@@ -170,7 +160,6 @@ export const WEBHOOK_CALLS = {
         },
       },
     ],
-    answerHeaders: { Link: 'URL of the next page, with rel="next"; absent on the last page' },
   }),
   /**
    * Sends a delivery again, without verification, and although it is a repeat. Resolves when its sender would have got
@@ -181,18 +170,17 @@ export const WEBHOOK_CALLS = {
     summary: 'Send a delivery again: without verification, and although it is a repeat',
     method: 'POST',
     route: '/flux-api/webhooks/deliveries/replay',
-    role: 'invoke',
     problems: [404, 409],
     query: { deliveryId: name('Id of the delivery') },
     strict: true,
     answer: component(
       'Replay',
       z.object({
-        deliveryId: text.meta({ description: 'Of the new delivery' }),
-        status: z.number().int().meta({ description: 'What its sender would have got' }),
+        deliveryId: text.describe('Of the new delivery'),
+        status: integer.describe('What its sender would have got'),
         contextId: contextId.nullable(),
       }),
-      { xml: RESPONSE },
+      'response',
     ),
     answerExample: { deliveryId: '019b76da-a801-7000-8000-00005f2c1e6d', status: 202, contextId: 18 },
   }),

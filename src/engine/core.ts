@@ -12,7 +12,7 @@ import type { ContextRecord } from '../model/record.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { CommitFeed } from '../ports/feeds.ts'
 import type { Signals } from '../ports/signals.ts'
-import { Gate, type Access, type CallEnv, type CallParts } from './calls/call-env.ts'
+import { Gate, type Access, type CallEnv } from './calls/call-env.ts'
 import { EventHints } from './calls/event-hint.ts'
 import { callsOf } from './calls/handlers.ts'
 import { KnownServices, ServiceCounts } from './calls/service-counts.ts'
@@ -21,7 +21,7 @@ import { StartTimes } from './operations/selection.ts'
 import { Commits, MoveMessages } from './turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from './contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from './contexts/deps.ts'
-import { Heartbeat, Retention } from './cluster/heartbeat.ts'
+import { Heartbeat, purgesOf } from './cluster/heartbeat.ts'
 import { Identity, Servers } from './cluster/servers.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
 import { KeptBroadcasts } from './fanout/kept-broadcasts.ts'
@@ -29,7 +29,7 @@ import { Ids, storeIdOf, type StoreId, Pins } from './contexts/ids.ts'
 import { Mailboxes } from './turn/mailboxes.ts'
 import { EndWebhooks } from './on-end/end-webhooks.ts'
 import { Operations } from './operations/operations.ts'
-import { HeldEvents } from './pending/held-events.ts'
+import { UnclaimedEvents } from './pending/unclaimed-events.ts'
 import type { StartedAt } from './record/views.ts'
 import { Redelivery, Timers } from './cluster/redelivery.ts'
 import { RefusalLog } from './fanout/outcomes.ts'
@@ -37,7 +37,7 @@ import { Admission } from './turn/admission.ts'
 import { Claims } from './cluster/claims.ts'
 import { Recovery } from './cluster/recovery.ts'
 import { Steps } from './steps/steps.ts'
-import type { TurnEnv } from './turn/unit-of-work.ts'
+import type { TurnEnv } from './turn/message.ts'
 import { Waits } from './waits/waits.ts'
 import { Deliveries } from './deliveries/deliveries.ts'
 import { webhooks } from './webhooks/webhooks.ts'
@@ -78,6 +78,7 @@ export class EngineCore extends Given {
     uuid: randomUUID,
     owner: this.identity.owner,
     tagLimits: this.given.tagLimits,
+    partitions: this.given.store.partitions,
     maxRecord: this.given.memory.record,
     receiptsMs: this.given.idempotency.kept,
     admit: this.#admit,
@@ -98,7 +99,7 @@ export class EngineCore extends Given {
   readonly calls = (access: Access): Calls => callsOf(this.envOf(access))
 
   /** What a call of that caller uses. */
-  readonly envOf = (access: Access): CallEnv => ({ ...(this.#callParts ??= this.#partsOfCalls()), ...access })
+  readonly envOf = (access: Access): CallEnv => ({ ...(this.#shared ??= this.#parts), ...access })
 
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
@@ -130,7 +131,6 @@ export class EngineCore extends Given {
   readonly moves = new MoveMessages(this.given.moves ?? null)
   readonly commits: Commits = new Commits({
     ...this.#parts,
-    owner: () => this.identity.owner,
     onStep: (step, slot, { flux, record, traceparent }) => this.steps.start(step, flux, slot, record, traceparent),
     onReady: ({ record, flux }) => this.ready(record, flux),
     onEnd: (id, flux) => {
@@ -140,9 +140,15 @@ export class EngineCore extends Given {
     onOthersStep: this.notifyOthers,
     onParent: (id) => this.timers.notifyParent(id),
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
-    onCommitted: ({ record, history }) => this.waits.onCommit(record, history),
-    onUnknownOutcome: (id) => void this.redelivery.reconcile(id),
-    onLookups: (writes) => this.held.onWaiting(writes),
+    onCommitted: (context) => {
+      this.waits.onCommit(context.record, context.history)
+      this.moves.onCommitted(context)
+    },
+    onUnknownOutcome: (id) => {
+      this.moves.onUnknownOutcome()
+      void this.redelivery.reconcile(id)
+    },
+    onLookups: (writes) => this.unclaimed.onWaiting(writes),
   })
   readonly mailboxes: Mailboxes = new Mailboxes({
     ...this.#parts,
@@ -173,10 +179,11 @@ export class EngineCore extends Given {
   readonly recovery: Recovery = new Recovery(this.#parts)
   readonly claims: Claims = new Claims(this.#parts)
   readonly heartbeat: Heartbeat = new Heartbeat(this.#parts)
-  readonly purges: Retention = new Retention(this.given)
+  readonly purges = purgesOf(this.given)
   readonly refusals = new RefusalLog(this.given)
   readonly idempotency: Idempotency = new Idempotency({ ...this.#parts, ...this.given.idempotency })
-  readonly held: HeldEvents = new HeldEvents(this.#parts, {
+  readonly unclaimed: UnclaimedEvents = new UnclaimedEvents({
+    ...this.#parts,
     receiptsMs: this.given.idempotency.kept,
     max: this.given.bounds.pending,
   })
@@ -194,52 +201,19 @@ export class EngineCore extends Given {
     settlementOf: this.given.webhooks.settlementOf,
   })
   readonly webhooks: WebhookApi = webhooks({ ...this.#parts, keptMs: this.given.idempotency.keptOfWebhooks })
-  #callParts: CallParts | null = null
+  readonly hints = new EventHints(this.given.catalog)
+  readonly shown: ShownContexts = new ShownContexts(this.#parts)
+  readonly serviceCounts = new ServiceCounts(this.given)
+  readonly knownServices = new KnownServices(this.given.store)
+  readonly lists = new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' })
+  readonly counts = new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' })
+  readonly searches = new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' })
+  readonly replays = new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' })
+  /** All parts, copied once for all calls. */
+  #shared: Omit<CallEnv, keyof Access> | null = null
 
   constructor(given: EngineParts) {
     super(given)
     this.feed?.onNotified((id) => void this.steps.check(id))
-  }
-
-  /** Copied for each request, so it has only what calls use. */
-  #partsOfCalls(): CallParts {
-    const { store, catalog, log, tagLimits, clock, bounds, webhooks: ofWebhooks, memory } = this.given
-    const { signals, gate, mailboxes, refusals, idempotency, keptBroadcasts, operations, startedAt, startTimes } = this
-    const { waits, broadcasts, held, deliveries, reader, turns } = this
-    const now = () => clock.now()
-    return {
-      now,
-      store,
-      catalog,
-      log,
-      tagLimits,
-      signals,
-      gate,
-      mailboxes,
-      refusals,
-      idempotency,
-      keptBroadcasts,
-      operations,
-      startedAt,
-      startTimes,
-      waits,
-      broadcasts,
-      held,
-      deliveries,
-      reader,
-      turns,
-      webhooks: this.webhooks,
-      answeredBroadcast: bounds.answeredBroadcast,
-      settlementOf: ofWebhooks.settlementOf,
-      requests: memory.requests,
-      hints: new EventHints(catalog),
-      shown: new ShownContexts({ store, catalog, log, now, startedAt, waits, reader }),
-      serviceCounts: new ServiceCounts({ store, catalog, now }),
-      knownServices: new KnownServices(store),
-      lists: new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' }),
-      counts: new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' }),
-      searches: new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' }),
-      replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
-    }
   }
 }

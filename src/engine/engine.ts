@@ -127,10 +127,10 @@ async function runParts(core: EngineCore): Promise<void> {
     throw error
   })
   core.given.alarm.start(() => core.timers.dispatchDue())
-  core.purges.start()
+  core.purges.within(0)
   core.keptBroadcasts.tasks.look()
   core.operations.tasks.look()
-  core.held.start()
+  core.unclaimed.start()
   core.deliveries.start()
   core.ends.start()
 }
@@ -138,7 +138,7 @@ async function runParts(core: EngineCore): Promise<void> {
 async function close(core: EngineCore, grace: number): Promise<void> {
   const { given, steps, waits, mailboxes } = core
   const taskEnds = [core.keptBroadcasts, core.operations].map(({ tasks }) => tasks.close())
-  const ended = Promise.all([core.recovery.stop(), core.held.stop(), ...taskEnds])
+  const ended = Promise.all([core.recovery.stop(), core.unclaimed.stop(), ...taskEnds])
   core.claims.stop()
   waits.giveUp()
   await Promise.all([steps.stop(grace), core.ends.stop(grace)])

@@ -144,10 +144,10 @@ class RememberingRouter implements Router<[H, RouterRoute]> {
 }
 
 /** The application until the real one is ready: it answers `/healthz`, and everything else with 503. */
-export function createWaitingApp(reason: () => string): Hono<Env> {
+export function createWaitingApp(reason: string): Hono<Env> {
   const app = new Hono<Env>()
-  addHealth(app, reason)
-  app.all('*', (c) => refuse(c, unavailable(reason()).failure))
+  addHealth(app, () => reason)
+  app.all('*', (c) => refuse(c, unavailable(reason).failure))
   return app
 }
 

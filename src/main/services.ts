@@ -1,23 +1,19 @@
-// main: loads and checks the services of the folders, and creates the runner of their steps. On every error, the
-// processes that the runner may have started are ended. And the secrets of a runtime, with its log, in which their values
+// main: loads and checks the services of the folders; and the secrets of a runtime, with its log, in which their values
 // are hidden.
 import { systemClock } from '../alarms/clock.ts'
-import { openCatalog, type Catalog } from '../definitions/catalog.ts'
+import { openCatalog } from '../definitions/catalog.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import type { Fault } from '../definitions/report.ts'
 import { hidingLog } from '../observe/log.ts'
 import type { Log } from '../ports/log.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
-import type { StepRunner, StepWatch } from '../ports/steps.ts'
+import type { StepRunner } from '../ports/steps.ts'
 import type { Settings } from '../settings.ts'
-import { openSecrets, type Environment, type WatchedSecrets } from '../settings/secrets.ts'
+import { openSecrets, type Environment } from '../settings/secrets.ts'
 import { stepRunner } from '../steps/runner.ts'
 
 export interface LoadedServices {
-  readonly services: readonly Pick<
-    CompiledFlux,
-    'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source' | 'input' | 'output' | 'states'
-  >[]
+  readonly services: readonly CompiledFlux[]
   /** Faults and warnings, in any order. */
   readonly report: readonly Fault[]
 }
@@ -37,7 +33,7 @@ export async function checkServices(
   settings: Settings,
   { log, env = process.env }: { readonly log: Log; readonly env?: Environment },
 ): Promise<LoadedServices> {
-  const runner = stepRunner({ log, allowPrivate: settings.allowPrivate })
+  const runner = stepRunner({ ...settings, log })
   try {
     const secrets = { secrets: await openSecrets(env), isServing: false }
     const { catalog, report } = await openCatalog({ folders: settings.actors, runner, log, secrets })
@@ -47,57 +43,32 @@ export async function checkServices(
   }
 }
 
-export interface RunnableServices {
-  readonly catalog: Catalog
-  readonly runner: StepRunner
-  readonly report: readonly Fault[]
-}
-
 /**
  * Loads services in order to run them.
  * @throws LoadError when one has a fault, unless the settings say to skip it
  */
 export async function loadServices(
-  settings: Settings,
-  { log, secrets, watch }: { readonly log: Log; readonly secrets: ServiceSecrets; readonly watch?: StepWatch },
-): Promise<RunnableServices> {
-  const runner = stepRunner({
+  { actors, skipFaulty }: Settings,
+  { log, secrets, runner }: { readonly log: Log; readonly secrets: ServiceSecrets; readonly runner: StepRunner },
+) {
+  const { catalog, report, complete } = await openCatalog({
+    folders: actors,
+    runner,
     log,
-    allowPrivate: settings.allowPrivate,
-    maxResult: settings.maxResult,
-    isolated: settings.isolated,
-    ...(watch && { watch }),
+    secrets: { secrets, isServing: true },
   })
-  try {
-    const { catalog, report, complete } = await openCatalog({
-      folders: settings.actors,
-      runner,
-      log,
-      secrets: { secrets, isServing: true },
-    })
-    const isBroken = report.some(({ severity }) => severity === 'fault')
-    if (isBroken && !(settings.skipFaulty && complete)) throw new LoadError(report)
-    const skipped = catalog.skipped()
-    if (skipped.length > 0)
-      log.warn('services with faults are skipped', {
-        faults: report.filter(({ severity }) => severity === 'fault'),
-        skipped,
-      })
-    return { catalog, runner, report }
-  } catch (error) {
-    runner.close()
-    throw error
-  }
+  const faults = report.filter(({ severity }) => severity === 'fault')
+  if (faults.length > 0 && !(skipFaulty && complete)) throw new LoadError(report)
+  const skipped = catalog.skipped()
+  if (skipped.length > 0) log.warn('services with faults are skipped', { faults, skipped })
+  return { catalog, report }
 }
 
-export interface OpenedSecrets {
-  readonly secrets: WatchedSecrets
-  /** Hides the values of secrets in the lines that it passes on. */
-  readonly log: Log
-}
-
-/** Reads the secrets of the environment, and follows changes of their files until they are closed. */
-export async function watchSecrets(environment: Environment, given: Log): Promise<OpenedSecrets> {
+/**
+ * Reads the secrets of the environment, and follows changes of their files until they are closed. The log that it gives
+ * hides their values.
+ */
+export async function watchSecrets(environment: Environment, given: Log) {
   const secrets = await openSecrets(environment)
   const log = hidingLog(given, secrets)
   secrets.watch(systemClock, (secret, reason) =>

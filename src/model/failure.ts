@@ -8,59 +8,49 @@ export interface FieldError {
   readonly detail: string
 }
 
-export type Failure =
-  | { readonly kind: 'malformed'; readonly detail: string; readonly errors?: readonly FieldError[] } // not in the form that the call takes
-  | { readonly kind: 'invalid'; readonly detail: string; readonly errors: readonly FieldError[] } // well-formed, but against the rules
-  | { readonly kind: 'notFound'; readonly detail: string }
-  /**
-   * `hint`: says that no service knows the event that was sent. `context`: as it is, for who waited for it. `contextId`:
-   * the context that has the key that was asked for.
-   */
-  | {
-      readonly kind: 'conflict'
-      readonly detail: string
-      readonly hint?: string
-      readonly context?: object
-      readonly contextId?: ContextId
-    }
-  /** The idempotency key was used before, for a request with another content. */
-  | { readonly kind: 'idempotencyMismatch'; readonly detail: string }
-  /** The first request under the idempotency key is still under way. `retryAfter`: seconds. */
-  | { readonly kind: 'idempotencyInProgress'; readonly detail: string; readonly retryAfter: number }
-  /** The time is up; `context` is the one that was waited for, as it is. */
-  | { readonly kind: 'waitTimeout'; readonly detail: string; readonly context: object }
-  /** The token's calls come faster than it allows. */
-  | { readonly kind: 'rateLimited'; readonly detail: string; readonly retryAfter: number } // seconds
-  | { readonly kind: 'unauthorized'; readonly detail: string; readonly token: 'none' | 'invalid' }
-  | { readonly kind: 'forbidden'; readonly detail: string }
-  | { readonly kind: 'busy'; readonly detail: string; readonly retryAfter: number } // seconds
-  /** `inDoubt`: the requested change may have been made all the same, or may still be made. */
-  | { readonly kind: 'unavailable'; readonly detail: string; readonly retryAfter: number; readonly inDoubt?: true }
-  /** The server was started paused: it changes nothing until it is told to. */
-  | { readonly kind: 'paused'; readonly detail: string; readonly retryAfter: number }
-  /** The server has no memory left for this request. Nothing was changed. */
-  | { readonly kind: 'overloaded'; readonly detail: string; readonly retryAfter: number } // seconds
-  /** The stored record of a context is damaged. */
-  | { readonly kind: 'unreadable'; readonly detail: string; readonly contextId: ContextId }
-  // Only for requests over HTTP.
-  | {
-      readonly kind:
-        | 'noRoute'
-        | 'notAcceptable'
-        | 'tooLarge'
-        | 'unsupportedType'
-        | 'internal'
-        | 'timeout'
-        | 'headersTooLarge'
-        | 'expectation'
-        | 'misdirected'
-        | 'crossOrigin'
-      readonly detail: string
-    }
-  /** The sender of a webhook proved nothing. `challenge`: what `WWW-Authenticate` says; null: the answer has none. */
-  | { readonly kind: 'signatureInvalid'; readonly detail: string; readonly challenge: string | null }
-  | { readonly kind: 'webhookFailed' | 'webhookTimeout'; readonly detail: string; readonly contextId: ContextId }
-  | { readonly kind: 'wrongMethod'; readonly detail: string; readonly allow: readonly string[] }
+export type Failure = Readonly<
+  { detail: string } & (
+    | { kind: 'malformed'; errors?: readonly FieldError[] } // not in the form that the call takes
+    | { kind: 'invalid'; errors: readonly FieldError[] } // well-formed, but against the rules
+    /**
+     * `hint`: says that no service knows the event that was sent. `context`: as it is, for who waited for it.
+     * `contextId`: the context that has the key that was asked for.
+     */
+    | { kind: 'conflict'; hint?: string; context?: object; contextId?: ContextId }
+    /** `idempotencyMismatch`: the idempotency key was used before, for a request with another content. */
+    | { kind: 'notFound' | 'idempotencyMismatch' | 'forbidden' }
+    /** The time is up; `context` is the one that was waited for, as it is. */
+    | { kind: 'waitTimeout'; context: object }
+    | { kind: 'unauthorized'; token: 'none' | 'invalid' }
+    /**
+     * May be tried again, after so many seconds. `idempotencyInProgress`: the first request under the idempotency key is
+     * still under way. `rateLimited`: the token's calls come faster than it allows. `paused`: the server was started
+     * paused, and changes nothing until it is told to. `overloaded`: the server has no memory left for this request.
+     */
+    | { kind: 'idempotencyInProgress' | 'rateLimited' | 'busy' | 'paused' | 'overloaded'; retryAfter: number }
+    /** `inDoubt`: the requested change may have been made all the same, or may still be made. */
+    | { kind: 'unavailable'; retryAfter: number; inDoubt?: true }
+    /** `unreadable`: the stored record of the context is damaged. */
+    | { kind: 'unreadable' | 'webhookFailed' | 'webhookTimeout'; contextId: ContextId }
+    // Only for requests over HTTP.
+    | {
+        kind:
+          | 'noRoute'
+          | 'notAcceptable'
+          | 'tooLarge'
+          | 'unsupportedType'
+          | 'internal'
+          | 'timeout'
+          | 'headersTooLarge'
+          | 'expectation'
+          | 'misdirected'
+          | 'crossOrigin'
+      }
+    /** The sender of a webhook proved nothing. `challenge`: what `WWW-Authenticate` says; null: the answer has none. */
+    | { kind: 'signatureInvalid'; challenge: string | null }
+    | { kind: 'wrongMethod'; allow: readonly string[] }
+  )
+>
 
 /** The error that public functions throw to refuse a call. `failure` says why; the message is only for logs. */
 export class FluxError extends Error {

@@ -18,6 +18,7 @@ export function nearestName(
   let fewest = Math.min(MAX_EDITS, Math.floor(name.length * MAX_EDIT_SHARE)) + 1
   for (const candidate of known) {
     if (candidate === name) return null
+    if (Math.abs(candidate.length - name.length) >= fewest) continue
     const edits = editsBetween(folded(name), folded(candidate), fewest - 1)
     if (edits < fewest) [nearest, fewest] = [candidate, edits]
   }
@@ -30,49 +31,23 @@ export function suggestion(name: string, known: Iterable<string>): string {
   return nearest === null ? '' : `; did you mean '${nearest}'?`
 }
 
-/** Names by their length: only those of about the same length are compared with a misspelt one. */
-export class NamesByLength {
-  readonly #names = new Map<number, string[]>()
-  readonly size: number
-
-  constructor(names: ReadonlySet<string>) {
-    this.size = names.size
-    for (const name of names) {
-      const alike = this.#names.get(name.length)
-      if (alike) alike.push(name)
-      else this.#names.set(name.length, [name])
-    }
-  }
-
-  /** Those that `nearestName` may find for `name`; the most similar lengths come first. */
-  *near({ length }: string): Generator<string, void> {
-    for (let edits = 0; edits <= MAX_EDITS; edits += 1)
-      for (const each of edits === 0 ? [length] : [length - edits, length + edits]) yield* this.#names.get(each) ?? []
-  }
-}
-
-/** Number of edits that turn one text into the other; `most` + 1 if there are more. The work is length × `most`. */
+/**
+ * Number of edits that turn one text into the other; more than `most` if there are more. What both begin with never
+ * needs an edit, so the work is their length for each way to spend at most 2 edits.
+ */
 function editsBetween(from: string, to: string, most: number): number {
-  if (Math.abs(from.length - to.length) > most) return most + 1
-  let above: number[] = []
-  let line: number[] = []
-  for (let column = 0; column <= to.length; column += 1) above.push(column)
-  for (let row = 1; row <= from.length; row += 1) {
-    const [first, last] = [Math.max(1, row - most), Math.min(to.length, row + most)]
-    line[first - 1] = first === 1 ? row : most + 1
-    let fewest = line[first - 1] ?? 0
-    for (let column = first; column <= last; column += 1) {
-      const replaced = (above[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1)
-      const moved = Math.min(above[column] ?? most + 1, line[column - 1] ?? most + 1) + 1
-      const edits = Math.min(replaced, moved)
-      line[column] = edits
-      fewest = Math.min(fewest, edits)
-    }
-    if (fewest > most) return most + 1
-    line[last + 1] = most + 1
-    ;[above, line] = [line, above]
-  }
-  return Math.min(above[to.length] ?? 0, most + 1)
+  let same = 0
+  while (same < from.length && from[same] === to[same]) same += 1
+  const [one, other] = [from.slice(same), to.slice(same)]
+  if (one === '' || other === '') return one.length + other.length
+  if (most === 0) return 1
+  const [oneLess, otherLess] = [one.slice(1), other.slice(1)]
+  const rests = [
+    [oneLess, otherLess],
+    [oneLess, other],
+    [one, otherLess],
+  ] as const
+  return 1 + Math.min(...rests.map(([left, right]) => editsBetween(left, right, most - 1)))
 }
 
 /** Maximum number of names that a message lists, and of characters that it shows of each. */
@@ -90,6 +65,7 @@ export function alternatives(name: string, known: Iterable<string>): string {
   const listed = names
     .slice(0, MAX_LISTED)
     .map((one) => (one.length > MAX_SHOWN_CHARACTERS ? `${one.slice(0, MAX_SHOWN_CHARACTERS)}…` : one))
-  const list = `${listed.length === 1 ? 'there is' : 'there are'} ${listed.join(', ')}${names.length > MAX_LISTED ? `, and ${names.length - MAX_LISTED} more` : ''}`
-  return nearest === null ? `; ${list}` : `; did you mean "${nearest}"? ${list.replace('t', 'T')}`
+  const rest = names.length > MAX_LISTED ? `, and ${names.length - MAX_LISTED} more` : ''
+  const list = `here ${names.length === 1 ? 'is' : 'are'} ${listed.join(', ')}${rest}`
+  return nearest === null ? `; t${list}` : `; did you mean "${nearest}"? T${list}`
 }

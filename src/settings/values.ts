@@ -50,7 +50,7 @@ export const namespaceName = z
 /** Folders, separated like those in PATH. */
 export const folders = z
   .string()
-  .transform((list) => list.split(delimiter).filter((folder) => folder !== ''))
+  .transform((list): readonly string[] => list.split(delimiter).filter((folder) => folder !== ''))
   .refine((list) => list.length > 0, { error: 'must name a folder' })
 /** Origins as browsers send them, or `*`. */
 export const origins = z

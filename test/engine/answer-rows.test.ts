@@ -1,7 +1,7 @@
 // The rows of a webhook's keys get the first answer of its context, in whatever commit that is made.
 import { expect, test } from 'vitest'
 import { decodeRecord } from '../../src/engine/record/decode.ts'
-import { baseOf } from '../../src/engine/record/parts.ts'
+import { baseOf } from '../../src/engine/record/encode.ts'
 import { runStart } from '../../src/engine/turn/turn.ts'
 import { answerRowsAfter } from '../../src/engine/turn/answer.ts'
 import { compiled, env, Hand, TERMINATE } from '../support/turns.ts'

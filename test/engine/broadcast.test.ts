@@ -51,13 +51,12 @@ test('others are served after each thousand that it finds, though nothing is wri
     tags: [],
     caller: SYSTEM,
     eventId: 'e',
-    receipt: null,
     ttl: null,
   }
   const drawn = { seed: '', now: 0 }
-  const stored = { sent, upTo: ids.length, above: null, expiresAt: 0, drawn }
+  const stored = { sent, upTo: ids.length, expiresAt: 0, drawn }
   const run = new BroadcastRun(parts, { key: 'row', stored, place: new BroadcastPlace(null) })
-  await run.look()
+  await run.prepare()
   const answer = await run.sendUnstored()
   clearImmediate(handle)
   await bench.close()

@@ -51,7 +51,6 @@ function open(
     store: emptyStore({ ...verbs, commit }),
     cache,
     signals: NO_SIGNALS,
-    owner: () => 'me',
     log: { trace() {}, debug() {}, info() {}, warn() {}, error: (_, fields) => void logged.push(fields) },
     alarm: {
       start() {},
@@ -208,14 +207,14 @@ describe('a commit that did not', () => {
 
 test('what came to nothing counts only if it was decided on what the store has', async () => {
   let version: number | null = 1
-  const { cache, commits } = open(undefined, { version: () => Promise.resolve(version) })
+  const { cache, commit } = open(undefined, { version: () => Promise.resolve(version) })
   const started = hand.start(work)
   cache.put(started.context, {}, 0)
   const { id } = started.context.record
-  const ignored = () => hand.turn(id, [event('nobody knows')]).work
-  expect(await commits.isCurrent(ignored())).toBe(true)
+  const ignored = () => commit(hand.turn(id, [event('nobody knows')]))
+  expect(await ignored()).toEqual({ ok: true })
   expect(cache.get(id, 0)).toBeDefined()
   version = 2
-  expect(await commits.isCurrent(ignored())).toBe(false)
+  expect(await ignored()).toMatchObject({ ok: false, stale: id })
   expect(cache.get(id, 0)).toBeUndefined()
 })

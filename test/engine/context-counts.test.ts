@@ -27,7 +27,7 @@ test.each([0, 1, 100, 1_000_000])('of %d contexts', async (count) => {
         : 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog, clock: { now: () => 0 } })
   const shown = (await counts.list({ maxAge: 0 }))
     .filter(({ count: own }) => own > 0)
     .map((one) => [one.service?.fluxName, one.status, one.count])
@@ -58,7 +58,7 @@ test('those of services that are not loaded are told as well, and none are older
       return all.length === 1 && all[0] === 'status:FAILED' ? count : 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog, now: () => now })
+  const counts = new ServiceCounts({ store, catalog, clock: { now: () => now } })
   const failed = async (maxAge: number) =>
     (await counts.list({ maxAge })).flatMap(({ service, count: own }) => (service === null ? [own] : []))
   expect(await failed(4000)).toEqual([100_000])

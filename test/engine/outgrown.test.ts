@@ -164,7 +164,7 @@ test('of what holds itself many times over, nobody makes a text to know that', (
       { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
       given,
     )
-  if (!flux || !born || !('recordOf' in born)) throw new Error(JSON.stringify(report.faults))
+  if (!flux || !born) throw new Error(JSON.stringify(report.faults))
   let list: Json = 'x'
   for (let times = 0; times < 60; times += 1) list = [list, list]
   const next = { ...born.recordOf(1), output: { list } }

@@ -1,28 +1,26 @@
 // Much work at once, for many contexts: the event loop is served in between.
 import { afterEach, describe, expect, test } from 'vitest'
-import { Pace } from '../../src/engine/turn/turn-loop.ts'
+import { Pace } from '../../src/engine/turn/mailboxes.ts'
 import { nextTurn } from '../support/held.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 
+async function decide(pace: Pace, number: number, steps: number, done: number[]): Promise<void> {
+  while (pace.rest) await pace.rest
+  done.push(number)
+  pace.spend(steps)
+}
+
 describe('a pace', () => {
   test('does what is little at once', () => {
     const [pace, done]: [Pace, number[]] = [new Pace(), []]
-    for (const number of [1, 2, 3])
-      pace.run(() => {
-        done.push(number)
-        pace.spend(1000)
-      })
+    for (const number of [1, 2, 3]) void decide(pace, number, 1000, done)
     expect(done).toEqual([1, 2, 3])
   })
 
   test('lets the event loop go first after much, and then goes on in order', async () => {
     const [pace, done]: [Pace, number[]] = [new Pace(), []]
-    for (const number of [1, 2, 3, 4, 5])
-      pace.run(() => {
-        done.push(number)
-        pace.spend(150_000)
-      })
+    for (const number of [1, 2, 3, 4, 5]) void decide(pace, number, 150_000, done)
     expect(done).toEqual([1, 2])
     await nextTurn()
     expect(done).toEqual([1, 2, 3, 4])

@@ -1,7 +1,7 @@
 // Finished contexts are deleted once they are old enough, some at a time, again and again.
 import { expect, test, vi } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
-import { Retention } from '../../src/engine/cluster/heartbeat.ts'
+import { purgesOf } from '../../src/engine/cluster/heartbeat.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
@@ -27,13 +27,13 @@ function open(retention: number, purge: (request: Purge) => Promise<number>) {
       return purge(request)
     },
   })
-  return { clock, logged, asked, purges: new Retention({ store, clock, log, retention }) }
+  return { clock, logged, asked, purges: purgesOf({ store, clock, log, retention }) }
 }
 
 test('it deletes until there is nothing left, and again after a tenth of the retention', async () => {
   const left = [500, 20, 0]
   const { clock, asked, purges } = open(60_000, () => Promise.resolve(left.shift() ?? 0))
-  purges.start()
+  purges.within(0)
   await clock.advance(0)
   expect(asked).toEqual(Array.from({ length: 3 }, () => ({ endedBefore: 940_000, limit: 500 })))
   await clock.advance(5999)
@@ -50,7 +50,7 @@ test.each([
   [7 * 86_400_000, 60_000],
 ])('with a retention of %d ms, %d ms pass in between', async (retention, pause) => {
   const { clock, asked, purges } = open(retention, () => Promise.resolve(0))
-  purges.start()
+  purges.within(0)
   await clock.advance(pause - 1)
   expect(asked).toHaveLength(1)
   await clock.advance(1)
@@ -63,7 +63,7 @@ test('a store that fails is told of and asked again', async () => {
   const { clock, logged, asked, purges } = open(10_000, () =>
     isAway ? Promise.reject(new Error('away')) : Promise.resolve(0),
   )
-  purges.start()
+  purges.within(0)
   await clock.advance(0)
   expect(logged).toEqual(['finished contexts could not be purged; trying again later'])
   isAway = false
@@ -75,7 +75,7 @@ test('a store that fails is told of and asked again', async () => {
 test('stopping waits for the purge under way, and begins no other', async () => {
   const purged = held<number>()
   const { clock, asked, purges } = open(60_000, () => purged.promise)
-  purges.start()
+  purges.within(0)
   const onStopped = vi.fn()
   const stopped = purges.stop().finally(onStopped)
   await clock.advance(0)

@@ -76,8 +76,7 @@ test('a context that is neither paused nor ended has nothing of it in its parts'
   expect(resumed?.indexKeys).toEqual(plain?.indexKeys)
 })
 
-const keysOf = ({ work }: ReturnType<Hand['turn']>) =>
-  endRowsOf(work.contexts, { partitions: 1, turn: env() }).map(({ key }) => key)
+const keysOf = ({ context }: ReturnType<Hand['turn']>) => endRowsOf(context, env()).map(({ key }) => key)
 
 test('each end of a context owes a webhook of its own', () => {
   const flux = waits({ onEnd: { url: 'https://x.example/ends', secret: '$secrets.HOOK' } })

@@ -54,7 +54,7 @@ test('open and secured contexts are counted by service and status', async () => 
   await bench.sendEvent({ contextId: second, event: 'go' })
   await bench.sendEvent({ contextId: first + 6, event: 'fail' })
   const { catalog, store } = bench.parts
-  const counts = new ServiceCounts({ store, catalog, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog, clock: { now: () => 0 } })
   const shown = async (all: boolean) => {
     const of = await counts.get({ all })
     return Object.fromEntries(catalog.all().map((flux) => [`${flux.package}/${flux.fluxName}`, of(flux)]))
@@ -111,7 +111,7 @@ test('one count at a time runs, and of many contexts it is answered again for a 
     { size: 1_000_000, isKept: true },
   ]) {
     const world = countedStore(size)
-    const counts = new ServiceCounts({ store: world.store, catalog, now: world.now })
+    const counts = new ServiceCounts({ store: world.store, catalog, clock: world })
     const get = async () => (await counts.get({ all: false }))(flux)
     expect(await get()).toEqual({ WAITING: size })
     const each = world.asked()
@@ -132,7 +132,7 @@ test('a count that failed is not remembered', async () => {
   const bench = await openBench({ 'p/Open.flux': waiting() })
   let isAway = true
   const store = emptyStore({ count: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(0)) })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, clock: { now: () => 0 } })
   const asked = [counts.get({ all: true }), counts.get({ all: true })]
   expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   isAway = false
@@ -150,7 +150,7 @@ test('services that were loaded since are counted, however many contexts there a
   const counts = new ServiceCounts({
     store,
     catalog: { all: () => catalog.all() },
-    now,
+    clock: { now },
   })
   await counts.get({ all: true })
   catalog = other.parts.catalog
@@ -170,7 +170,7 @@ test('who asks while a count runs that fails gets the next one', async () => {
       return 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, now: () => 0 })
+  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, clock: { now: () => 0 } })
   const [first, second] = [counts.get({ all: true }), counts.get({ all: true })]
   await expect(first).rejects.toThrow('away')
   await expect(second).resolves.toBeTypeOf('function')
@@ -184,7 +184,10 @@ test('the search for the time of a start passes over damaged contexts', async ()
     highestId: () => Promise.resolve(highest),
     select({ after = 0 }) {
       const id = after + 1
-      const sound = { ...damagedAt(id), parts: { base: JSON.stringify({ startedAt: startsAt + id * 1000 }) } }
+      const sound = {
+        ...damagedAt(id),
+        parts: { head: '{}', base: JSON.stringify({ startedAt: startsAt + id * 1000 }) },
+      }
       const contexts = id > highest ? [] : [id % 2 === 0 ? damagedAt(id) : sound]
       return Promise.resolve({ contexts, rest: null })
     },

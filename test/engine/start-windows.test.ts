@@ -15,7 +15,7 @@ const contextAt = (id: number, startedAt: number): StoredContext => ({
   due: null,
   owner: null,
   endedAt: null,
-  parts: { base: JSON.stringify({ startedAt }) },
+  parts: { head: '{}', base: JSON.stringify({ startedAt }) },
 })
 
 const isIn = (id: number, partitions: number, { windows = [] }: Pick<Selection, 'windows'>): boolean => {

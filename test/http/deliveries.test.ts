@@ -403,7 +403,7 @@ describe.each([
 
   test('what is too much is looked for once in a while, not each time', async () => {
     await again({ deliveries: 50 })
-    expect(await readsOf(50)).toBeGreaterThan(0)
+    expect(await readsOf(60)).toBeGreaterThan(0)
     expect(await readsOf(4)).toBe(0)
   })
 
@@ -756,7 +756,7 @@ describe.each([
       expect(await replay(first?.deliveryId ?? '')).toMatchObject({ status: 200, answer: { status: 202 } })
   })
 
-  test('what is sent again is charged to the memory for requests before it is parsed, until its context has it', async () => {
+  test('what is sent again is charged to the memory for requests before it is parsed, until it is answered', async () => {
     const requests = new ByteBudget({ bytes: 1024 * 1024, what: 'requests' })
     await again({ memory: { requests } })
     const body = { list: Array.from({ length: 10_000 }, () => []) }
@@ -773,8 +773,8 @@ describe.each([
     const repeated = replay(deliveryId)
     await expect.poll(async () => (await listed('?urlPath=/slow')).length).toBe(2)
     expect(Math.max(...taken)).toBeGreaterThan(500_000)
-    // It waits for the workflow, and holds nothing.
-    expect(requests.held).toBe(0)
+    // It waits for the workflow, and for what is noted of the delivery.
+    expect(requests.held).toBeGreaterThan(500_000)
     await served.bench.advance(2_000)
     expect((await repeated).answer).toMatchObject({ status: 504 })
     expect(requests.held).toBe(0)

@@ -99,8 +99,20 @@ describe('a call that is right', () => {
     ],
     ['DELETE', '/flux-api/context/tag?contextId=5&tag=x', undefined, 'removeTags', { contextId: 5, tag: ['x'] }],
     ['GET', '/flux-api/definition?fluxName=a.B', undefined, 'getDefinition', { fluxName: 'a.B' }],
-    ['GET', '/flux-api/definition?fluxName=a.B&contextId=5', undefined, 'getDefinition', { contextId: 5 }],
-    ['GET', '/flux-api/definition?fluxName=a.B&resolved=false', undefined, 'getDefinition', { fluxName: 'a.B' }],
+    [
+      'GET',
+      '/flux-api/definition?fluxName=a.B&contextId=5',
+      undefined,
+      'getDefinition',
+      { fluxName: 'a.B', contextId: 5 },
+    ],
+    [
+      'GET',
+      '/flux-api/definition?fluxName=a.B&resolved=false',
+      undefined,
+      'getDefinition',
+      { fluxName: 'a.B', resolved: false },
+    ],
     [
       'GET',
       '/flux-api/definition?contextId=5&resolved=true',
@@ -109,7 +121,7 @@ describe('a call that is right', () => {
       { contextId: 5, resolved: true },
     ],
     ['GET', '/flux-api/machine?fluxName=a.B', undefined, 'getMachine', { fluxName: 'a.B' }],
-    ['GET', '/flux-api/machine?fluxName=a.B&contextId=5', undefined, 'getMachine', { contextId: 5 }],
+    ['GET', '/flux-api/machine?fluxName=a.B&contextId=5', undefined, 'getMachine', { fluxName: 'a.B', contextId: 5 }],
   ])('%s %s %j calls %s', async (method, path, body, name, request) => {
     const { app, calls } = testApp()
     const response = await app.request(path, body === undefined ? { method } : { ...post(body), method })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { NamesByLength, nearestName, suggestion } from '../../src/model/nearest.ts'
+import { nearestName, suggestion } from '../../src/model/nearest.ts'
 
 test.each([
   ['contextid', ['event', 'contextId'], 'contextId'],
@@ -19,11 +19,6 @@ test('the nearest of several is taken', () => {
   expect(nearestName('fluxNames', ['fluxNam', 'fluxName'])).toBe('fluxName')
   expect(suggestion('fluxnam', ['fluxName'])).toBe("; did you mean 'fluxName'?")
   expect(suggestion('other', ['fluxName'])).toBe('')
-})
-
-test('only names of about the same length are compared, the most similar lengths first', () => {
-  const names = ['a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff', 'ggg']
-  expect([...new NamesByLength(new Set(names)).near('xxx')]).toEqual(['ccc', 'ggg', 'bb', 'dddd', 'a', 'eeeee'])
 })
 
 /** Edits between two texts, without any bound. */

@@ -2,7 +2,7 @@
 // time is over, or it is pending still, since nobody waits for it.
 import { isFinished } from '../../src/model/context.ts'
 import type { ContextRecord } from '../../src/model/record.ts'
-import { heldRowOf, type HeldRow } from '../../src/engine/pending/held-event.ts'
+import { unclaimedRowOf, type UnclaimedRow } from '../../src/engine/pending/unclaimed-event.ts'
 import { listOf, type End, type Wrong } from './checks.ts'
 
 export function checkNotes(
@@ -11,7 +11,9 @@ export function checkNotes(
   wrong: Wrong,
 ): void {
   const late = records.filter(({ fluxName }) => fluxName === 'Late')
-  const held = memory.rows.list({ space: 'held', prefix: '', limit: Infinity }).map(({ value }) => heldRowOf(value))
+  const held = memory.rows
+    .list({ space: 'held', prefix: '', limit: Infinity })
+    .map(({ value }) => unclaimedRowOf(value))
   for (const { do: what, token, told, answer } of sent) {
     if (what !== 'note') continue
     const takers = late.flatMap((record) =>
@@ -36,7 +38,7 @@ export function checkNotes(
 
 /** Nobody could take it. */
 function checkHeld(
-  { event }: HeldRow,
+  { event }: UnclaimedRow,
   late: readonly ContextRecord[],
   { ledger }: Pick<End, 'memory' | 'ledger' | 'sent' | 'now'>,
   wrong: Wrong,

@@ -12,10 +12,10 @@ import type { Slot } from '../../src/engine/turn/admission.ts'
 import type { StepKind } from '../../src/ports/steps.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { MessageOutcome } from '../../src/engine/turn/message.ts'
-import { runStart, runTurn, type TurnResult } from '../../src/engine/turn/turn.ts'
+import { runStart, runTurn, type Decided, type TurnResult } from '../../src/engine/turn/turn.ts'
 import type { KnownContext } from '../../src/engine/contexts/context-loader.ts'
 import type { KnownContexts } from '../../src/engine/turn/turn-data.ts'
-import type { TurnEnv } from '../../src/engine/turn/unit-of-work.ts'
+import type { TurnEnv } from '../../src/engine/turn/message.ts'
 
 export function compiled(source: JsonObject, fluxName = 'Test'): CompiledFlux {
   const report = new Report(`${fluxName}.flux`)
@@ -43,12 +43,12 @@ export const env = (more: Partial<TurnEnv> = {}): TurnEnv => ({
   admit: (flux, state) => freeSlot(readyKindOfStep(flux, state)),
   maxRecord: 1_000_000,
   receiptsMs: 86_400_000,
+  partitions: 1,
   ...more,
 })
 
 /** Has all contexts that its turns wrote. */
 export class Hand implements KnownContexts {
-  readonly partitions = 1
   readonly services: readonly CompiledFlux[]
   readonly contexts = new Map<ContextId, KnownContext>()
   #ids = 0
@@ -108,7 +108,7 @@ export class Hand implements KnownContexts {
   }
 }
 
-export type Decided = TurnResult & { kind: 'decided' }
+export type { Decided }
 
 export const event = (name: string): Input => ({
   type: 'EVENT',

@@ -1,7 +1,7 @@
 // cli/mcp: the calls of the API as tools: their names, inputs and hints are those of `api/`.
 import { CLIENT_METHODS } from '../../api/calls.ts'
 import type { Call } from '../../api/call.ts'
-import { fieldSchema } from '../../api/component.ts'
+import { fieldSchema } from '../../api/call.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 
 export interface CallTool {

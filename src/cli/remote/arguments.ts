@@ -1,7 +1,7 @@
 // cli/remote: what a command takes, as a table: its words and options are read by it, and help and completion show it.
 import type { z } from 'zod'
 import { type Call, type FieldShape, check } from '../../api/call.ts'
-import { fieldSchema } from '../../api/component.ts'
+import { fieldSchema } from '../../api/call.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import { UsageError } from '../command.ts'

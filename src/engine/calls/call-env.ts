@@ -1,21 +1,19 @@
 // engine/calls: the environment of a call, and what several calls share: checking the caller's role, checking and copying
 // what the schemas in `api/` leave open of inputs and tags, and charging the input to a memory budget.
-import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, invalid, serverPaused } from '../../model/failure.ts'
-import { isObject, toJson, type JsonObject } from '../../model/json/value.ts'
+import { isObject, toJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
-import { tagErrors, type TagLimits } from '../../model/tags.ts'
+import { tagErrors } from '../../model/tags.ts'
 import type { Turnstile } from '../../model/turnstile.ts'
-import type { SettlementOf, WebhookApi } from '../../model/webhook.ts'
-import type { Log } from '../../ports/log.ts'
+import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
-import type { Store } from '../../ports/store.ts'
 import type { RecordReader } from '../contexts/context-loader.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import type { Deliveries } from '../deliveries/deliveries.ts'
 import type { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
 import type { RefusalLog } from '../fanout/outcomes.ts'
@@ -23,7 +21,7 @@ import type { Idempotency } from '../idempotency/idempotency.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { StartTimes } from '../operations/selection.ts'
-import type { HeldEvents } from '../pending/held-events.ts'
+import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import type { StartedAt } from '../record/views.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Waits } from '../waits/waits.ts'
@@ -57,54 +55,6 @@ export class Gate {
       this.#isClosed ? Promise.reject(serverPaused()) : call(request)
 }
 
-/** The parts of the engine that calls use. */
-export interface CallParts {
-  readonly tagLimits: TagLimits
-  /** Epoch milliseconds. */
-  readonly now: () => number
-  readonly store: Store
-  readonly catalog: Catalog
-  readonly mailboxes: Mailboxes
-  readonly hints: EventHints
-  readonly log: Log
-  readonly signals: Signals
-  readonly gate: Gate
-  /** The start time of a step that runs or waits on this server. */
-  readonly startedAt: StartedAt
-  readonly refusals: RefusalLog
-  readonly idempotency: Idempotency
-  readonly keptBroadcasts: KeptBroadcasts
-  readonly operations: Operations
-  readonly waits: Waits
-  readonly shown: ShownContexts
-  /** Broadcasts to many contexts at once. */
-  readonly broadcasts: CountBound
-  /** Events held for whoever comes to wait for them. */
-  readonly held: HeldEvents
-  /** Contexts up to which an event for all is answered when it was sent to all. */
-  readonly answeredBroadcast: number
-  readonly webhooks: WebhookApi
-  readonly deliveries: Deliveries
-  readonly settlementOf: SettlementOf
-  /** Contexts of each loaded service, by status. */
-  readonly serviceCounts: ServiceCounts
-  readonly reader: RecordReader
-  /** Memory for what readers and turns parse. */
-  readonly turns: ByteBudget
-  /** Lists that are gathered at once. */
-  readonly lists: Turnstile
-  /** Counts of contexts at once. */
-  readonly counts: Turnstile
-  /** Counts and lists that read many contexts, at once. */
-  readonly searches: Turnstile
-  readonly startTimes: StartTimes
-  readonly knownServices: KnownServices
-  /** Deliveries that are sent again, at once. */
-  readonly replays: CountBound
-  /** Memory for requests, those that are sent again among them. */
-  readonly requests: ByteBudget
-}
-
 /** The caller, and the package it calls from. */
 export interface Access {
   readonly caller: Caller
@@ -124,7 +74,42 @@ export interface Access {
   readonly reads?: ReadScope | undefined
 }
 
-export interface CallEnv extends CallParts, Access {}
+/** The caller, and the parts of the engine that calls use. */
+export interface CallEnv extends Access, Omit<EngineParts, 'idempotency' | 'webhooks'> {
+  readonly given: EngineParts
+  readonly signals: Signals
+  readonly gate: Gate
+  readonly reader: RecordReader
+  /** Memory for what readers and turns parse. */
+  readonly turns: ByteBudget
+  readonly mailboxes: Mailboxes
+  readonly waits: Waits
+  readonly shown: ShownContexts
+  /** The start time of a step that runs or waits on this server. */
+  readonly startedAt: StartedAt
+  readonly hints: EventHints
+  readonly refusals: RefusalLog
+  readonly idempotency: Idempotency
+  /** Broadcasts to many contexts at once. */
+  readonly broadcasts: CountBound
+  readonly keptBroadcasts: KeptBroadcasts
+  readonly operations: Operations
+  /** Events for all that reached no context, and wait for one. */
+  readonly unclaimed: UnclaimedEvents
+  readonly webhooks: WebhookApi
+  readonly deliveries: Deliveries
+  /** Deliveries that are sent again, at once. */
+  readonly replays: CountBound
+  readonly serviceCounts: ServiceCounts
+  readonly knownServices: KnownServices
+  readonly startTimes: StartTimes
+  /** Lists that are gathered at once. */
+  readonly lists: Turnstile
+  /** Counts of contexts at once. */
+  readonly counts: Turnstile
+  /** Counts and lists that read many contexts, at once. */
+  readonly searches: Turnstile
+}
 
 /** Bytes charged for each byte of input: it is copied, and encoded. */
 const COPIES = 3
@@ -159,7 +144,7 @@ export function requireRole({ caller }: CallEnv, { secured }: Pick<CompiledFlux,
 }
 
 /**
- * Number of values from which an input counts as large: copying takes milliseconds, and validating and writing as long
+ * Number of values and names from which an input counts as large: copying takes milliseconds, and validating and writing as long
  * again.
  */
 const MANY_VALUES = 5000
@@ -169,14 +154,13 @@ export function checkedInput(
   given: JsonObject | null | undefined,
   pointer = '/input',
 ): { readonly input: JsonObject; readonly isLarge: boolean } {
-  const tally = { values: 0 }
-  let value
+  let [value, values]: [Json, number] = [null, 0]
   try {
-    value = toJson(given ?? {}, refuseNumber, tally)
+    value = toJson(given ?? {}, refuseNumber, () => (values += 1))
   } catch (error) {
     return refuse(pointer, `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
   }
-  return isObject(value) ? { input: value, isLarge: tally.values > MANY_VALUES } : refuse(pointer, 'must be an object')
+  return isObject(value) ? { input: value, isLarge: values > MANY_VALUES } : refuse(pointer, 'must be an object')
 }
 
 /** `1e999` in JSON is parsed as infinity: the number that was sent is lost. */
@@ -186,12 +170,12 @@ function refuseNumber(): never {
 
 /** @throws FluxError `invalid` */
 export function checkedTags(
+  { tagLimits }: CallEnv,
   given: readonly string[] | null | undefined,
   pointer: string,
-  limits: TagLimits,
 ): readonly string[] {
   const tags = [...(given ?? [])]
-  const errors = tagErrors(tags, pointer, limits)
+  const errors = tagErrors(tags, pointer, tagLimits)
   if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
   return tags
 }

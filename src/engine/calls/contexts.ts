@@ -16,7 +16,7 @@ import { decodeHead, extentOfState, HEAD, WHOLE, type Extent } from '../record/d
 import { movesOf } from '../record/move-log.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { contextView, stateView } from '../record/views.ts'
-import { hasEntered, standsSo, type Condition, type HeldRequest, type WaitOutcome } from '../waits/waits.ts'
+import { hasEntered, standsSo, type Condition, type Waiter, type WaitOutcome } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
 import { checkedTags, isReadable, requireRole, type CallEnv } from './call-env.ts'
 import { isSendable } from './event-hint.ts'
@@ -201,7 +201,7 @@ export async function waitFor(
   signal: AbortSignal | undefined,
 ): Promise<ContextView> {
   const { status = [], state = [], tag, timeout, ...address } = request
-  const tags = checkedTags(tag, '/tag', env.tagLimits)
+  const tags = checkedTags(env, tag, '/tag')
   if (status.length + state.length + tags.length === 0) throw malformed('no status, state or tag to wait for is given')
   // What may be waited for is small: it is kept as long as the request is held.
   if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
@@ -225,7 +225,7 @@ interface Wanted extends Omit<Condition, 'states'> {
 /** No async function: it would keep what was read for as long as the request is held. */
 const begin = (
   env: CallEnv,
-  wait: HeldRequest,
+  wait: Waiter,
   { statuses, stateNames, tags, timeout }: Wanted,
   signal: AbortSignal | undefined,
 ): Promise<WaitOutcome> =>
@@ -244,7 +244,7 @@ function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string
   return [...new Set(names.flatMap((name) => stateIndex.get(name) ?? []))]
 }
 
-async function conclude({ shown }: CallEnv, wait: HeldRequest, outcome: WaitOutcome): Promise<ContextView> {
+async function conclude({ shown }: CallEnv, wait: Waiter, outcome: WaitOutcome): Promise<ContextView> {
   const { record, moves, view } = await shown.show(wait.id)
   if (outcome === 'there' || (wait.condition && isThere(wait.condition, wait.seen, record, moves))) return view
   const { id, status } = record

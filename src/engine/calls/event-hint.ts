@@ -3,12 +3,11 @@
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial, type Caller } from '../../model/caller.ts'
-import { nearestName, NamesByLength } from '../../model/nearest.ts'
+import { suggestion } from '../../model/nearest.ts'
 
 /** The events that services name. */
 interface EventNames {
   readonly names: ReadonlySet<string>
-  readonly byLength: NamesByLength
   /** Whether a transition has `$else`, which takes any event. */
   readonly takesAny: boolean
 }
@@ -34,12 +33,11 @@ export class EventHints {
     if (this.#known?.of !== of)
       this.#known = { of, all: namesOf(of), open: namesOf(of.filter(({ secured }) => !secured)) }
     const mayAll = denial(caller, 'invoke') === null
-    const { names, takesAny, byLength } = mayAll ? this.#known.all : this.#known.open
+    const { names, takesAny } = mayAll ? this.#known.all : this.#known.open
     if (takesAny || names.has(event)) return null
-    const nearest = nearestName(event, byLength.near(event))
     const isPart = !mayAll && of.some(({ secured }) => secured)
     const who = isPart ? 'no service that is open to you' : 'no service'
-    return `${who} knows the event '${event}'${nearest === null ? '' : `; did you mean '${nearest}'?`}`
+    return `${who} knows the event '${event}'${suggestion(event, names)}`
   }
 }
 
@@ -50,5 +48,5 @@ function namesOf(services: readonly CompiledFlux[]): EventNames {
     ...services.flatMap(({ triggers }) => triggers.map(({ event }) => event)),
   ]
   const names = new Set(events.filter(isSendable))
-  return { names, byLength: new NamesByLength(names), takesAny: choices.some(({ otherwise }) => otherwise !== null) }
+  return { names, takesAny: choices.some(({ otherwise }) => otherwise !== null) }
 }

@@ -1,7 +1,6 @@
 // engine/calls: the calls about events that were sent: what became of one, those that are pending, and taking one back.
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CALLS, type CheckedCall } from '../../api/calls.ts'
-import type { NamedEvent, PendingPage, PendingView, Receipt } from '../../api/events.ts'
+import type { NamedEvent, PendingPage, Receipt } from '../../api/events.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import { scopeOfToken } from '../../model/caller.ts'
 import { eventIdOf } from '../../model/cloud-event.ts'
@@ -12,21 +11,18 @@ import { compareRows, type StoredRow } from '../../model/rows.ts'
 import { BroadcastPlace } from '../fanout/receivers.ts'
 import { receiptOf } from '../fanout/receipts.ts'
 import { keptOfEvent, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
-import { isOfToken, listedHeldOf, type HeldEvent, type ListedHeld } from '../pending/held-event.ts'
+import { isOfToken, listedPendingOf, type ListedPending, type UnclaimedEvent } from '../pending/unclaimed-event.ts'
 import { decodeHead, pendingOf } from '../record/decode.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
+import { allRows } from '../tasks/fan-out.ts'
 import { inDoubtIfAway } from '../tasks/queue.ts'
 import { contextIdOf } from './address.ts'
 import { checkedTags, requireRole, type CallEnv } from './call-env.ts'
+import { pageOf, positionOf } from './paging.ts'
 
-/**
- * Rows of pending events that are read at once, and those that one request looks at, and characters of these: an event may
- * have many tags.
- */
+/** Rows of pending events that are read at once. */
 const STRIDE = 128
-const MAX_ROWS = 10_000
-const MAX_CHARACTERS = 16 * 1024 * 1024
 /** Characters of rows after which a page ends. */
 const PAGE_CHARACTERS = 2 * 1024 * 1024
 /** Copies that are withdrawn at the same time. */
@@ -55,26 +51,17 @@ function eventNamed(
 }
 
 /** @throws FluxError `notFound` */
-async function receiptFor({ store, now }: CallEnv, event: ScopedKey): Promise<Receipt> {
-  const receipt = await receiptOf(store, event, now())
+async function receiptFor({ store, clock }: CallEnv, event: ScopedKey): Promise<Receipt> {
+  const receipt = await receiptOf(store, event, clock.now())
   if (!receipt) throw notFound(`nothing is kept of an event '${event.key}'`)
   return receipt
 }
 
-/** A row of the list, by its key. */
-interface Listed {
+/** A pending event of the list, by the key of its row. */
+interface Listed extends ListedPending {
   readonly key: string
   readonly partition: number
-  /** Null: it can't be read. */
-  readonly row: ListedHeld | null
   readonly characters: number
-}
-
-interface Asked {
-  readonly event: string | undefined
-  readonly tags: readonly string[]
-  /** Keys of the contexts that the caller must not see; none: it may see all. */
-  readonly hidden: readonly string[]
 }
 
 /**
@@ -85,93 +72,69 @@ export async function listPendingPage(
   env: CallEnv,
   { limit, page, after, event, tag, ...address }: CheckedCall<'listPending'>,
 ): Promise<PendingPage> {
-  const asked = { event, tags: checkedTags(tag, '/tag', env.tagLimits), hidden: hiddenFrom(env, 'read') }
+  const tags = checkedTags(env, tag, '/tag')
+  const hidden = hiddenFrom(env, 'read')
+  const { skip, behind } = positionOf({ limit, page, after })
   const isOfContext = address.contextId !== undefined || address.key !== undefined
-  const kept = isOfContext ? await keptBy(env, await contextIdOf(env, address, 'read')) : null
-  const colon = after?.indexOf(':') ?? 0
-  let skip = after === undefined ? page * limit : Number(after.slice(0, colon))
-  let last = after?.slice(colon + 1) ?? null
-  const events: PendingView[] = []
-  for (let [looked, seen, characters] = [0, 0, 0]; ;) {
-    const from = last
-    const some = kept ? kept.filter(({ key }) => from === null || key > from) : await rowsBehind(env, from)
-    const shown = await Promise.all(some.map((one) => isShown(env, asked, one)))
-    for (const [place, one] of some.entries()) {
-      if (shown[place] === true) {
-        const isFull = events.length === limit || characters > PAGE_CHARACTERS
-        if (skip === 0 && isFull) return { events, next: `0:${last}` }
-        if (skip > 0) skip -= 1
-        else if (one.row !== null) {
-          events.push(viewOf(one.row))
-          characters += one.characters
-        }
-      }
-      last = one.key
-      seen += one.characters
+  const rows = isOfContext
+    ? await keptBy(env, await contextIdOf(env, address, 'read'), behind)
+    : pendingRows(env, behind)
+  const { views, next } = await pageOf(
+    env,
+    rows,
+    { limit, skip },
+    (one) =>
+      (event ?? one.event) === one.event && tags.every((own) => one.tags.includes(own)) && isPending(env, one, hidden),
+    ({ eventId, event: name, contextId, fluxName, tags: own, receivedAt, expiresAt, characters }) => ({
+      view: { eventId, event: name, contextId, fluxName, tags: [...own], receivedAt, expiresAt },
+      share: characters / PAGE_CHARACTERS,
+    }),
+  )
+  return { events: views, next }
+}
+
+async function* pendingRows({ store, log }: CallEnv, behind: string | null): AsyncGenerator<Listed, void> {
+  // Keys differ in all partitions: they have the id of the event, and of the context.
+  const after = behind === null ? undefined : { key: behind, partition: store.partitions }
+  for await (const { key, partition, value } of allRows(store, { space: 'pending', prefix: '', after }, STRIDE)) {
+    let row
+    try {
+      row = listedPendingOf(value)
+    } catch (error) {
+      if (!isUnreadableRow(error, { space: 'pending', key }, log)) throw error
+      continue
     }
-    looked += some.length
-    if (kept !== null || some.length < STRIDE) return { events, next: null }
-    if (looked >= MAX_ROWS || seen >= MAX_CHARACTERS) return { events, next: `${skip}:${last}` }
-    // What the store has in memory it gives without a pause. Other work is served before the next rows.
-    await nextTurn()
+    yield { ...row, key, partition, characters: value.length }
   }
 }
 
-async function rowsBehind({ store, log }: CallEnv, key: string | null): Promise<Listed[]> {
-  // Keys differ in all partitions: they have the id of the event, and of the context.
-  const after = key === null ? undefined : { key, partition: store.partitions }
-  const rows = await store.listRows({ space: 'pending', prefix: '', after, limit: STRIDE })
-  return rows.map(({ key: own, partition, value }) => {
-    const listed = { key: own, partition, characters: value.length }
-    try {
-      return { ...listed, row: listedHeldOf(value) }
-    } catch (error) {
-      if (isUnreadableRow(error, { space: 'pending', key: own }, log)) return { ...listed, row: null }
-      throw error
-    }
-  })
-}
-
 /** What that context keeps, by arrival. */
-async function keptBy({ store }: CallEnv, id: ContextId): Promise<Listed[]> {
+async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null): Promise<Listed[]> {
   const stored = await store.load({ id })
   if (!stored) return []
   const { package: owner, fluxName } = decodeHead(stored)
-  const kept = pendingOf(stored.parts).map((event): Listed => {
-    const { eventId, event: name, tags, receivedAt, expiresAt, receipt } = event
-    const row = { eventId, event: name, contextId: id, package: owner, fluxName, tags, receivedAt, expiresAt }
-    const key = pendingRowKey(row, scopeIn(receipt))
-    return { key, partition: id % store.partitions, row, characters: key.length }
+  const kept = pendingOf(stored.parts).map((event) => {
+    const row = { ...event, contextId: id, package: owner, fluxName }
+    const key = pendingRowKey(row, scopeIn(event.receipt))
+    return { ...row, key, partition: id % store.partitions, characters: key.length }
   })
-  return kept.sort(compareRows)
+  return kept.filter(({ key }) => key > (behind ?? '')).sort(compareRows)
 }
 
-/** Whether it is asked for, still pending, and for this caller's eyes. */
-async function isShown(
-  { store, held, now }: CallEnv,
-  { event, tags, hidden }: Asked,
-  { key, partition, row }: Listed,
+/** Whether it is still pending, and for this caller's eyes. `hidden`: keys of contexts that it must not see. */
+async function isPending(
+  { store, unclaimed, clock }: CallEnv,
+  row: Listed,
+  hidden: readonly string[],
 ): Promise<boolean> {
-  if (row === null || (event !== undefined && row.event !== event)) return false
-  if (!tags.every((tag) => row.tags.includes(tag))) return false
-  if (row.expiresAt !== null && row.expiresAt <= now()) return false
-  const { contextId: id } = row
+  const { key, partition, contextId: id, expiresAt, byToken } = row
+  if (expiresAt !== null && expiresAt <= clock.now()) return false
   const mayAll = hidden.length === 0
   if (id !== null)
     return mayAll || (await store.waitingFor({ any: hidden, after: id - 1, upTo: id, limit: 1 })).length === 0
   // Where there are several partitions, the row goes a little later than the event.
-  return (mayAll || row.byToken !== true) && (store.partitions === 1 || !(await held.isTaken(partition, key)))
+  return (mayAll || byToken !== true) && (store.partitions === 1 || !(await unclaimed.isTaken(partition, key)))
 }
-
-const viewOf = ({ eventId, event, contextId, fluxName, tags, receivedAt, expiresAt }: ListedHeld): PendingView => ({
-  eventId,
-  event,
-  contextId,
-  fluxName,
-  tags: [...tags],
-  receivedAt,
-  expiresAt,
-})
 
 /** What became of one copy: withdrawn, or no longer pending, or the reason why this caller may not withdraw it. */
 type Withdrawn = boolean | Failure
@@ -223,12 +186,12 @@ const mayBe = ({ key }: StoredRow, { receipt }: Wanted): boolean =>
   receipt === null || copyIn(key).scope === scopeIn(receipt)
 
 async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
-  const { caller, held, mailboxes } = env
+  const { caller, unclaimed, mailboxes } = env
   const copy = copyIn(key)
   try {
     // What was sent with a token may be for secured services.
-    const check = (event: HeldEvent) => requireRole(env, { secured: isOfToken(event) }, 'invoke')
-    if ('heldKey' in copy) return await held.withdraw(partition, copy.heldKey, check)
+    const check = (event: UnclaimedEvent) => requireRole(env, { secured: isOfToken(event) }, 'invoke')
+    if ('heldKey' in copy) return await unclaimed.withdraw(partition, copy.heldKey, check)
     const { moved, failure } = await mailboxes.post(copy.contextId, { type: 'WITHDRAW', ...wanted, caller })
     return failure === null || failure.kind === 'conflict' ? moved : failure
   } catch (error) {

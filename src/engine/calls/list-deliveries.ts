@@ -1,163 +1,139 @@
-// engine/calls: `listDeliveriesPage` returns a page of the deliveries to endpoints of loaded services, newest first: the
-// stored ones of all servers, and those that this server has refused. A request looks at a bounded number of them.
+// engine/calls: `listWebhooks` lists the endpoints of the loaded services that the caller may see, with the counts of this
+// server and the last delivery to any server. `listDeliveriesPage` returns a page of the deliveries to them, newest first:
+// the stored ones of all servers, and those that this server has refused.
 import type { CheckedCall } from '../../api/calls.ts'
-import type { DeliveryPage, DeliveryView } from '../../api/webhooks.ts'
+import type { DeliveryPage, DeliveryView, WebhookView } from '../../api/webhooks.ts'
+import { denial } from '../../model/caller.ts'
 import { parsedBytes } from '../../model/json/weight.ts'
 import { breathe } from '../../model/texts.ts'
-import type { DeliveryOutcome } from '../../model/webhook.ts'
-import { requestKeyOf, storedRequestOf, type DeliveryFacts, type StoredDelivery } from '../deliveries/delivery-rows.ts'
-import type { KeptRequest } from '../deliveries/delivery-request.ts'
-import type { DeliveryTally } from '../deliveries/delivery-tally.ts'
-import { NewestFirst, nextDelivery } from '../deliveries/newest-first.ts'
-import { RefusedDeliveries } from '../deliveries/refused-deliveries.ts'
+import { Turnstile } from '../../model/turnstile.ts'
+import type { EndpointDescription } from '../../model/webhook.ts'
+import type { DeliveryTally } from '../deliveries/deliveries.ts'
+import { requestKeyOf, storedRequestOf, type DeliveryFacts, type EndpointName } from '../deliveries/delivery-rows.ts'
+import { newestFirst, storedDeliveries, type ListedDelivery } from '../deliveries/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
-import { isVisible, tellsAll, viewOfFacts } from './list-webhooks.ts'
+import { pageOf, positionOf } from './paging.ts'
 
-/** Deliveries that one request looks at, and after how many others are served. */
-const MAX_LOOKED = 10_000
+/** Endpoints whose last delivery is read at once. */
+const ENDPOINTS_AT_ONCE = 16
+/** Deliveries after which others are served. */
 const STRIDE = 64
 /** After which a page ends: characters of requests, and bytes of memory that they take when parsed, about. */
 const PAGE_CHARACTERS = 2 * 1024 * 1024
 const PAGE_BYTES = 16 * 1024 * 1024
 
-/** A delivery of the list, in memory or stored. */
-interface Listed {
-  readonly prefix: string
-  readonly facts: DeliveryFacts
-  readonly stored: { readonly partition: number; readonly value: string; readonly delivery: StoredDelivery } | null
+/** See `FluxApi`. */
+export const listWebhooks = (env: CallEnv): Promise<WebhookView[]> =>
+  env.lists.run(() => {
+    const turnstile = new Turnstile(ENDPOINTS_AT_ONCE)
+    return Promise.all(visibleEndpoints(env).map((endpoint) => turnstile.run(() => webhookView(env, endpoint))))
+  })
+
+async function webhookView(env: CallEnv, endpoint: EndpointDescription): Promise<WebhookView> {
+  const { urlPath, httpMethods, package: owner, fluxName, name, scheme } = endpoint
+  const tally = env.deliveries.tallyOf(endpoint)
+  const { counts, last: known } = tally
+  const { value: stored } = await storedDeliveries(env, tally, null).next()
+  // What was settled here last may not be written yet; what came later may be on another server.
+  const last = stored && (known === null || stored.facts.deliveryId > known.deliveryId) ? stored.facts : known
+  const shown = { urlPath, httpMethods: [...httpMethods], package: owner, fluxName, name, scheme }
+  return { ...shown, counts: { ...counts }, last: last && factsShown(last, tellsAll(env, endpoint)) }
 }
 
-interface Asked {
-  readonly limit: number
-  readonly outcome: DeliveryOutcome | undefined
-  /** Matches to pass over. */
-  skip: number
+/** Those of services that are not secured, and of others where the caller may read these. */
+export const visibleEndpoints = ({ catalog, caller }: CallEnv): readonly EndpointDescription[] =>
+  catalog
+    .endpoints()
+    .all.filter(
+      ({ package: owner, fluxName }) =>
+        catalog.find(owner, fluxName)?.secured !== true || denial(caller, 'read') === null,
+    )
+
+/**
+ * Whether the caller may see what was sent to the endpoint, and what became of it. Requests that passed `verify` act as
+ * the service does, so they may tell of secured services.
+ */
+const tellsAll = ({ catalog, caller }: CallEnv, { package: owner, fluxName, urlPath }: EndpointName): boolean =>
+  denial(caller, 'read') === null ||
+  // Deliveries to one path are listed together, whichever of its methods have `verify`.
+  catalog.find(owner, fluxName)?.webhooks.every((one) => one.urlPath !== urlPath || one.verify === null) === true
+
+/** Why a proof was not accepted tells nothing of what was sent. */
+const factsShown = (facts: DeliveryFacts, isAll: boolean) => ({
+  deliveryId: facts.deliveryId,
+  method: facts.method,
+  time: facts.time,
+  outcome: facts.outcome,
+  status: facts.status,
+  duration: facts.duration,
+  contextId: facts.contextId,
+  replayOf: facts.replayOf,
+  reason:
+    isAll || facts.outcome === 'signature-invalid' || facts.reason === null
+      ? facts.reason
+      : "a token with the role 'read' shows why",
+})
+
+interface Listed extends ListedDelivery {
+  readonly key: string
+  readonly characters: number
+  readonly endpoint: EndpointName
 }
 
 /** See `FluxApi`. */
 export async function listDeliveriesPage(
   env: CallEnv,
-  { urlPath, outcome, limit, page, after }: CheckedCall<'listDeliveries'>,
+  { urlPath, outcome, ...asked }: CheckedCall<'listDeliveries'>,
 ): Promise<DeliveryPage> {
-  const colon = after?.indexOf(':') ?? 0
-  const skip = after === undefined ? page * limit : Number(after.slice(0, colon))
-  const behind = after?.slice(colon + 1) ?? null
+  const { skip, behind } = positionOf(asked)
   return env.lists.run(async () => {
     await env.deliveries.flush()
-    const { endpoints, refused } = known(env, urlPath, behind)
-    const rows = new NewestFirst(env.store, [...endpoints.keys()], behind)
     const release = await env.turns.wait(PAGE_BYTES)
     env.reads?.add(release)
     try {
-      return await pageOf(env, { limit, outcome, skip }, { all: new Merged(env, rows, refused), endpoints })
+      const { views, next } = await pageOf(
+        env,
+        deliveriesOf(env, urlPath, behind),
+        { skip, limit: asked.limit },
+        ({ facts }) => outcome === undefined || facts.outcome === outcome,
+        (one) => deliveryView(env, one),
+      )
+      return { deliveries: views, next }
     } finally {
       if (env.reads === undefined) release()
     }
   })
 }
 
-/** An endpoint whose deliveries are listed. */
-interface ListedEndpoint {
-  readonly urlPath: string
-  /** See `tellsAll`. */
-  readonly isAll: boolean
-}
-
-interface Known {
-  /** By what the keys of an endpoint begin with. */
-  readonly endpoints: ReadonlyMap<string, ListedEndpoint>
-  readonly refused: RefusedDeliveries
-}
-
-/** The endpoints that are asked for, with what this server has refused. */
-function known(env: CallEnv, urlPath: string | undefined, behind: string | null): Known {
-  const endpoints = new Map<string, ListedEndpoint>()
-  const tallies: DeliveryTally[] = []
-  for (const endpoint of env.webhooks.all()) {
-    if ((urlPath !== undefined && endpoint.urlPath !== urlPath) || !isVisible(env, endpoint)) continue
-    const tally = env.deliveries.tallyOf(endpoint)
-    if (endpoints.has(tally.prefix)) continue
-    endpoints.set(tally.prefix, { urlPath: endpoint.urlPath, isAll: tellsAll(env, endpoint) })
-    tallies.push(tally)
-  }
-  return { endpoints, refused: new RefusedDeliveries(tallies, behind) }
-}
-
-/** Stored and refused ones, newest first. */
-class Merged {
-  readonly #env: CallEnv
-  readonly #rows: NewestFirst
-  readonly #refused: RefusedDeliveries
-  #ahead: Listed | null | undefined
-
-  constructor(env: CallEnv, rows: NewestFirst, refused: RefusedDeliveries) {
-    this.#env = env
-    this.#rows = rows
-    this.#refused = refused
-  }
-
-  async next(): Promise<Listed | null> {
-    this.#ahead = this.#ahead === undefined ? await this.#stored() : this.#ahead
-    const [stored, refused] = [this.#ahead, this.#refused.newest]
-    if (refused && (stored === null || refused.facts.deliveryId > stored.facts.deliveryId)) {
-      this.#refused.drop()
-      return { ...refused, stored: null }
-    }
-    this.#ahead = stored === null ? null : undefined
-    return stored
-  }
-
-  async #stored(): Promise<Listed | null> {
-    const next = await nextDelivery(this.#rows, this.#env.log)
-    if (next === null) return null
-    const { row, delivery } = next
-    const { prefix, partition, value } = row
-    return { prefix, facts: delivery, stored: { partition, value, delivery } }
-  }
-}
-
-async function pageOf(
+/** Those of the endpoints that are asked for, newest first. */
+async function* deliveriesOf(
   env: CallEnv,
-  asked: Asked,
-  { all, endpoints }: { readonly all: Merged } & Pick<Known, 'endpoints'>,
-): Promise<DeliveryPage> {
-  const deliveries: DeliveryView[] = []
-  let [characters, bytes, last] = [0, 0, '']
-  for (let looked = 0; ; looked += 1) {
-    if (looked >= MAX_LOOKED) return { deliveries, next: `${asked.skip}:${last}` }
+  urlPath: string | undefined,
+  behind: string | null,
+): AsyncGenerator<Listed, void> {
+  const endpoints = new Map<DeliveryTally, EndpointName>()
+  for (const endpoint of visibleEndpoints(env))
+    if ((urlPath ?? endpoint.urlPath) === endpoint.urlPath) endpoints.set(env.deliveries.tallyOf(endpoint), endpoint)
+  let looked = 0
+  for await (const one of newestFirst(env, [...endpoints.keys()], behind)) {
+    const endpoint = endpoints.get(one.tally)
+    if (endpoint) yield { ...one, key: one.facts.deliveryId, characters: one.stored?.value.length ?? 0, endpoint }
+    looked += 1
     // What the store has in memory it gives without a pause.
-    if (looked % STRIDE === STRIDE - 1) await breathe(Infinity)
-    env.reads?.signal?.throwIfAborted()
-    const one = await all.next()
-    if (one === null) return { deliveries, next: null }
-    if (asked.outcome === undefined || one.facts.outcome === asked.outcome) {
-      if (asked.skip > 0) asked.skip -= 1
-      else {
-        const isFull = deliveries.length === asked.limit || characters > PAGE_CHARACTERS || bytes > PAGE_BYTES
-        if (isFull) return { deliveries, next: `0:${last}` }
-        const { urlPath = '', isAll = false } = endpoints.get(one.prefix) ?? {}
-        const { request, text } = isAll ? await requestOf(env, one) : HIDDEN
-        const { deliveryId, ...facts } = viewOfFacts(one.facts, isAll)
-        deliveries.push({ deliveryId, urlPath, ...facts, request: request?.request ?? null })
-        characters += text.length
-        bytes += parsedBytes(text)
-      }
-    }
-    last = one.facts.deliveryId
+    if (looked % STRIDE === 0) await breathe(Infinity)
   }
 }
 
-const HIDDEN = { request: null, text: '' }
-
-/** `text`: what was parsed for it. */
-async function requestOf(
-  { store }: CallEnv,
-  { facts, stored }: Listed,
-): Promise<{ readonly request: KeptRequest | null; readonly text: string }> {
-  if (stored === null) return { request: null, text: '' }
-  const { partition, value, delivery } = stored
-  if (delivery.request) return { request: delivery.request, text: value }
-  const row = await store.readRow({ partition, space: 'deliveries', key: requestKeyOf(facts.deliveryId) })
-  await breathe(row?.value.length ?? 0)
-  return { request: row && storedRequestOf(row), text: row?.value ?? '' }
+async function deliveryView(env: CallEnv, { endpoint, facts, stored }: Listed) {
+  const isAll = tellsAll(env, endpoint)
+  const { deliveryId, ...shown } = factsShown(facts, isAll)
+  const own = isAll ? stored : null
+  // A large request has a row of its own.
+  const place = { space: 'deliveries', key: requestKeyOf(deliveryId) } as const
+  const large = own && !own.delivery.request && (await env.store.readRow({ ...place, partition: own.partition }))
+  const text = (large || own)?.value ?? ''
+  await breathe(text.length)
+  const request = large ? storedRequestOf(large) : own?.delivery.request
+  const view: DeliveryView = { deliveryId, urlPath: endpoint.urlPath, ...shown, request: request?.request ?? null }
+  return { view, share: Math.max(text.length / PAGE_CHARACTERS, parsedBytes(text) / PAGE_BYTES) }
 }

@@ -14,11 +14,11 @@ export async function startOperation(
   { filter: shown, do: name, with: given, contextIds, ...rest }: CheckedCall<'startOperation'>,
 ): Promise<OperationStart> {
   const filter = readFilter(shown)
-  const tag = checkedTags(filter.tag, '/filter/tag', env.tagLimits)
+  const tag = checkedTags(env, filter.tag, '/filter/tag')
   // Copied, so that its caller can't change it afterwards.
   const { input: told } = checkedInput(given, '/with')
   const command = readCommand(name, told)
-  if (command.do === 'tag' || command.do === 'untag') checkedTags(command.with.tags, '/with/tags', env.tagLimits)
+  if (command.do === 'tag' || command.do === 'untag') checkedTags(env, command.with.tags, '/with/tags')
   if (command.do === 'retry' && !statusesOf(filter).some((status) => status === 'FAILED' || status === 'TERMINATED'))
     throw refused('filter/status', 'must name FAILED or TERMINATED: those that have not ended can not be retried')
   const rate = rest.rate ?? DEFAULT_RATE

@@ -7,6 +7,7 @@ import { CONTEXT_STATUSES, type Status } from '../../model/context.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
 import { SharedRun } from '../../model/shared-run.ts'
 import { Turnstile } from '../../model/turnstile.ts'
+import type { Clock } from '../../ports/clock.ts'
 import type { StatusCount } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
 import { keyOfOpen, keyOfSecured, keysOfList } from '../record/index-keys.ts'
@@ -14,43 +15,36 @@ import { keyOfOpen, keyOfSecured, keysOfList } from '../record/index-keys.ts'
 /** Services that are counted, and definitions that are read, at once. */
 const AT_ONCE = 16
 
-interface KnownService {
-  readonly fluxName: string
-  /** `package/fluxName`. */
-  readonly path: string
-  /** Names of its states. */
-  readonly states: readonly string[]
-}
-
 /** The services of all stored definitions: every context was started with one of them. */
 export class KnownServices {
-  readonly #store: Pick<Store, 'definitions' | 'getDefinition'>
-  /** By hash: what a definition says never changes. Null: it can't be read. */
-  readonly #known = new Map<string, KnownService | null>()
+  readonly #store: Store
+  /** By hash: what a definition says never changes. */
+  readonly #known = new Map<string, NonNullable<ReturnType<typeof serviceOf>>>()
   readonly #turnstile = new Turnstile(AT_ONCE)
 
-  constructor(store: Pick<Store, 'definitions' | 'getDefinition'>) {
+  constructor(store: Store) {
     this.#store = store
   }
 
   /** One for each definition; null: one can't be read. */
-  async all(): Promise<readonly KnownService[] | null> {
+  async all() {
     const hashes = await this.#store.definitions()
     const all = await Promise.all(hashes.map((hash) => this.#known.get(hash) ?? this.#read(hash)))
     const services = all.filter((service) => service !== null)
     return services.length < all.length ? null : services
   }
 
-  #read(hash: string): Promise<KnownService | null> {
+  #read(hash: string) {
     return this.#turnstile.run(async () => {
       const service = serviceOf(await this.#store.getDefinition({ hash }))
-      this.#known.set(hash, service)
+      if (service) this.#known.set(hash, service)
       return service
     })
   }
 }
 
-function serviceOf(text: string | null): KnownService | null {
+/** `path`: package and name. `states`: their names. */
+function serviceOf(text: string | null) {
   const unit = text === null ? null : readPinned(text)
   if (unit === null) return null
   const { package: owner, fluxName, source } = unit
@@ -59,20 +53,14 @@ function serviceOf(text: string | null): KnownService | null {
   return { fluxName, path: `${owner}/${fluxName}`, states: names.filter((name) => typeof name === 'string') }
 }
 
-/** Contexts of a service by status; statuses without any are left out. */
-export type StatusCounts = { readonly [status in Status]?: number }
-
-interface ServiceCount {
-  readonly all: StatusCounts
-  /** Without those that were secured when they were started. */
-  readonly open: StatusCounts
-}
+type Counts = ReadonlyMap<Status, number>
 
 interface Counted {
   readonly of: readonly CompiledFlux[]
-  readonly counts: ReadonlyMap<CompiledFlux, ServiceCount>
+  /** `open`: without those that were secured when they were started. */
+  readonly counts: ReadonlyMap<CompiledFlux, { readonly open: Counts; readonly all: Counts }>
   /** Of all services, also of those that are not loaded any more. */
-  readonly totals: ReadonlyMap<Status, number>
+  readonly totals: Counts
   /** When it began, and until when it is answered again. */
   readonly at: number
   readonly until: number
@@ -85,8 +73,7 @@ const TIMES = 20
 interface ServiceCountsParts {
   readonly store: Pick<Store, 'count'>
   readonly catalog: Pick<Catalog, 'all'>
-  /** Epoch milliseconds. */
-  readonly now: () => number
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** At most one count at a time runs, and what took long to count is answered again for a while. */
@@ -101,10 +88,10 @@ export class ServiceCounts {
     this.#parts = parts
   }
 
-  /** By service. `all`: with contexts that were secured when they were started. */
-  async get({ all }: { readonly all: boolean }): Promise<(flux: CompiledFlux) => StatusCounts> {
+  /** By service and status, where there are any. `all`: with contexts that were secured when they were started. */
+  async get({ all }: { readonly all: boolean }) {
     const { counts } = await this.#fresh(Infinity)
-    return (flux) => counts.get(flux)?.[all ? 'all' : 'open'] ?? {}
+    return (flux: CompiledFlux) => Object.fromEntries(counts.get(flux)?.[all ? 'all' : 'open'] ?? [])
   }
 
   /**
@@ -112,68 +99,59 @@ export class ServiceCounts {
    * @throws FluxError `unavailable`
    */
   async list({ maxAge }: { readonly maxAge: number }): Promise<readonly StatusCount[]> {
-    const { of, counts, totals } = await this.#fresh(maxAge)
+    const { counts, totals } = await this.#fresh(maxAge)
     const left = new Map(totals)
-    const all: StatusCount[] = []
-    for (const service of of)
-      for (const status of CONTEXT_STATUSES) {
-        const count = counts.get(service)?.all[status] ?? 0
-        all.push({ service, status, count })
+    const ofLoaded = [...counts].flatMap(([service, { all }]) =>
+      CONTEXT_STATUSES.map((status) => {
+        const count = all.get(status) ?? 0
         left.set(status, (left.get(status) ?? 0) - count)
-      }
-    for (const [status, count] of left) if (count > 0) all.push({ service: null, status, count })
-    return all
+        return { service, status, count }
+      }),
+    )
+    const others = [...left].map(([status, count]) => ({ service: null, status, count }))
+    return [...ofLoaded, ...others.filter(({ count }) => count > 0)]
   }
 
   #fresh(maxAge: number): Promise<Counted> | Counted {
-    const { catalog, now } = this.#parts
-    const known = this.#known
-    const isFresh = known !== null && known.of === catalog.all() && now() < known.until && now() - known.at <= maxAge
+    const { catalog, clock } = this.#parts
+    const [known, now] = [this.#known, clock.now()]
+    const isFresh = known?.of === catalog.all() && now < known.until && now - known.at <= maxAge
     return isFresh ? known : this.#counting.get()
   }
 
   async #count(): Promise<Counted> {
-    const { catalog, now, store } = this.#parts
-    const [of, at] = [catalog.all(), now()]
+    const { catalog, clock, store } = this.#parts
+    const [of, at] = [catalog.all(), clock.now()]
     const totals = new Map<Status, number>()
-    for (const status of CONTEXT_STATUSES) {
-      const count = await store.count({ any: keysOfList({}, [status]) })
-      if (count > 0) totals.set(status, count)
-    }
-    const statuses = [...totals].sort(([, one], [, other]) => one - other).map(([status]) => status)
-    const countOf = async (flux: CompiledFlux): Promise<[CompiledFlux, ServiceCount]> => {
-      const open = await this.#byStatus(statuses, keyOfOpen(flux))
-      return [flux, { open, all: sumOf(open, await this.#byStatus(statuses, keyOfSecured(flux))) }]
-    }
-    const counts = new Map(await Promise.all(of.map((flux) => this.#turnstile.run(() => countOf(flux)))))
-    const [ended, total] = [now(), [...totals.values()].reduce((sum, count) => sum + count, 0)]
-    const counted = { of, counts, totals, at, until: ended + (ended - at) * TIMES }
-    this.#known = total > FEW ? counted : null
+    for (const status of CONTEXT_STATUSES) totals.set(status, await store.count({ any: keysOfList({}, [status]) }))
+    const some = [...totals].filter(([, count]) => count > 0).sort(([, one], [, other]) => one - other)
+    const statuses = some.map(([status]) => status)
+    const each = of.map((flux) =>
+      this.#turnstile.run(async () => {
+        const [open, secured] = [keyOfOpen(flux), keyOfSecured(flux)]
+        const own = await this.#byStatus(statuses, [open])
+        return [flux, { open: own, all: await this.#byStatus(statuses, [open, secured]) }] as const
+      }),
+    )
+    const counts = new Map(await Promise.all(each))
+    const now = clock.now()
+    const counted = { of, counts, totals, at, until: now + (now - at) * TIMES }
+    this.#known = some.reduce((sum, [, count]) => sum + count, 0) > FEW ? counted : null
     return counted
   }
 
-  /** Of those that have the key. What is left for the most frequent status, the last one, isn't counted. */
-  async #byStatus(statuses: readonly Status[], key: string): Promise<StatusCounts> {
+  /** Of those that have one of the keys. What is left for the most frequent status, the last one, isn't counted. */
+  async #byStatus(statuses: readonly Status[], keys: readonly string[]): Promise<Counts> {
     const { store } = this.#parts
-    const counts: { [status in Status]?: number } = {}
-    let left = await store.count({ any: [[key]] })
-    for (const [index, status] of statuses.entries()) {
+    const counts = new Map<Status, number>()
+    let left = await store.count({ any: keys.map((key) => [key]) })
+    for (const status of statuses) {
       if (left <= 0) break
-      const isLast = index === statuses.length - 1
-      const any = keysOfList({}, [status]).map((keys) => [key, ...keys])
-      const count = isLast ? left : await store.count({ any })
-      if (count > 0) counts[status] = count
+      const any = keysOfList({}, [status]).flatMap((some) => keys.map((key) => [key, ...some]))
+      const count = status === statuses.at(-1) ? left : await store.count({ any })
+      if (count > 0) counts.set(status, count)
       left -= count
     }
     return counts
   }
-}
-
-function sumOf(one: StatusCounts, other: StatusCounts): StatusCounts {
-  const sum: { [status in Status]?: number } = { ...one }
-  for (const status of CONTEXT_STATUSES) {
-    const count = (one[status] ?? 0) + (other[status] ?? 0)
-    if (count > 0) sum[status] = count
-  }
-  return sum
 }

@@ -1,83 +1,64 @@
 // engine/calls: views of contexts, also those that callers have waited for: many may wait for one commit, and share one view.
-import type { ContextView } from '../../api/contexts.ts'
+import type { Catalog } from '../../definitions/catalog.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { ContextRecord, Move } from '../../model/record.ts'
+import type { ContextRecord } from '../../model/record.ts'
 import { breathe } from '../../model/texts.ts'
-import type { Store } from '../../ports/store.ts'
 import type { RecordReader } from '../contexts/context-loader.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { WHOLE } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { relativesOf, type RelativesEnv } from '../record/relatives.ts'
-import { contextView, type ViewEnv } from '../record/views.ts'
+import { contextView, type StartedAt, type ViewEnv } from '../record/views.ts'
 import type { Waits } from '../waits/waits.ts'
 
-interface ShownEnv extends Omit<RelativesEnv, 'isVisible'>, Pick<ViewEnv, 'startedAt'> {
-  readonly store: Store
-  /** Epoch milliseconds. */
-  readonly now: () => number
+export interface ShownContextsParts extends Deps {
+  readonly catalog: Catalog
+  readonly startedAt: StartedAt
+  readonly reader: RecordReader
+  readonly waits: Waits
 }
 
 /** What the view of a context shows beside its record. `isVisible`: whether those who see it may see one of that service. */
 export async function viewEnvOf(
-  { store, catalog, log, startedAt, now }: ShownEnv,
+  { store, catalog, log, startedAt, clock }: ShownContextsParts,
   record: ContextRecord,
   isVisible: RelativesEnv['isVisible'],
 ): Promise<ViewEnv> {
   const env = { store, catalog, log, isVisible }
   const [moves, relatives] = await Promise.all([movesOf(record, env), relativesOf(record, env)])
-  return { ...relatives, moves, startedAt, now: now() }
-}
-
-interface ShownContext {
-  readonly record: ContextRecord
-  readonly moves: readonly Move[]
-  readonly view: ContextView
-  /** Of the record. */
-  readonly characters: number
-}
-
-interface ShownContextsParts extends ShownEnv {
-  readonly waits: Waits
-  readonly reader: RecordReader
+  return { ...relatives, moves, startedAt, now: clock.now() }
 }
 
 export class ShownContexts {
   readonly #parts: ShownContextsParts
-  readonly #shown = new Map<ContextId, { readonly version: number | null; readonly shown: Promise<ShownContext> }>()
+  /** Reads under way, with the version that was there when they began. */
+  readonly #reads = new Map<ContextId, { readonly version: number | null; readonly shown: ReturnType<typeof read> }>()
 
   constructor(parts: ShownContextsParts) {
     this.#parts = parts
   }
 
   /** The context as it is now. @throws FluxError `notFound` */
-  async show(id: ContextId): Promise<ShownContext> {
-    const shown = await this.#latest(id)
+  async show(id: ContextId) {
+    const version = this.#parts.waits.versionOf(id)
+    const known = this.#reads.get(id)
+    const isCurrent = version !== null && known?.version === version
+    const reading = isCurrent ? known : { version, shown: read(this.#parts, id) }
+    this.#reads.set(id, reading)
+    const shown = await reading.shown.finally(() => this.#reads.delete(id))
     // All that wait for it go on together.
     await breathe(shown.characters)
     return shown
   }
+}
 
-  #latest(id: ContextId): Promise<ShownContext> {
-    const version = this.#parts.waits.versionOf(id)
-    const known = this.#shown.get(id)
-    if (known && version !== null && known.version === version) return known.shown
-    const shown = this.#read(id)
-    this.#shown.set(id, { version, shown })
-    const forget = () => {
-      if (this.#shown.get(id)?.shown === shown) this.#shown.delete(id)
-    }
-    shown.then(forget, forget)
-    return shown
-  }
-
-  async #read(id: ContextId): Promise<ShownContext> {
-    const { record, flux, characters, release } = await this.#parts.reader.open(id, { extent: WHOLE })
-    try {
-      // Many callers share the view, whatever their rights.
-      const shown = await viewEnvOf(this.#parts, record, ({ secured }) => !secured)
-      return { record, moves: shown.moves, view: contextView(record, flux, shown), characters }
-    } finally {
-      release()
-    }
+async function read(parts: ShownContextsParts, id: ContextId) {
+  const { record, flux, characters, release } = await parts.reader.open(id, { extent: WHOLE })
+  try {
+    // Many callers share the view, whatever their rights.
+    const env = await viewEnvOf(parts, record, ({ secured }) => !secured)
+    return { record, moves: env.moves, view: contextView(record, flux, env), characters }
+  } finally {
+    release()
   }
 }

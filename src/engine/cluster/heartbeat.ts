@@ -3,6 +3,7 @@
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import type { Steps } from '../steps/steps.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
+import { Periodic } from '../time/periodic.ts'
 import type { Claims } from './claims.ts'
 import type { Redelivery } from './redelivery.ts'
 import type { Identity } from './servers.ts'
@@ -25,36 +26,27 @@ export class Heartbeat {
   #count = 0
   /** Incarnation of the store at the last comparison. */
   #incarnation: number
-  #cancelTimer: (() => void) | null = null
-  #beating: Promise<void> = Promise.resolve()
-  #stopped = false
+  readonly #beats: Periodic
 
   constructor(parts: HeartbeatParts) {
+    const { clock, beat, log, store } = parts
     this.#parts = parts
-    this.#incarnation = parts.store.incarnation
+    this.#incarnation = store.incarnation
+    this.#beats = new Periodic(clock, async () => {
+      await this.#beat().catch((error: unknown) => log.warn('the store did not take the heartbeat', { error }))
+      return beat
+    })
   }
 
   /** Sends the first heartbeat and schedules the next. Rejects if the store does not accept it. */
   async start(): Promise<void> {
     await this.#beat()
-    this.#schedule()
+    if (this.#parts.beat !== null) this.#beats.within(this.#parts.beat)
   }
 
   /** Resolves when the heartbeat in progress has ended. */
   stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancelTimer?.()
-    return this.#beating
-  }
-
-  #schedule(): void {
-    const { clock, beat, log } = this.#parts
-    if (beat === null || this.#stopped) return
-    this.#cancelTimer = clock.after(beat, () => {
-      this.#beating = this.#beat()
-        .catch((error: unknown) => log.warn('the store did not take the heartbeat', { error }))
-        .then(() => this.#schedule())
-    })
+    return this.#beats.stop()
   }
 
   async #beat(): Promise<void> {
@@ -100,43 +92,20 @@ const MAX_PURGED_AT_ONCE = 500
 /** Bounds of the interval between purges, which is a tenth of the retention time. */
 const EVERY_MS = { min: 1_000, max: 60_000 }
 
-export class Retention {
-  readonly #parts: Deps & Pick<EngineParts, 'retention'>
-  #stopped = false
-  #purging: Promise<void> = Promise.resolve()
-  #cancelTimer: (() => void) | null = null
-
-  constructor(parts: Deps & Pick<EngineParts, 'retention'>) {
-    this.#parts = parts
-  }
-
-  start(): void {
-    this.#purging = this.#purge().then(() => this.#schedule())
-  }
-
-  /** Resolves when the purge in progress has ended. */
-  stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancelTimer?.()
-    return this.#purging
-  }
-
-  #schedule(): void {
-    const { clock, retention } = this.#parts
-    if (this.#stopped) return
-    this.#cancelTimer = clock.after(Math.min(Math.max(retention / 10, EVERY_MS.min), EVERY_MS.max), () => this.start())
-  }
-
-  async #purge(): Promise<void> {
-    const { store, clock, log, retention } = this.#parts
+/** The purges, which repeat from the first run on. */
+export function purgesOf({ store, clock, log, retention }: Deps & Pick<EngineParts, 'retention'>): Periodic {
+  const pauseMs = Math.min(Math.max(retention / 10, EVERY_MS.min), EVERY_MS.max)
+  return new Periodic(clock, async (signal) => {
     try {
-      let purged = 1
-      while (purged > 0 && !this.#stopped)
-        purged = await store.purge({ endedBefore: clock.now() - retention, limit: MAX_PURGED_AT_ONCE })
-      let swept = 1
-      while (swept > 0 && !this.#stopped) swept = await store.sweepRows({ now: clock.now(), limit: MAX_PURGED_AT_ONCE })
+      await untilNone(signal, () => store.purge({ endedBefore: clock.now() - retention, limit: MAX_PURGED_AT_ONCE }))
+      await untilNone(signal, () => store.sweepRows({ now: clock.now(), limit: MAX_PURGED_AT_ONCE }))
     } catch (error) {
       log.error('finished contexts could not be purged; trying again later', { error })
     }
-  }
+    return pauseMs
+  })
+}
+
+async function untilNone(signal: AbortSignal, deleteSome: () => Promise<number>): Promise<void> {
+  for (let count = 1; count > 0 && !signal.aborted;) count = await deleteSome()
 }

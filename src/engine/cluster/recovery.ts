@@ -23,7 +23,7 @@ import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Redelivery, Timers } from './redelivery.ts'
 import type { Step } from '../interpreter/position.ts'
 import type { Steps } from '../steps/steps.ts'
-import type { TurnEnv } from '../turn/unit-of-work.ts'
+import type { TurnEnv } from '../turn/message.ts'
 
 export interface RecoveryParts extends Pick<Deps, 'store' | 'log'> {
   readonly loader: ContextLoader
@@ -162,10 +162,9 @@ export class Recovery {
     turn: TurnEnv,
   ): { readonly decision: Next; readonly rows?: readonly RowWrite[] } {
     if (!isFinished(decision.record.status)) return { decision }
-    const { partitions } = this.#parts.store
-    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, { ...turn, partitions })
-    const answers = answerRowsAfter({ before, record, flux }, partitions)
-    const owed = endRowsWithoutTurn({ parts, record, flux }, { partitions, turn })
+    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, turn)
+    const answers = answerRowsAfter({ before, record, flux }, turn.partitions)
+    const owed = endRowsWithoutTurn({ parts, record, flux }, turn)
     return { decision: { ...decision, record }, rows: [...rows, ...answers, ...owed] }
   }
 
@@ -181,7 +180,7 @@ export class Recovery {
     const record = { ...decision.record, version: context.version }
     if (isInMemory) cache.put({ record, flux }, context.parts, loader.incarnation)
     else cache.delete(record.id)
-    moves.onHeadCommitted({ before, record, flux, isInMemory })
+    moves.onCommitted({ before, record, flux, history: [], cause: null }, !isInMemory)
     if (isFinished(record.status)) {
       this.#end(before, record, flux)
       return false

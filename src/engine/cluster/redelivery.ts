@@ -14,6 +14,7 @@ import { stepOf } from '../interpreter/position.ts'
 import { Undecidable } from '../turn/turn.ts'
 import type { Steps } from '../steps/steps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
+import { pause } from '../time/periodic.ts'
 import type { Identity } from './servers.ts'
 
 /** Pauses between tries: the first one, doubled each time up to `most`. */
@@ -55,7 +56,7 @@ export class Redelivery {
   async deliver(id: ContextId, input: Input): Promise<MessageOutcome | null> {
     const { mailboxes, clock, log, ended } = this.#parts
     let faults = 0
-    for (let pause = PAUSE_MS.first; !ended.aborted; pause = Math.min(pause * 2, PAUSE_MS.most)) {
+    for (let pauseMs = PAUSE_MS.first; !ended.aborted; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
       try {
         return await mailboxes.post(id, faults < MAX_COST ? input : undeliverable(input))
       } catch (error) {
@@ -66,9 +67,7 @@ export class Redelivery {
         else if (!(error instanceof FluxError)) faults += COST.store
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })
         if (refused || faults > MAX_COST) return null
-        await new Promise<void>((resolve) => {
-          clock.after(pause, resolve)
-        })
+        await pause(clock, pauseMs)
       }
     }
     return null

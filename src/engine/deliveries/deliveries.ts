@@ -1,43 +1,35 @@
 // engine/deliveries: deliveries, the requests to endpoints of webhooks. All are counted. Those that passed are stored: one
 // that starts a context in the commit of the start, the others a moment after their answer. Refused ones stay in memory.
 //
-// - A delivery that starts a context is a row in the commit of the start (`engine/webhooks/deliveries.ts`). How it was
-//   answered is written later, together with other deliveries (`delivery-writer.ts`). The keys of an endpoint's rows
-//   descend with time, so lists read the newest first, from all partitions (`newest-first.ts`), and whatever lies
-//   behind the newest so many is removed (`delivery-trim.ts`) after each tenth of that number. A large request has a
-//   row of its own, which only those lists read that show it.
-// - Refused deliveries cost an entry in a ring in memory (`delivery-tally.ts`), and nothing else.
+// - A delivery that starts a context is a row in the commit of the start (`rowsOf`). How it was answered is written later,
+//   together with other deliveries (`delivery-writer.ts`). The keys of an endpoint's rows descend with time, so lists read
+//   the newest first (`newest-first.ts`), and whatever lies behind the newest so many is removed after each half of that
+//   number. A large request has a row of its own, which only those lists read that show it.
+// - Refused deliveries cost an entry in memory, and nothing else.
 // - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
 //   one that is sent again has the status that its sender would have got.
-import type { ContextId } from '../../model/context.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import { SharedRun } from '../../model/shared-run.ts'
 import type { Delivery, DeliveryOutcome, SettlementOf, WebhookAnswer, WebhookCall } from '../../model/webhook.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { newIdAt } from '../contexts/ids.ts'
+import { allRows } from '../tasks/fan-out.ts'
 import { keptRequestOf } from './delivery-request.ts'
 import {
   deliveryKeyOf,
-  factsRow,
   inlineOf,
-  prefixIn,
   prefixOf,
-  requestRow,
+  removalOfDelivery,
+  rowsOfDelivery,
   type DeliveryFacts,
   type DeliveryPlace,
   type EndpointName,
 } from './delivery-rows.ts'
-import { DeliveryTally, factsOf } from './delivery-tally.ts'
-import { DeliveryTrim } from './delivery-trim.ts'
-import { DeliveryWriter } from './delivery-writer.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
+import { commitsOf, DeliveryWriter } from './delivery-writer.ts'
 
-export interface DeliveriesParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly log: Log
+export interface DeliveriesParts extends Deps {
   readonly catalog: Catalog
   /** Deliveries kept of each endpoint; 0: none. */
   readonly max: number
@@ -46,57 +38,76 @@ export interface DeliveriesParts {
 
 /** Of those that started a context, and whose answer is awaited; of more, it is not noted how they were answered. */
 const MAX_STARTED = 20_000
+/** Refused deliveries that are kept of an endpoint. */
+const MAX_REFUSED = 100
+/** Characters of a reason that are kept: it may quote a request. */
+const MAX_REASON_CHARACTERS = 500
+/** Part of the deliveries that are kept, after which those that are too much are removed. */
+const TRIM_PART = 0.5
+/** Rows that are read at once, and those that are deleted together. */
+const TRIM_ROWS = 128
+
+export const zeroCounts = () => ({
+  accepted: 0,
+  duplicate: 0,
+  filtered: 0,
+  handshake: 0,
+  ignored: 0,
+  invalid: 0,
+  'signature-invalid': 0,
+  failed: 0,
+  timeout: 0,
+  refused: 0,
+})
+
+/** What is known in memory of the deliveries of an endpoint, since this server started. */
+export interface DeliveryTally {
+  /** What the keys of its rows begin with. */
+  readonly prefix: string
+  readonly counts: { [outcome in DeliveryOutcome]: number }
+  last: DeliveryFacts | null
+  /** The last that were refused before their request could be read, in the order of their answers. */
+  readonly refused: DeliveryFacts[]
+  /** Rows written since those beyond the bound were removed. */
+  untrimmed: number
+}
 
 /** A delivery whose context is stored: what its row needs when it is answered. */
 interface StartedDelivery {
   readonly place: DeliveryPlace
-  readonly contextId: ContextId
+  readonly facts: DeliveryFacts
   /** The request as JSON, if it is in the row itself. */
   readonly inline: string | null
-  /** Of the answer, if the row has it already. */
-  readonly status: number | null
 }
 
 export class Deliveries {
   readonly #parts: DeliveriesParts
   readonly #writer: DeliveryWriter
-  readonly #trim: DeliveryTrim
-  /** By what the keys of their rows begin with. */
+  /** By what distinguishes endpoints. */
   readonly #tallies = new Map<string, DeliveryTally>()
-  /** The same: an endpoint is the same object until the services change. */
-  readonly #ofEndpoint = new WeakMap<EndpointName, DeliveryTally>()
   readonly #started = new Map<string, StartedDelivery>()
-  readonly #trimAfter: number
-  /** Endpoints that may have too many. */
-  readonly #untrimmed = new Set<DeliveryTally>()
+  readonly #trims = new SharedRun(() => this.#trimAll())
+  #isClosed = false
   /** Of the last id. */
   #lastMs = 0
   #number = 0
 
   constructor(parts: DeliveriesParts) {
-    const { store, clock, log, max } = parts
     this.#parts = parts
-    this.#trim = new DeliveryTrim({ store, log, max })
-    // Not before: what is noted when a delivery is answered would write a removed row again.
-    const onWritten = () => {
-      if (this.#untrimmed.size === 0) return
-      this.#trim.ask(new Map([...this.#untrimmed].map((tally) => [tally.prefix, tally.surplusAfter(max)])))
-      this.#untrimmed.clear()
-    }
-    // What is not in the store must not be counted there: the surplus would begin too early.
-    const onLost = ({ key }: RowWrite) => this.#tallies.get(prefixIn(key))?.forgetWritten()
-    this.#writer = new DeliveryWriter({ store, clock, log, onWritten, onLost })
-    this.#trimAfter = Math.max(1, Math.floor(max / 10))
+    this.#writer = new DeliveryWriter(parts, () => void this.#trims.get())
   }
 
   /** Removes what is too much, of a time when more were kept. */
   start(): void {
-    this.#trim.ask(new Map(this.#parts.catalog.endpoints().all.map((endpoint) => [prefixOf(endpoint), null])))
+    for (const endpoint of this.#parts.catalog.endpoints().all) this.tallyOf(endpoint).untrimmed = Infinity
+    void this.#trims.get()
   }
 
   /** Writes what is not written yet. */
   async close(): Promise<void> {
-    await Promise.all([this.#writer.close(), this.#trim.stop()])
+    this.#isClosed = true
+    await this.#writer.close()
+    await this.#trims.get()
   }
 
   /** Identifies a request that arrives now. Ids of one server ascend. */
@@ -112,20 +123,16 @@ export class Deliveries {
    * `answer`: which the commit leads to at once; null: it comes later, and then the row is written again.
    */
   rowsOf(
-    call: WebhookCall,
+    { deliveryId, endpoint, request, rawBody, time, replayOf }: WebhookCall,
     { id: contextId }: Pick<ContextRecord, 'id'>,
     answer: WebhookAnswer | null,
   ): readonly RowWrite[] {
     const { max, store, clock, settlementOf } = this.#parts
     if (max === 0) return []
-    const { deliveryId, endpoint, request, rawBody, time, replayOf } = call
     const settled = answer && settlementOf({ answer, replayed: false, remark: null })
-    const key = deliveryKeyOf(this.tallyOf(endpoint).prefix, deliveryId)
-    const place = { partition: contextId % store.partitions, key }
-    const method = String(request['method'])
-    const facts: DeliveryFacts = {
+    const facts = {
       deliveryId,
-      method,
+      method: String(request['method']),
       time,
       outcome: settled?.outcome ?? 'accepted',
       status: settled?.status ?? null,
@@ -135,10 +142,12 @@ export class Deliveries {
       // It is redacted when the delivery is answered, and written then.
       reason: null,
     }
+    const place = { ...this.#placeOf(endpoint, deliveryId), partition: contextId % store.partitions }
     const text = JSON.stringify(keptRequestOf(request, rawBody))
-    const inline = inlineOf(text)
-    this.#remember(deliveryId, { place, contextId, inline, status: facts.status })
-    return rowsAt(place, { ...facts, isStart: true }, text)
+    this.#started.set(deliveryId, { place, facts, inline: inlineOf(text) })
+    const [oldest] = this.#started.size > MAX_STARTED ? this.#started.keys() : []
+    if (oldest !== undefined) this.#started.delete(oldest)
+    return rowsOfDelivery(place, { ...facts, isStart: true }, text)
   }
 
   /** The start of which these rows were is not tried any more: the delivery has its effect on another context. */
@@ -148,31 +157,28 @@ export class Deliveries {
 
   /** Counts a delivery that was answered, and keeps it. */
   settled(delivery: Delivery): void {
-    const { max, store } = this.#parts
-    const { deliveryId, request, rawBody, outcome } = delivery
-    const tally = this.tallyOf(delivery.endpoint)
+    const { deliveryId, endpoint, request, rawBody, outcome } = delivery
+    const tally = this.tallyOf(endpoint)
     const started = this.#started.get(deliveryId)
-    if (started) this.#started.delete(deliveryId)
+    this.#started.delete(deliveryId)
     // Once its context is stored, nobody holds the request.
-    if (started && (isOfStart(outcome) || request === null)) {
-      const facts = { ...factsOf(delivery), contextId: started.contextId }
-      tally.count(facts)
-      this.#note(tally, deliveryId)
-      if (started.status === facts.status && facts.reason === null) return this.#writer.touch()
-      return this.#writer.add([factsRow(started.place, { ...facts, isStart: true }, started.inline)])
+    const isStart = started !== undefined && (isOfStart(outcome) || request === null)
+    const facts = { ...factsOf(delivery), ...(isStart && { contextId: started.facts.contextId }) }
+    tally.counts[outcome] += 1
+    // A late answer is to an earlier one.
+    if (tally.last === null || deliveryId >= tally.last.deliveryId) tally.last = facts
+    if (this.#parts.max === 0) return
+    if (!isStart && request === null) {
+      tally.refused.push(facts)
+      if (tally.refused.length > MAX_REFUSED) tally.refused.shift()
+      return
     }
-    const facts = factsOf(delivery)
-    tally.count(facts)
-    if (max === 0) return
-    if (request === null) return tally.refuse(facts)
+    tally.untrimmed += 1
+    if (isStart && started.facts.status === facts.status && facts.reason === null) return this.#writer.add([])
+    const text = isStart ? started.inline : JSON.stringify(keptRequestOf(request ?? {}, rawBody ?? new Uint8Array()))
     // If the outcome of the start is unknown, the row may be there.
-    const place = started?.place ?? {
-      partition: partitionOf(deliveryId, store.partitions),
-      key: deliveryKeyOf(tally.prefix, deliveryId),
-    }
-    const text = JSON.stringify(keptRequestOf(request, rawBody ?? new Uint8Array()))
-    this.#note(tally, deliveryId)
-    this.#writer.add(rowsAt(place, { ...facts, isStart: false }, text))
+    const place = started?.place ?? this.#placeOf(endpoint, deliveryId)
+    this.#writer.add(rowsOfDelivery(place, { ...facts, isStart }, text))
   }
 
   /** Resolves when the deliveries that were answered are in the store, unless it is not there. */
@@ -181,27 +187,46 @@ export class Deliveries {
   }
 
   /** What is known in memory of that endpoint. */
-  tallyOf(endpoint: EndpointName): DeliveryTally {
-    const known = this.#ofEndpoint.get(endpoint)
+  tallyOf({ package: owner, fluxName, urlPath }: EndpointName): DeliveryTally {
+    const name = JSON.stringify([owner, fluxName, urlPath])
+    const known = this.#tallies.get(name)
     if (known) return known
-    const prefix = prefixOf(endpoint)
-    const tally = this.#tallies.get(prefix) ?? new DeliveryTally(prefix)
-    this.#tallies.set(prefix, tally)
-    this.#ofEndpoint.set(endpoint, tally)
+    const tally = { prefix: prefixOf(name), counts: zeroCounts(), last: null, refused: [], untrimmed: 0 }
+    this.#tallies.set(name, tally)
     return tally
   }
 
-  #remember(deliveryId: string, started: StartedDelivery): void {
-    this.#started.set(deliveryId, started)
-    const [oldest] = this.#started.size > MAX_STARTED ? this.#started.keys() : []
-    if (oldest !== undefined) this.#started.delete(oldest)
+  #placeOf(endpoint: EndpointName, deliveryId: string): DeliveryPlace {
+    const key = deliveryKeyOf(this.tallyOf(endpoint).prefix, deliveryId)
+    return { partition: partitionOf(deliveryId, this.#parts.store.partitions), key }
   }
 
-  #note(tally: DeliveryTally, deliveryId: string): void {
-    tally.note(deliveryId, this.#parts.max)
-    if (tally.untrimmed < this.#trimAfter) return
-    tally.untrimmed = 0
-    this.#untrimmed.add(tally)
+  async #trimAll(): Promise<void> {
+    const { log, max } = this.#parts
+    for (const tally of this.#tallies.values()) {
+      if (this.#isClosed || tally.untrimmed < Math.max(1, Math.floor(max * TRIM_PART))) continue
+      tally.untrimmed = 0
+      await this.#trim(tally).catch((error: unknown) => {
+        log.debug('old deliveries of webhooks could not be removed; trying again later', { error })
+      })
+    }
+  }
+
+  /** Removes those beyond the newest so many, in all partitions. */
+  async #trim({ prefix }: DeliveryTally): Promise<void> {
+    const { store, max } = this.#parts
+    const removals: RowWrite[] = []
+    const remove = async () => {
+      for (const rows of commitsOf(removals.splice(0))) await store.commit({ writes: [], rows })
+    }
+    let seen = 0
+    for await (const row of allRows(store, { space: 'deliveries', prefix }, TRIM_ROWS)) {
+      if (this.#isClosed) return
+      seen += 1
+      if (seen > max) removals.push(...removalOfDelivery(row, prefix))
+      if (removals.length >= TRIM_ROWS) await remove()
+    }
+    await remove()
   }
 }
 
@@ -209,12 +234,10 @@ export class Deliveries {
 const isOfStart = (outcome: DeliveryOutcome): boolean =>
   outcome === 'accepted' || outcome === 'failed' || outcome === 'timeout'
 
-function rowsAt(
-  place: DeliveryPlace,
-  facts: DeliveryFacts & { readonly isStart: boolean },
-  request: string,
-): readonly RowWrite[] {
-  const inline = inlineOf(request)
-  const row = factsRow(place, facts, inline)
-  return inline === null ? [row, requestRow(place, facts, request)] : [row]
+/** What is kept of a delivery: nothing that the client can make large. */
+function factsOf(delivery: Delivery): DeliveryFacts {
+  const { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason } = delivery
+  const isLong = reason !== null && reason.length > MAX_REASON_CHARACTERS
+  const shown = isLong ? `${reason.slice(0, MAX_REASON_CHARACTERS)}…` : reason
+  return { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason: shown }
 }

@@ -22,94 +22,58 @@ export interface StoredDelivery extends DeliveryFacts {
   readonly request: KeptRequest | null
 }
 
-/** Where the rows of a delivery are. */
-export interface DeliveryPlace {
-  readonly partition: number
-  readonly key: string
-}
+/** Where the row of a delivery is. */
+export type DeliveryPlace = Pick<StoredRow, 'partition' | 'key'>
 
 /** Characters of a request, as JSON, up to which it is in the row itself. */
 const INLINE_CHARACTERS = 4096
 
 /** Milliseconds for which a delivery is kept at most, also one of an endpoint that is gone. */
-export const DELIVERY_KEPT_MS = 30 * 86_400_000
+const RETENTION_MS = 30 * 86_400_000
 
 const HASH_CHARACTERS = 22
 
 /** What distinguishes endpoints: those of several methods are one. */
 export type EndpointName = Pick<Endpoint, 'package' | 'fluxName' | 'urlPath'>
 
-/** What the keys of the deliveries of an endpoint begin with. */
-export function prefixOf({ package: owner, fluxName, urlPath }: EndpointName): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([owner, fluxName, urlPath]))
-    .digest('base64url')
-  return `${hash.slice(0, HASH_CHARACTERS)}:`
-}
-
-/** Of a key, what those of all deliveries of the endpoint begin with. */
-export const prefixIn = (key: string): string => key.slice(0, key.indexOf(':') + 1)
+/** What the keys of the deliveries of an endpoint begin with. `name`: see `Deliveries`. */
+export const prefixOf = (name: string): string =>
+  `${createHash('sha256').update(name).digest('base64url').slice(0, HASH_CHARACTERS)}:`
 
 /** Ids ascend with time, and stores list rows by ascending keys: here, the newest goes first. */
-export const deliveryKeyOf = (prefix: string, deliveryId: string): string => prefix + inverted(deliveryId)
+export const deliveryKeyOf = (prefix: string, deliveryId: string): string =>
+  prefix + inverted(deliveryId.replaceAll('-', ''))
 
-const inverted = (deliveryId: string): string => invertedHex(deliveryId.replaceAll('-', ''))
-
-const invertedHex = (hex: string): string =>
-  Buffer.from(Buffer.from(hex, 'hex').map((byte) => 255 - byte)).toString('hex')
-
-/** Of a key, the id of the delivery. */
-export const deliveryIdIn = (prefix: string, key: string): string =>
-  invertedHex(key.slice(prefix.length)).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+const inverted = (hex: string): string => Buffer.from(Buffer.from(hex, 'hex').map((byte) => 255 - byte)).toString('hex')
 
 /** Of the row of its own that has the request. */
 export const requestKeyOf = (deliveryId: string): string => `request:${deliveryId}`
 
-/** The request as it stands in its row; null: it needs a row of its own. */
+/** The request as it stands in the row of its delivery; null: it needs a row of its own. */
 export const inlineOf = (request: string): string | null => (request.length <= INLINE_CHARACTERS ? request : null)
 
-/** @param inline as JSON */
-export function factsRow(
+/** @param request as JSON; null: it is not written, since it is in the row of its own already */
+export function rowsOfDelivery(
   { partition, key }: DeliveryPlace,
-  facts: DeliveryFacts & { readonly isStart: boolean },
-  inline: string | null,
-): RowWrite {
-  const { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason, isStart } = facts
-  const own = JSON.stringify({
-    deliveryId,
-    method,
-    time,
-    outcome,
-    status,
-    duration,
-    contextId,
-    replayOf,
-    reason,
-    isStart,
-  })
-  const value = `${own.slice(0, -1)},"request":${inline ?? 'null'}}`
-  return { partition, space: 'deliveries', key, value, expiresAt: time + DELIVERY_KEPT_MS }
+  facts: DeliveryFacts & Pick<StoredDelivery, 'isStart'>,
+  request: string | null,
+): RowWrite[] {
+  const row = { partition, space: 'deliveries', expiresAt: facts.time + RETENTION_MS } as const
+  const inline = request && inlineOf(request)
+  const own = { ...row, key, value: `${JSON.stringify(facts).slice(0, -1)},"request":${inline}}` }
+  return request === inline ? [own] : [own, { ...row, key: requestKeyOf(facts.deliveryId), value: request }]
 }
-
-/** @param request as JSON */
-export const requestRow = ({ partition }: DeliveryPlace, { deliveryId, time }: DeliveryFacts, request: string) =>
-  ({
-    partition,
-    space: 'deliveries',
-    key: requestKeyOf(deliveryId),
-    value: request,
-    expiresAt: time + DELIVERY_KEPT_MS,
-  }) satisfies RowWrite
 
 /** The engine wrote it, so its shape is trusted. @throws SyntaxError when it is damaged */
 export const storedDeliveryOf = ({ value }: Pick<StoredRow, 'value'>): StoredDelivery => JSON.parse(value)
 export const storedRequestOf = ({ value }: Pick<StoredRow, 'value'>): KeptRequest => JSON.parse(value)
 
-/** Deletes what may be there of a delivery. */
-export function removalOfDelivery({ partition, key }: DeliveryPlace, deliveryId: string): RowWrite[] {
+/** Deletes what may be there of a delivery. `key`: begins with `prefix`. */
+export function removalOfDelivery({ partition, key }: DeliveryPlace, prefix: string): RowWrite[] {
   const gone = { partition, space: 'deliveries', value: null, expiresAt: null } as const
+  const id = inverted(key.slice(prefix.length)).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
   return [
     { ...gone, key },
-    { ...gone, key: requestKeyOf(deliveryId) },
+    { ...gone, key: requestKeyOf(id) },
   ]
 }

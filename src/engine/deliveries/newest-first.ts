@@ -1,117 +1,80 @@
-// engine/deliveries: the stored deliveries of some endpoints, newest first, read piece by piece from all partitions. Each
-// row is read once, and only a little ahead.
+// engine/deliveries: the deliveries of some endpoints, newest first: the stored ones of all partitions, read piece by
+// piece, and those that this server has refused. Only a little is read ahead.
 import type { StoredRow } from '../../model/rows.ts'
-import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
-import { deliveryKeyOf, storedDeliveryOf, type StoredDelivery } from './delivery-rows.ts'
+import type { DeliveryTally } from './deliveries.ts'
+import { deliveryKeyOf, storedDeliveryOf, type DeliveryFacts, type StoredDelivery } from './delivery-rows.ts'
 
-/** Rows of an endpoint and a partition that are read at once: first a few, then more and more. */
+/** Rows of an endpoint that are read at once: first a few, then more and more. */
 const STRIDE = { first: 4, last: 128 }
-/** Queries that are under way at once. */
-const MAX_QUERIES = 32
 
-/** What is read of an endpoint in a partition. */
-interface Source {
-  readonly prefix: string
-  readonly partition: number
-  rows: readonly StoredRow[]
-  at: number
-  stride: number
-  isAtEnd: boolean
+export interface ListedDelivery {
+  readonly tally: DeliveryTally
+  readonly facts: DeliveryFacts
+  /** null: it was refused, and is in memory alone. */
+  readonly stored: (StoredRow & { readonly delivery: StoredDelivery }) | null
 }
 
-export interface DeliveryRow extends StoredRow {
-  readonly prefix: string
-}
-
-export class NewestFirst {
-  readonly #store: Pick<Store, 'listRows' | 'partitions'>
-  readonly #prefixes: readonly string[]
-  readonly #after: string | null
-  /** Those that have a row, the one with the newest first; null: nothing was read yet. */
-  #sources: Source[] | null = null
-
-  /** @param after only deliveries before the one with this id; null: all */
-  constructor(store: Pick<Store, 'listRows' | 'partitions'>, prefixes: readonly string[], after: string | null) {
-    this.#store = store
-    this.#prefixes = prefixes
-    this.#after = after
-  }
-
-  /** The next row; null: there are no more. */
-  async next(): Promise<DeliveryRow | null> {
-    this.#sources ??= await this.#open()
-    const source = this.#sources.shift()
-    const row = source?.rows[source.at]
-    if (source === undefined || row === undefined) return null
-    source.at += 1
-    if (source.at === source.rows.length && !source.isAtEnd) await this.#read(source, row.key)
-    if (source.at < source.rows.length) insert(this.#sources, source)
-    return { ...row, prefix: source.prefix }
-  }
-
-  async #open(): Promise<Source[]> {
-    const all: Source[] = this.#prefixes.flatMap((prefix) =>
-      Array.from({ length: this.#store.partitions }, (_, partition) => ({
-        prefix,
-        partition,
-        rows: [],
-        at: 0,
-        stride: STRIDE.first,
-        isAtEnd: false,
-      })),
-    )
-    const after = this.#after
-    for (let from = 0; from < all.length; from += MAX_QUERIES)
-      await Promise.all(
-        all
-          .slice(from, from + MAX_QUERIES)
-          .map((source) => this.#read(source, after === null ? null : deliveryKeyOf(source.prefix, after))),
-      )
-    return all.filter(({ rows }) => rows.length > 0).sort((one, other) => compare(headOf(one), headOf(other)))
-  }
-
-  async #read(source: Source, after: string | null): Promise<void> {
-    const { prefix, partition, stride } = source
-    const behind = after === null ? undefined : { key: after, partition }
-    const query = { partition, space: 'deliveries', prefix, after: behind, limit: stride } as const
-    source.rows = await this.#store.listRows(query)
-    source.at = 0
-    source.isAtEnd = source.rows.length < stride
-    source.stride = Math.min(stride * 2, STRIDE.last)
-  }
-}
-
-/** The next delivery that can be read, with its row; null: there are no more. One that can't be read is logged. */
-export async function nextDelivery(
-  rows: NewestFirst,
-  log: Log,
-): Promise<{ readonly row: DeliveryRow; readonly delivery: StoredDelivery } | null> {
-  for (;;) {
-    const row = await rows.next()
-    if (row === null) return null
-    try {
-      return { row, delivery: storedDeliveryOf(row) }
-    } catch (error) {
-      if (!isUnreadableRow(error, { space: 'deliveries', key: row.key }, log)) throw error
+/**
+ * Those that are stored of an endpoint. One that can't be read is logged.
+ * @param behind only deliveries before the one with this id; null: all
+ */
+export async function* storedDeliveries(
+  { store, log }: Omit<Deps, 'clock'>,
+  tally: DeliveryTally,
+  behind: string | null,
+): AsyncGenerator<ListedDelivery, undefined> {
+  const { prefix } = tally
+  let after: Pick<StoredRow, 'key' | 'partition'> | undefined
+  if (behind !== null) after = { key: deliveryKeyOf(prefix, behind), partition: store.partitions }
+  for (let limit = STRIDE.first; ; limit = Math.min(limit * 2, STRIDE.last)) {
+    const rows = await store.listRows({ space: 'deliveries', prefix, after, limit })
+    for (const row of rows) {
+      const delivery = readOrNull(row, log)
+      if (delivery) yield { tally, facts: delivery, stored: { ...row, delivery } }
     }
+    if (rows.length < limit) return undefined
+    after = rows.at(-1)
   }
 }
 
-/** Ascends from the newest delivery on, whichever endpoint it is of. */
-const headOf = ({ prefix, rows, at }: Source): string => (rows[at]?.key ?? '').slice(prefix.length)
-
-const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)
-
-function insert(sources: Source[], source: Source): void {
-  const head = headOf(source)
-  let [from, to] = [0, sources.length]
-  while (from < to) {
-    const middle = (from + to) >> 1
-    const other = sources[middle]
-    if (other !== undefined && headOf(other) < head) from = middle + 1
-    else to = middle
+function readOrNull(row: StoredRow, log: Deps['log']): StoredDelivery | null {
+  try {
+    return storedDeliveryOf(row)
+  } catch (error) {
+    if (!isUnreadableRow(error, { space: 'deliveries', key: row.key }, log)) throw error
+    return null
   }
-  sources.splice(from, 0, source)
+}
+
+/** They were noted in the order of their answers, which is almost that of their arrival. */
+async function* refusedDeliveries(tally: DeliveryTally, behind: string | null): AsyncGenerator<ListedDelivery> {
+  const refused = tally.refused.filter(({ deliveryId }) => behind === null || deliveryId < behind)
+  const ascending = refused.sort((one, other) => (one.deliveryId < other.deliveryId ? -1 : 1))
+  for (const facts of ascending.toReversed()) yield { tally, facts, stored: null }
+}
+
+/** Both of all those endpoints. `behind`: as of `storedDeliveries`. */
+export async function* newestFirst(
+  deps: Omit<Deps, 'clock'>,
+  tallies: readonly DeliveryTally[],
+  behind: string | null,
+): AsyncGenerator<ListedDelivery> {
+  const heads = new Map<AsyncIterator<ListedDelivery>, ListedDelivery>()
+  const advance = async (source: AsyncIterator<ListedDelivery>) => {
+    const { done, value } = await source.next()
+    if (done === true) heads.delete(source)
+    else heads.set(source, value)
+  }
+  const sources = tallies.flatMap((tally) => [storedDeliveries(deps, tally, behind), refusedDeliveries(tally, behind)])
+  await Promise.all(sources.map(advance))
+  for (;;) {
+    let newest: [AsyncIterator<ListedDelivery>, ListedDelivery] | null = null
+    for (const head of heads)
+      if (newest === null || head[1].facts.deliveryId > newest[1].facts.deliveryId) newest = head
+    if (newest === null) return
+    yield newest[1]
+    await advance(newest[0])
+  }
 }

@@ -1,15 +1,17 @@
-// engine/fanout: carries out a broadcast that is stored, in waves. The protocol:
+// engine/fanout: carries out a broadcast, in waves. One that is stored is a task. The protocol:
 //
-// 1. It begins with three rows in the partition of its key (`broadcast-rows.ts`): one takes the key, one has the
-//    event and the highest id that it is for, and one is that of its task (`tasks/task.ts`).
+// 1. It begins with four rows in the partition of its key (`broadcast-rows.ts`): one takes the key, and has the answer for
+//    repeats: that it is accepted, or none yet; one has the event and the highest id that it is for; one tells how far it
+//    is; and one is that of its task (`tasks/task.ts`).
 // 2. It goes through those who wait for the event as `tasks/fan-out.ts` tells. Moves and starts have marks. After each
 //    1,000 contexts it stores a summary: counts, the newest entries, and the id up to which the event was sent. A receipt
 //    reads only the marks behind that id.
-// 3. While a context is out of reach, a caller who waits is told 503 in doubt; repeats are told that it is in progress.
-// 4. A commit of an earlier try may come true late (`receivers.ts`). So a context that cannot take the event is looked
-//    up among those that were moved, and a row in each partition prevents that a service which was not started is
-//    started later.
-// 5. At the end its answer and its receipt are written, and where it reached nobody, the event is held in the same
+// 3. A server that takes it over counts all marks, and sends the event to those without.
+// 4. A commit of an earlier try may come true late. So a context that cannot take the event is looked up among those that
+//    were moved (`receivers.ts`), and after a takeover a row in each partition prevents that a service which was not
+//    started is started later.
+// 5. While a context is out of reach, a caller who waits is told 503 in doubt; repeats are told that it is in progress.
+// 6. At the end its answer and its receipt are written, and where it reached nobody, the event is held in the same
 //    commit. Rows of starts always stay until they expire.
 //
 // What is drawn by chance for the key of a start (time, random numbers, UUIDs) depends on a number that is stored with
@@ -20,46 +22,28 @@
 import { randomUUID } from 'node:crypto'
 import type { EventAnswer } from '../../api/events.ts'
 import type { ContextId } from '../../model/context.ts'
-import { FluxError, unavailable } from '../../model/failure.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Signals } from '../../ports/signals.ts'
-import { readKept } from '../idempotency/kept-answer.ts'
-import { endBroadcast, type HeldEvents } from '../pending/held-events.ts'
-import { goThrough, yieldTurn, type FanOut } from '../tasks/fan-out.ts'
-import { leftInDoubt } from '../tasks/queue.ts'
-import { StopRequested, Task, TaskLost, type TaskParts } from '../tasks/task.ts'
+import { inProgress, readKept } from '../idempotency/kept-answer.ts'
+import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
+import { goThrough, type FanOut } from '../tasks/fan-out.ts'
+import { leftInDoubt, type TaskRun } from '../tasks/queue.ts'
+import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
+import { BroadcastRows, itemsOf, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
+import { BroadcastTally, countAll, storedIgnored, type Found } from './outcomes.ts'
 import {
-  answerText,
-  BroadcastRows,
-  readSummary,
-  receiverOf,
-  type StoredBroadcast,
-  type Summary,
-} from './broadcast-rows.ts'
-import {
-  BroadcastTally,
-  countAll,
-  countsOf,
-  isOutOfReach,
-  newest,
-  NO_OUTCOMES,
-  storedIgnored,
-  type Found,
-  type Outcomes,
-} from './outcomes.ts'
-import {
-  earlierStarts,
   findReceivers,
-  moveAgain,
-  moveAll,
+  move,
   startTriggered,
   type BroadcastPlace,
+  type Dealt,
   type ReceiverParts,
   type Sending,
 } from './receivers.ts'
 
 export interface RunParts extends ReceiverParts, TaskParts {
-  readonly held: Pick<HeldEvents, 'hold'>
+  readonly unclaimed: Pick<UnclaimedEvents, 'endBroadcast'>
   readonly signals: Signals
 }
 
@@ -80,61 +64,51 @@ const UNSTORED_WAVE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
 
-const NOTHING_YET: Summary = { matched: 0, dealt: 0, cursor: 0, outcomes: NO_OUTCOMES, isDone: false }
+/** The sender, which waits for the whole answer. */
+interface Sender {
+  readonly resolve: (answer: EventAnswer | null) => void
+  readonly reject: (error: unknown) => void
+  /** Calls off its time. */
+  readonly callOff: (() => void) | undefined
+}
 
-export class BroadcastRun implements FanOut {
-  readonly #parts: RunParts
-  readonly #rows: BroadcastRows
-  readonly #stored: StoredBroadcast
+export class BroadcastRun implements FanOut<Found>, TaskRun {
   readonly task: Task
-  readonly place: BroadcastPlace
-  readonly #isNew: boolean
-  /** Answers the sender, if it waits for the whole answer; null: it need wait no longer. */
-  #answerSender: ((answer: EventAnswer | null) => void) | null = null
-  #callOff: (() => void) | null = null
-  /** Called when the store is out of reach: a caller is not kept waiting until it is back. */
-  #leave: (error: FluxError) => void = () => {}
-  /** The row of the key, as it is; null: there is none yet. */
+  readonly #parts: RunParts
+  readonly facts: RunFacts
+  readonly #rows: BroadcastRows
+  readonly #sending: Sending
+  #sender: Sender | null = null
+  /** The row of the key, as it is; null: it is not stored. */
   #answer: string | null
-  #tally = new BroadcastTally({ whole: true })
+  #tally = new BroadcastTally(true)
   /** Those who are to be sent it, in order. */
   #ids: readonly ContextId[] = []
   #at = 0
-  /** They have higher ids: an earlier run was done with those up to it. */
-  #after: ContextId = 0
-  /** Of those that come next, to how many it was sent before it was to stop. */
-  #beyond = 0
-  /** Those to whom it was sent before. */
-  #before = 0
-  /** As it was stored last. */
-  #summary = NOTHING_YET
-  /** No earlier stage is stored, since one above it was begun before. */
-  #earlierEnd: ContextId = 0
+  /** Contexts that were moved or started before this server took it over. */
+  #earlier = new Set<ContextId>()
+  /** Contexts that waited for it, and those of them that it was sent to. */
+  matched = 0
+  #dealt = 0
 
-  constructor(parts: RunParts, { key, stored, place, left }: RunFacts) {
+  constructor(parts: RunParts, facts: RunFacts) {
+    const { key, stored, left } = facts
     this.#parts = parts
+    this.facts = facts
     this.#rows = new BroadcastRows(parts.store, key, stored)
-    this.#stored = stored
-    this.place = place
-    this.#isNew = left === undefined
     this.#answer = left?.answer ?? null
-    const onAway = (error: FluxError) => this.#leave(leftInDoubt(error))
-    this.task = new Task(parts, this.#rows.task, { before: left?.task ?? null, onAway })
-  }
-
-  /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
-  get isAccepted(): boolean {
-    return this.#answer !== null && readKept(this.#answer).isAccepted
-  }
-
-  /** Whether it is for so many that it is accepted before it is sent. */
-  get isForMany(): boolean {
-    return this.#summary.matched > (this.#stored.above ?? Infinity)
+    // A caller is not kept waiting until the store is back.
+    const onAway = (error: FluxError) => {
+      if (!this.#isAccepted) this.#sender?.reject(leftInDoubt(error))
+    }
+    this.#sending = { ...parts, sent: stored.sent, rows: left ? this.#rows : null }
+    this.task = new Task(parts, this.#rows.at('broadcasts', key), { before: left?.task ?? null, onAway })
   }
 
   /** The answer that says that it is accepted. */
   acceptance(): EventAnswer {
-    const [{ event, eventId }, { matched }] = [this.#stored.sent, this.#summary]
+    const { event, eventId } = this.facts.stored.sent
+    const { matched } = this
     return {
       message: `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`,
       transitions: [],
@@ -145,64 +119,79 @@ export class BroadcastRun implements FanOut {
     }
   }
 
-  /** The whole answer, if it is there within so many milliseconds; else null. */
-  wait(milliseconds: number): Promise<EventAnswer | null> {
-    return new Promise((resolve) => {
-      this.#answerSender = resolve
-      this.#callOff = this.#parts.clock.after(milliseconds, () => this.giveUp())
+  /**
+   * The whole answer. `within`: milliseconds for which the sender of one that is accepted waits for it; then it gets null.
+   * @throws FluxError, in doubt, when the store is out of reach for one that is not accepted
+   */
+  wait(within?: number): Promise<EventAnswer | null> {
+    return new Promise((resolve, reject) => {
+      const callOff = within === undefined ? undefined : this.#parts.clock.after(within, () => this.giveUp())
+      this.#sender = { resolve, reject, callOff }
     })
   }
 
-  /** Its sender waits no longer. */
+  /** The sender of one that is accepted waits no longer. */
   giveUp(): void {
-    this.#callOff?.()
-    this.#answerSender?.(null)
-    this.#answerSender = null
+    if (!this.#isAccepted) return
+    this.#sender?.callOff?.()
+    this.#sender?.resolve(null)
+    this.#sender = null
+  }
+
+  release(): void {
+    this.facts.place.release()
+  }
+
+  /** Finds the contexts that it is for. @throws FluxError `overloaded`, `unavailable` */
+  async prepare(): Promise<void> {
+    const { key, stored, place, left } = this.facts
+    const waiting = await findReceivers(this.#parts, stored.sent, stored.upTo, place)
+    this.#tally = new BroadcastTally(!this.#isAccepted)
+    this.#earlier = new Set()
+    this.#dealt = 0
+    // Only now: a context that the event itself started before a crash may be among them, and its row is there.
+    if (left)
+      for await (const item of itemsOf(this.#parts.store, key, 0)) {
+        this.#earlier.add((item.answer === 'pending' ? item.kept : item.stand).contextId ?? 0)
+        if (item.answer === 'executions') continue
+        this.#tally.add(item)
+        this.#dealt += 1
+      }
+    this.#ids = waiting.filter((id) => !this.#earlier.has(id))
+    this.matched = this.#dealt + this.#ids.length
   }
 
   /**
-   * Stores that it has begun. One for many is accepted by that: of whom it moved it keeps the newest only, unless its
-   * sender waits for the whole answer. `hash`: of the content.
-   * @throws TaskLost when there is another under its key; FluxError `unavailable`
+   * Stores that it has begun. `hash`: of the content. Of one that is accepted the newest outcomes alone are remembered,
+   * unless its sender waits for all. @throws TaskLost when there is another under its key; FluxError `unavailable`
    */
-  async begin(hash: string): Promise<void> {
-    const rows = this.#rows
-    const { sent, drawn } = this.#stored
-    const facts = { hash, at: drawn.now, event: sent.event }
-    const isAccepted = this.isForMany
-    this.#answer = isAccepted
-      ? answerText({ ...facts, answer: this.acceptance(), isAccepted })
-      : answerText({ ...facts, answer: null })
-    const summary = isAccepted ? [rows.summary(this.#summary)] : []
-    await this.task.commit([rows.answer(this.#answer, null), rows.event(this.#stored), ...summary])
-    const isWhole = !isAccepted || (this.#answerSender !== null && this.#summary.matched <= MAX_AWAITED_CONTEXTS)
-    if (!isWhole) this.#tally.forget()
+  begin(hash: string, isAccepted: boolean): Promise<void> {
+    const { stored } = this.facts
+    const { sent, drawn } = stored
+    this.#tally.isWhole = !isAccepted || (this.#sender !== null && this.matched <= MAX_AWAITED_CONTEXTS)
+    const answer = isAccepted ? this.acceptance() : null
+    this.#answer = JSON.stringify({ hash, at: drawn.now, event: sent.event, answer, isAccepted, by: randomUUID() })
+    this.#sending.rows = this.#rows
+    return this.task.commit([this.#rows.answer(this.#answer, null), this.#rows.event(stored), this.#summary()])
   }
 
-  /** Finds whom it is for. @throws FluxError `overloaded`, `unavailable` */
-  async look(): Promise<void> {
-    const { sent, upTo } = this.#stored
-    const summary = this.isAccepted ? await readSummary(this.#parts.store, this.#rows) : null
-    const after = summary?.cursor ?? 0
-    this.#after = after
-    const waiting = await findReceivers(this.#parts, sent, { upTo, after, place: this.place })
-    // Only now: a context that the event itself started before a crash may be among them, and its row is there.
-    const earlier = this.#isNew ? [] : await this.#rows.load(after)
-    this.#ids = this.#isNew ? waiting : waiting.filter((id) => !this.#rows.hasReached(id))
-    const done = earlier.flatMap((item) => receiverOf(item) ?? [])
-    this.#before = done.length + (summary?.dealt ?? 0)
-    this.#summary = { ...(summary ?? NOTHING_YET), matched: this.#before + this.#ids.length }
-    this.#tally = new BroadcastTally({ whole: !this.isAccepted, before: summary?.outcomes ?? NO_OUTCOMES })
-    this.#tally.add(earlier)
-    this.#earlierEnd = done.reduce((highest, id) => Math.max(highest, id), 0)
-  }
-
-  /** What `carryOut` gives, as long as the store is in reach. @throws FluxError, in doubt, when it is not */
-  whileInReach(sent: Promise<EventAnswer>): Promise<EventAnswer> {
-    return new Promise((resolve, reject) => {
-      this.#leave = reject
-      sent.then(resolve, reject)
-    })
+  /** Carries out one that is stored. @throws TaskLost; FluxError when the server stops, or as `UnclaimedEvents.endBroadcast` */
+  async run(): Promise<void> {
+    const { task } = this
+    try {
+      if (this.facts.left) await task.persist(() => this.prepare())
+      await this.#send()
+      // A sender that still waits gets the whole answer, however long that takes from now on.
+      if (this.#tally.isWhole) this.#sender?.callOff?.()
+      const isAnswered = !this.#isAccepted || (this.#tally.isWhole && this.#sender !== null)
+      const answer = await task.persist(() => this.#end(isAnswered))
+      if (isAnswered) this.#sender?.resolve(answer)
+    } catch (error) {
+      if (!this.#isAccepted) this.#sender?.reject(error instanceof TaskLost ? inProgress() : error)
+      throw error
+    }
+    // Its receipt needs them no more, and they would take the room of keys.
+    await this.#rows.marks.drop(task, this.#parts.log)
   }
 
   /**
@@ -210,46 +199,14 @@ export class BroadcastRun implements FanOut {
    * @throws FluxError `unavailable` when the store was out of reach and the event moved and started nothing
    */
   async sendUnstored(): Promise<EventAnswer> {
-    const [{ held, catalog, refusals, signals }, tally, ids] = [this.#parts, this.#tally, this.#ids]
-    const sent = { ...this.#stored.sent, receipt: null }
-    const sending = { ...this.#parts, sent, rows: null }
-    try {
-      for (let at = 0; at < ids.length; at += UNSTORED_WAVE_CONTEXTS) {
-        // A wave in which nothing is written does not yield to the event loop. Other work is served before the next one.
-        if (at > 0) await yieldTurn()
-        tally.add(await moveAll(sending, ids.slice(at, at + UNSTORED_WAVE_CONTEXTS)))
-      }
-      const { hasMoved } = tally
-      const of = (id: ContextId) => (tally.has(id) ? 'counted' : null)
-      tally.add(await startTriggered(sending, catalog.triggeredBy(sent.event), { hasMoved, of }))
-    } finally {
-      this.place.release()
-    }
-    tally.logRefusals(refusals, sent.event)
-    if (tally.failure) throw new FluxError(tally.failure)
-    const answer = tally.answer(sent)
-    const end = { answer, receivedAt: this.#stored.drawn.now, receipt: null }
-    const ended = (await endBroadcast(held, sent, end)) ?? answer
-    countAll(signals, countsOf(ended))
+    const { unclaimed, signals } = this.#parts
+    const { sent, drawn } = this.facts.stored
+    await this.#send()
+    if (this.#tally.failure) throw new FluxError(this.#tally.failure)
+    const answer = this.#tally.answer(sent)
+    const ended = (await unclaimed.endBroadcast(sent, { answer, receivedAt: drawn.now, receipt: null })) ?? answer
+    countAll(signals, this.#tally.outcomes(ended).counts)
     return ended
-  }
-
-  /** Sends it to all. @throws TaskLost; FluxError when the server stops, or as `HeldEvents.hold` */
-  async carryOut(): Promise<EventAnswer> {
-    try {
-      await goThrough(this, this.#parts.clock)
-      if (!this.task.stopRequested) await this.#startTriggered()
-      // Its sender gets the whole answer if it still waits for it: then it does so until it has it.
-      if (this.#tally.isWhole) this.#callOff?.()
-      const isAnswered = !this.isAccepted || (this.#tally.isWhole && this.#answerSender !== null)
-      this.#tally.logRefusals(this.#parts.refusals, this.#stored.sent.event)
-      const by = randomUUID()
-      const answer = await this.task.persist(() => this.#end({ by, isAnswered }))
-      if (isAnswered) this.#answerSender?.(answer)
-      return answer
-    } finally {
-      this.place.release()
-    }
   }
 
   get hasMore(): boolean {
@@ -257,138 +214,116 @@ export class BroadcastRun implements FanOut {
   }
 
   next(): readonly ContextId[] {
-    return this.#ids.slice(this.#at, this.#at + WAVE_CONTEXTS)
+    return this.#ids.slice(this.#at, this.#at + (this.#sending.rows ? WAVE_CONTEXTS : UNSTORED_WAVE_CONTEXTS))
   }
 
-  async send(ids: readonly ContextId[], isAgain: boolean): Promise<readonly ContextId[]> {
-    const found = await (isAgain || !this.#isNew ? moveAgain : moveAll)(this.#sending, ids)
-    this.#tally.add(found?.filter((one) => !isOutOfReach(one)) ?? [])
-    const left = found ? ids.filter((_, place) => isOutOfReach(found[place] ?? null)) : ids
-    if (left.length > 0) this.#leaveAway(found)
-    return left
+  deal(id: ContextId): Promise<Dealt> {
+    return move(this.#sending, id)
   }
 
-  advance(left: number): void {
-    const wave = Math.min(WAVE_CONTEXTS, this.#ids.length - this.#at)
-    if (left === 0) this.#at += wave
-    else this.#beyond = wave - left
+  add(found: Found): void {
+    this.#tally.add(found)
+    this.#dealt += 1
   }
 
-  progress(): RowWrite {
-    const dealt = this.#dealt()
-    // What was done behind the cursor is counted again by who carries it on.
-    if (dealt.cursor >= this.#earlierEnd)
-      this.#summary = { ...this.#summary, ...dealt, outcomes: this.#tally.outcomes() }
-    return this.#rows.summary(this.#summary)
+  advance(): void {
+    this.#at += this.next().length
   }
 
-  #dealt(): Pick<Summary, 'dealt' | 'cursor'> {
-    return {
-      dealt: this.#before + this.#at + this.#beyond,
-      cursor: this.hasMore ? (this.#ids[this.#at - 1] ?? this.#summary.cursor) : this.#stored.upTo,
-    }
+  progress(): RowWrite | null {
+    return this.#sending.rows && this.#summary()
   }
 
-  get #sending(): Sending<BroadcastRows> {
-    return { ...this.#parts, sent: this.#stored.sent, rows: this.#rows }
+  #summary(outcomes = this.#tally.outcomes(), isDone = false): RowWrite {
+    const { left, stored } = this.facts
+    // All that was done before a takeover is in the outcomes.
+    const cursor = this.hasMore && !left ? (this.#ids[this.#at - 1] ?? 0) : stored.upTo
+    const summary: Summary = { matched: this.matched, dealt: this.#dealt, cursor, outcomes, isDone }
+    return this.#rows.summary(summary)
   }
 
-  #leaveAway(found: readonly Found[] | null): void {
-    const away = found?.find(isOutOfReach)
-    const failure = away?.answer === 'ignored' ? away.failure : null
-    this.#leave(leftInDoubt(failure ? new FluxError(failure) : unavailable('the store is out of reach')))
+  /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
+  get #isAccepted(): boolean {
+    return this.#answer !== null && readKept(this.#answer).isAccepted
   }
 
-  async #startTriggered(): Promise<void> {
-    const services = this.#parts.catalog.triggeredBy(this.#stored.sent.event)
-    // The tally has only the newest. A holder of a key may have been moved by a start before, and is not counted then.
-    const of = async (id: ContextId) => {
-      if (this.#tally.has(id)) return 'counted'
-      const [item = null] = await this.#rows.doneTo([id])
-      const isCounted = id <= this.#after || this.#rows.hasReached(id) || this.#ids.includes(id)
-      return item && isCounted ? 'counted' : item
-    }
-    for (;;) {
-      const found = await startTriggered(this.#sending, services, { hasMoved: this.#tally.hasMoved, of })
-      if (!found.some(isOutOfReach)) {
-        this.#tally.add(found)
-        if (!this.#isNew) this.#tally.add(await this.task.persist(() => earlierStarts(this.#rows, services, found)))
-        return
-      }
-      this.#leaveAway(found)
-      if (!(await this.task.mayTryAgain())) return this.#tally.add(found.filter((one) => !isOutOfReach(one)))
-    }
-  }
-
-  /**
-   * Ends it, again if it is called again: where it reached nobody, the event is held. `by` tells this end from another.
-   * `isAnswered`: its sender gets the whole answer.
-   * @throws TaskLost when another server has ended it; FluxError as `HeldEvents.hold`
-   */
-  async #end(how: { readonly by: string; readonly isAnswered: boolean }): Promise<EventAnswer> {
-    const [{ held }, { sent, drawn }, { task }] = [this.#parts, this.#stored, this]
-    // One that was stopped is held for nobody.
-    const stops = task.stopRequested
-    const toHold = stops ? { ...sent, ttl: null } : sent
-    const outcome: { ended?: EventAnswer; lost?: TaskLost } = {}
-    // False: another server has ended it, or it is to be stopped, and was not held. `more`: the rows that hold it.
-    const write = async (whole: EventAnswer, more: readonly RowWrite[]) => {
-      // The first answer has as much as a repeat can be given.
-      const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
-      try {
-        await task.end([...this.#rowsOf(answer, how), ...more], { unlessStopped: more.length > 0 })
-        outcome.ended = answer
-        countAll(this.#parts.signals, this.#countsWith(answer))
-        return true
-      } catch (error) {
-        if (error instanceof TaskLost) outcome.lost = error
-        else if (!(error instanceof StopRequested)) throw error
-        return false
-      }
-    }
-    const answer = this.#tally.answer(sent)
+  /** Sends it to all, and starts what it triggers. */
+  async #send(): Promise<void> {
+    const { catalog, clock, refusals } = this.#parts
+    const { event } = this.#sending.sent
+    const { left } = this.facts
     try {
-      await endBroadcast(held, toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
-    } catch (error) {
-      await write(await this.#unheld(error), [])
+      await goThrough(this, clock)
+      const found = this.task.stopRequested ? [] : await this.#start()
+      // Of one that was taken over, the marks tell what was started.
+      for (const one of found)
+        if (!(one instanceof FluxError) && !(left && one?.answer === 'executions')) this.#tally.add(one)
+      const starts = left && (await this.task.persist(() => this.#rows.settleStarts(catalog.triggeredBy(event))))
+      for (const item of starts ?? []) this.#tally.add(item)
+    } finally {
+      this.release()
     }
-    if (outcome.ended) return outcome.ended
-    // The commit itself met the wish to stop it.
-    if (!outcome.lost && task.stopRequested && !stops) return this.#end(how)
-    throw outcome.lost ?? new TaskLost(null)
+    this.#tally.logRefusals(refusals, event)
+  }
+
+  async #start(): Promise<Dealt[]> {
+    const isDealtWith = (id: ContextId) => this.#earlier.has(id) || this.#ids.includes(id)
+    for (;;) {
+      const found = await startTriggered(this.#sending, { hasMoved: this.#tally.hasMoved, isDealtWith })
+      const away = found.find((one) => one instanceof FluxError)
+      if (!away || !(await this.task.mayTryAgain(away))) return found
+    }
   }
 
   /**
-   * It can't be held. Where it was accepted, its receipt says why; else nothing is kept of it, since it did nothing.
-   * @throws the error, unless it was accepted
+   * Ends it, again if it is called again: where it reached nobody, the event is held. `isAnswered`: its sender gets the
+   * whole answer. @throws TaskLost when another server has ended it; FluxError as `UnclaimedEvents.endBroadcast`
    */
-  async #unheld(error: unknown): Promise<EventAnswer> {
-    const failure = error instanceof FluxError ? error.failure : null
-    if (failure === null || failure.kind === 'unavailable') throw error
-    if (!this.isAccepted) {
-      await this.task.end([this.#rows.answer(null, this.#answer), this.#rows.event(null)])
-      throw error
-    }
-    const entry = { contextId: null, fluxName: '', state: null, reason: failure.detail }
-    this.#tally.add([{ answer: 'ignored', entry, failure, hasEnded: false }])
-    return this.#tally.answer(this.#stored.sent)
-  }
-
-  /** An event that is held for nobody yet is pending, too. */
-  #countsWith({ pending }: EventAnswer): Outcomes['counts'] {
-    const { counts } = this.#tally
-    return { ...counts, pending: Math.max(counts.pending, pending.length) }
-  }
-
-  #rowsOf(answer: EventAnswer, { by, isAnswered }: { readonly by: string; readonly isAnswered: boolean }): RowWrite[] {
+  async #end(isAnswered: boolean): Promise<EventAnswer> {
+    const { task } = this
+    const { unclaimed, signals } = this.#parts
+    const { sent, drawn } = this.facts.stored
     const before = this.#answer ?? ''
-    const { hash, at, isAccepted } = readKept(before)
-    const text = isAnswered ? answerText({ hash, at, event: this.#stored.sent.event, answer, by }) : before
-    const counts = this.#countsWith(answer)
-    const outcomes = { ...this.#tally.outcomes(), pending: newest(answer.pending), counts }
-    const summary = { ...this.#summary, ...this.#dealt(), outcomes, isDone: true }
-    // Of one that met nobody the answer says it all.
-    const isKnown = !isAccepted && counts.moved + counts.started + counts.ignored + counts.pending === 0
-    return [this.#rows.answer(text, before), this.#rows.event(null), ...(isKnown ? [] : [this.#rows.summary(summary)])]
+    const outcome: { ended?: EventAnswer } = {}
+    // False: it is to be stopped, and was not held. `more`: the rows that hold it.
+    const write = async (answer: EventAnswer, more: readonly RowWrite[]) => {
+      const outcomes = this.#tally.outcomes(answer)
+      const { moved, started, ignored, pending } = outcomes.counts
+      // Of one that met nobody the answer says it all.
+      const isKnown = !this.#isAccepted && moved + started + ignored + pending === 0
+      const rows = [
+        this.#rows.answer(
+          isAnswered ? JSON.stringify({ ...readKept(before), isAccepted: false, answer }) : before,
+          before,
+        ),
+        this.#rows.event(null),
+        isKnown ? this.#rows.summary(null) : this.#summary(outcomes, true),
+      ]
+      if (!(await task.end([...rows, ...more], { unlessStopped: more.length > 0 }))) return false
+      outcome.ended = answer
+      countAll(signals, outcomes.counts)
+      return true
+    }
+    // One that was stopped is held for nobody.
+    const toHold = task.stopRequested ? { ...sent, ttl: null } : sent
+    const whole = this.#tally.answer(sent)
+    // The first answer has as much as a repeat can be given.
+    const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
+    try {
+      await unclaimed.endBroadcast(toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
+    } catch (error) {
+      if (!(error instanceof FluxError) || error.failure.kind === 'unavailable') throw error
+      // It can't be held. Where it was accepted, its receipt says why; else nothing is kept of it, since it did nothing.
+      if (!this.#isAccepted) {
+        await task.end([this.#rows.answer(null, before), this.#rows.event(null), this.#rows.summary(null)])
+        throw error
+      }
+      const { failure } = error
+      const entry = { contextId: null, fluxName: '', state: null, reason: failure.detail }
+      this.#tally.add({ answer: 'ignored', entry, failure, hasEnded: false })
+      await write(this.#tally.answer(sent), [])
+    }
+    // The commit itself met the request to stop it.
+    return outcome.ended ?? this.#end(isAnswered)
   }
 }

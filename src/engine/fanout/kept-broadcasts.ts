@@ -6,7 +6,6 @@ import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound } from '../../model/failure.ts'
-import { partitionOf, type StoredRow } from '../../model/rows.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import {
   contentHashOf,
@@ -16,13 +15,11 @@ import {
   readKept,
   readKeptToAll,
   rowKeyOf,
-  type KeptAnswer,
   type ScopedKey,
 } from '../idempotency/kept-answer.ts'
-import { dropRows } from '../tasks/fan-out.ts'
-import { inDoubtIfAway, isLeft, TaskQueue } from '../tasks/queue.ts'
-import { requestStop, TaskLost } from '../tasks/task.ts'
-import { movedPrefix, readStored, startedPrefix, type KeptEvent } from './broadcast-rows.ts'
+import { TaskQueue } from '../tasks/queue.ts'
+import { TaskLost } from '../tasks/task.ts'
+import { readStored, type BroadcastEvent } from './broadcast-rows.ts'
 import { BroadcastRun, type RunParts } from './broadcast-run.ts'
 import { BroadcastPlace } from './receivers.ts'
 
@@ -44,8 +41,6 @@ export interface Manner {
   readonly bound: CountBound | null
 }
 
-type BroadcastCall = ScopedKey & { readonly of: AnswerKind<EventAnswer> }
-
 /** The row of a key under which an event is sent to all. */
 export interface BroadcastKey {
   readonly key: string
@@ -62,15 +57,24 @@ export class KeptBroadcasts {
   readonly tasks: TaskQueue<BroadcastRun>
 
   constructor(parts: KeptBroadcastsParts) {
+    const { store, log, bound } = parts
     this.#parts = parts
     this.tasks = new TaskQueue(parts, {
       space: 'broadcasts',
       prefix: '',
       names: { one: 'a broadcast', many: 'broadcasts' },
-      bound: parts.bound,
-      load: (row) => this.#load(row),
-      run: (run) => this.#takeUp(run),
-      found: (row) => this.#found(row),
+      bound,
+      load: async (row) => {
+        const { key, partition, value: task } = row
+        const stored = await readStored(store, row)
+        const answer = await store.readRow({ partition, space: 'idempotency', key })
+        const place = new BroadcastPlace(bound)
+        return stored && answer && new BroadcastRun(parts, { key, stored, place, left: { answer: answer.value, task } })
+      },
+      onTakenOver: (run) => {
+        log.info('a broadcast that was cut off is carried on', { event: run.facts.stored.sent.event })
+        run.facts.place.take(Infinity, 'add')
+      },
     })
   }
 
@@ -78,18 +82,22 @@ export class KeptBroadcasts {
    * Sends the event to all that it is for, unless that was done before: then gives the answer to that.
    * @throws FluxError as `Idempotency.once`
    */
-  async once(call: BroadcastCall, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
-    const hash = hashOf(sent)
-    return this.onceUnder({ key: rowKeyOf(call), hash, of: call.of, kept: this.#parts.kept }, sent, manner)
+  once(call: ScopedKey & Pick<BroadcastKey, 'of'>, sent: BroadcastEvent, manner: Manner): Promise<Told<EventAnswer>> {
+    const { of } = call
+    return this.onceUnder({ key: rowKeyOf(call), hash: hashOf(sent), of, kept: this.#parts.kept }, sent, manner)
   }
 
   /** As `once`, under the key of that row. */
-  async onceUnder(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
+  async onceUnder(under: BroadcastKey, sent: BroadcastEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const release = this.#parts.idempotency.hold(under.key, under.hash)
     try {
-      return await this.#begin(under, sent, manner)
-    } catch (error) {
-      throw error instanceof TaskLost ? inProgress() : error
+      const told =
+        (await this.#earlier(under)) ??
+        (await this.#sendNew(under.key, sent, manner, under).catch(nullIfLost)) ??
+        // Another server has begun it just now.
+        (await this.#earlier(under))
+      if (!told) throw inProgress()
+      return told
     } finally {
       release()
     }
@@ -100,7 +108,7 @@ export class KeptBroadcasts {
    * @throws FluxError `unavailable` when the store was out of reach and the event moved and started nothing; `overloaded`
    * when it is for many, and too many such broadcasts are under way
    */
-  send(call: ScopedKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
+  send(call: ScopedKey, sent: BroadcastEvent, manner: Manner): Promise<Told<EventAnswer>> {
     return this.#sendNew(rowKeyOf(call), sent, manner, null)
   }
 
@@ -109,43 +117,32 @@ export class KeptBroadcasts {
    * when it is done
    */
   async stop(call: ScopedKey): Promise<void> {
-    const { store } = this.#parts
-    const { toAll: kept, toSingle } = await keptOfEvent(store, rowKeyOf(call))
-    if (!kept && toSingle.length === 0) throw notFound(`nothing is kept of an event '${call.key}'`)
-    if (!kept || !(await requestStop(store, { ...kept, space: 'broadcasts' })))
-      throw conflict('the event was sent to all that it was for')
-    return inDoubtIfAway(() => this.tasks.waitForStop(kept))
+    const { toAll, toSingle } = await keptOfEvent(this.#parts.store, rowKeyOf(call))
+    if (!toAll && toSingle.length === 0) throw notFound(`nothing is kept of an event '${call.key}'`)
+    if (!toAll || !(await this.tasks.stop(toAll))) throw conflict('the event was sent to all that it was for')
   }
 
-  async #begin(under: BroadcastKey, sent: KeptEvent, manner: Manner): Promise<Told<EventAnswer>> {
-    const { store } = this.#parts
-    let there = (await readKeptToAll(store, under.key))?.value ?? null
-    if (there === null) {
-      try {
-        return await this.#sendNew(under.key, sent, manner, under)
-      } catch (error) {
-        if (!(error instanceof TaskLost)) throw error
-        there = error.row ?? (await readKeptToAll(store, under.key))?.value ?? null
-      }
-    }
-    if (there === null) throw inProgress()
-    return this.#repeat(under, readKept(there))
-  }
-
-  async #repeat({ key, hash, of }: BroadcastKey, earlier: KeptAnswer): Promise<Told<EventAnswer>> {
-    if (earlier.hash !== hash) throw mismatch()
+  /** What the first request under the key was answered, or is, if it was cut off; null: there was none. */
+  async #earlier({ key, hash, of }: BroadcastKey): Promise<Told<EventAnswer> | null> {
     const { idempotency, store } = this.#parts
-    const partition = partitionOf(key, store.partitions)
+    const row = await readKeptToAll(store, key)
+    if (!row) return null
+    const earlier = readKept(row.value)
+    if (earlier.hash !== hash) throw mismatch()
     if (earlier.answer !== null) {
       await idempotency.noteRepeat(key, earlier.at)
-      const told = { answer: of.answer.parse(earlier.answer), replayed: true } as const
-      return earlier.isAccepted ? { ...told, ...(await this.tasks.resume({ key, partition })) } : told
+      const answer = of.answer.parse(earlier.answer)
+      if (!earlier.isAccepted) return { answer, replayed: true }
+      const here = await this.tasks.resume(row)
+      return { answer, replayed: true, ended: here?.ended ?? Promise.resolve() }
     }
     // A caller may have left one that goes on here.
-    const taken = this.tasks.get(key) ? null : await this.tasks.takeOver({ key, partition })
-    if (!taken) throw inProgress()
-    const { sent } = await inDoubtIfAway(() => this.#takeUp(taken))
-    return { answer: await taken.whileInReach(sent), replayed: true }
+    const run = this.tasks.has(key) ? null : await this.tasks.takeOver(row)
+    const sent = run?.wait()
+    if (run) void this.tasks.run(run)
+    const answer = await sent
+    if (!answer) throw inProgress()
+    return { answer, replayed: true }
   }
 
   /**
@@ -154,103 +151,39 @@ export class KeptBroadcasts {
    */
   async #sendNew(
     key: string,
-    sent: KeptEvent,
+    sent: BroadcastEvent,
     { above, within, bound }: Manner,
-    under: Pick<BroadcastKey, 'hash' | 'kept'> | null,
+    under: BroadcastKey | null,
   ): Promise<Told<EventAnswer>> {
-    const { store, clock, idempotency } = this.#parts
+    const { store, clock, idempotency, kept } = this.#parts
     const now = clock.now()
-    const stored = {
-      sent: { ...sent, receipt: key },
-      upTo: await store.highestId(),
-      above,
-      expiresAt: now + (under?.kept ?? this.#parts.kept),
-      drawn: { seed: randomUUID(), now },
-    }
+    const upTo = await store.highestId()
+    const stored = { sent, upTo, expiresAt: now + (under?.kept ?? kept), drawn: { seed: randomUUID(), now } }
     const run = new BroadcastRun(this.#parts, { key, stored, place: new BroadcastPlace(bound) })
-    let waited: Promise<EventAnswer | null> | null = null
     try {
-      await run.look()
-      if (under === null && !run.isForMany) return { answer: await run.sendUnstored() }
+      await run.prepare()
+      const isAccepted = run.matched > (above ?? Infinity)
+      if (under === null && !isAccepted) return { answer: await run.sendUnstored() }
       // Where there is no room, repeats are still answered.
-      if (idempotency.isFull()) await idempotency.requireRoom()
-      if (run.isForMany && within > 0) waited = run.wait(within)
-      await run.begin(under?.hash ?? hashOf(sent))
+      idempotency.requireRoom()
+      const whole = isAccepted ? within > 0 && run.wait(within) : run.wait()
+      const begun = run.begin(under?.hash ?? hashOf(sent), isAccepted)
+      const ended = this.tasks.run(run, begun)
+      await begun
+      const answer = await whole
+      return answer ? { answer } : { answer: run.acceptance(), ended }
     } catch (error) {
-      run.giveUp()
-      run.place.release()
+      run.release()
       throw error
     }
-    const { sent: whole, ended } = this.#carryOut(run)
-    if (!run.isForMany) return { answer: await run.whileInReach(whole) }
-    const answer = await waited
-    return answer ? { answer } : { answer: run.acceptance(), ended }
-  }
-
-  /** `sent`: the whole answer. `ended`: when this server has no more to do for it; what goes wrong is logged. */
-  #carryOut(run: BroadcastRun) {
-    const sent = run.carryOut()
-    return { sent, ended: this.#goOn(run, sent) }
-  }
-
-  async #goOn(run: BroadcastRun, sent: Promise<EventAnswer>): Promise<void> {
-    const { log } = this.#parts
-    const { task } = run
-    // Its receipt needs no row of a move, and they would take the room of keys. Those of starts stay: a start that comes
-    // true late is kept from happening by them.
-    const moves = { space: 'items', prefix: movedPrefix(task.key), end: startedPrefix(task.key) } as const
-    try {
-      await this.tasks.track(
-        run,
-        sent.then(() => dropRows(this.#parts, task, moves)),
-      )
-    } catch (error) {
-      if (isLeft(error)) log.debug('a broadcast is left to another server', { error })
-      else log.error('a broadcast could not be carried out', { error })
-    }
-  }
-
-  async #load(row: StoredRow): Promise<BroadcastRun | null> {
-    const { store, bound } = this.#parts
-    const { key, partition, value: task } = row
-    const stored = await readStored(store, row)
-    const answer = await store.readRow({ partition, space: 'idempotency', key })
-    if (!stored || !answer) return null
-    const [place, left] = [new BroadcastPlace(bound), { answer: answer.value, task }]
-    return new BroadcastRun(this.#parts, { key, stored, place, left })
-  }
-
-  /** Carries out one that was taken over. */
-  async #takeUp(run: BroadcastRun) {
-    run.place.add()
-    try {
-      await run.look()
-    } catch (error) {
-      run.place.release()
-      await run.task.handOver()
-      throw error
-    }
-    return this.#carryOut(run)
-  }
-
-  async #found({ key, partition }: StoredRow): Promise<void> {
-    const { store, idempotency, log } = this.#parts
-    const row = await store.readRow({ partition, space: 'idempotency', key })
-    if (!row || idempotency.isHeld(key)) return
-    const { hash, event } = readKept(row.value)
-    const release = idempotency.hold(key, hash)
-    const { ended } = await this.tasks.resume({ key, partition }).catch((error: unknown) => {
-      release()
-      throw error
-    })
-    const ours = this.tasks.get(key)
-    if (ours) log.info('a broadcast that was cut off is carried on', { event })
-    // Who repeats one that is accepted gets that answer at once.
-    if (ours?.run.isAccepted === false) void ended.then(release)
-    else release()
   }
 }
 
+function nullIfLost(error: unknown): null {
+  if (error instanceof TaskLost) return null
+  throw error
+}
+
 /** Of what is sent. */
-const hashOf = ({ event, input, tags, ttl }: KeptEvent): string =>
+const hashOf = ({ event, input, tags, ttl }: BroadcastEvent): string =>
   contentHashOf({ event, input, tags, ttl: ttl ?? undefined })

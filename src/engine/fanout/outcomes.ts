@@ -2,7 +2,6 @@
 // and who. A tally has all of them where they are to be answered, else the newest. Refused events and webhooks are logged;
 // the number of lines per second is bounded.
 import type { EventAnswer } from '../../api/events.ts'
-import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -30,26 +29,22 @@ export type Item = (
   readonly at: number
 }
 
-/** What it came to for one receiver; null: nothing, and there is nothing to report. */
-export type Found =
-  | Item
-  | {
-      readonly answer: 'ignored'
-      readonly entry: EventAnswer['ignored'][number]
-      readonly failure: Failure | null
-      /** The context had ended. */
-      readonly hasEnded: boolean
-    }
-  | null
+export interface Ignored {
+  readonly answer: 'ignored'
+  readonly entry: EventAnswer['ignored'][number]
+  readonly failure: Failure | null
+  /** The context had ended. */
+  readonly hasEnded: boolean
+}
 
-/** Whether the store could not be reached for it. */
-export const isOutOfReach = (one: Found): boolean => one?.answer === 'ignored' && one.failure?.kind === 'unavailable'
+/** What it came to for one receiver; null: nothing, and there is nothing to report. */
+export type Found = Item | Ignored | null
 
 /** As a receipt shows it. */
 export interface Outcomes {
-  readonly counts: { readonly [list in 'moved' | 'started' | 'ignored' | 'pending']: number }
-  readonly moved: readonly Stand[]
-  readonly started: readonly Stand[]
+  readonly counts: { [list in 'moved' | 'started' | 'ignored' | 'pending']: number }
+  readonly moved: Stand[]
+  readonly started: Stand[]
   readonly ignored: EventAnswer['ignored']
   /** For whom it was kept; some of them may have taken it since. */
   readonly pending: EventAnswer['pending']
@@ -74,7 +69,7 @@ export function storedIgnored(list: EventAnswer['ignored']): EventAnswer['ignore
     if (characters > MAX_IGNORED_CHARACTERS) break
     from -= 1
   }
-  return from === 0 ? list : list.slice(from)
+  return list.slice(from)
 }
 
 const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))
@@ -83,38 +78,22 @@ const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state })
 const COUNTED = { transitions: 'moved', executions: 'started', ignored: 'ignored', pending: 'pending' } as const
 
 export class BroadcastTally {
-  readonly #moved: Stand[]
-  readonly #started: Stand[]
-  readonly #ignored: EventAnswer['ignored']
-  readonly #pending: EventAnswer['pending']
-  readonly #counts: { moved: number; started: number; ignored: number; pending: number }
+  /** Whether it has all entries; else it has the newest. */
+  isWhole: boolean
+  readonly #all: Outcomes
   readonly #refused: { [kind: string]: number } = {}
   #firstRefused: EventAnswer['ignored'][number] | null = null
   #outOfReach: (Failure & { kind: 'unavailable' }) | null = null
-  #isWhole: boolean
 
-  /** @param whole whether all are kept. `before`: what it came to earlier, which is not reported again */
-  constructor({ whole, before = NO_OUTCOMES }: { readonly whole: boolean; readonly before?: Outcomes }) {
-    this.#isWhole = whole
-    this.#counts = { ...before.counts }
-    this.#moved = [...before.moved]
-    this.#started = [...before.started]
-    this.#ignored = [...before.ignored]
-    this.#pending = [...before.pending]
-  }
-
-  get counts(): Outcomes['counts'] {
-    return this.#counts
+  constructor(isWhole: boolean, before = NO_OUTCOMES) {
+    this.isWhole = isWhole
+    this.#all = structuredClone(before)
   }
 
   /** Whether it moved a context, or one keeps it. */
   get hasMoved(): boolean {
-    return this.#counts.moved + this.#counts.pending > 0
-  }
-
-  /** Whether it has all who were moved and started. */
-  get isWhole(): boolean {
-    return this.#isWhole
+    const { moved, pending } = this.#all.counts
+    return moved + pending > 0
   }
 
   /**
@@ -122,98 +101,65 @@ export class BroadcastTally {
    * goes first.
    */
   get failure(): Failure | null {
-    const { moved, started, pending } = this.#counts
-    return moved + started + pending === 0 ? this.#outOfReach : null
+    return this.hasMoved || this.#all.counts.started > 0 ? null : this.#outOfReach
   }
 
-  /** Whether that context is among those that it has. */
-  has(id: ContextId): boolean {
-    return [this.#moved, this.#started, this.#ignored, this.#pending].some((list) =>
-      list.some(({ contextId }) => contextId === id),
-    )
+  add(one: Found): void {
+    if (one === null) return
+    const name = COUNTED[one.answer]
+    const { [name]: list, counts, moved, started, ignored, pending } = this.#all
+    counts[name] += 1
+    if (one.answer === 'pending') pending.push(one.kept)
+    else if (one.answer !== 'ignored') (name === 'moved' ? moved : started).push({ ...one.stand, at: one.at })
+    else {
+      ignored.push(one.entry)
+      this.#noteRefusal(one)
+    }
+    if (!this.isWhole && list.length > 2 * MAX_LISTED) list.splice(0, list.length - MAX_LISTED)
   }
 
-  add(found: readonly Found[]): void {
-    for (const one of found) if (one !== null) this.#add(one)
-    if (!this.#isWhole) this.#trim()
-  }
-
-  /** Keeps the newest only from now on. */
-  forget(): void {
-    this.#isWhole = false
-    this.#trim()
-  }
-
-  /** The newest of each. */
-  outcomes(): Outcomes {
+  /** The newest of each. `pending`: of the answer, where it is held for the first that waits for it. */
+  outcomes({ pending: told }: Pick<EventAnswer, 'pending'> = this.#all): Outcomes {
+    const { counts, moved, started, ignored } = this.#all
     return {
-      counts: { ...this.#counts },
-      moved: newest(this.#moved),
-      started: newest(this.#started),
-      ignored: [...storedIgnored(this.#ignored)],
-      pending: newest(this.#pending),
+      counts: { ...counts, pending: Math.max(counts.pending, told.length) },
+      moved: newest(moved),
+      started: newest(started),
+      ignored: storedIgnored(ignored),
+      pending: newest(told),
     }
   }
 
   /** The answer to the sender, which has all if all are kept. */
   answer({ event, eventId }: { readonly event: string; readonly eventId: string }): EventAnswer {
-    const { moved, started, ignored, pending } = this.#counts
-    const kept = pending > 0 ? `, kept for ${pending}` : ''
+    const { counts, moved, started, ignored, pending } = this.#all
+    const kept = counts.pending > 0 ? `, kept for ${counts.pending}` : ''
     return {
-      message: `'${event}': moved ${moved}, started ${started}, ignored by ${ignored}${kept}`,
-      transitions: withoutTimes(this.#moved),
-      executions: withoutTimes(this.#started),
-      ignored: [...this.#ignored],
+      message: `'${event}': moved ${counts.moved}, started ${counts.started}, ignored by ${counts.ignored}${kept}`,
+      transitions: withoutTimes(moved),
+      executions: withoutTimes(started),
+      ignored: [...ignored],
       eventId,
-      pending: [...this.#pending],
+      pending: [...pending],
     }
   }
 
   /** Logs one line for all contexts and services that refused the event. */
   logRefusals(refusals: Pick<RefusalLog, 'log'>, event: string): void {
-    const kinds = Object.keys(this.#refused)
-    if (kinds.length === 0) return
-    const [{ moved, started }, refused, first] = [this.#counts, this.#refused, this.#firstRefused]
-    void refusals.log('a broadcast was refused by some', kinds.sort().join(' '), () => ({
-      event,
-      moved,
-      started,
-      refused,
-      contextId: first?.contextId,
-      fluxName: first?.fluxName,
-      state: first?.state,
-      reason: first?.reason,
-    }))
+    const [refused, { moved, started }] = [this.#refused, this.#all.counts]
+    const kinds = Object.keys(refused).sort().join(' ')
+    const fields = () => ({ event, moved, started, refused, ...this.#firstRefused })
+    if (kinds !== '') void refusals.log('a broadcast was refused by some', kinds, fields)
   }
 
-  #add(one: Found & object): void {
-    this.#counts[COUNTED[one.answer]] += 1
-    if (one.answer === 'ignored') this.#addIgnored(one)
-    else if (one.answer === 'pending') this.#pending.push(one.kept)
-    else (one.answer === 'transitions' ? this.#moved : this.#started).push({ ...one.stand, at: one.at })
-  }
-
-  #addIgnored({ entry, failure }: Found & { readonly answer: 'ignored' }): void {
-    this.#ignored.push(entry)
+  #noteRefusal({ entry, failure }: Ignored): void {
     this.#firstRefused ??= entry
     if (failure === null) return
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1
-    if (failure.kind !== 'unavailable') return
-    if (this.#outOfReach === null || failure.inDoubt === true) this.#outOfReach = failure
-  }
-
-  #trim(): void {
-    for (const list of [this.#moved, this.#started, this.#ignored, this.#pending])
-      if (list.length > 2 * MAX_LISTED) list.splice(0, list.length - MAX_LISTED)
+    if (failure.kind === 'unavailable' && (this.#outOfReach === null || failure.inDoubt === true))
+      this.#outOfReach = failure
   }
 }
-
-export const countsOf = ({ transitions, executions, ignored, pending }: EventAnswer): Outcomes['counts'] => ({
-  moved: transitions.length,
-  started: executions.length,
-  ignored: ignored.length,
-  pending: pending.length,
-})
 
 /** An event that met nobody is ignored once. */
 export function countAll(signals: Signals, { moved, started, ignored, pending }: Outcomes['counts']): void {

@@ -1,12 +1,12 @@
 // engine/fanout: what became of an event, by its rows. Of a broadcast that is what was counted last, and the
 // rows of whom it moved since then: as many as lie between two counts, however many it moved before.
 import { CALLS } from '../../api/calls.ts'
-import { type EventAnswer, type Receipt } from '../../api/events.ts'
+import type { Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
-import { BroadcastTally, countsOf, newest, NO_OUTCOMES, type Outcomes } from './outcomes.ts'
+import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from './outcomes.ts'
 import type { ContextId } from '../../model/context.ts'
 import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
-import { itemsInReach, outcomesOf, receiverOf, readSummary, type Summary } from './broadcast-rows.ts'
+import { itemsInReach, outcomesOf, readSummary, type Summary } from './broadcast-rows.ts'
 import {
   keptOfEvent,
   readKept,
@@ -25,100 +25,61 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
   const key = rowKeyOf(event)
   const { toAll, toSingle } = await keptOfEvent(store, key)
   const single = toSingle.map(({ value }) => readKept(value)).sort(byTime)
-  const broadcast = toAll && (await broadcastOf(store, toAll))
-  const [first = broadcast?.kept] = single
-  if (first === undefined) return null
-  const whole = single.reduce(
-    (outcomes, kept) => joined(outcomes, outcomesIn(CALLS.sendEvent.answer.parse(kept.answer), kept)),
-    broadcast?.outcomes ?? NO_OUTCOMES,
-  )
+  const broadcast = toAll && readKept(toAll.value)
+  const summary = toAll && (await summaryOf(store, toAll))
+  const [first = broadcast] = single
+  if (!first) return null
+  const tally = new BroadcastTally(false, summary?.outcomes)
+  for (const one of single) addAnswer(tally, one)
+  const whole = tally.outcomes()
   const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, whole, now)
   return {
     eventId: event.key,
     event: first.event ?? '',
-    receivedAt: Math.min(first.at, broadcast?.kept.at ?? first.at),
+    receivedAt: Math.min(first.at, broadcast?.at ?? first.at),
     repeated: await repeatsOf(store, key),
     moved: newest([...whole.moved, ...moved].sort(byTime)),
-    started: [...whole.started],
+    started: whole.started.sort(byTime),
     ignored: whole.ignored,
     pending,
     expired: newest(expired),
     withdrawn: newest(withdrawn),
     counts,
-    done: broadcast?.isDone ?? true,
-    ...broadcast?.progress,
+    done: summary?.isDone ?? true,
+    // A sender that was answered when it was done knows it from the answer.
+    ...(summary && broadcast?.isAccepted && { progress: progressOf(summary) }),
   }
 }
 
-/** Of several events of one id. */
-function joined(one: Outcomes, other: Outcomes): Outcomes {
-  const [a, b] = [one.counts, other.counts]
-  return {
-    counts: {
-      moved: a.moved + b.moved,
-      started: a.started + b.started,
-      ignored: a.ignored + b.ignored,
-      pending: a.pending + b.pending,
-    },
-    moved: [...one.moved, ...other.moved],
-    started: newest([...one.started, ...other.started].sort(byTime)),
-    ignored: newest([...one.ignored, ...other.ignored]),
-    pending: newest([...one.pending, ...other.pending]),
-  }
-}
-
-/** What became of it as it was sent to all. */
-async function broadcastOf(store: Store, row: KeptRow) {
-  const kept = readKept(row.value)
-  const answer = kept.answer && CALLS.sendEvent.answer.parse(kept.answer)
-  const first = await readSummary(store, row)
-  const isOver = first ? first.isDone : answer !== null && !kept.isAccepted
-  const current = isOver ? null : await soFar(store, row.key, first)
-  // Rows behind the first are deleted once it is done.
-  const summary = current ? await readSummary(store, row) : first
-  const isDone = isOver || summary?.isDone === true
-  const { outcomes, progress } =
-    current && !isDone
-      ? current
-      : {
-          outcomes: summary?.outcomes ?? (answer ? outcomesIn(answer, kept) : NO_OUTCOMES),
-          progress: progressOf(summary, summary?.outcomes),
-        }
-  return {
-    kept,
-    isDone,
-    outcomes,
-    // Who was answered when it was done knows it from the answer.
-    progress: kept.isAccepted ? progress : {},
-  }
-}
-
-/** Of a broadcast that is under way, or was cut off. */
-async function soFar(store: Store, key: string, summary: Summary | null) {
-  const tally = new BroadcastTally({ whole: false, before: summary?.outcomes ?? NO_OUTCOMES })
-  const items = await itemsInReach(store, key, summary?.cursor ?? 0)
-  tally.add(items)
-  const outcomes = tally.outcomes()
-  const since = items.filter((item) => receiverOf(item) !== null).length
-  return { outcomes, progress: progressOf(summary && { ...summary, dealt: summary.dealt + since }, outcomes) }
-}
-
-function progressOf(summary: Summary | null, outcomes: Outcomes | undefined): Pick<Receipt, 'progress'> {
-  if (!summary || !outcomes) return {}
+function progressOf({ matched, dealt: done, outcomes }: Summary) {
   const { moved, started, ignored } = outcomes.counts
-  return { progress: { matched: summary.matched, done: summary.dealt, moved, started, ignored } }
+  return { matched, done, moved, started, ignored }
 }
 
-/** All it did is in its answer. */
-function outcomesIn(answer: EventAnswer, { at }: KeptAnswer): Outcomes {
-  const { transitions, executions, ignored, pending } = answer
-  return {
-    counts: countsOf(answer),
-    moved: newest(transitions).map((stand) => ({ ...stand, at })),
-    started: newest(executions).map((stand) => ({ ...stand, at })),
-    ignored: newest(ignored),
-    pending: newest(pending),
-  }
+/** What became of it as it was sent to all: what was counted last, and the marks behind that. */
+async function summaryOf(store: Store, row: KeptRow): Promise<Summary> {
+  const first = await readSummary(store, row)
+  if (!first) return MET_NOBODY
+  if (first.isDone) return first
+  const items = await itemsInReach(store, row.key, first.cursor)
+  // Marks are deleted once it is done.
+  const last = await readSummary(store, row)
+  if (!last || last.isDone) return last ?? MET_NOBODY
+  const tally = new BroadcastTally(false, first.outcomes)
+  for (const item of items) tally.add(item)
+  const since = items.filter(({ answer }) => answer !== 'executions').length
+  return { ...first, dealt: first.dealt + since, outcomes: tally.outcomes() }
+}
+
+const MET_NOBODY: Summary = { matched: 0, dealt: 0, cursor: 0, outcomes: NO_OUTCOMES, isDone: true }
+
+/** All that an event did to a single context is in its answer. */
+function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer): void {
+  const { transitions, executions, ignored, pending } = CALLS.sendEvent.answer.parse(answer)
+  for (const stand of transitions) tally.add({ answer: 'transitions', stand, at })
+  for (const stand of executions) tally.add({ answer: 'executions', stand, at })
+  for (const entry of ignored) tally.add({ answer: 'ignored', entry, failure: null, hasEnded: false })
+  for (const kept of pending) tally.add({ answer: 'pending', kept, at })
 }
 
 const byTime = (one: { readonly at: number }, other: { readonly at: number }): number => one.at - other.at

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventAnswer } from '../../api/events.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
-import type { CompiledFlux, CompiledTrigger } from '../../definitions/flux.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
@@ -15,11 +15,12 @@ import { decodeHead } from '../record/decode.ts'
 import { hiddenFrom } from '../record/hidden.ts'
 import { keysOfEarly, keysOfEvent } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
+import { isAway } from '../tasks/task.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { standOf } from '../turn/message.ts'
-import { holderIn } from '../turn/start-request.ts'
-import { receiverOf, type BroadcastEvent, type BroadcastRows } from './broadcast-rows.ts'
-import type { Found, RefusalLog } from './outcomes.ts'
+import { holderIn, type RootRequest } from '../turn/start-request.ts'
+import type { BroadcastEvent, BroadcastRows } from './broadcast-rows.ts'
+import type { Found, Ignored, RefusalLog } from './outcomes.ts'
 
 export interface ReceiverParts {
   readonly store: Store
@@ -29,11 +30,15 @@ export interface ReceiverParts {
   readonly catalog: Pick<Catalog, 'triggeredBy' | 'all'>
 }
 
-/** What is sent. `rows`: of a broadcast that is stored; null: it isn't. */
-export interface Sending<R = BroadcastRows | null> extends ReceiverParts {
+/** What is sent. */
+export interface Sending extends ReceiverParts {
   readonly sent: BroadcastEvent
-  readonly rows: R
+  /** Of a broadcast that is stored; null: it isn't. */
+  rows: BroadcastRows | null
 }
+
+/** An error: the broadcast is stored, and this is to be tried again, since the store is out of reach. */
+export type Dealt = Found | FluxError
 
 /** Contexts up to which a broadcast costs about as little as a call for one context. */
 const MAX_SMALL_CONTEXTS = 64
@@ -47,17 +52,10 @@ export class BroadcastPlace {
     this.#bound = bound
   }
 
-  /** @throws FluxError `overloaded` */
-  take(addressed: number): void {
-    if (this.#isTaken || this.#bound === null || addressed <= MAX_SMALL_CONTEXTS) return
-    this.#bound.take()
-    this.#isTaken = true
-  }
-
-  /** Of a broadcast that was accepted before: it is never refused. */
-  add(): void {
-    if (this.#isTaken || this.#bound === null) return
-    this.#bound.add()
+  /** `how`: 'add' of a broadcast that was accepted before, which is never refused. @throws FluxError `overloaded` */
+  take(addressed: number, how: 'take' | 'add' = 'take'): void {
+    if (this.#isTaken || addressed <= MAX_SMALL_CONTEXTS) return
+    this.#bound?.[how]()
     this.#isTaken = true
   }
 
@@ -78,79 +76,74 @@ const FOUND_AT_ONCE = 1000
  */
 export async function findReceivers(
   { store, catalog }: Pick<ReceiverParts, 'store' | 'catalog'>,
-  { event, tags, caller }: Pick<BroadcastEvent, 'event' | 'tags' | 'caller'>,
-  { place, upTo, after = 0 }: { readonly place: BroadcastPlace; readonly upTo: ContextId; readonly after?: ContextId },
+  { event, tags, caller }: BroadcastEvent,
+  upTo: ContextId,
+  place: BroadcastPlace,
 ): Promise<ContextId[]> {
   const any = [...keysOfEvent(event, tags), ...keysOfEarly(event, tags)]
   const without = hiddenFrom({ catalog, caller }, 'invoke')
   const found: ContextId[] = []
   for (;;) {
-    const ids = await store.waitingFor({ any, without, upTo, after: found.at(-1) ?? after, limit: FOUND_AT_ONCE })
+    const ids = await store.waitingFor({ any, without, upTo, after: found.at(-1) ?? 0, limit: FOUND_AT_ONCE })
     for (const id of ids) found.push(id)
     place.take(found.length)
     if (ids.length < FOUND_AT_ONCE) return found
   }
 }
 
-/** Tries again to reach contexts whose mailboxes were full, in about 2.5 seconds, and the pause before the first one. */
+/** Tries again to reach a context whose mailbox was full, in about 2.5 seconds, and the pause before the first one. */
 const MAX_TRIES = 8
 const FIRST_PAUSE_MS = 10
 
+const isIgnored = (one: Dealt): one is Ignored => one !== null && 'answer' in one && one.answer === 'ignored'
+
 /** It was refused since its mailbox was full, and not read: a context that keeps no more events has its state here. */
-const isFull = (one: Found | undefined): boolean =>
-  one?.answer === 'ignored' && one.failure?.kind === 'busy' && one.entry.state === null
+const isFull = (one: Dealt): boolean => isIgnored(one) && one.failure?.kind === 'busy' && one.entry.state === null
 
 /**
- * Moves the contexts; in the same order, what the event came to for each. One whose mailbox is full is tried again for a
- * while before it is one that ignored the event.
+ * Moves the context, or has it keep the event. One whose mailbox is full is tried again for a while before it is one that
+ * ignored the event. `byTags`: whether its tags must fit.
  */
-export async function moveAll(
-  sending: Sending,
-  ids: readonly ContextId[],
-  how?: { readonly byTags: boolean },
-): Promise<Found[]> {
-  let found = await Promise.all(ids.map((id) => move(sending, id, how)))
-  for (let tries = 0; tries < MAX_TRIES && found.some(isFull); tries += 1) {
+export async function move(sending: Sending, id: ContextId, byTags = true): Promise<Dealt> {
+  const { rows } = sending
+  let found = await tryToMove(sending, id, byTags)
+  for (let tries = 0; tries < MAX_TRIES && isFull(found); tries += 1) {
     await sleep(FIRST_PAUSE_MS * 2 ** tries)
-    found = await Promise.all(
-      ids.map((id, place) => (isFull(found[place]) ? move(sending, id, how) : (found[place] ?? null))),
-    )
+    found = await tryToMove(sending, id, byTags)
   }
-  return found
+  if (rows === null || (found !== null && !isIgnored(found))) return found
+  try {
+    // That it does not take the event may be our own doing: an earlier try has moved it, of which no server heard.
+    return (await rows.doneTo(id)) ?? found
+  } catch (error) {
+    return ignored(sending, { contextId: id, fluxName: '', state: null }, error)
+  }
 }
 
-/** Moves the context, or has it keep the event. `byTags`: whether its tags must fit. */
-async function move(
-  { store, mailboxes, log, refusals, rows, sent }: Sending,
-  id: ContextId,
-  { byTags }: { readonly byTags: boolean } = { byTags: true },
-): Promise<Found> {
+async function tryToMove(sending: Sending, id: ContextId, byTags: boolean): Promise<Dealt> {
+  const { store, mailboxes, log, rows, sent } = sending
+  const { event: name, input, untyped, caller, eventId, traceparent } = sent
   try {
-    const { event: name, input, untyped, caller, eventId, receipt, traceparent } = sent
-    const arrival = { tags: sent.tags, receipt, keep: null }
+    const arrival = { tags: sent.tags, receipt: rows?.key ?? null, keep: null }
     const tags = byTags ? sent.tags : null
     const message = { type: 'EVENT', name, eventId, input, untyped, tags, caller, arrival, traceparent } as const
     const outcome = await mailboxes.post(id, message, { rows: rows?.moved })
-    const { updatedAt: at } = outcome.record
-    if (outcome.kept) return { answer: 'pending', kept: { contextId: id, expiresAt: outcome.kept.expiresAt }, at }
+    const { failure, kept, record, flux } = outcome
+    const { updatedAt: at } = record
+    if (kept) return { answer: 'pending', kept: { contextId: id, expiresAt: kept.expiresAt }, at }
     if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome), at }
-    if (!outcome.failure) return null
-    const {
-      failure,
-      record: { status },
-      flux: { fluxName },
-    } = outcome
-    const { contextId, state } = standOf(outcome)
-    const entry = { contextId, fluxName, state, reason: failure.detail }
-    return { answer: 'ignored', entry, failure, hasEnded: isFinished(status) }
+    if (!failure) return null
+    const { state } = standOf(outcome)
+    const entry = { contextId: id, fluxName: flux.fluxName, state, reason: failure.detail }
+    return { answer: 'ignored', entry, failure, hasEnded: isFinished(record.status) }
   } catch (error) {
     const done = rows?.doneBefore(error)
     if (done) return done.item
+    const kind = error instanceof FluxError ? error.failure.kind : null
     // The context was purged after it was found.
-    if (error instanceof FluxError && error.failure.kind === 'notFound') return null
-    if (isUnreadable(error, log)) return null
-    const fluxName = error instanceof FluxError && error.failure.kind === 'busy' ? await nameOf(store, id) : ''
-    return ignored(refusals, { contextId: id, fluxName, state: null }, error)
+    if (kind === 'notFound' || isUnreadable(error, log)) return null
+    const fluxName = kind === 'busy' ? await nameOf(store, id) : ''
+    return ignored(sending, { contextId: id, fluxName, state: null }, error)
   }
 }
 
@@ -167,111 +160,68 @@ async function nameOf(store: Store, id: ContextId): Promise<string> {
 
 /** What goes wrong with one is no reason to fail for all: others may have moved already. */
 function ignored(
-  refusals: ReceiverParts['refusals'],
+  { refusals, rows }: Sending,
   entry: Omit<EventAnswer['ignored'][number], 'reason'>,
   error: unknown,
-): Found {
+): Dealt {
   const failure = error instanceof FluxError ? error.failure : null
   if (!failure || failure.kind === 'unavailable') {
-    void refusals.log(
-      'an event did not reach all that it addressed',
-      failure?.kind ?? 'internal',
-      () => ({ ...entry, error }),
-      'error',
-    )
+    const kind = failure?.kind ?? 'internal'
+    void refusals.log('an event did not reach all that it addressed', kind, () => ({ ...entry, error }), 'error')
   }
-  return {
-    answer: 'ignored',
-    entry: { ...entry, reason: failure?.detail ?? 'the server failed; the reason is in its log' },
-    failure,
-    hasEnded: false,
-  }
-}
-
-/**
- * As `moveAll`, of an event that may have been sent to some of them before: one that can't take it now may have taken it
- * then. Null: the store is out of reach for what was done before.
- */
-export async function moveAgain(sending: Sending<BroadcastRows>, ids: readonly ContextId[]): Promise<Found[] | null> {
-  const found = await moveAll(sending, ids)
-  const isOpen = (place: number) => found[place] === null || found[place]?.answer === 'ignored'
-  try {
-    const items = await sending.rows.doneTo(ids.filter((_, place) => isOpen(place)))
-    const earlier = new Map(items.map((item) => [receiverOf(item), item]))
-    return found.map((one, place) => (isOpen(place) && earlier.get(ids[place] ?? 0)) || one)
-  } catch (error) {
-    if (error instanceof FluxError && error.failure.kind === 'unavailable') return null
-    throw error
-  }
-}
-
-/**
- * Makes sure that none of the services is started any more by an earlier try; gives those that were.
- * @throws FluxError `unavailable`
- */
-export async function earlierStarts(
-  rows: BroadcastRows,
-  services: readonly CompiledFlux[],
-  found: readonly Found[],
-): Promise<Found[]> {
-  const known = new Set(found.map((one) => (one?.answer === 'executions' ? one.stand.contextId : null)))
-  const others = services.filter((flux) => !rows.hasStarted(flux))
-  const settled = (await Promise.all(others.map((flux) => rows.settleStart(flux)))).flat()
-  return settled.filter((one) => one.answer === 'executions' && !known.has(one.stand.contextId))
+  if (rows && isAway(error)) return error
+  const reason = failure?.detail ?? 'the server failed; the reason is in its log'
+  return { answer: 'ignored', entry: { ...entry, reason }, failure, hasEnded: false }
 }
 
 /** What the event came to so far. */
-export interface OutcomesSoFar {
+interface OutcomesSoFar {
   readonly hasMoved: boolean
-  /**
-   * What it did to that context: 'counted' if that was counted, null if it did nothing yet. @throws FluxError `unavailable`
-   */
-  of(id: ContextId): Found | 'counted' | Promise<Found | 'counted'>
+  /** Whether that context was dealt with. */
+  isDealtWith(id: ContextId): boolean
 }
 
 /** Starts the services that the event triggers. Those that start only if nobody was moved come last. */
-export async function startTriggered(
-  sending: Sending,
-  services: readonly CompiledFlux[],
-  outcomes: OutcomesSoFar,
-): Promise<Found[]> {
-  const { sent, rows } = sending
-  const triggered = services.flatMap((flux) => {
-    const trigger = flux.triggers.find(({ event }) => event === sent.event)
-    const isOut = (flux.secured && denial(sent.caller, 'invoke')) || rows?.hasStarted(flux) === true
-    return !trigger || isOut ? [] : [{ flux, trigger }]
-  })
-  const startAll = (some: readonly Triggered[]) => Promise.all(some.map((one) => start(sending, one, outcomes)))
-  const always = await startAll(triggered.filter(({ trigger }) => !trigger.unlessMoved))
-  if (outcomes.hasMoved || always.some((one) => one?.answer === 'transitions' || one?.answer === 'pending'))
-    return always
-  return [...always, ...(await startAll(triggered.filter(({ trigger }) => trigger.unlessMoved)))]
-}
-
-interface Triggered {
-  readonly flux: CompiledFlux
-  readonly trigger: CompiledTrigger
+export async function startTriggered(sending: Sending, outcomes: OutcomesSoFar): Promise<Dealt[]> {
+  const { sent, catalog } = sending
+  const startAll = (isUnlessMoved: boolean) =>
+    Promise.all(
+      catalog.triggeredBy(sent.event).flatMap((flux) => {
+        const trigger = flux.triggers.find(({ event }) => event === sent.event)
+        if (trigger?.unlessMoved !== isUnlessMoved || (flux.secured && denial(sent.caller, 'invoke'))) return []
+        return [start(sending, outcomes, flux, trigger.key ?? undefined)]
+      }),
+    )
+  const always = await startAll(false)
+  const hasMoved = always.some((one) => one && 'answer' in one && one.answer !== 'executions' && !isIgnored(one))
+  return outcomes.hasMoved || hasMoved ? always : [...always, ...(await startAll(true))]
 }
 
 /** How often a start is tried again since the context that had its key has ended meanwhile. */
 const MAX_START_TRIES = 10
 
 /** Starts the service by the key of its trigger. Where another context has the key, that one gets the event, unless it has. */
-async function start(sending: Sending, { flux, trigger }: Triggered, outcomes: OutcomesSoFar): Promise<Found> {
-  const { mailboxes, refusals, rows, sent } = sending
+async function start(
+  sending: Sending,
+  { isDealtWith }: OutcomesSoFar,
+  flux: CompiledFlux,
+  key: RootRequest['key'],
+): Promise<Dealt> {
+  const { mailboxes, rows, sent } = sending
   const { event, input, untyped, tags, traceparent } = sent
-  const request = {
+  const request: RootRequest = {
     flux,
     input,
     untyped,
-    unknown: 'ignore' as const,
+    unknown: 'ignore',
     tags,
     trigger: event,
     triggerId: sent.eventId,
-    key: trigger.key ?? undefined,
+    key,
     drawn: rows?.drawnFor(flux),
     traceparent,
   }
+  const { fluxName } = flux
   for (let tries = 1; ; tries += 1) {
     try {
       const outcome = await mailboxes.start(request, { rows: rows?.started, partition: rows?.partition })
@@ -280,26 +230,22 @@ async function start(sending: Sending, { flux, trigger }: Triggered, outcomes: O
       const done = rows?.doneBefore(error)
       if (done) return done.item
       const holder = holderIn(error)
-      if (holder === null) return ignored(refusals, { contextId: null, fluxName: flux.fluxName, state: null }, error)
-      const given = await giveToHolder(sending, { flux, holder, outcomes })
-      if (given === 'counted') return null
-      const isOver = given === null || (given.answer === 'ignored' && given.hasEnded && flux.keyReuse === 'ended')
+      if (holder === null) return ignored(sending, { contextId: null, fluxName, state: null }, error)
+      if (isDealtWith(holder)) return null
+      const given = await giveToHolder(sending, flux, holder)
+      const isOver = given === null || (isIgnored(given) && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_START_TRIES) return given
     }
   }
 }
 
-/** Unless it has the event already, or is what the event itself has started before. */
-async function giveToHolder(
-  sending: Sending,
-  { flux, holder, outcomes }: { flux: CompiledFlux; holder: ContextId; outcomes: OutcomesSoFar },
-): Promise<Found | 'counted'> {
+/** Unless it is what the event itself has started before. */
+async function giveToHolder(sending: Sending, flux: CompiledFlux, holder: ContextId): Promise<Dealt> {
   try {
-    const done = (await outcomes.of(holder)) ?? (await sending.rows?.startedAs(flux, holder))
-    if (done) return done
+    const started = await sending.rows?.startedAs(flux, holder)
+    if (started) return started
   } catch (error) {
-    return ignored(sending.refusals, { contextId: holder, fluxName: flux.fluxName, state: null }, error)
+    return ignored(sending, { contextId: holder, fluxName: flux.fluxName, state: null }, error)
   }
-  const [found = null] = await moveAll(sending, [holder], { byTags: false })
-  return found
+  return move(sending, holder, false)
 }

@@ -7,7 +7,7 @@
 // - The answer is a row in the commit of the effect, under the hash of who called, which call it was, and the key. The
 //   commit's guard says that there is none yet, so the first call reads nothing. A message or a start that has rows
 //   names them by a pure function (`RowsOf` in `engine/turn/message.ts`), called once the turn has decided all its
-//   messages; when a guard fails, only the message whose row it is is taken out (`turn.ts`, `turn-loop.ts`).
+//   messages; when a guard fails, only the message whose row it is is taken out (`turn.ts`, `mailboxes.ts`).
 // - A repeat is found by the guard, or, where it would be refused, by reading the row before the refusal is told. Who
 //   may not make the call is refused all the same.
 // - The row has the hash of the content; another content under the key is a mismatch. Calls under way in this server
@@ -25,7 +25,7 @@ import { FluxError, overloaded } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { RowTaken, type Preparation } from '../turn/message.ts'
+import { RowTaken } from '../turn/message.ts'
 import {
   contentHashOf,
   countRepeat,
@@ -65,8 +65,6 @@ export interface Keeping {
   /** That of the effect. */
   readonly partition: number
   readonly rowOf: (answer: object) => RowWrite
-  /** What comes before that commit; left out: nothing. */
-  readonly first?: Preparation | undefined
 }
 
 /** One try of a call under a key: the row that is written with its effect, or the row that is there instead. */
@@ -101,7 +99,6 @@ export class Idempotency {
   #counted = { rows: 0, at: -Infinity }
   /** Rows that may have been written since they were counted. */
   #added = 0
-  #counting: Promise<void> = Promise.resolve()
 
   constructor(parts: IdempotencyParts) {
     this.#parts = parts
@@ -125,7 +122,15 @@ export class Idempotency {
     const tried = this.tryOf({ place, hash, kept }, { event })
     try {
       return await tried.run(
-        async (): Promise<Told<A>> => ({ answer: await run(this.isFull() ? this.#afterCount(tried) : tried) }),
+        async (): Promise<Told<A>> => {
+          this.requireRoom()
+          try {
+            return { answer: await run(tried) }
+          } catch (error) {
+            this.#added -= 1
+            throw error
+          }
+        },
         async ({ value }, isOwn) => {
           const earlier = readKept(value)
           if (earlier.hash !== hash) throw mismatch()
@@ -168,20 +173,6 @@ export class Idempotency {
     return this.#underWay.has(key)
   }
 
-  /** @throws FluxError `overloaded` when as many keys are kept as may be */
-  async requireRoom(): Promise<void> {
-    await this.#counting
-    if (this.#counted.rows + this.#added > this.#parts.max)
-      throw overloaded('as many idempotency keys are kept as may be')
-  }
-
-  /** There must be room before the commit. The call waits for that in its mailbox, so that it keeps its place there. */
-  #afterCount({ partition, rowOf }: KeyTry): Keeping {
-    let isCounted = false
-    const first: Preparation = () => (isCounted ? null : this.requireRoom().then(() => void (isCounted = true)))
-    return { partition, rowOf, first }
-  }
-
   /** `more`: what its row has besides. */
   tryOf({ place, hash, kept }: Tried, more: object = {}): KeyTry {
     const { clock } = this.#parts
@@ -222,18 +213,18 @@ export class Idempotency {
   }
 
   /**
-   * Whether there may be no room for another key; counts it. Awaits nothing, so that calls keep their order: the number
-   * is that of the last second.
+   * Counts another key. Awaits nothing, so that calls keep their order: the number of rows is that of the last second.
+   * @throws FluxError `overloaded` when as many keys are kept as may be
    */
-  isFull(): boolean {
+  requireRoom(): void {
     const { clock, max } = this.#parts
     const now = clock.now()
     if (Math.abs(now - this.#counted.at) >= COUNT_MS) {
       this.#counted.at = now
-      this.#counting = this.#count()
+      void this.#count()
     }
+    if (this.#counted.rows + this.#added >= max) throw overloaded('as many idempotency keys are kept as may be')
     this.#added += 1
-    return this.#counted.rows + this.#added > max
   }
 
   async #count(): Promise<void> {

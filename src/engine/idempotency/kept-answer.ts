@@ -8,12 +8,13 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { partitionOf, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import { allRows } from '../tasks/fan-out.ts'
 import { keptKey, partitionOfKey, type KeyAddress } from '../record/context-key.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
-import { initialRecordOf, type RootRequest } from '../turn/start-request.ts'
+import { addressOfStart, type RootRequest } from '../turn/start-request.ts'
 
 /** What makes a key one's own. */
 export interface ScopedKey {
@@ -209,7 +210,7 @@ export const drawnFrom =
  * must be evaluated with to come to that key; the same for each repeat, but for the time. `seed`: of the idempotency key.
  */
 export function addresseeOfNew(
-  { now, tagLimits }: { readonly now: () => number; readonly tagLimits: TagLimits },
+  { clock, tagLimits }: { readonly clock: Clock; readonly tagLimits: TagLimits },
   request: RootRequest,
   seed: string,
 ): { readonly addressee: Addressee } & Pick<RootRequest, 'drawn'> {
@@ -217,7 +218,6 @@ export function addresseeOfNew(
   const { package: owner, fluxName } = flux
   if (given === null || typeof given === 'string')
     return { addressee: given === null ? null : { package: owner, fluxName, key: given } }
-  const drawn = drawnFrom({ seed, now: now() }, 'start')
-  const { key = null } = initialRecordOf({ ...request, parent: null, drawn }, { ...drawn(), tagLimits })
-  return { addressee: key === null ? null : { package: owner, fluxName, key }, drawn }
+  const drawn = drawnFrom({ seed, now: clock.now() }, 'start')
+  return { addressee: addressOfStart({ ...request, parent: null, drawn }, { ...drawn(), tagLimits }), drawn }
 }

@@ -50,61 +50,41 @@ export const DUE_PREFIX = 'due:'
 export const RUN_PREFIX = 'run:'
 
 /** What distinguishes the webhooks of one service from those of others, which must not wait for them. */
-export const laneOf = ({ package: owner, fluxName }: { readonly package: string; readonly fluxName: string }): string =>
+export const laneOf = ({ package: owner, fluxName }: Pick<OwedWebhook, 'package' | 'fluxName'>): string =>
   createHash('sha256')
     .update(JSON.stringify([owner, fluxName]))
     .digest('hex')
     .slice(0, LANE_CHARACTERS)
 
-/** What the keys of a lane begin with. Behind it, they are in the order of their times. */
-export const lanePrefix = (lane: string): string => `${DUE_PREFIX}${lane}:`
-
-/** A key behind all of the lane, and before those of the next lane. */
-export const behindLane = (lane: string): string => `${DUE_PREFIX}${lane};`
-
-/** The lane of such a key. */
-export const laneIn = (key: string): string => key.slice(DUE_PREFIX.length, DUE_PREFIX.length + LANE_CHARACTERS)
-
-const dueKey = ({ lane, due, ...end }: DueWebhook): string =>
-  `${lanePrefix(lane)}${String(due).padStart(DIGITS, '0')}:${endOf(end)}`
-
-const dueText = ({ attempts, characters }: DueWebhook): string => JSON.stringify({ attempts, characters })
+/** Within a lane, keys are in the order of their times. */
+const keyOf = (prefix: string, { lane, due, ...end }: DueWebhook): string =>
+  `${prefix}${lane}:${String(due).padStart(DIGITS, '0')}:${endOf(end)}`
 
 /** Tells an end of a context from its other ends. */
 const endOf = ({ contextId, retries }: Pick<DueWebhook, 'contextId' | 'retries'>): string =>
   retries === undefined ? `${contextId}` : `${contextId}:${retries}`
 
-const webhookKey = (end: Pick<DueWebhook, 'contextId' | 'retries'>): string => `webhook:${endOf(end)}`
-
-/** null: it is damaged. */
-export function readDue(row: StoredRow): DueWebhook | null {
-  try {
-    return readRun(row)
-  } catch {
-    return null
-  }
-}
-
-/** Of the row of a task, too. @throws SyntaxError when it is damaged */
-export function readRun({ partition, key, value }: StoredRow): DueWebhook {
+/** Of that row, or of the row of its task. @throws SyntaxError when it is damaged */
+export function readDue({ partition, key, value }: StoredRow): DueWebhook {
   const [, lane = '', due, contextId, times] = key.split(':')
   const retries = times === undefined ? undefined : Number(times)
-  const { attempts, characters }: Pick<DueWebhook, 'attempts' | 'characters'> = JSON.parse(value)
-  return { partition, lane, due: Number(due), contextId: Number(contextId), retries, attempts, characters }
+  return { ...JSON.parse(value), partition, lane, due: Number(due), contextId: Number(contextId), retries }
 }
+
+/** What the row of its task has besides. */
+export const taskFactsOf = ({ attempts, characters }: DueWebhook): object => ({ attempts, characters })
 
 /** Where the row of the task is that makes an attempt: as the row that says when it is due, but for the beginning. */
-export const taskOf = (row: DueWebhook): TaskAddress => {
-  const key = RUN_PREFIX + dueKey(row).slice(DUE_PREFIX.length)
-  return { partition: row.partition, space: SPACE, key, expiresAt: null }
-}
-
-/** What the row of the task has besides. */
-export const taskFactsOf = ({ attempts, characters }: DueWebhook): object => ({ attempts, characters })
+export const taskOf = (row: DueWebhook): TaskAddress => ({
+  partition: row.partition,
+  space: SPACE,
+  key: keyOf(RUN_PREFIX, row),
+  expiresAt: null,
+})
 
 /** Where the larger row is. */
 export const placeOf = ({ partition, ...end }: Pick<DueWebhook, 'partition' | 'contextId' | 'retries'>) =>
-  ({ partition, space: SPACE, key: webhookKey(end) }) as const
+  ({ partition, space: SPACE, key: `webhook:${endOf(end)}` }) as const
 
 /** The body stands on a line of its own, so that it is not escaped. @throws SyntaxError when it is damaged */
 export function readWebhook(value: string): OwedWebhook {
@@ -124,16 +104,14 @@ export function rowsOfOwed(webhook: OwedWebhook, { partitions, due }: { partitio
 }
 
 /** That the next attempt is due. */
-export const dueRow = (row: DueWebhook): RowWrite => ({
-  partition: row.partition,
-  space: SPACE,
-  key: dueKey(row),
-  value: dueText(row),
-  expiresAt: null,
-})
+export const dueRow = (row: DueWebhook) =>
+  ({ ...taskOf(row), key: keyOf(DUE_PREFIX, row), value: JSON.stringify(taskFactsOf(row)) }) satisfies RowWrite
 
 /** That the attempt is due no more, unless another server was faster. */
-export const takenRow = (row: DueWebhook): RowWrite => ({ ...dueRow(row), expects: dueText(row), value: null })
+export function takenRow(row: DueWebhook): RowWrite {
+  const { value: expects, ...place } = dueRow(row)
+  return { ...place, expects, value: null }
+}
 
 /** That it is owed no more. */
 export const settledRow = (row: DueWebhook): RowWrite => ({ ...placeOf(row), value: null, expiresAt: null })

@@ -7,40 +7,47 @@
 //   secret, and the event, redacted. The smaller one has in its key the service and when the next attempt is due, so
 //   lists never read what is large. A turn that ends no such context makes none. `recovery.ts`, which ends contexts
 //   without a turn, makes them too: of a context that is not small, without its data.
-// - Each service is a lane (`end-webhooks.ts`). The lanes that owe something are found by one look-up each, however
+// - Each service is a lane. The lanes that owe something are found by one look-up each, however
 //   much each owes; one timer rings for the earliest time. 256 webhooks are sent at once, 32 of a lane, and those that
 //   are large take shares of a budget of bytes. Lanes take turns.
 // - An attempt is a task (`tasks/task.ts`): it begins with a commit that puts the row of the task in the place of the
 //   smaller one, under a guard. An abandoned attempt is made due again, so what a server that has died was sending is
 //   sent by another one within `ACTORFLUX_RECOVERY`.
-// - The outcome is the commit that ends the task: the larger row is deleted, or the next attempt is due
-//   (`end-attempts.ts`). If the store cannot be reached, that commit is tried again, and not the webhook.
+// - The outcome is the commit that ends the task: the larger row is deleted, or the next attempt is due. If the store
+//   cannot be reached, that commit is tried again, and not the webhook.
 // - `WebhookSender` of `ports/steps.ts` is implemented by `steps/webhook-sender.ts`, with the code of `Webhooks.send`. The
 //   pauses are those of its action (`DELIVERY_RETRY`).
 // - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
+import { DELIVERY_RETRY } from '../../definitions/actions/invoke-code.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { StoredRow } from '../../model/rows.ts'
+import type { SendOutcome } from '../../ports/steps.ts'
+import { LIGHT_BYTES, noRoom } from '../contexts/context-loader.ts'
 import type { EngineParts } from '../contexts/deps.ts'
-import { TaskQueue, type Resumed, type TaskRun } from '../tasks/queue.ts'
-import { Task } from '../tasks/task.ts'
-import { EndAttempts, type EndAttemptsParts } from './end-attempts.ts'
+import type { StoreId } from '../contexts/ids.ts'
+import { pauseAfter } from '../interpreter/retry-pause.ts'
+import { TaskQueue, type TaskRun } from '../tasks/queue.ts'
+import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
+import { pause, Periodic } from '../time/periodic.ts'
 import {
-  behindLane,
   DUE_PREFIX,
   dueRow,
-  laneIn,
   laneOf,
-  lanePrefix,
+  placeOf,
   readDue,
-  readRun,
+  readWebhook,
   RUN_PREFIX,
+  settledRow,
+  takenRow,
   taskFactsOf,
   taskOf,
   type DueWebhook,
+  type OwedWebhook,
 } from './end-rows.ts'
 
-export type EndWebhooksParts = Omit<EndAttemptsParts, 'budget' | 'random' | 'sender'> &
-  Pick<EngineParts, 'memory' | 'webhookSender'>
+export interface EndWebhooksParts extends TaskParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {
+  readonly storeId: StoreId
+}
 
 interface EndRun extends TaskRun {
   readonly due: DueWebhook
@@ -48,135 +55,121 @@ interface EndRun extends TaskRun {
 
 /** Bytes of memory for webhooks that are being sent, as a share of those for steps. */
 const MEMORY_SHARE = 1 / 4
+/** Bytes of memory that a character of a webhook takes while it is sent: read, cut off, and encoded. */
+const BYTES_A_CHARACTER = 6
 /** Webhooks that are being sent at once: of all services, and of one. */
 const MAX_SENDING = { all: 256, lane: 32 }
-/** Milliseconds after which it is looked again when the store can't be reached. */
+/** Milliseconds after which it is looked again when the store can't be reached, or an attempt had an error. */
 const LOOK_AGAIN_MS = 5_000
 
 export class EndWebhooks {
   readonly #parts: EndWebhooksParts
-  readonly #attempts: EndAttempts
+  readonly #budget: ByteBudget
   readonly #tasks: TaskQueue<EndRun>
-  /** How many are being sent, by lane, and of all. */
-  readonly #sending = new Map<string, number>()
-  #count = 0
+  readonly #looks: Periodic
   /** Lanes to look at, in the order of their turns. */
   readonly #lanes = new Set<string>()
-  #looksAtAll = false
-  #isLooking = false
-  #looking: Promise<void> = Promise.resolve()
-  #isRunning = false
-  #alarm: { readonly at: number; readonly callOff: () => void } | null = null
+  /** When all lanes are to be looked at, epoch milliseconds. */
+  #allAt = 0
 
   constructor(parts: EndWebhooksParts) {
     this.#parts = parts
-    const budget = new ByteBudget({ bytes: parts.memory.steps * MEMORY_SHARE, what: 'webhooks' })
-    this.#attempts = new EndAttempts({ ...parts, budget, sender: parts.webhookSender, random: Math.random })
-    const names = { one: 'a webhook at the end of a context', many: 'webhooks at the ends of contexts' }
+    this.#budget = new ByteBudget({ bytes: parts.memory.steps * MEMORY_SHARE, what: 'webhooks' })
+    this.#looks = new Periodic(parts.clock, (signal) => this.#look(signal))
     this.#tasks = new TaskQueue(parts, {
       space: 'ends',
       prefix: RUN_PREFIX,
-      names,
-      load: async (row) => ({ task: new Task(parts, taskOf(readRun(row)), { before: row.value }), due: readRun(row) }),
-      run: (run) => this.#putBack(run),
+      names: { one: 'a webhook at the end of a context', many: 'webhooks at the ends of contexts' },
+      load: async (row): Promise<EndRun> => {
+        const due = readDue(row)
+        const task = new Task(parts, taskOf(due), { before: row.value })
+        const run = () => task.persist(() => task.end([dueRow(due)]))
+        return { task, due, run, release: () => this.#lookAt(due.lane) }
+      },
       onLook: () => this.look(),
     })
   }
 
   /** Sends what is owed, now and from then on. */
   start(): void {
-    this.#isRunning = true
     this.#tasks.look()
   }
 
   /** Looks for all that is due. */
   look(): void {
-    this.#looksAtAll = true
-    this.#run()
+    this.#allAt = 0
+    this.#looks.within(0)
   }
 
   /** A context of that service has ended, and owes a webhook. */
-  onOwed(service: { readonly package: string; readonly fluxName: string }): void {
-    this.#lookAgainAt(laneOf(service))
+  onOwed(service: Pick<OwedWebhook, 'package' | 'fluxName'>): void {
+    this.#lookAt(laneOf(service))
   }
 
   /** Begins no more, and gives those that are being sent at most `grace` milliseconds. The others remain owed. */
   async stop(grace: number): Promise<void> {
-    this.#isRunning = false
-    this.#alarm?.callOff()
-    await this.#looking
+    await this.#looks.stop()
     await this.#tasks.close(grace)
   }
 
-  #lookAgainAt(lane: string): void {
+  #lookAt(lane: string): void {
     this.#lanes.add(lane)
-    this.#run()
+    this.#looks.within(0)
   }
 
-  #run(): void {
-    if (this.#isRunning && !this.#isLooking) this.#looking = this.#look()
-  }
-
-  async #look(): Promise<void> {
-    this.#isLooking = true
+  /** Gives the milliseconds until the next is due. */
+  async #look(signal: AbortSignal): Promise<number | null> {
+    const { clock, log } = this.#parts
     try {
-      for (;;) {
-        if (this.#looksAtAll && this.#isRunning) await this.#findLanes()
-        const lane = this.#isRunning ? this.#nextLane() : null
-        if (lane === null) break
-        await this.#lookAt(lane)
+      if (this.#allAt <= clock.now()) await this.#findLanes()
+      // A lane that is full is looked at again when one of its webhooks is sent.
+      for (const lane of this.#lanes) {
+        if (signal.aborted || this.#tasks.runs.length >= MAX_SENDING.all) break
+        this.#lanes.delete(lane)
+        if (this.#hasRoom(lane)) await this.#sendDue(lane, signal)
       }
     } catch (error) {
-      this.#parts.log.error('webhooks at the ends of contexts could not be looked for; trying again later', { error })
-      this.#wakeAt(this.#parts.clock.now() + LOOK_AGAIN_MS)
-    } finally {
-      this.#isLooking = false
+      log.error('webhooks at the ends of contexts could not be looked for; trying again later', { error })
+      this.#allAt = Math.min(this.#allAt, clock.now() + LOOK_AGAIN_MS)
     }
+    return this.#allAt === Infinity ? null : Math.max(0, this.#allAt - clock.now())
   }
 
   /** Finds the services that owe webhooks, one after the other, however many each owes. */
   async #findLanes(): Promise<void> {
-    this.#looksAtAll = false
-    for (let after; this.#isRunning;) {
+    this.#allAt = Infinity
+    for (let after; ;) {
       const [row] = await this.#parts.store.listRows({ space: 'ends', prefix: DUE_PREFIX, after, limit: 1 })
-      if (row === undefined) return
-      const lane = laneIn(row.key)
+      const lane = row?.key.split(':')[1]
+      if (lane === undefined) return
       this.#lanes.add(lane)
-      after = { key: behindLane(lane), partition: 0 }
+      // Behind all of the lane, and before those of the next lane.
+      after = { key: `${DUE_PREFIX}${lane};`, partition: 0 }
     }
   }
 
-  /** A lane that is full is looked at again when one of its webhooks is sent. */
-  #nextLane(): string | null {
-    if (this.#count >= MAX_SENDING.all) return null
-    for (const lane of this.#lanes) {
-      this.#lanes.delete(lane)
-      if (this.#countOf(lane) < MAX_SENDING.lane) return lane
-    }
-    return null
+  #hasRoom(lane: string): boolean {
+    return this.#tasks.runs.filter(({ due }) => due.lane === lane).length < MAX_SENDING.lane
   }
 
-  #countOf(lane: string): number {
-    return this.#sending.get(lane) ?? 0
-  }
-
-  async #lookAt(lane: string): Promise<void> {
+  async #sendDue(lane: string, signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#parts
     // Those that wait for memory may come first.
     const limit = MAX_SENDING.lane + 1
-    const rows = await store.listRows({ space: 'ends', prefix: lanePrefix(lane), limit })
-    const now = clock.now()
-    for (const stored of rows) {
-      const row = readDue(stored)
-      if (row === null) await this.#discard(stored)
-      if (row === null || this.#tasks.get(taskOf(row).key)) continue
-      if (row.due > now) return this.#wakeAt(row.due)
-      if (this.#count >= MAX_SENDING.all) {
+    for (const stored of await store.listRows({ space: 'ends', prefix: `${DUE_PREFIX}${lane}:`, limit })) {
+      const due = orNull(() => readDue(stored))
+      if (due === null) await this.#discard(stored)
+      if (due === null || this.#tasks.has(taskOf(due).key)) continue
+      if (due.due > clock.now()) {
+        this.#allAt = Math.min(this.#allAt, due.due)
+        return
+      }
+      if (this.#tasks.runs.length >= MAX_SENDING.all) {
         this.#lanes.add(lane)
         return
       }
-      if (this.#countOf(lane) >= MAX_SENDING.lane || !this.#isRunning) return
-      void this.#send(row)
+      if (signal.aborted || !this.#hasRoom(lane)) return
+      this.#send(due)
     }
   }
 
@@ -188,39 +181,79 @@ export class EndWebhooks {
     await store.commit({ writes: [], rows: [row] })
   }
 
-  async #send(row: DueWebhook): Promise<void> {
-    const { lane, contextId } = row
-    const message = 'what became of a webhook at the end of a context could not be stored; trying again'
-    const task = new Task(this.#parts, taskOf(row), {
-      facts: taskFactsOf(row),
+  #send(due: DueWebhook): void {
+    const { contextId } = due
+    const message = 'an attempt to send a webhook at the end of a context could not be stored; trying again'
+    const task = new Task(this.#parts, taskOf(due), {
+      facts: taskFactsOf(due),
       onAway: (error) => this.#parts.log.error(message, { contextId, error }),
     })
-    this.#sending.set(lane, this.#countOf(lane) + 1)
-    this.#count += 1
-    const isSettled = await this.#tasks.track({ task, due: row }, this.#attempts.run(row, task))
-    const left = this.#countOf(lane) - 1
-    if (left === 0) this.#sending.delete(lane)
-    else this.#sending.set(lane, left)
-    this.#count -= 1
-    if (!isSettled) this.#tasks.look()
-    this.#lookAgainAt(lane)
+    const run = () => this.#attempt(due, task)
+    void this.#tasks.run({ task, due, run, release: () => this.#lookAt(due.lane) })
   }
 
-  /** An abandoned one is due again. */
-  async #putBack({ task, due }: EndRun): Promise<Resumed> {
-    await task.end([dueRow(due)])
-    this.#lookAgainAt(due.lane)
-    return { ended: Promise.resolve() }
+  /**
+   * Makes an attempt, unless another server does. When the server stops, it is as if it were not made. What the store does
+   * not take is tried until it does, since the webhook would be sent again. Never rejects.
+   */
+  async #attempt(due: DueWebhook, task: Task): Promise<void> {
+    const { store, clock, log } = this.#parts
+    const { contextId } = due
+    const bytes = due.characters * BYTES_A_CHARACTER
+    const release = bytes <= LIGHT_BYTES ? noRoom : await this.#budget.wait(bytes)
+    try {
+      task.check()
+      await task.persist(() => task.commit([takenRow(due)]))
+      const stored = await task.persist(() => store.readRow(placeOf(due)))
+      const webhook = stored && orNull(() => readWebhook(stored.value))
+      const outcome = webhook && (await this.#outcomeOf(webhook, task))
+      const failure = outcome?.ok === false ? outcome : null
+      if (failure) task.check()
+      const attempts = due.attempts + 1
+      const isLast = failure?.hint?.afterMs === null || attempts >= DELIVERY_RETRY.maxAttempts
+      const pauseMs = pauseAfter(DELIVERY_RETRY, attempts, Math.random, failure?.hint)
+      const next = failure && !isLast ? { ...due, due: Math.ceil(clock.now()) + pauseMs, attempts } : null
+      // Another server may have sent it, and have ended it just now: then this fails.
+      await task.persist(() => task.end([next ? dueRow(next) : settledRow(due)]))
+      if (!webhook)
+        log.error('a webhook at the end of a context is lost: what was to be sent is missing', { contextId })
+      if (!webhook || !failure) return
+      const { package: owner, fluxName } = webhook
+      const facts = { contextId, package: owner, fluxName, attempt: attempts, reason: failure.reason }
+      if (next)
+        log.warn('a webhook at the end of a context was not accepted; it will be sent again', {
+          ...facts,
+          next: new Date(next.due).toISOString(),
+        })
+      else log.error('a webhook at the end of a context is given up', facts)
+    } catch (error) {
+      if (error instanceof TaskLost || task.isStopping) return
+      log.error('a webhook at the end of a context could not be sent; trying again', { contextId, error })
+      await pause(clock, LOOK_AGAIN_MS, task.signal)
+    } finally {
+      release()
+    }
   }
 
-  /** Looks at all lanes then, at the latest. */
-  #wakeAt(at: number): void {
-    if (!this.#isRunning || (this.#alarm !== null && this.#alarm.at <= at)) return
-    this.#alarm?.callOff()
-    const callOff = this.#parts.clock.after(Math.max(0, at - this.#parts.clock.now()), () => {
-      this.#alarm = null
-      this.look()
-    })
-    this.#alarm = { at, callOff }
+  async #outcomeOf(
+    { url, fault, secret: name, body, contextId, retries }: OwedWebhook,
+    task: Task,
+  ): Promise<SendOutcome> {
+    const { webhookSender, secrets, storeId } = this.#parts
+    if (url === null) return { ok: false, reason: `its URL can't be worked out: ${fault}` }
+    const secret = secrets?.get(name) ?? null
+    if (secret === null) return { ok: false, reason: secrets?.fault(name).reason ?? `there is no secret ${name}` }
+    // The same for all attempts. No step has such a key.
+    const id = `msg_${await task.persist(storeId)}_${contextId}-end${retries === undefined ? '' : `-${retries}`}`
+    return webhookSender.send({ id, url, secret, body, signal: task.signal })
+  }
+}
+
+/** null: it is damaged. */
+function orNull<T>(read: () => T): T | null {
+  try {
+    return read()
+  } catch {
+    return null
   }
 }

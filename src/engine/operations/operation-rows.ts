@@ -9,7 +9,6 @@ import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { Marks } from '../tasks/fan-out.ts'
-import type { RowsOf } from '../turn/message.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import type { TaskAddress } from '../tasks/task.ts'
 
@@ -35,9 +34,7 @@ export interface OperationProgress extends OperationView {
   /** Whose idempotency keys those of the caller are: whose operation it is. */
   readonly scope: string
   /** All up to this id were dealt with. */
-  readonly cursor: ContextId
-  /** As it was when another server took it over for the first time: from there on the marks tell who was changed. */
-  readonly taken: { readonly cursor: ContextId; readonly changed: number } | null
+  cursor: ContextId
 }
 
 /** Milliseconds for which an operation is kept when it has ended. */
@@ -62,82 +59,59 @@ export const isOperationId = (text: string): boolean => OPERATION_ID.test(text)
 export const PROGRESS_PREFIX = 'o'
 export const TASK_PREFIX = 'w'
 
-/** Of the key of a row that says who carries it on. */
-export const operationIdIn = (key: string): string => key.slice(TASK_PREFIX.length)
-
 export class OperationRows {
   readonly id: string
-  readonly partition: number
-  readonly #marks: Marks
-  readonly #store: Pick<Store, 'readRow' | 'listRows' | 'partitions'>
+  readonly task: TaskAddress
+  readonly marks: Marks
+  readonly #store: Store
 
-  constructor(id: string, store: Pick<Store, 'readRow' | 'listRows' | 'partitions'>) {
+  constructor(id: string, store: Store) {
     this.id = id
-    this.partition = partitionOf(id, store.partitions)
+    this.task = {
+      partition: partitionOf(id, store.partitions),
+      space: 'operations',
+      key: TASK_PREFIX + id,
+      expiresAt: null,
+    }
+    this.marks = new Marks(store, 'marks', `${id}:`)
     this.#store = store
-    this.#marks = new Marks(store, 'marks', this.marksPrefix)
-  }
-
-  get task(): TaskAddress {
-    return { partition: this.partition, space: 'operations', key: TASK_PREFIX + this.id, expiresAt: null }
   }
 
   progress(progress: OperationProgress): RowWrite {
     const { endedAt } = progress
     const expiresAt = endedAt === null ? null : endedAt + KEPT_MS
-    const { partition } = this
-    return {
-      partition,
-      space: 'operations',
-      key: PROGRESS_PREFIX + this.id,
-      value: JSON.stringify(progress),
-      expiresAt,
-    }
+    return { ...this.#progressPlace, value: JSON.stringify(progress), expiresAt }
   }
 
   stored(stored: StoredOperation | null): RowWrite {
-    const value = stored && JSON.stringify(stored)
-    return { partition: this.partition, space: 'marks', key: storedKey(this.id), value, expiresAt: null }
+    return { ...this.#storedPlace, value: stored && JSON.stringify(stored), expiresAt: null }
   }
 
   /** Null: there is none, or it was forgotten. */
   async readProgress(): Promise<OperationProgress | null> {
-    const { partition, id } = this
-    const row = await this.#store.readRow({ partition, space: 'operations', key: PROGRESS_PREFIX + id })
+    const row = await this.#store.readRow(this.#progressPlace)
     return row && progressIn(row)
   }
 
   /** Null: it has ended. */
   async readStored(): Promise<StoredOperation | null> {
-    const row = await this.#store.readRow({ partition: this.partition, space: 'marks', key: storedKey(this.id) })
-    const stored: StoredOperation | null = row && JSON.parse(row.value)
-    return stored
+    const row = await this.#store.readRow(this.#storedPlace)
+    return row && JSON.parse(row.value)
   }
 
-  /** The mark of each context that it changes, or that is already as it should be. */
-  marks(now: number): RowsOf {
-    const expiresAt = now + MARK_KEPT_MS
-    return ({ kind }, { id }) => (kind === 'refused' ? [] : [this.#marks.write(id, '1', expiresAt)])
+  /** Of each context that it changes, or that is already as it should be. */
+  markOf(id: ContextId, now: number): RowWrite {
+    return this.marks.write(id, '1', now + MARK_KEPT_MS)
   }
 
-  /** Whether that context has its mark. @throws FluxError `unavailable` */
-  async isMarked(id: ContextId): Promise<boolean> {
-    return (await this.#marks.read(id)) !== null
+  get #progressPlace() {
+    return { ...this.task, key: PROGRESS_PREFIX + this.id }
   }
 
-  get marksPrefix(): string {
-    return `${this.id}:`
-  }
-
-  /** Contexts with higher ids that have a mark, ascending. @throws FluxError `unavailable` */
-  async marked(behind: ContextId): Promise<ContextId[]> {
-    const ids: ContextId[] = []
-    for await (const { key } of this.#marks.behind(behind)) ids.push(this.#marks.idIn(key))
-    return ids
+  get #storedPlace() {
+    return { ...this.task, space: 'marks', key: `${this.id}=` } as const
   }
 }
-
-const storedKey = (id: string): string => `${id}=`
 
 /** Of a list: none of a row that can't be read. */
 export function readableProgress(row: StoredRow, log: Log): OperationProgress[] {
@@ -156,11 +130,5 @@ function progressIn({ value }: { readonly value: string }): OperationProgress {
   return progress
 }
 
-export function operationViewOf({
-  scope: _scope,
-  cursor: _cursor,
-  taken: _taken,
-  ...view
-}: OperationProgress): OperationView {
-  return view
-}
+/** As its caller sees it. */
+export const operationViewOf = (progress: OperationProgress): OperationView => operationAnswer.parse(progress)

@@ -9,32 +9,29 @@
 //    send (`MESSAGES`). Of several partitions, contexts that were started later are left out by their time, too.
 // 3. What changes nothing (a tag that is there) writes its mark alone; what is refused writes none, and is asked again.
 // 4. Every 0.4 seconds, or 1,000 contexts, it stores counts, and the id up to which all is done. A server that takes it
-//    over counts the marks behind that id, since many of these contexts do not match any more. At the end it counts the
-//    marks from the first takeover on: commits of a server that was held up may have become true later.
+//    over goes on behind that id. What the former server changed behind it may not match any more, and its commits may
+//    become true later: so one that was taken over counts its marks at the end.
 //
 // A wave takes as many contexts as a twentieth of a second is for, at most 25. Then it rests until the rate allows
 // for the next one, and at least as long as the wave took, so that half of the time is for other requests.
-import { MAX_OPERATION_ERRORS, type OperationView } from '../../api/operations.ts'
+import { MAX_OPERATION_ERRORS } from '../../api/operations.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { bytesOf } from '../../model/json/weight.ts'
-import type { Log } from '../../ports/log.ts'
 import type { Signals } from '../../ports/signals.ts'
-import type { Store } from '../../ports/store.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken } from '../turn/message.ts'
-import { goThrough, type FanOut } from '../tasks/fan-out.ts'
-import { Task, type TaskParts } from '../tasks/task.ts'
-import { Matching, type MatchingParts } from './selection.ts'
+import { goThrough } from '../tasks/fan-out.ts'
+import type { TaskRun } from '../tasks/queue.ts'
+import { isAway, Task, type TaskParts } from '../tasks/task.ts'
+import { matchingOf, type MatchingParts } from './selection.ts'
 import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
 import type { Command } from '../../api/commands.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { Input } from '../interpreter/decision.ts'
 
 export interface OperationParts extends TaskParts, Pick<MatchingParts, 'catalog' | 'startTimes'> {
-  readonly store: Store
   readonly mailboxes: Pick<Mailboxes, 'post'>
-  readonly log: Log
   readonly signals: Pick<Signals, 'event'>
 }
 
@@ -58,160 +55,121 @@ const SECOND_MS = 1000
 /** Characters of the reason why a context could not take it. */
 const MAX_DETAIL_CHARACTERS = 200
 
-/** What it came to for one context; null: it is none of those that are meant. `outOfReach`: it is to be tried again. */
-type Handled =
-  | { readonly outcome: 'changed' }
-  | { readonly outcome: 'outOfReach' }
-  | { readonly outcome: 'failed'; readonly detail: string }
+/** What it came to for one context. `detail`: why it could not take it; null: it was changed. */
+interface Handled {
+  readonly contextId: ContextId
+  readonly detail: string | null
+}
 
-export class OperationRun {
+export class OperationRun implements TaskRun {
   readonly #parts: OperationParts
-  readonly #rows: OperationRows
-  readonly #stored: StoredOperation
+  readonly #given: OperationFacts
   readonly task: Task
-  readonly #isNew: boolean
-  #progress: OperationProgress
+  readonly progress: OperationProgress
+  /** Gives back what it has of the bounds. */
+  release: () => void = () => {}
 
-  constructor(parts: OperationParts, { rows, stored, progress, before }: OperationFacts) {
+  constructor(parts: OperationParts, given: OperationFacts) {
     this.#parts = parts
-    this.#rows = rows
-    this.#stored = stored
-    this.#isNew = before === null
-    const { cursor, changed } = progress
-    this.#progress = this.#isNew ? progress : { ...progress, taken: progress.taken ?? { cursor, changed } }
-    this.task = new Task(parts, rows.task, { before })
-  }
-
-  get operationId(): string {
-    return this.#rows.id
-  }
-
-  /** Of who started it. */
-  get scope(): string {
-    return this.#progress.scope
+    this.#given = given
+    this.task = new Task(parts, given.rows.task, given)
+    this.progress = given.progress
   }
 
   /** Of memory that what is to be done takes, about. */
   get commandBytes(): number {
-    return bytesOf(this.#stored.command, Infinity)
+    return bytesOf(this.#given.stored.command, Infinity)
   }
 
   /** Stores it. @throws FluxError `unavailable` */
   begin(): Promise<void> {
-    return this.task.commit([this.#rows.progress(this.#progress), this.#rows.stored(this.#stored)])
+    const { rows, stored } = this.#given
+    return this.task.commit([rows.progress(this.progress), rows.stored(stored)])
   }
 
-  /** Carries it out. @throws TaskLost; FluxError when the server stops */
-  async carryOut(): Promise<OperationView['status']> {
-    const matching = await this.task.persist(() => Matching.of(this.#parts, this.#stored, this.#progress.startedAt))
-    const { cursor } = this.#progress
-    const earlier = this.#isNew ? [] : await this.task.persist(() => this.#rows.marked(cursor))
-    const waves = this.#waves(matching, earlier)
-    await goThrough(waves, this.#parts.clock)
-    const status = waves.hasMore ? 'stopped' : 'done'
-    await this.task.persist(() => this.#finish(status))
-    return status
-  }
-
-  /** `earlier`: those behind the cursor that were changed before this server took it over, ascending. */
-  #waves(matching: Matching, earlier: readonly ContextId[]): FanOut {
-    const { clock } = this.#parts
-    const { rate, upTo } = this.#stored
-    const limit = Math.max(1, Math.min(WAVE_CONTEXTS, Math.ceil(rate / WAVES_A_SECOND)))
-    const isEarlier = new Set(earlier)
+  async run(): Promise<void> {
+    const { task, progress } = this
+    const { clock, log } = this.#parts
+    const { rows, stored, before } = this.#given
+    const { operationId, startedAt } = progress
+    const matching = await task.persist(() => matchingOf(this.#parts, stored, startedAt))
+    const limit = Math.min(WAVE_CONTEXTS, Math.ceil(stored.rate / WAVES_A_SECOND))
     let begunAt = clock.now()
-    /** Those of the wave, and behind which id it continues; of the earlier ones, those up to it. */
-    let [sent, rest, passed]: [number, ContextId | null, number] = [0, 0, 0]
+    /** Contexts of the wave, and behind which id it continues. */
+    let [sent, rest]: [number, ContextId | null] = [0, 0]
     const waves = {
-      task: this.task,
+      task,
       noteMs: NOTE_MS,
       hasMore: true,
       nextAt: begunAt,
       next: async () => {
         begunAt = clock.now()
-        const page = await this.task.persist(() => matching.page(this.#progress.cursor, limit))
-        const left = page.ids.filter((id) => !isEarlier.has(id))
-        ;[sent, rest] = [left.length, page.rest]
-        return left
+        const page = await task.persist(() => matching.page(progress.cursor, limit))
+        ;[sent, rest] = [page.ids.length, page.rest]
+        return page.ids
       },
-      send: async (ids: readonly ContextId[]) => {
-        const handled = await Promise.all(ids.map((id) => this.#one(id)))
-        for (const [place, one] of handled.entries()) if (one) this.#count(ids[place] ?? 0, one)
-        return ids.filter((_, place) => handled[place]?.outcome === 'outOfReach')
-      },
-      advance: (left: number) => {
-        if (left > 0) return
-        const [cursor, before] = [rest ?? upTo, passed]
-        while ((earlier[passed] ?? Infinity) <= cursor) passed += 1
-        const { done, changed } = this.#progress
-        const more = passed - before
-        this.#progress = { ...this.#progress, cursor, done: done + more, changed: changed + more }
+      deal: (id: ContextId) => this.#deal(id),
+      add: (handled: Handled | null) => handled && this.#count(handled),
+      advance: () => {
         waves.hasMore = rest !== null
+        progress.cursor = rest ?? stored.upTo
         const now = clock.now()
-        const byRate = Math.max(waves.nextAt, begunAt) + (sent * SECOND_MS) / rate
+        const byRate = Math.max(waves.nextAt, begunAt) + (sent * SECOND_MS) / stored.rate
         waves.nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
       },
-      progress: () => this.#rows.progress(this.#progress),
+      progress: () => rows.progress(progress),
     }
-    return waves
+    await goThrough(waves, clock)
+    const status: OperationProgress['status'] = waves.hasMore ? 'stopped' : 'done'
+    const changed = before === null ? progress.changed : await task.persist(() => rows.marks.count())
+    const ended = { ...progress, status, changed, done: changed + progress.failed, endedAt: clock.now() }
+    await task.persist(() => task.end([rows.progress(ended), rows.stored(null)]))
+    log.info('an operation has ended', { operationId, status })
+    await rows.marks.drop(task, log)
   }
 
-  async #one(id: ContextId): Promise<Handled | null> {
+  /** Null: it is none of those that are meant. */
+  async #deal(contextId: ContextId): Promise<Handled | FluxError | null> {
     const { mailboxes, clock, log, signals } = this.#parts
-    const { command } = this.#stored
-    const message = messageOf(command, { ...this.#stored, operationId: this.operationId })
+    const { rows, stored } = this.#given
+    const { command } = stored
+    const changed = { contextId, detail: null }
+    const message = messageOf(command, { ...stored, operationId: this.progress.operationId })
     try {
-      const rows = this.#rows.marks(clock.now())
-      const { failure, kept } = await mailboxes.post(id, message, { waits: true, rows, rowsAlways: true })
+      const { failure, kept } = await mailboxes.post(contextId, message, {
+        waits: true,
+        rowsAlways: true,
+        rows: ({ kind }) => (kind === 'refused' ? [] : [rows.markOf(contextId, clock.now())]),
+      })
       if (command.do === 'event') signals.event(failure ? 'refused' : kept ? 'pending' : 'moved')
       // That it was refused may be our own doing: an earlier try has changed it, of which nobody heard.
-      return failure && !(await this.#rows.isMarked(id)) ? refused(failure) : CHANGED
+      return !failure || (await rows.marks.read(contextId)) ? changed : refused(contextId, failure)
     } catch (error) {
       // An earlier try has changed it, of which nobody heard.
-      if (error instanceof RowTaken && error.space === 'marks') return CHANGED
-      if (error instanceof FluxError) return isOutOfReach(error) ? OUT_OF_REACH : refused(error.failure)
-      log.error('an operation could not change a context', { contextId: id, do: command.do, error })
-      return { outcome: 'failed', detail: 'the server failed; the reason is in its log' }
+      if (error instanceof RowTaken && error.space === 'marks') return changed
+      // A context may refuse as unavailable, too: that is its answer.
+      if (isAway(error)) return error
+      if (error instanceof FluxError) return refused(contextId, error.failure)
+      log.error('an operation could not change a context', { contextId, do: command.do, error })
+      return { contextId, detail: 'the server failed; the reason is in its log' }
     }
   }
 
-  #count(contextId: ContextId, handled: Handled): void {
-    const progress = this.#progress
-    if (handled.outcome === 'outOfReach') return
-    if (handled.outcome === 'changed') {
-      this.#progress = { ...progress, done: progress.done + 1, changed: progress.changed + 1 }
-      return
+  #count({ contextId, detail }: Handled): void {
+    const { progress } = this
+    progress.done += 1
+    if (detail === null) progress.changed += 1
+    else {
+      progress.failed += 1
+      if (progress.errors.length < MAX_OPERATION_ERRORS)
+        progress.errors.push({ contextId, detail: detail.slice(0, MAX_DETAIL_CHARACTERS).toWellFormed() })
     }
-    const isFull = progress.errors.length >= MAX_OPERATION_ERRORS
-    const detail = handled.detail.slice(0, MAX_DETAIL_CHARACTERS).toWellFormed()
-    const errors = isFull ? progress.errors : [...progress.errors, { contextId, detail }]
-    this.#progress = { ...progress, done: progress.done + 1, failed: progress.failed + 1, errors }
-  }
-
-  async #finish(status: 'done' | 'stopped'): Promise<void> {
-    const { clock } = this.#parts
-    const { taken, failed } = this.#progress
-    if (taken) {
-      // Of a server that was held up, commits may have become true after this one had looked.
-      const changed = taken.changed + (await this.#rows.marked(taken.cursor)).length
-      this.#progress = { ...this.#progress, changed, done: changed + failed }
-    }
-    this.#progress = { ...this.#progress, status, endedAt: clock.now() }
-    await this.task.end([this.#rows.progress(this.#progress), this.#rows.stored(null)])
   }
 }
-
-const CHANGED: Handled = { outcome: 'changed' }
-const OUT_OF_REACH: Handled = { outcome: 'outOfReach' }
-
-/** Whether the store could not be reached. A context may refuse as unavailable, too: that is its answer. */
-const isOutOfReach = ({ failure }: FluxError): boolean => failure.kind === 'unavailable'
 
 /** Null: the context is gone, or the caller may not change it, and must not learn that it is there. */
-function refused({ kind, detail }: Failure): Handled | null {
-  const isHidden = kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden'
-  return isHidden ? null : { outcome: 'failed', detail }
-}
+const refused = (contextId: ContextId, { kind, detail }: Failure): Handled | null =>
+  kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden' ? null : { contextId, detail }
 
 type Name = Command['do']
 type Withs = { readonly [N in Name]: Extract<Command, { readonly do: N }>['with'] }

@@ -5,17 +5,13 @@ import { ByteBudget } from '../../model/byte-budget.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { bytesOf } from '../../model/json/weight.ts'
-import type { StoredRow } from '../../model/rows.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import { allRows, dropRows } from '../tasks/fan-out.ts'
-import { requestStop } from '../tasks/task.ts'
-import { inDoubtIfAway, isLeft, TaskQueue, type Resumed } from '../tasks/queue.ts'
-import { Matching } from './selection.ts'
+import { allRows } from '../tasks/fan-out.ts'
+import { inDoubtIfAway, TaskQueue } from '../tasks/queue.ts'
+import { matchingOf } from './selection.ts'
 import {
   isOperationId,
   newOperationId,
-  operationIdIn,
   OperationRows,
   TASK_PREFIX,
   PROGRESS_PREFIX,
@@ -62,8 +58,17 @@ export class Operations {
       prefix: TASK_PREFIX,
       names: { one: 'an operation', many: 'operations' },
       bound: this.#bound,
-      load: (row) => this.#load(row),
-      run: (run) => this.#resume(run),
+      load: async ({ key, value: before }) => {
+        const rows = new OperationRows(key.slice(TASK_PREFIX.length), parts.store)
+        const [stored, progress] = await Promise.all([rows.readStored(), rows.readProgress()])
+        return stored && progress && new OperationRun(parts, { rows, stored, progress, before })
+      },
+      onTakenOver: (run) => {
+        parts.log.info('an operation that was cut off is carried on', { operationId: run.progress.operationId })
+        // It was accepted before, so it goes on whether or not there is room.
+        this.#bound.add(run.progress.scope)
+        this.#reserve(run)
+      },
     })
   }
 
@@ -78,23 +83,20 @@ export class Operations {
    */
   async begin(wish: OperationWish): Promise<OperationProgress> {
     const { store } = this.#parts
-    this.#bound.take(wish.scope)
-    try {
-      if ((await store.countRows({ space: 'operations' })) >= MAX_KEPT_ROWS)
-        throw overloaded('the server keeps as many operations as it may; they are kept for 7 days')
-      const { stored, progress } = await this.#fixed(wish)
-      const rows = new OperationRows(progress.operationId, store)
-      const release = this.#commands.take(bytesOf(stored.command, Infinity))
-      const run = new OperationRun(this.#parts, { rows, stored, progress, before: null })
-      const begun = run.begin()
-      this.#bound.add(wish.scope)
-      // From now on it is known to be under way here.
-      void this.#carryOut(run, begun, release)
-      await begun
-      return progress
-    } finally {
-      this.#bound.release(wish.scope)
-    }
+    if ((await store.countRows({ space: 'operations' })) >= MAX_KEPT_ROWS)
+      throw overloaded('the server keeps as many operations as it may; they are kept for 7 days')
+    const { stored, progress } = await this.#fixed(wish)
+    const rows = new OperationRows(progress.operationId, store)
+    const run = new OperationRun(this.#parts, { rows, stored, progress, before: null })
+    if (!this.#commands.fits(run.commandBytes))
+      throw overloaded('the server holds too much of operations with large inputs at present')
+    this.#bound.take(run.progress.scope)
+    this.#reserve(run)
+    const begun = run.begin()
+    // From now on it is known to be under way here.
+    void this.tasks.run(run, begun)
+    await begun
+    return progress
   }
 
   /** @throws FluxError `notFound`, `unavailable` */
@@ -117,13 +119,19 @@ export class Operations {
    */
   async stop(operationId: string): Promise<OperationProgress> {
     const { task } = new OperationRows((await this.get(operationId)).operationId, this.#parts.store)
-    const isAsked = await requestStop(this.#parts.store, task)
-    const progress = await inDoubtIfAway(async () => {
-      if (isAsked) await this.tasks.waitForStop(task)
-      return this.get(operationId)
-    })
+    await this.tasks.stop(task)
+    const progress = await inDoubtIfAway(() => this.get(operationId))
     if (progress.status === 'done') throw conflict('the operation is done')
     return progress
+  }
+
+  /** What it has of the bounds, until it has ended here. */
+  #reserve(run: OperationRun): void {
+    const releaseBytes = this.#commands.tryTake(run.commandBytes)
+    run.release = () => {
+      this.#bound.release(run.progress.scope)
+      releaseBytes?.()
+    }
   }
 
   async #list(): Promise<OperationProgress[]> {
@@ -145,7 +153,7 @@ export class Operations {
     const startedAt = clock.now()
     this.#counts.take()
     try {
-      const matched = await (await Matching.of(this.#parts, stored, startedAt)).count()
+      const matched = await (await matchingOf(this.#parts, stored, startedAt)).count()
       const progress: OperationProgress = {
         operationId: newOperationId(startedAt),
         do: stored.command.do,
@@ -160,56 +168,10 @@ export class Operations {
         endedAt: null,
         scope,
         cursor: 0,
-        taken: null,
       }
       return { stored, progress }
     } finally {
       this.#counts.release()
     }
-  }
-
-  /** Carries it out, and releases its place and memory; what goes wrong is logged. `begun`: when it is stored. */
-  async #carryOut(run: OperationRun, begun: Promise<void>, release: () => void): Promise<void> {
-    const { log } = this.#parts
-    const { operationId, scope } = run
-    try {
-      const status = await this.tasks.track(run, this.#goOn(run, begun))
-      if (status !== null) log.info('an operation has ended', { operationId, status })
-    } catch (error) {
-      if (isLeft(error)) log.debug('an operation is left to another server', { operationId, error })
-      else log.error('an operation could not be carried out', { operationId, error })
-    } finally {
-      this.#bound.release(scope)
-      release()
-    }
-  }
-
-  /** Null: it was never stored, which its caller is told. */
-  async #goOn(run: OperationRun, begun: Promise<void>) {
-    const isStored = await begun.then(
-      () => true,
-      () => false,
-    )
-    if (!isStored) return null
-    const status = await run.carryOut()
-    const { operationId, task } = run
-    const { marksPrefix: prefix } = new OperationRows(operationId, this.#parts.store)
-    void dropRows(this.#parts, task, { space: 'marks', prefix })
-    return status
-  }
-
-  #resume(run: OperationRun): Resumed {
-    const { log } = this.#parts
-    log.info('an operation that was cut off is carried on', { operationId: run.operationId })
-    this.#bound.add(run.scope)
-    // It was accepted before, so it goes on whether or not there is room.
-    const release = this.#commands.tryTake(run.commandBytes) ?? (() => undefined)
-    return { ended: this.#carryOut(run, Promise.resolve(), release) }
-  }
-
-  async #load(row: StoredRow): Promise<OperationRun | null> {
-    const rows = new OperationRows(operationIdIn(row.key), this.#parts.store)
-    const [stored, progress] = await Promise.all([rows.readStored(), rows.readProgress()])
-    return stored && progress && new OperationRun(this.#parts, { rows, stored, progress, before: row.value })
   }
 }

@@ -2,32 +2,34 @@
 // test of what the store does not know; of an operation, finds the contexts as they are when its turn comes to them, in the
 // order of their ids, up to the highest that there was at the start. Those started in a range of time are narrowed down by
 // id: in each partition ids ascend with the time of the start, nearly, so a few contexts are read instead of all.
+import { COMMANDS } from '../../api/commands.ts'
 import type { OperationFilter } from '../../api/operations.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status, type ContextId } from '../../model/context.ts'
 import { serviceNameOf } from '../../model/service-name.ts'
-import type { Selection, StoredContext, Store, IdRange, TimeRange } from '../../ports/store.ts'
-import { startedAtOf, updatedAtOf } from '../record/decode.ts'
-import { keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
-import { hiddenFrom } from '../record/hidden.ts'
-import { COMMANDS } from '../../api/commands.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
+import type { IdRange, SelectedPage, Selection, Store, StoredContext, TimeRange } from '../../ports/store.ts'
+import { decodeHead } from '../record/decode.ts'
+import { hiddenFrom } from '../record/hidden.ts'
+import { keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
 import type { StoredOperation } from './operation-rows.ts'
-import { FluxError } from '../../model/failure.ts'
 
 /** Checked filters; times are epoch milliseconds. */
 export type Filters = Omit<OperationFilter, 'after' | 'before'>
 
-export interface SelectionEnv {
-  readonly catalog: Pick<Catalog, 'all'>
-  readonly caller: Pick<Caller, 'roles'>
-  readonly startTimes: Pick<StartTimes, 'windows'>
+export interface MatchingParts {
+  readonly store: Store
+  readonly catalog: Catalog
+  readonly startTimes: StartTimes
 }
 
 export interface Selected {
   readonly selection: Selection
-  /** Whether a context passes; null: all that the store selects do. */
+  /**
+   * Whether a context passes; null: all that the store selects do. A damaged one passes: it is told that it can't be shown
+   * or changed.
+   */
   readonly test: ((context: StoredContext) => boolean) | null
   /** Whether there are contexts that this caller must not see. */
   readonly isLimited: boolean
@@ -43,7 +45,7 @@ export function statusesOf({ status }: Pick<Filters, 'status'>, leftOut: readonl
 
 /** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(
-  env: SelectionEnv,
+  env: Omit<MatchingParts, 'store'> & { readonly caller: Pick<Caller, 'roles'> },
   filters: Filters,
   statuses: readonly Status[] = statusesOf(filters),
   role: Role = 'read',
@@ -51,23 +53,27 @@ export async function selectionOf(
   const { startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore, dueBefore } = filters
   const hidden = hiddenFrom(env, role)
   // What was last changed before a time was started before it, too.
-  const started = { after: startedAfter, before: lowestOf(startedBefore, updatedBefore) }
-  const hasEnds = endedAfter !== undefined || endedBefore !== undefined
-  const windows = await env.startTimes.windows(started)
+  const lastStart = Math.min(startedBefore ?? Infinity, updatedBefore ?? Infinity)
   const selection: Selection = {
     any: keysOf(filters, statuses),
     without: filters.paused === false ? [...hidden, PAUSED] : hidden,
     due: dueBefore === undefined ? undefined : { before: dueBefore },
-    ended: hasEnds ? { after: endedAfter, before: endedBefore } : undefined,
-    windows: windows ?? undefined,
+    ended: (endedAfter ?? endedBefore) === undefined ? undefined : { after: endedAfter, before: endedBefore },
+    windows: (await env.startTimes.windows({ after: startedAfter, before: lastStart })) ?? undefined,
   }
-  const times = [startedAfter, startedBefore, updatedAfter, updatedBefore]
-  const test = (context: StoredContext) =>
-    isBetween(() => startedAtOf(context), startedAfter, startedBefore) &&
-    isBetween(() => updatedAtOf(context), updatedAfter, updatedBefore)
-  const isTested = times.some((time) => time !== undefined)
+  const test = (context: StoredContext) => {
+    try {
+      const { startedAt, updatedAt } = decodeHead(context)
+      return isWithin(startedAt, startedAfter, startedBefore) && isWithin(updatedAt, updatedAfter, updatedBefore)
+    } catch {
+      return true
+    }
+  }
+  const isTested = (startedAfter ?? startedBefore ?? updatedAfter ?? updatedBefore) !== undefined
   return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
 }
+
+const isWithin = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before
 
 /** `package/name` is a service of that package: its contexts have one key, or the other. */
 function keysOf(filters: Filters, statuses: readonly Status[]): readonly (readonly string[])[] {
@@ -78,111 +84,87 @@ function keysOf(filters: Filters, statuses: readonly Status[]): readonly (readon
   return keysOfList({ ...filters, fluxName }, statuses).flatMap((some) => keys.map((key) => [...some, key]))
 }
 
-/** `timeOf` parses a part of the context: it is called only if a bound is given. */
-function isBetween(timeOf: () => number, after?: number, before?: number): boolean {
-  if (after === undefined && before === undefined) return true
-  const time = timeOf()
-  return time > (after ?? -Infinity) && time < (before ?? Infinity)
-}
+/** Contexts, and their characters, that are read at once. */
+const READ = { limit: 128, characters: 256 * 1024 }
 
-function lowestOf(one: number | undefined, other: number | undefined): number | undefined {
-  const lowest = Math.min(one ?? Infinity, other ?? Infinity)
-  return lowest === Infinity ? undefined : lowest
-}
-
-export interface MatchingParts extends Omit<SelectionEnv, 'caller'> {
-  readonly store: Pick<Store, 'select' | 'count' | 'partitions'>
-}
-
+/** `ids` ascend. `rest`: behind which id it continues; null: there are no more. */
 interface MatchingPage {
-  /** Ascending. */
   readonly ids: readonly ContextId[]
-  /** Behind which id it continues; null: there are no more. */
   readonly rest: ContextId | null
 }
 
-/** Characters of contexts that are read at once. */
-const PAGE_CHARACTERS = 256 * 1024
-/** Contexts that are read at once to be counted. */
-const COUNTED_AT_ONCE = 128
+export type Matching = Awaited<ReturnType<typeof matchingOf>>
 
-export class Matching {
-  readonly #store: MatchingParts['store']
-  readonly #operation: StoredOperation
-  readonly #startedAt: number
-  readonly #selected: Selected
+/** The contexts that an operation is for. `startedAt`: of the operation. @throws FluxError `unavailable`, also later */
+export async function matchingOf(
+  { store, ...env }: MatchingParts,
+  { caller, filter, command, contextIds, upTo }: StoredOperation,
+  startedAt: number,
+) {
+  const { role } = COMMANDS[command.do]
+  const { selection, test } = await selectionOf({ ...env, caller }, filter, statusesOf(filter), role)
 
-  private constructor(store: MatchingParts['store'], operation: StoredOperation, startedAt: number, given: Selected) {
-    this.#store = store
-    this.#operation = operation
-    this.#startedAt = startedAt
-    this.#selected = given
-  }
+  const boundsOf = (after: ContextId, before: ContextId) => ({
+    after: Math.max(after, filter.after ?? 0),
+    before: Math.min(before, upTo + 1, filter.before ?? Infinity),
+  })
 
-  /** `startedAt`: of the operation, epoch milliseconds. @throws FluxError `unavailable` */
-  static async of(parts: MatchingParts, operation: StoredOperation, startedAt: number): Promise<Matching> {
-    const { caller, filter, command } = operation
-    const selected = await selectionOf({ ...parts, caller }, filter, statusesOf(filter), COMMANDS[command.do].role)
-    return new Matching(parts.store, operation, startedAt, selected)
-  }
-
-  /** How many there are. @throws FluxError `unavailable` */
-  async count(): Promise<number> {
-    const isNamed = this.#operation.contextIds !== null
-    if (!isNamed && this.#selected.test === null)
-      return this.#store.count({ ...this.#selected.selection, ...this.#bounds(0) })
-    let count = 0
-    for (let after: ContextId | null = 0; after !== null;) {
-      const page: MatchingPage = await this.page(after, COUNTED_AT_ONCE)
-      count += page.ids.length
-      after = page.rest
-      await breathe(Infinity)
-    }
-    return count
-  }
-
-  /** The next of them with higher ids than that; none is no reason to end. @throws FluxError `unavailable` */
-  async page(after: ContextId, limit: number): Promise<MatchingPage> {
-    const { contextIds } = this.#operation
-    if (contextIds) return this.#named(contextIds, after, limit)
-    const { selection } = this.#selected
-    const bounds = this.#bounds(after)
-    const query = { ...selection, ...bounds, order: 'asc', limit, characters: PAGE_CHARACTERS } as const
-    const { contexts, rest } = await this.#store.select(query)
-    await breathe(contexts.reduce((sum, { parts }) => sum + charactersOf(parts), 0))
-    return { ids: contexts.filter((context) => this.#isMeant(context)).map(({ id }) => id), rest }
-  }
-
-  /** Each is looked up by itself: they may lie far apart. */
-  async #named(contextIds: readonly ContextId[], after: ContextId, limit: number): Promise<MatchingPage> {
-    const left = contextIds.filter((id) => id > after)
-    const { selection } = this.#selected
-    const found = await Promise.all(
-      left.slice(0, limit).map(async (id) => {
-        const { after: low, before } = this.#bounds(id - 1)
-        if (id <= low || id >= before) return []
-        const query = { ...selection, after: id - 1, before: id + 1, order: 'asc', limit: 1 } as const
-        return (await this.#store.select(query)).contexts.filter((context) => this.#isMeant(context))
-      }),
-    )
-    return { ids: found.flat().map(({ id }) => id), rest: left.length > limit ? (left[limit - 1] ?? null) : null }
-  }
-
-  #bounds(after: ContextId) {
-    const { upTo, filter } = this.#operation
-    return { after: Math.max(after, filter.after ?? 0), before: Math.min(upTo + 1, filter.before ?? Infinity) }
-  }
-
-  /** What is damaged is meant, too: then it is told that it can't be changed. */
-  #isMeant(context: StoredContext): boolean {
-    const { test } = this.#selected
+  function isMeant(context: StoredContext): boolean {
     try {
       // Of several partitions, each has ids of its own: one that started later may have a lower id.
-      const isLate = this.#store.partitions > 1 && startedAtOf(context) > this.#startedAt
-      return !isLate && (test === null || test(context))
+      return !(store.partitions > 1 && decodeHead(context).startedAt > startedAt) && (test === null || test(context))
     } catch {
       return true
     }
+  }
+
+  /** Those between two ids, in part. */
+  async function read(after: ContextId, before: ContextId, limit: number): Promise<MatchingPage> {
+    const bounds = boundsOf(after, before)
+    if (bounds.before - bounds.after <= 1) return { ids: [], rest: null }
+    const { contexts, rest } = await store.select({ ...selection, ...READ, ...bounds, order: 'asc', limit })
+    await breathe(contexts.reduce((sum, { parts }) => sum + charactersOf(parts), 0))
+    return { ids: contexts.filter(isMeant).map(({ id }) => id), rest }
+  }
+
+  /** The next of them with higher ids than that; none is no reason to end. */
+  async function page(after: ContextId, limit: number): Promise<MatchingPage> {
+    if (!contextIds) return read(after, Infinity, limit)
+    // Each is looked up by itself: they may lie far apart.
+    const left = contextIds.filter((id) => id > after)
+    const some = left.slice(0, limit)
+    const found = await Promise.all(some.map((id) => read(id - 1, id + 1, 1)))
+    return { ids: found.flatMap(({ ids }) => ids), rest: left.length > limit ? (some.at(-1) ?? null) : null }
+  }
+
+  /** How many there are. */
+  async function count(): Promise<number> {
+    if (!contextIds && test === null) return store.count({ ...selection, ...boundsOf(0, Infinity) })
+    let counted = 0
+    for (let after: ContextId | null = 0; after !== null;) {
+      const { ids, rest }: MatchingPage = await page(after, READ.limit)
+      counted += ids.length
+      after = rest
+      await breathe(Infinity)
+    }
+    return counted
+  }
+
+  return { count, page }
+}
+
+/** Contexts that are selected and pass the test, one after the other, as long as `signal` says nothing. */
+export async function* contextsSelected(
+  store: Store,
+  { selection, test }: Selected,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<StoredContext, void> {
+  for (let after: ContextId | null = 0; after !== null;) {
+    signal?.throwIfAborted()
+    const page: SelectedPage = await store.select({ ...selection, ...READ, after, order: 'asc' })
+    for (const context of page.contexts) if (test === null || test(context)) yield context
+    after = page.rest
+    await breathe(Infinity)
   }
 }
 
@@ -212,31 +194,31 @@ export class StartTimes {
   }
 
   /** Bounds for each partition; outside of them is no context that was started in the range. Null: there are none. */
-  async windows({ after, before }: TimeRange): Promise<IdRange[] | null> {
-    if (after === undefined && before === undefined) return null
+  async windows({ after = -Infinity, before = Infinity }: TimeRange): Promise<IdRange[] | null> {
+    if (after === -Infinity && before === Infinity) return null
     const { partitions } = this.#store
     const highest = await this.#store.highestId()
     const slack = SLACK_IDS * partitions
     return Promise.all(
       Array.from({ length: partitions }, async (_, partition): Promise<IdRange> => {
-        const low = after === undefined ? 0 : (await this.#search(partition, highest, after - SLACK_MS)).low - slack
-        const high =
-          before === undefined ? Infinity : (await this.#search(partition, highest, before + SLACK_MS)).high + slack
+        const { low } = await this.#search(partition, highest, after - SLACK_MS)
+        const { high } = await this.#search(partition, highest, before + SLACK_MS)
         // What starts from now on has a higher id, and a later time.
-        return { after: Math.max(0, low), before: high > highest ? undefined : high }
+        return { after: Math.max(0, low - slack), before: high + slack > highest ? undefined : high + slack }
       }),
     )
   }
 
   /** No context up to the id `low` was started after the time, and none from `high` on was started before it. */
   async #search(partition: number, highest: ContextId, time: number) {
+    if (time === -Infinity) return { low: 0, high: 0 }
+    if (time === Infinity) return { low: highest, high: Infinity }
     let [low, high] = [0, highest + 1]
     while (high - low > CLOSE_IDS * this.#store.partitions) {
       const middle = Math.floor((low + high) / 2)
       const found = await this.#from(partition, middle)
-      if (found === null || found.id >= high) high = middle
-      else if (found.startedAt <= time) low = found.id
-      else high = middle
+      if (found === null || found.id >= high || found.startedAt > time) high = middle
+      else low = found.id
     }
     return { low, high }
   }
@@ -248,26 +230,19 @@ export class StartTimes {
     if (known) return known
     const nothing: IdRange = { before: 1 }
     const windows = Array.from({ length: this.#store.partitions }, (_, each) => (each === partition ? {} : nothing))
-    let found: Started | null = null
-    for (let after = id - 1; found === null;) {
+    for (let after = id - 1; ;) {
       const { contexts } = await this.#store.select({ any: [[]], windows, after, order: 'asc', limit: 1 })
       const [context] = contexts
       if (!context) return null
       after = context.id
-      found = readable(context)
+      try {
+        const found = { id: after, startedAt: decodeHead(context).startedAt }
+        if (this.#known.size >= MAX_KNOWN) this.#known.clear()
+        this.#known.set(name, found)
+        return found
+      } catch {
+        // Nobody knows when a damaged one was started.
+      }
     }
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
-    this.#known.set(name, found)
-    return found
-  }
-}
-
-/** Null: the record is damaged, so that nobody knows. */
-function readable(context: StoredContext): Started | null {
-  try {
-    return { id: context.id, startedAt: startedAtOf(context) }
-  } catch (error) {
-    if (error instanceof FluxError && error.failure.kind === 'unreadable') return null
-    throw error
   }
 }

@@ -28,7 +28,11 @@ export const partitionOfKey = (address: KeyAddress, partitions: number): number 
   partitions === 1 ? 0 : partitionOf(keptKey(address), partitions)
 
 /** The key of a context and its service; null: it has none. */
-export const addressOf = ({ package: owner, fluxName, key }: ContextRecord): KeyAddress | null =>
+export const addressOf = ({
+  package: owner,
+  fluxName,
+  key,
+}: Pick<ContextRecord, 'package' | 'fluxName' | 'key'>): KeyAddress | null =>
   key === null ? null : { package: owner, fluxName, key }
 
 /** What a context can be found by for its key; empty where it has none. */

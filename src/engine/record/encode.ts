@@ -1,5 +1,9 @@
 // engine/record: encodes a record to the write that the store commits. Only the parts that changed are encoded again. A
 // context that is too large is refused before it is encoded.
+//
+// Each part of a record is one text, so that a commit writes only the parts that changed: `base` has the fields that are
+// fixed at the start, `head` all other fields without data, `tail` the newest moves, `pending` the events that came
+// early; each of `DATA_PARTS` is a field, and the data of each state is a part.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { sizeOf } from '../../model/json/weight.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
@@ -9,7 +13,105 @@ import { addressOf, usingKey } from './context-key.ts'
 import { indexKeysOf } from './index-keys.ts'
 import { tailAfter } from './move-log.ts'
 import { ownerOf } from '../interpreter/position.ts'
-import { baseOf, DATA_PARTS, headOf, PENDING_PART, statePart } from './parts.ts'
+
+type Texts = StoredContext['parts']
+
+const DATA_PARTS = [
+  'input',
+  'output',
+  'request',
+  'inheritedSecrets',
+  'raw',
+  'answer',
+  'response',
+  'args',
+  'beforeEnd',
+] as const
+
+/** The part with the events that came early. It is absent where there are none, and has a bound of its own. */
+export const PENDING_PART = 'pending'
+
+/** What the name of the part with the data of a state begins with; its index follows. */
+export const STATE_PREFIX = 's'
+
+export type Base = ReturnType<typeof baseOf>
+export type Head = ReturnType<typeof headOf>
+
+/** The fields `key` and `answerRows` are left out where there are none. */
+export const baseOf = ({
+  package: owner,
+  fluxName,
+  definition,
+  startState,
+  startedAt,
+  trigger,
+  trackerId,
+  parent,
+  key,
+  answerRows,
+}: ContextRecord) => ({
+  package: owner,
+  fluxName,
+  definition,
+  startState,
+  startedAt,
+  trigger,
+  trackerId,
+  parent,
+  key: key ?? undefined,
+  answerRows,
+})
+
+/** Each field is named: a rest pattern is many times as slow, and this runs for every commit. */
+const headOf = ({
+  status,
+  state,
+  updatedAt,
+  endedAt,
+  due,
+  tags,
+  error,
+  exception,
+  fluxEvent,
+  child,
+  lease,
+  moves,
+  visited,
+  position,
+  isPaused,
+  retries,
+  keyEpoch,
+  numbering,
+  paused,
+  stepStartedAt,
+  lastError,
+  lastEvent,
+  traceparent,
+}: ContextRecord) => ({
+  status,
+  state,
+  updatedAt,
+  endedAt,
+  due,
+  tags,
+  error,
+  exception,
+  fluxEvent,
+  child,
+  lease,
+  moves,
+  visited,
+  position,
+  isPaused,
+  retries,
+  keyEpoch,
+  numbering,
+  paused,
+  stepStartedAt,
+  lastError,
+  lastEvent,
+  traceparent,
+})
 
 interface Change {
   /** null: the context is new. */
@@ -45,97 +147,76 @@ export class RecordTooLarge extends Error {
  * @throws RecordTooLarge before a part that is too large is encoded
  */
 export function writeOf(change: Change): { write: Write; record: ContextRecord } {
-  const { before, texts, next: decided, flux, log, notifies, answersNotification } = change
-  const tail = tailAfter(decided, decided.tail === before?.tail ? texts['tail'] : undefined, log)
-  const version = decided.version + 1
-  const record: ContextRecord = { ...decided, version, tail: tail.moves }
-  const { parts, changed } = encodeParts(record, tail.text, change)
+  const { before, texts, next, flux, log, notifies, answersNotification } = change
+  const tail = tailAfter(next, next.tail === before?.tail ? texts['tail'] : undefined, log)
+  const record: ContextRecord = { ...next, version: next.version + 1, tail: tail.moves }
+  const parts: Texts = { ...dataParts(change), tail: tail.text, head: JSON.stringify(headOf(record)) }
   const isBegun = before === null || (isFinished(before.status) && !isFinished(record.status))
   const address = isBegun ? addressOf(record) : null
-  const context: StoredContext = {
-    id: record.id,
-    version,
-    indexKeys: indexKeysOf(record, flux),
-    due: dueOf(record),
-    owner: ownerOf(record, flux),
-    endedAt: record.endedAt,
-    parent: record.parent?.id ?? null,
-    parts,
+  const write = {
+    context: contextOf(record, flux, parts),
+    previous: next.version,
+    changed: [
+      ...Object.keys(parts).filter((name) => parts[name] !== texts[name]),
+      ...Object.keys(texts).filter((name) => parts[name] === undefined),
+    ],
+    log: tail.rows,
+    notifies,
+    answersNotification,
+    ...(address !== null && { unique: usingKey(address) }),
   }
-  const write: Write = { context, previous: version - 1, changed, log: tail.rows, notifies, answersNotification }
-  return { record, write: address === null ? write : { ...write, unique: usingKey(address) } }
+  return { record, write }
 }
 
-/** The texts of all parts, and the names of those that changed. @throws RecordTooLarge */
-function encodeParts(
-  next: ContextRecord,
-  tail: string | null,
-  { before, texts, maxRecord }: Change,
-): { readonly parts: { [name: string]: string }; readonly changed: string[] } {
-  const base = before?.definition === next.definition ? texts['base'] : undefined
+/** The texts of all parts but head and tail. @throws RecordTooLarge */
+function dataParts({ before, texts, next, maxRecord }: Change): { [name: string]: string } {
+  const known = (name: string, isSame: boolean) => (isSame ? texts[name] : undefined)
   const parts: { [name: string]: string } = {
-    base: base ?? JSON.stringify(baseOf(next)),
-    head: JSON.stringify(headOf(next)),
-    ...(tail !== null && { tail }),
+    base: known('base', next.definition === before?.definition) ?? JSON.stringify(baseOf(next)),
   }
-  const changed = base === undefined ? ['base', 'head'] : ['head']
-  let length = 0
+  if (next.pending.length > 0)
+    parts[PENDING_PART] = known(PENDING_PART, next.pending === before?.pending) ?? JSON.stringify(next.pending)
+  let left = maxRecord
   const encode = (name: string, value: object | null | undefined, old: object | null | undefined) => {
-    const same = (value ?? null) === (old ?? null)
-    if (value) {
-      const known = parts[name] ?? (same ? texts[name] : undefined)
-      // Measured before it is encoded: a value that contains the same object many times takes little memory, but its
-      // text may be exponentially long.
-      if (known === undefined && sizeOf(value, maxRecord - length) > maxRecord - length)
-        throw new RecordTooLarge(next.id, maxRecord)
-      const text = known ?? JSON.stringify(value)
-      parts[name] = text
-      length += text.length
-      if (length > maxRecord) throw new RecordTooLarge(next.id, maxRecord)
-    }
-    if (!same && parts[name] !== texts[name]) changed.push(name)
+    if (!value) return
+    let text = known(name, value === old)
+    // Measured before it is encoded: a value that contains the same object many times takes little memory, but its
+    // text may be exponentially long.
+    if (text === undefined && sizeOf(value, left) <= left) text = JSON.stringify(value)
+    if (text === undefined || text.length > left) throw new RecordTooLarge(next.id, maxRecord)
+    left -= text.length
+    parts[name] = text
   }
   for (const name of DATA_PARTS) encode(name, next[name], before?.[name])
-  if (next.pending.length > 0) {
-    const text = next.pending === before?.pending ? texts[PENDING_PART] : undefined
-    parts[PENDING_PART] = text ?? JSON.stringify(next.pending)
-    if (parts[PENDING_PART] !== texts[PENDING_PART]) changed.push(PENDING_PART)
-  }
-  // A state that was visited stays in the record: `next` has every state that `before` has.
-  for (const index of Object.keys(next.states)) encode(statePart(index), next.states[index], before?.states[index])
-  return { parts, changed }
+  for (const index of Object.keys(next.states)) encode(STATE_PREFIX + index, next.states[index], before?.states[index])
+  return parts
 }
 
-/** When the store must have the context woken: nothing wakes one that is paused. */
-const dueOf = ({ isPaused, due }: ContextRecord): number | null => (isPaused ? null : due)
-
-/** A context that has ended keeps no events. */
-function withoutPending({ [PENDING_PART]: _pending, ...others }: StoredContext['parts']): StoredContext['parts'] {
-  return others
-}
+const contextOf = (record: ContextRecord, flux: CompiledFlux, parts: Texts): StoredContext => ({
+  id: record.id,
+  version: record.version,
+  indexKeys: indexKeysOf(record, flux),
+  // Nothing wakes a context that is paused.
+  due: record.isPaused ? null : record.due,
+  owner: ownerOf(record, flux),
+  endedAt: record.endedAt,
+  parent: record.parent?.id ?? null,
+  parts,
+})
 
 /** The write that changes only the head of a context, whose other parts need not be parsed for it. */
 export function headWrite(
-  stored: StoredContext,
+  { version, parts: texts }: StoredContext,
   next: ContextRecord,
   flux: CompiledFlux,
   notifies: readonly ContextId[],
 ): Write {
-  const context: StoredContext = {
-    ...stored,
-    version: stored.version + 1,
-    indexKeys: indexKeysOf(next, flux),
-    due: dueOf(next),
-    owner: ownerOf(next, flux),
-    endedAt: next.endedAt,
-    parts: {
-      ...(isFinished(next.status) ? withoutPending(stored.parts) : stored.parts),
-      head: JSON.stringify(headOf(next)),
-    },
-  }
+  const parts: { [name: string]: string } = { ...texts, head: JSON.stringify(headOf(next)) }
+  // A context that has ended keeps no events.
+  if (isFinished(next.status)) delete parts[PENDING_PART]
   return {
-    context,
-    previous: stored.version,
+    context: contextOf({ ...next, version: version + 1 }, flux, parts),
+    previous: version,
     changed: ['head'],
     log: [],
     notifies,

@@ -32,8 +32,7 @@ type Row = readonly [
 /** The tail of a record after a commit. */
 export interface Tail {
   readonly moves: readonly Move[]
-  /** The text of the tail; null: it is moved to the log. */
-  readonly text: string | null
+  readonly text: string
   /** The rows that the commit adds to the log. */
   readonly rows: readonly string[]
 }
@@ -49,7 +48,7 @@ export function tailAfter(decided: ContextRecord, text: string | undefined, made
     appended(text, textsOf(added, decided.moves - added.length)) ??
     `[${textsOf(moves, decided.moves - moves.length).join(',')}]`
   if (moves.length <= MAX_TAIL.moves && whole.length <= MAX_TAIL.characters) return { moves, text: whole, rows: [] }
-  return { moves: [], text: null, rows: textsOf(moves, decided.moves - moves.length) }
+  return { moves: [], text: '[]', rows: textsOf(moves, decided.moves - moves.length) }
 }
 
 /** The rows of moves. `first`: the number of the first one. */
@@ -76,9 +75,6 @@ function shortened(move: Move): Move {
   return { ...move, values: copy }
 }
 
-/** Parses the text of a tail. @throws SyntaxError */
-export const movesOfTail = (text: string): Move[] => rowsOf(text).map(moveOf)
-
 /**
  * All moves that are kept: those of the log and those of the tail. The log may have grown since the record was read: a
  * move in both is returned once, and a later move is omitted.
@@ -94,7 +90,7 @@ export async function movesOf(
   return [...kept.map((row) => renumberedRow(moveOf(row), row[5], numbering)), ...tail]
 }
 
-const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })
+export const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })
 
 const rowsOf = (text: string): Row[] => JSON.parse(text)
 

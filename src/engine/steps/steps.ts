@@ -26,6 +26,7 @@ import { decodeHead } from '../record/decode.ts'
 import { isAt, type Step } from '../interpreter/position.ts'
 import { scopeOf } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
+import { pause } from '../time/periodic.ts'
 
 export interface StepsParts {
   readonly dispatcher: StepDispatcher
@@ -297,15 +298,13 @@ async function namesText(
   const known = loader.cache(id)
   if (known && isAt(step, known)) return JSON.stringify(scopeOf(flux, known).names())
   while (isWanted()) {
-    const opened = await loader.openLater(id, turns).catch((error: unknown) => {
+    const opened = await loader.open(id, turns).catch((error: unknown) => {
       if (isUnreadable(error, log)) return null
       log.error('a step could not be read; it will be tried again', { contextId: id, error })
       return undefined
     })
     if (opened === undefined) {
-      await new Promise<void>((resolve) => {
-        clock.after(READ_AGAIN_MS, resolve)
-      })
+      await pause(clock, READ_AGAIN_MS)
       continue
     }
     try {

@@ -9,14 +9,15 @@
 // 4. At the end the marks are deleted, but not while a commit may still come true late (`mayWriteLate` of the task): then
 //    they stay until they expire.
 import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
 import type { ListedSpace, RowWrite, StoredRow } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { RowQuery, Store } from '../../ports/store.ts'
 import type { Task } from './task.ts'
 
-/** The contexts of a task, and what it does with them. */
-export interface FanOut {
+/** The contexts of a task, and what it does with them. `F`: what it comes to for one. */
+export interface FanOut<F extends object | null> {
   readonly task: Task
   /** Whether there may be contexts that it has not dealt with. */
   readonly hasMore: boolean
@@ -26,12 +27,14 @@ export interface FanOut {
   readonly noteMs?: number
   /** The next wave. */
   next(): Promise<readonly ContextId[]> | readonly ContextId[]
-  /** Deals with those contexts; gives those for which the store is out of reach. `isAgain`: this was tried before. */
-  send(ids: readonly ContextId[], isAgain: boolean): Promise<readonly ContextId[]>
-  /** All of the wave were dealt with but `left`, which is more than 0 only if the task is to be stopped. */
-  advance(left: number): void
-  /** How far it is. */
-  progress(): RowWrite
+  /** Deals with that context; the error that the store is out of reach, if it is to be tried again. */
+  deal(id: ContextId): Promise<F | FluxError>
+  /** Counts what it came to; called in the order of the ids. */
+  add(found: F): void
+  /** All of the wave were dealt with. */
+  advance(): void
+  /** How far it is; null: that is not stored. */
+  progress(): RowWrite | null
 }
 
 /** Serves others first. By the global function, which simulations replace. */
@@ -44,21 +47,27 @@ export const yieldTurn = (): Promise<void> =>
 const NOTE_CONTEXTS = 1000
 
 /** Deals with all contexts, unless the task is to be stopped before. @throws TaskLost; FluxError when the server stops */
-export async function goThrough(fanOut: FanOut, clock: Clock): Promise<void> {
+export async function goThrough<F extends object | null>(fanOut: FanOut<F>, clock: Clock): Promise<void> {
   const { task, noteMs = Infinity } = fanOut
   let [notedAt, dealt] = [clock.now(), 0]
   while (fanOut.hasMore && !task.stopRequested) {
     const ids = await fanOut.next()
-    const left = await sendAll(fanOut, ids)
-    fanOut.advance(left)
-    if (left > 0) return
+    for (let left = ids; left.length > 0;) {
+      const found = await Promise.all(left.map((id) => fanOut.deal(id)))
+      for (const one of found) if (!(one instanceof FluxError)) fanOut.add(one)
+      left = left.filter((_, at) => found[at] instanceof FluxError)
+      const away = found.find((one) => one instanceof FluxError)
+      if (away && !(await task.mayTryAgain(away))) return
+    }
+    fanOut.advance()
     dealt += ids.length
     await yieldTurn()
     task.check()
     while (fanOut.hasMore) {
-      if (dealt >= NOTE_CONTEXTS || clock.now() - notedAt >= noteMs) {
+      const row = dealt >= NOTE_CONTEXTS || clock.now() - notedAt >= noteMs ? fanOut.progress() : null
+      if (row) {
         // The same commit finds whether the task is to be stopped.
-        await task.persist(() => task.commit([fanOut.progress()]))
+        await task.persist(() => task.commit([row]))
         ;[notedAt, dealt] = [clock.now(), 0]
       }
       const rest = (fanOut.nextAt ?? 0) - clock.now()
@@ -68,38 +77,24 @@ export async function goThrough(fanOut: FanOut, clock: Clock): Promise<void> {
   }
 }
 
-/** How many are left when the task is to be stopped before all could be reached. */
-async function sendAll(fanOut: FanOut, ids: readonly ContextId[]): Promise<number> {
-  let left = ids
-  for (let isAgain = false; left.length > 0; isAgain = true) {
-    if (isAgain && !(await fanOut.task.mayTryAgain())) break
-    left = await fanOut.send(left, isAgain)
-  }
-  return left.length
-}
-
 /** Digits of an id in a key, so that keys sort by it. */
 const ID_DIGITS = 16
 
+/** Rows read at once, and those deleted at once. */
+const READ_AT_ONCE = 1000
+const DROPPED_AT_ONCE = 250
+
 /** The rows that say what a task did with which contexts, each in the partition of its context. */
 export class Marks {
-  readonly #store: Pick<Store, 'readRow' | 'listRows' | 'partitions'>
+  readonly #store: Store
   readonly #space: ListedSpace
   /** What the keys begin with. */
   readonly #prefix: string
 
-  constructor(store: Pick<Store, 'readRow' | 'listRows' | 'partitions'>, space: ListedSpace, prefix: string) {
+  constructor(store: Store, space: ListedSpace, prefix: string) {
     this.#store = store
     this.#space = space
     this.#prefix = prefix
-  }
-
-  keyOf(id: ContextId): string {
-    return this.#prefix + String(id).padStart(ID_DIGITS, '0')
-  }
-
-  idIn(key: string): ContextId {
-    return Number(key.slice(this.#prefix.length))
   }
 
   write(id: ContextId, value: string, expiresAt: number): RowWrite {
@@ -113,18 +108,44 @@ export class Marks {
 
   /** Those of contexts with higher ids, and what lies behind them. @throws FluxError `unavailable` */
   behind(id: ContextId, partition?: number): AsyncGenerator<StoredRow> {
-    const after = { key: this.keyOf(id), partition: this.#store.partitions }
+    const after = { key: this.#placeOf(id).key, partition: this.#store.partitions }
     return allRows(this.#store, { space: this.#space, prefix: this.#prefix, after, partition })
   }
 
+  /** How many contexts have one. @throws FluxError `unavailable` */
+  async count(): Promise<number> {
+    let count = 0
+    for await (const _ of this.behind(0)) count += 1
+    return count
+  }
+
+  /**
+   * Deletes those of all contexts. Never fails: what it does not get to stays until it expires. They guard what the task
+   * does once, so all of them stay while a commit of the task may still come true.
+   */
+  async drop(task: Task, log: Log): Promise<void> {
+    const [store, space, prefix] = [this.#store, this.#space, this.#prefix]
+    const { length } = this.#placeOf(0).key
+    if (task.mayWriteLate) return
+    try {
+      for (let partition = 0; partition < store.partitions;) {
+        task.check()
+        const rows = await store.listRows({ space, prefix, partition, limit: DROPPED_AT_ONCE })
+        const removals = rows.filter(({ key }) => key.length === length).map((row) => ({ ...row, space, value: null }))
+        if (removals.length > 0) await store.commit({ writes: [], rows: removals })
+        if (removals.length < DROPPED_AT_ONCE) partition += 1
+        await yieldTurn()
+      }
+    } catch (error) {
+      log.debug('rows that are of no more use stay until they expire', { space, error })
+    }
+  }
+
   #placeOf(id: ContextId) {
-    return { partition: id % this.#store.partitions, space: this.#space, key: this.keyOf(id) }
+    const key = this.#prefix + String(id).padStart(ID_DIGITS, '0')
+    return { partition: id % this.#store.partitions, space: this.#space, key }
   }
 }
-
-/** Rows read at once, and those deleted at once. */
-const READ_AT_ONCE = 1000
-const DROPPED_AT_ONCE = 250
 
 /** All rows from there on. What the store has in memory it gives without a pause: others are served between pages. */
 export async function* allRows(
@@ -139,35 +160,4 @@ export async function* allRows(
     if (rows.length < limit) return
     await yieldTurn()
   }
-}
-
-/**
- * Deletes rows whose keys begin with `prefix`, up to the first that begins with `end`. Never fails: what it does not get to
- * stays until it expires. The rows guard what the task does once, so all of them stay while a commit of the task may still
- * come true.
- */
-export async function dropRows(
-  { store, log }: { readonly store: Store; readonly log: Log },
-  task: Task,
-  { space, prefix, end }: { readonly space: ListedSpace; readonly prefix: string; readonly end?: string },
-): Promise<void> {
-  if (task.mayWriteLate) return
-  try {
-    for (let after: StoredRow | undefined; !task.isStopping;) {
-      const rows = await store.listRows({ space, prefix, after, limit: DROPPED_AT_ONCE })
-      const dropped = end === undefined ? rows : rows.filter(({ key }) => !key.startsWith(end))
-      const removals = dropped.map((row) => ({ ...row, space, value: null }))
-      await Promise.all(byPartition(removals).map((some) => store.commit({ writes: [], rows: some })))
-      if (dropped.length < DROPPED_AT_ONCE) return
-      after = rows.at(-1)
-      await yieldTurn()
-    }
-  } catch (error) {
-    log.debug('rows that are of no more use stay until they expire', { space, error })
-  }
-}
-
-function byPartition(rows: readonly RowWrite[]): RowWrite[][] {
-  const partitions = [...new Set(rows.map(({ partition }) => partition))]
-  return partitions.map((one) => rows.filter(({ partition }) => partition === one))
 }

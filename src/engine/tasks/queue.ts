@@ -3,24 +3,19 @@
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, StoredRow } from '../../model/rows.ts'
-import type { Log } from '../../ports/log.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
-import { isRunElsewhere, pauseUntil, TaskLost, type Task, type TaskParts } from './task.ts'
-
-export interface QueueParts extends TaskParts {
-  readonly log: Log
-}
+import { pause, Periodic } from '../time/periodic.ts'
+import { isAway, isRunElsewhere, requestStop, TaskLost, type Task, type TaskParts } from './task.ts'
 
 /** A task as it runs on this server. */
 export interface TaskRun {
   readonly task: Task
+  /** Runs it to its end. @throws TaskLost; FluxError, in doubt, when the server stops */
+  run(): Promise<unknown>
   /** The caller waits for its end no longer. */
   giveUp?(): void
-}
-
-/** `ended`: when this server has no more to do for the task. Never rejects. */
-export interface Resumed {
-  readonly ended: Promise<void>
+  /** This server has no more to do for it. */
+  release?(): void
 }
 
 export interface TaskKind<R extends TaskRun> {
@@ -29,17 +24,17 @@ export interface TaskKind<R extends TaskRun> {
   readonly prefix: string
   /** As the log names it, and several of it. */
   readonly names: { readonly one: string; readonly many: string }
-  /** How many may run at once; null or left out: any number. */
-  readonly bound?: Pick<CountBound, 'isFull'> | null
+  /** How many may run at once; left out: any number. */
+  readonly bound?: CountBound
   /** What an abandoned task has to run with; null: its rows are lost. */
   readonly load: (row: StoredRow) => Promise<R | null>
-  /** Runs what was taken over. */
-  readonly run: (run: R) => Resumed | Promise<Resumed>
-  /** Deals with a task that does not run here. Left out: resumes it. */
-  readonly found?: (row: StoredRow) => Promise<unknown>
+  /** It was taken over, and will run. */
+  readonly onTakenOver?: (run: R) => void
   /** Called each time the queue has looked for abandoned tasks. */
   readonly onLook?: () => void
 }
+
+type TaskPlace = Pick<StoredRow, 'key' | 'partition'>
 
 /** Heartbeats after which the queue looks again for abandoned tasks. */
 const LOOK_BEATS = 2
@@ -53,16 +48,12 @@ const STOP_LOOK_MS = 100
 
 const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === 'unavailable' && failure.inDoubt === true
 
-/** Whether the task goes on all the same, here or on another server. */
-export const isLeft = (error: unknown): boolean =>
-  error instanceof TaskLost || (error instanceof FluxError && isInDoubt(error))
-
 /** What follows a change that is stored: where the store is out of reach for it, the change is in doubt for its caller. */
 export async function inDoubtIfAway<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step()
   } catch (error) {
-    throw error instanceof FluxError && error.failure.kind === 'unavailable' ? leftInDoubt(error) : error
+    throw isAway(error) ? leftInDoubt(error) : error
   }
 }
 
@@ -71,87 +62,104 @@ export const leftInDoubt = (error: FluxError): FluxError =>
   isInDoubt(error) ? error : inDoubt(`${error.failure.detail}: this may have been done, or not`, { cause: error })
 
 export class TaskQueue<R extends TaskRun> {
-  readonly #parts: QueueParts
+  readonly #parts: TaskParts
   readonly #kind: TaskKind<R>
-  /** By the keys of the rows. The promises never reject. */
-  readonly #running = new Map<string, Resumed & { readonly run: R }>()
-  #callOff: (() => void) | null = null
-  #looking: Promise<void> = Promise.resolve()
-  #isLooking = false
-  /** Whether it is to look again when it has looked. */
-  #looksAgain = false
+  /** By the keys of the rows. `ended`: when this server has no more to do for it; it never rejects. */
+  readonly #running = new Map<string, { readonly run: R; readonly ended: Promise<void> }>()
+  readonly #looks: Periodic
   #isStopped = false
 
-  constructor(parts: QueueParts, kind: TaskKind<R>) {
+  constructor(parts: TaskParts, kind: TaskKind<R>) {
     this.#parts = parts
     this.#kind = kind
+    const { clock, servers } = parts
+    this.#looks = new Periodic(clock, async () => {
+      const isWhole = await this.#resumeAll()
+      kind.onLook?.()
+      if (servers.beat !== null) return servers.beat * LOOK_BEATS
+      return isWhole ? null : LOOK_AGAIN_MS
+    })
   }
 
-  /** The task of that row, if it runs here. */
-  get(key: string): (Resumed & { readonly run: R }) | undefined {
-    return this.#running.get(key)
+  /** Those that run here. */
+  get runs(): R[] {
+    return [...this.#running.values()].map(({ run }) => run)
+  }
+
+  /** Whether the task of that row runs here. */
+  has(key: string): boolean {
+    return this.#running.has(key)
   }
 
   /** Looks for abandoned tasks, now and from time to time. */
   look(): void {
-    if (this.#isStopped) return
-    this.#looksAgain = true
-    this.#callOff?.()
-    if (!this.#isLooking) this.#looking = this.#look()
+    this.#looks.within(0)
   }
 
   /** No caller waits any longer for the end of a task. */
   giveUp(): void {
-    for (const { run } of this.#running.values()) run.giveUp?.()
+    for (const run of this.runs) run.giveUp?.()
   }
 
   /** Resumes no more; gives what runs here at most `grace` milliseconds, and hands over the rest. */
   async close(grace = 0): Promise<void> {
     this.#isStopped = true
-    this.#callOff?.()
-    const ended = Promise.all([...this.#running.values()].map((one) => one.ended))
+    const looked = this.#looks.stop()
     const over = new AbortController()
-    if (grace > 0) await Promise.race([ended, pauseUntil(this.#parts.clock, grace, over.signal)])
+    if (grace > 0) await Promise.race([this.#ends(), pause(this.#parts.clock, grace, over.signal)])
     over.abort()
-    for (const { run } of this.#running.values()) run.task.stop()
+    for (const { task } of this.runs) task.stop()
     this.giveUp()
-    await this.#looking
-    await Promise.all([...this.#running.values()].map((one) => one.ended))
+    await looked
+    await this.#ends()
   }
 
-  /** Until that is settled, the task is known to run here. */
-  track<T>(run: R, made: Promise<T>): Promise<T> {
-    const settled = this.#settle(run, made)
-    this.#running.set(run.task.key, { run, ended: endOf(settled) })
-    return settled
+  async #ends(): Promise<void> {
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended))
   }
 
-  async #settle<T>(run: R, made: Promise<T>): Promise<T> {
+  /** Runs it. `begun`: when it is stored; if it isn't, its caller knows. Resolves when this server has no more to do for it. */
+  run(run: R, begun?: Promise<void>): Promise<void> {
+    const ended = this.#run(run, begun)
+    this.#running.set(run.task.key, { run, ended })
+    return ended
+  }
+
+  async #run(run: R, begun: Promise<void> | undefined): Promise<void> {
+    const { log } = this.#parts
+    const { one } = this.#kind.names
     const { task } = run
+    let isBegun = false
     try {
-      return await made
-    } finally {
-      run.giveUp?.()
-      if (task.isStopping)
-        await task.handOver().catch((error: unknown) => {
-          this.#parts.log.debug(`${this.#kind.names.one} could not be handed over`, { error })
-        })
-      this.#running.delete(task.key)
+      await begun
+      isBegun = true
+      await run.run()
+    } catch (error) {
+      const isLeft = error instanceof TaskLost || (error instanceof FluxError && isInDoubt(error))
+      if (isLeft) log.debug(`${one} is left to another server`, { error })
+      else if (isBegun) log.error(`${one} could not be carried out`, { error })
     }
+    run.giveUp?.()
+    if (task.isStopping)
+      await task.handOver().catch((error: unknown) => {
+        log.debug(`${one} could not be handed over`, { error })
+      })
+    this.#running.delete(task.key)
+    run.release?.()
   }
 
-  /** Resumes the task of that row, unless a server runs it. */
-  async resume(row: Pick<StoredRow, 'key' | 'partition'>): Promise<Resumed> {
-    const running = this.get(row.key)
+  /** Resumes the task of that row, and resolves when it has ended here; null: another server runs it, or it has ended. */
+  async resume(row: TaskPlace): Promise<{ readonly ended: Promise<void> } | null> {
+    const running = this.#running.get(row.key)
     if (running) return running
     const run = this.#isStopped ? null : await this.takeOver(row)
-    return run ? this.#kind.run(run) : ENDED
+    return run && { ended: this.run(run) }
   }
 
   /** Takes the task over from a server that runs it no more; null: that one does, or it has ended. */
-  async takeOver({ key, partition }: Pick<StoredRow, 'key' | 'partition'>): Promise<R | null> {
+  async takeOver({ key, partition }: TaskPlace): Promise<R | null> {
     const { store, servers, log } = this.#parts
-    const { space, names, load } = this.#kind
+    const { space, names, load, onTakenOver } = this.#kind
     const row = await store.readRow({ partition, space, key })
     if (!row || (await isRunElsewhere(row.value, servers))) return null
     const run = await load(row)
@@ -164,6 +172,7 @@ export class TaskQueue<R extends TaskRun> {
     }
     try {
       await run.task.commit([])
+      onTakenOver?.(run)
       return run
     } catch (error) {
       if (error instanceof TaskLost) return null
@@ -171,37 +180,28 @@ export class TaskQueue<R extends TaskRun> {
     }
   }
 
-  /** Resolves when the task, which was to be stopped, has ended, or that takes too long. */
-  async waitForStop(address: Pick<StoredRow, 'key' | 'partition'>): Promise<void> {
-    const { store, clock, servers } = this.#parts
-    const { space } = this.#kind
-    const pause = () => pauseUntil(clock, STOP_LOOK_MS, NEVER)
-    for (let looks = 0; looks < STOP_LOOKS; looks += 1) {
-      const row = await store.readRow({ ...address, space })
-      if (!row) return
-      const here = (await isRunElsewhere(row.value, servers)) ? null : await this.resume(address)
-      await (here ? Promise.race([here.ended, pause()]) : pause())
-    }
-  }
-
-  async #look(): Promise<void> {
-    let isWhole = true
-    this.#isLooking = true
-    while (this.#looksAgain && !this.#isStopped) {
-      this.#looksAgain = false
-      isWhole = await this.#resumeAll()
-      this.#kind.onLook?.()
-    }
-    this.#isLooking = false
-    const { servers, clock } = this.#parts
-    if (this.#isStopped || (servers.beat === null && isWhole)) return
-    this.#callOff = clock.after(servers.beat === null ? LOOK_AGAIN_MS : servers.beat * LOOK_BEATS, () => this.look())
+  /**
+   * Stops the task of that row, on whichever server it runs; resolves when it has ended, or that takes too long. False: it
+   * had ended. @throws FluxError `unavailable`
+   */
+  async stop({ key, partition }: TaskPlace): Promise<boolean> {
+    const { store, clock } = this.#parts
+    const place = { partition, space: this.#kind.space, key }
+    const isAsked = await requestStop(store, place)
+    await inDoubtIfAway(async () => {
+      for (let looks = 0; looks < STOP_LOOKS && (await store.readRow(place)); looks += 1) {
+        const here = await this.resume(place)
+        const paused = pause(clock, STOP_LOOK_MS)
+        await Promise.race(here ? [here.ended, paused] : [paused])
+      }
+    })
+    return isAsked
   }
 
   /** Whether all rows could be dealt with. */
   async #resumeAll(): Promise<boolean> {
     const { store, log } = this.#parts
-    const { space, prefix, names, bound, found = (row) => this.resume(row) } = this.#kind
+    const { space, prefix, names, bound } = this.#kind
     try {
       for (let after; !this.#isStopped;) {
         const rows = await store.listRows({ space, prefix, after, limit: ROWS_AT_ONCE })
@@ -212,9 +212,9 @@ export class TaskQueue<R extends TaskRun> {
             await Promise.race([...this.#running.values()].map(({ ended }) => ended))
           }
           try {
-            if (!this.#isStopped && !this.get(row.key)) await found(row)
+            await this.resume(row)
           } catch (error) {
-            if (!(error instanceof TaskLost) && !isUnreadableRow(error, { space, key: row.key }, log)) throw error
+            if (!isUnreadableRow(error, { space, key: row.key }, log)) throw error
           }
         }
         after = rows.at(-1)
@@ -227,12 +227,4 @@ export class TaskQueue<R extends TaskRun> {
     }
     return true
   }
-}
-
-const ENDED: Resumed = { ended: Promise.resolve() }
-const NEVER = new AbortController().signal
-
-/** When it is settled, whichever way. */
-async function endOf(made: Promise<unknown>): Promise<void> {
-  await Promise.allSettled([made])
 }

@@ -9,13 +9,12 @@
 import { randomUUID } from 'node:crypto'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, RowWrite } from '../../model/rows.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Servers } from '../cluster/servers.ts'
+import type { Deps } from '../contexts/deps.ts'
+import { pause } from '../time/periodic.ts'
 
-export interface TaskParts {
-  readonly store: Store
-  readonly clock: Clock
+export interface TaskParts extends Deps {
   readonly servers: Servers
 }
 
@@ -46,19 +45,9 @@ interface TaskOptions {
   readonly onAway?: (error: FluxError) => void
 }
 
-/** Another server runs the task, or has ended it. `row`: another row whose guard failed, if that is why. */
+/** Another server runs the task, or has ended it. */
 export class TaskLost extends Error {
   override readonly name = 'TaskLost'
-  readonly row: string | null
-  constructor(row: string | null) {
-    super('another server runs the task')
-    this.row = row
-  }
-}
-
-/** The task is to be stopped, so what was to be written only unless that is so was not written. */
-export class StopRequested extends Error {
-  override readonly name = 'StopRequested'
 }
 
 /** Milliseconds after which a store that is out of reach is asked again. */
@@ -74,11 +63,13 @@ function readRow(text: string): TaskRow {
 /** Whether another server, which lives, runs the task of that row. @throws FluxError `unavailable` */
 export const isRunElsewhere = (row: string, servers: Servers): Promise<boolean> => servers.isOther(readRow(row).owner)
 
+export const isAway = (error: unknown): error is FluxError =>
+  error instanceof FluxError && error.failure.kind === 'unavailable'
+
 export class Task {
   readonly #parts: TaskParts
   readonly #address: TaskAddress
-  readonly #facts: object
-  readonly #onAway: TaskOptions['onAway']
+  readonly #options: TaskOptions
   readonly #id = randomUUID()
   readonly #stopping = new AbortController()
   #latest: string | null
@@ -86,13 +77,12 @@ export class Task {
   #mayWriteLate: boolean
   /** A commit that was to end the task may have been made. */
   #mayHaveEnded = false
-  #turn: Promise<void> = Promise.resolve()
 
-  constructor(parts: TaskParts, address: TaskAddress, { before = null, facts = {}, onAway }: TaskOptions = {}) {
+  constructor(parts: TaskParts, address: TaskAddress, options: TaskOptions = {}) {
+    const { before = null } = options
     this.#parts = parts
     this.#address = address
-    this.#facts = facts
-    this.#onAway = onAway
+    this.#options = options
     this.#latest = before
     this.#mayWriteLate = before !== null
     this.#stopRequested = before !== null && readRow(before).stops
@@ -129,25 +119,21 @@ export class Task {
   }
 
   /** Writes the rows. @throws TaskLost; FluxError `unavailable` */
-  commit(rows: readonly RowWrite[]): Promise<void> {
-    return this.#inTurn(() => this.#commit(rows, { ends: false }))
+  async commit(rows: readonly RowWrite[]): Promise<void> {
+    await this.#commit(rows, () => this.#rowOf(this.#parts.servers.own))
   }
 
   /**
-   * Writes the rows and ends the task.
-   * @throws TaskLost; FluxError `unavailable`; StopRequested with `unlessStopped`
+   * Writes the rows and ends the task. False: it is to be stopped, and `unlessStopped` is set.
+   * @throws TaskLost; FluxError `unavailable`
    */
-  end(rows: readonly RowWrite[], { unlessStopped = false } = {}): Promise<void> {
-    return this.#inTurn(() => this.#commit(rows, { ends: true, unlessStopped }))
+  end(rows: readonly RowWrite[], { unlessStopped = false } = {}): Promise<boolean> {
+    return this.#commit(rows, () => null, unlessStopped)
   }
 
   /** Leaves the task to any server, unless it has ended, or was never begun. @throws FluxError `unavailable` */
-  handOver(): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#latest === null) return
-      const rows = [this.#write(this.#rowOf(''))]
-      await this.#parts.store.commit({ writes: [], rows })
-    })
+  async handOver(): Promise<void> {
+    if (this.#latest !== null) await this.#parts.store.commit({ writes: [], rows: [this.#write(this.#rowOf(''))] })
   }
 
   /** @throws FluxError when the server stops: what was done stays, and the server that resumes the task does the rest */
@@ -157,20 +143,24 @@ export class Task {
 
   /** Does it, and again while the store is out of reach. @throws FluxError as `check` */
   async persist<T>(step: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries += 1) {
+    for (let isFirst = true; ; isFirst = false) {
       try {
         return await step()
       } catch (error) {
-        if (!(error instanceof FluxError) || error.failure.kind !== 'unavailable') throw error
-        if (tries === 1) this.#onAway?.(error)
+        if (!isAway(error)) throw error
+        if (isFirst) this.#options.onAway?.(error)
         await this.pause(RETRY_MS)
       }
     }
   }
 
-  /** Waits until the store may be asked again; false: the task is to be stopped. @throws TaskLost; FluxError as `check` */
-  async mayTryAgain(): Promise<boolean> {
+  /**
+   * Waits until the store, which was out of reach, may be asked again; false: the task is to be stopped.
+   * @throws TaskLost; FluxError as `check`
+   */
+  async mayTryAgain(error: FluxError): Promise<boolean> {
     this.#mayWriteLate = true
+    this.#options.onAway?.(error)
     await this.pause(RETRY_MS)
     // A part of the store may be away for long, and a stop be requested meanwhile.
     await this.persist(() => this.commit([]))
@@ -180,87 +170,60 @@ export class Task {
   /** Resolves after so many milliseconds. @throws FluxError when the server stops */
   async pause(milliseconds: number): Promise<void> {
     this.check()
-    await pauseUntil(this.#parts.clock, milliseconds, this.signal)
+    await pause(this.#parts.clock, milliseconds, this.signal)
     this.check()
   }
 
-  /** One commit after the other. */
-  #inTurn(step: () => Promise<void>): Promise<void> {
-    const made = this.#turn.then(step)
-    this.#turn = made.catch(() => {})
-    return made
-  }
-
-  async #commit(
-    rows: readonly RowWrite[],
-    { ends, unlessStopped = false }: { readonly ends: boolean; readonly unlessStopped?: boolean },
-  ): Promise<void> {
+  async #commit(rows: readonly RowWrite[], nextOf: () => string | null, unlessStopped = false): Promise<boolean> {
     for (;;) {
-      if (unlessStopped && this.#stopRequested) throw new StopRequested('the task is to be stopped')
-      const next = ends ? null : this.#rowOf(this.#parts.servers.own)
-      const outcome = await this.#try([...rows, this.#write(next)], ends)
+      if (unlessStopped && this.#stopRequested) return false
+      const next = nextOf()
+      const outcome = await this.#try([...rows, this.#write(next)], next === null)
       if (outcome.ok) {
         this.#latest = next
-        return
+        return true
       }
-      const { space, key, value } = 'row' in outcome ? outcome.row : { space: null, key: null, value: null }
-      if (space !== this.#address.space || key !== this.#address.key) {
-        // What is to be written is there: this commit was made before, with an unknown outcome.
-        if (value !== null && rows.some((row) => row.space === space && row.key === key && row.value === value)) return
-        throw new TaskLost(value)
-      }
-      if (value === null && this.#mayHaveEnded) return
-      if (value === null || readRow(value).id !== this.#id) throw new TaskLost(null)
+      if (!('row' in outcome)) throw new TaskLost()
+      const { space, key, value } = outcome.row
+      // What is to be written is there: this commit was made before, with an unknown outcome.
+      if (value !== null && rows.some((row) => row.space === space && row.key === key && row.value === value))
+        return true
+      if (space !== this.#address.space || key !== this.#address.key) throw new TaskLost()
+      if (value === null && this.#mayHaveEnded) return true
+      if (value === null || readRow(value).id !== this.#id) throw new TaskLost()
       // Its own, of a commit with an unknown outcome, or with the request to stop.
       this.#latest = value
       this.#stopRequested ||= readRow(value).stops
     }
   }
 
-  async #try(rows: readonly RowWrite[], ends: boolean) {
+  async #try(rows: readonly RowWrite[], isLast: boolean) {
     try {
       return await this.#parts.store.commit({ writes: [], rows })
     } catch (error) {
-      const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
-      if (ends && isUnknown === true) this.#mayHaveEnded = true
+      this.#mayHaveEnded ||= isLast && isAway(error)
       throw error
     }
   }
 
   #write(value: string | null): RowWrite {
-    const { partition, space, key, expiresAt } = this.#address
-    return { partition, space, key, expiresAt, value, expects: this.#latest }
+    return { ...this.#address, value, expects: this.#latest }
   }
 
   #rowOf(owner: string): string {
     const row: TaskRow = { id: this.#id, owner, stops: this.#stopRequested }
-    return JSON.stringify({ ...row, ...this.#facts })
+    return JSON.stringify({ ...row, ...this.#options.facts })
   }
 }
 
 /** Requests that the task of that row stops. False: no server runs it any more. @throws FluxError `unavailable` */
 export async function requestStop(store: Store, address: Omit<TaskAddress, 'expiresAt'>): Promise<boolean> {
-  const { partition, space, key } = address
   for (let tries = 0; tries < MAX_STOP_TRIES; tries += 1) {
-    const row = await store.readRow({ partition, space, key })
+    const row = await store.readRow(address)
     if (!row) return false
     const value = JSON.stringify({ ...readRow(row.value), stops: true })
-    const { ok } = await store.commit({ writes: [], rows: [{ ...row, space, expects: row.value, value }] })
-    if (ok) return true
+    const write = { ...row, space: address.space, expects: row.value, value }
+    if ((await store.commit({ writes: [], rows: [write] })).ok) return true
   }
   throw inDoubt('it could not be stopped')
-}
-
-/** Resolves after that time, or when the signal aborts. */
-export function pauseUntil(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const done = () => {
-      callOff()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const callOff = clock.after(milliseconds, done)
-    signal.addEventListener('abort', done, { once: true })
-  })
 }

@@ -6,7 +6,7 @@
 import type { EventAnswer } from '../../api/events.ts'
 import type { CompiledFlux, OnEnd } from '../../definitions/flux.ts'
 import { readPath } from '../../definitions/values/paths.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
+import { isFinished } from '../../model/context.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { DoorAnswer, WorkflowAnswer } from '../../model/webhook.ts'
@@ -19,7 +19,7 @@ import type { StoredContext } from '../../ports/store.ts'
 import { LIGHT_BYTES, weightOf } from '../contexts/context-loader.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
 import { decodeRecord } from '../record/decode.ts'
-import type { TrackedContext } from './message.ts'
+import { NO_ROWS, type TrackedContext, type TurnEnv } from './message.ts'
 import { rowsOfOwed, type OwedWebhook } from '../on-end/end-rows.ts'
 
 /** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
@@ -40,33 +40,23 @@ export function sentTo({ eventId, transitions, executions, pending }: EventAnswe
 
 /** The answer of the context; null: it has neither paused nor ended. */
 export function answerOf(record: ContextRecord, flux: CompiledFlux): WorkflowAnswer | null {
-  const { id: contextId, answer } = record
+  const { id: contextId, answer, error, output } = record
   const status = record.paused ?? record.status
   if (status === 'RUNNING') return null
-  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record, flux) }
-  const from = answer?.from.at(-1)
-  if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
-  if (answer) return { kind: 'outputs', contextId, value: answeredOutputs(record, flux) }
-  return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
-}
-
-function reasonOf(record: ContextRecord, flux: CompiledFlux): string {
-  if (record.error === null) return 'failed'
-  const { type, message } = redactorOf(record, flux).error(record.error)
-  return `${type}: ${message}`
-}
-
-/** Empty if a later line has replaced the object. */
-function responseOf({ output }: ContextRecord, path: readonly string[]): JsonObject {
-  const response = readPath(output, path)
-  return isObject(response) ? response : {}
-}
-
-/** The value of a lone output, or all outputs. */
-function answeredOutputs({ output }: ContextRecord, flux: CompiledFlux): Json {
-  const all = outputsOf(flux, output)
-  const [lone, ...others] = Object.values(all)
-  return lone !== undefined && others.length === 0 ? lone : all
+  if (status === 'FAILED') {
+    const shown = error && redactorOf(record, flux).error(error)
+    return { kind: 'failed', contextId, reason: shown ? `${shown.type}: ${shown.message}` : 'failed' }
+  }
+  if (!answer) return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
+  const from = answer.from.at(-1)
+  if (from === undefined) {
+    const all = outputsOf(flux, output)
+    const [lone, ...others] = Object.values(all)
+    return { kind: 'outputs', contextId, value: lone !== undefined && others.length === 0 ? lone : all }
+  }
+  // Empty if a later line has replaced the object.
+  const response = readPath(output, from)
+  return { kind: 'response', contextId, response: isObject(response) ? response : {} }
 }
 
 /** The outputs that the service declares; null: those that have no value. */
@@ -76,38 +66,20 @@ export function outputsOf({ output: { properties } }: CompiledFlux, values: Json
   return outputs
 }
 
-interface Changed {
-  readonly before: ContextRecord | null
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
-}
-
 /**
  * Milliseconds, and part of its time, for which a row is no more written before it expires: by the clock of another
  * server it may be expired already, and be that of another call.
  */
 const LEAVE = { ms: 60_000, part: 0.1 }
 
-const NO_ROWS: readonly RowWrite[] = []
-
-/** Those rows, and the ones of all those contexts; `before` null: the start writes its rows itself. */
-export function withAnswerRows(
-  given: readonly RowWrite[],
-  contexts: ReadonlyMap<ContextId, Changed>,
+/** The rows of a context that has got its first answer. They have no guard, since the version of the context is one. */
+export function answerRowsAfter(
+  { before, record, flux }: Pick<TrackedContext, 'before' | 'record' | 'flux'>,
   partitions: number,
 ): readonly RowWrite[] {
-  let rows = given
-  for (const context of contexts.values()) {
-    const added = context.record.answerRows === undefined ? NO_ROWS : answerRowsAfter(context, partitions)
-    if (added.length > 0) rows = [...rows, ...added]
-  }
-  return rows
-}
-
-/** The rows of a context that has got its first answer. They have no guard, since the version of the context is one. */
-export function answerRowsAfter({ before, record, flux }: Changed, partitions: number): readonly RowWrite[] {
-  const { id, startedAt: at, updatedAt: now, answerRows = [] } = record
-  if (answerRows.length === 0 || before === null || hasAnswer(before)) return NO_ROWS
+  const { id, startedAt: at, updatedAt: now, answerRows } = record
+  // A start writes its rows itself.
+  if (!answerRows || before === null || hasAnswer(before)) return NO_ROWS
   const answer = answerOf(record, flux)
   if (answer === null) return NO_ROWS
   return answerRows.flatMap(({ key, hash, keepMs }) => {
@@ -118,23 +90,14 @@ export function answerRowsAfter({ before, record, flux }: Changed, partitions: n
   })
 }
 
-export interface EndEnv {
-  readonly partitions: number
-  readonly turn: Turn
-}
-
-/** The rows of the webhooks that those contexts owe since this turn. */
+/** The rows of the webhook that a context owes since this turn. */
 export function endRowsOf(
-  contexts: ReadonlyMap<ContextId, Pick<TrackedContext, 'before' | 'record' | 'flux'>>,
-  env: EndEnv,
+  { before, record, flux }: Pick<TrackedContext, 'before' | 'record' | 'flux'>,
+  env: TurnEnv,
 ): readonly RowWrite[] {
-  let rows: RowWrite[] | null = null
-  for (const { before, record, flux } of contexts.values()) {
-    if (flux.onEnd === null || !isFinished(record.status) || (before !== null && isFinished(before.status))) continue
-    rows ??= []
-    rows.push(...owedRows(record, flux.onEnd, { ...env, flux, event: eventOf(record, flux) }))
-  }
-  return rows ?? NO_ROWS
+  if (flux.onEnd === null || !isFinished(record.status) || (before !== null && isFinished(before.status)))
+    return NO_ROWS
+  return owedRows(record, flux, env, { shown: shownOf(record, flux) })
 }
 
 /**
@@ -145,20 +108,21 @@ export function endRowsOf(
  */
 export function endRowsWithoutTurn(
   { parts, record, flux }: { parts: StoredContext['parts']; record: ContextRecord; flux: CompiledFlux },
-  env: EndEnv,
+  env: TurnEnv,
 ): readonly RowWrite[] {
-  if (flux.onEnd === null || !isFinished(record.status)) return NO_ROWS
+  if (!isFinished(record.status)) return NO_ROWS
   const data = weightOf(parts) <= LIGHT_BYTES ? decodeOrNull({ ...record, parts }) : null
   if (data) {
     const { input, output, states, request, inheritedSecrets } = data
-    const whole = { ...record, input, output, states, request, inheritedSecrets }
-    return owedRows(whole, flux.onEnd, { ...env, flux, event: eventOf(whole, flux) })
+    return endRowsOf(
+      { before: null, record: { ...record, input, output, states, request, inheritedSecrets }, flux },
+      env,
+    )
   }
   const mayHaveSecrets = parts['request'] !== undefined || parts['inheritedSecrets'] !== undefined || flux.isSensitive
-  const event = mayHaveSecrets
-    ? bareEvent(record)
-    : eventOf({ ...record, request: null, inheritedSecrets: null }, flux, false)
-  return owedRows(record, flux.onEnd, { ...env, flux, event, isUnread: true })
+  const bare = { ...record, request: null, inheritedSecrets: null }
+  const shown = mayHaveSecrets ? NOTHING_SHOWN : { ...shownOf(bare, flux), output: null }
+  return owedRows(record, flux, env, { shown, isUnread: true })
 }
 
 function decodeOrNull(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord | null {
@@ -169,29 +133,55 @@ function decodeOrNull(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): 
   }
 }
 
-interface Told extends EndEnv {
-  readonly flux: CompiledFlux
-  readonly event: JsonObject
-  /** The record lacks its data. */
-  readonly isUnread?: boolean
+interface Shown {
+  readonly key: string | null
+  readonly tags: readonly string[] | null
+  readonly output: Json
+  readonly error: Json
+}
+
+/** What is sent where nothing can be redacted. */
+const NOTHING_SHOWN: Shown = { key: null, tags: null, output: null, error: null }
+
+/** What is sent of the end. */
+function shownOf(record: ContextRecord, flux: CompiledFlux): Shown {
+  try {
+    const redactor = redactorOf(record, flux)
+    return {
+      key: record.key === null ? null : redactor.text(record.key),
+      tags: record.tags.map((tag) => redactor.text(tag)),
+      output: outputsOf(flux, redactor.values(flux.output, record.output)),
+      error: record.error && { ...redactor.error(record.error) },
+    }
+  } catch {
+    return NOTHING_SHOWN
+  }
 }
 
 function owedRows(
   record: ContextRecord,
-  { url: template, secret }: OnEnd,
-  { partitions, turn, flux, event, isUnread = false }: Told,
-): RowWrite[] {
-  const { id: contextId, package: owner, fluxName, endedAt, retries } = record
+  { onEnd, fluxName }: CompiledFlux,
+  turn: TurnEnv,
+  { shown, isUnread = false }: { readonly shown: Shown; readonly isUnread?: boolean },
+): readonly RowWrite[] {
+  if (onEnd === null) return NO_ROWS
+  const { id: contextId, package: owner, status, endedAt, updatedAt, retries } = record
+  const { url: template, secret } = onEnd
   const webhook: OwedWebhook = {
     contextId,
     retries,
     package: owner,
     fluxName,
-    ...(isUnread && template.names.size > 0 ? UNREAD : urlOf(template, record, { turn, flux })),
+    ...(isUnread && template.names.size > 0 ? UNREAD : urlOf(template, record, turn)),
     secret,
-    body: JSON.stringify(event),
+    // The data in the order of the documentation.
+    body: JSON.stringify({
+      type: `context.${status.toLowerCase()}`,
+      timestamp: new Date(endedAt ?? updatedAt).toISOString(),
+      data: { contextId, package: owner, fluxName, status, ...shown },
+    }),
   }
-  return rowsOfOwed(webhook, { partitions, due: Math.ceil(endedAt ?? turn.now) })
+  return rowsOfOwed(webhook, { partitions: turn.partitions, due: Math.ceil(endedAt ?? turn.now) })
 }
 
 const UNREAD = { url: null, fault: 'the inputs of the context were not read, since they may have ended servers' }
@@ -199,8 +189,8 @@ const UNREAD = { url: null, fault: 'the inputs of the context were not read, sin
 /** The URL over the inputs, with a work budget of its own: that of the turn may be spent. */
 function urlOf(
   template: OnEnd['url'],
-  { input, request, trackerId, trigger }: ContextRecord,
-  { turn, flux: { fluxName } }: { readonly turn: Turn; readonly flux: CompiledFlux },
+  { input, request, trackerId, trigger, fluxName }: ContextRecord,
+  turn: Turn,
 ): Pick<OwedWebhook, 'url' | 'fault'> {
   const names: { [name: string]: Json | undefined } = {
     $request: request ?? undefined,
@@ -215,37 +205,5 @@ function urlOf(
     return { url: waitTextOf(value) ?? '', fault: null }
   } catch (error) {
     return { url: null, fault: messageOf(error) }
-  }
-}
-
-/** What is sent of the end. */
-function eventOf(record: ContextRecord, flux: CompiledFlux, hasOutput = true): JsonObject {
-  try {
-    const redactor = redactorOf(record, flux)
-    const output = outputsOf(flux, redactor.values(flux.output, record.output))
-    return eventWith(record, {
-      key: record.key === null ? null : redactor.text(record.key),
-      tags: record.tags.map((tag) => redactor.text(tag)),
-      output: hasOutput ? output : null,
-      error: record.error && { ...redactor.error(record.error) },
-    })
-  } catch {
-    return bareEvent(record)
-  }
-}
-
-/** What is sent where nothing can be redacted. */
-const bareEvent = (record: ContextRecord): JsonObject =>
-  eventWith(record, { key: null, tags: null, output: null, error: null })
-
-/** The data in the order of the documentation. */
-function eventWith(
-  { id: contextId, package: owner, fluxName, status, endedAt, updatedAt }: ContextRecord,
-  { key, tags, output, error }: { key: string | null; tags: string[] | null; output: Json; error: Json },
-): JsonObject {
-  return {
-    type: `context.${status.toLowerCase()}`,
-    timestamp: new Date(endedAt ?? updatedAt).toISOString(),
-    data: { contextId, package: owner, fluxName, status, key, tags, output, error },
   }
 }

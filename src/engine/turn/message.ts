@@ -5,12 +5,24 @@ import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { RowSpace, RowWrite } from '../../model/rows.ts'
-import type { Input, Decision } from '../interpreter/decision.ts'
+import type { Input, Decision, DecisionEnv } from '../interpreter/decision.ts'
 import type { PendingEvent, PendingOutcome } from '../../model/pending.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import type { Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'
+import type { KnownContext } from '../contexts/context-loader.ts'
 import type { FailedAttempt } from '../interpreter/attempts.ts'
+
+/** What a turn depends on in addition to the context and its messages. */
+export interface TurnEnv extends Omit<DecisionEnv, 'history' | 'budget'> {
+  readonly partitions: number
+  /** Characters of JSON that a context may have. */
+  readonly maxRecord: number
+  /** Milliseconds for which receipts are kept. */
+  readonly receiptsMs: number
+  /** Takes a slot for the step of that state; null: none is free. */
+  readonly admit: (flux: CompiledFlux, state: number) => Slot | null
+}
 
 export interface MessageOutcome {
   /** False: the message was refused, was stale, or was not addressed to the context. */
@@ -26,12 +38,6 @@ export interface MessageOutcome {
   readonly flux: CompiledFlux
   /** Of a start: the context that was ended for it. */
   readonly replaced?: ContextId | null
-}
-
-/** The sender, which waits for the outcome. */
-export interface Sender {
-  readonly resolve: (outcome: MessageOutcome) => void
-  readonly reject: (error: unknown) => void
 }
 
 /**
@@ -53,17 +59,13 @@ export interface MessageOptions {
   readonly rows?: RowsOf | undefined
   /** Its rows are asked for also when it changes nothing. */
   readonly rowsAlways?: boolean | undefined
-  readonly first?: Preparation | undefined
 }
 
-/**
- * What must be done before the commit that has the rows of a message; null: nothing is left to be done. Called before
- * each try of the commit. @throws whatever is told to the sender; then nothing is committed
- */
-export type Preparation = () => Promise<void> | null
-
-export interface Message extends Sender, Pick<MessageOptions, 'rows' | 'rowsAlways' | 'first'> {
+/** A message, and its sender, which waits for the outcome. */
+export interface Message extends Pick<MessageOptions, 'rows' | 'rowsAlways'> {
   readonly input: Input
+  readonly resolve: (outcome: MessageOutcome) => void
+  readonly reject: (error: unknown) => void
 }
 
 /** The guard of a row failed: nothing of its message was committed. `value`: what is there; null: nothing. */
@@ -80,56 +82,11 @@ export class RowTaken extends Error {
   }
 }
 
-/**
- * Whether a full mailbox refuses the message. It refuses only calls and broadcasts. Results of steps, wake-ups and
- * internal messages are bounded where they arise.
- */
-export const isBounded = (input: Input): boolean => 'caller' in input
-
-/** The traces of the messages that have one. */
-export const traceparentsOf = (messages: readonly Pick<Message, 'input'>[]): string[] =>
-  messages.flatMap(({ input }) =>
-    'traceparent' in input && input.traceparent !== undefined ? [input.traceparent] : [],
-  )
-
 /** The state of a context, as the answer to an event reports it. */
 export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'>) => ({
   contextId: record.id,
   state: flux.states[record.state]?.name ?? '',
 })
-
-/** A context in the unit of work: its state before, and the state to commit. */
-export interface TrackedContext {
-  /** null: the unit of work creates the context. */
-  readonly before: ContextRecord | null
-  /** A retry may go on with another one than that of `before`. */
-  flux: CompiledFlux
-  /** That of `before`, if it is another one. */
-  fluxBefore?: CompiledFlux
-  /** The texts of `before`. */
-  readonly texts: StoredContext['parts']
-  record: ContextRecord
-  readonly history: Move[]
-  step: Step | null
-  /** The slot in which the step starts after the commit. */
-  slot: Slot | null
-  /** Parents to notify of the end of this context. */
-  parents: readonly ContextId[]
-  /** Attempts that failed. */
-  readonly failures: FailedAttempt[]
-  /** Events that it kept, or was started with, and keeps no more. */
-  settled: readonly SettledEvent[]
-  /** What changed it: the message that counts, if there were several. */
-  cause: MoveCause | null
-  /** Indices of the states whose steps have succeeded. */
-  done: readonly number[]
-  /** Milliseconds for which it was due before it was woken; null: it was not. */
-  late: number | null
-  /** The trace of the message that was decided last, unless that had none. */
-  traceparent: string | undefined
-  /** The notification that a relative has ended is answered, though it is still waited for. */
-  isNotified?: true
-}
 
 /** `event`: that it was started by, or with. */
 export type MoveCause =
@@ -167,28 +124,47 @@ export type Applied =
 /** Shared: most turns settle nothing. */
 export const NONE_SETTLED: readonly SettledEvent[] = []
 const NONE_DONE: readonly number[] = []
+/** Shared: most turns write none. */
+export const NO_ROWS: readonly RowWrite[] = []
 
-export function trackedContext(
-  before: ContextRecord | null,
-  flux: CompiledFlux,
-  texts: StoredContext['parts'],
-  record: ContextRecord,
-): TrackedContext {
-  return {
-    before,
-    flux,
-    texts,
-    record,
-    history: [],
-    step: null,
-    slot: null,
-    parents: [],
-    failures: [],
-    settled: NONE_SETTLED,
-    cause: null,
-    done: NONE_DONE,
-    late: null,
-    traceparent: before === null ? record.traceparent : undefined,
+/** A context in the unit of work: its state before, and the state to commit. */
+export class TrackedContext {
+  /** null: the unit of work creates the context. */
+  readonly before: ContextRecord | null
+  /** A retry may go on with another one than that of `before`. */
+  flux: CompiledFlux
+  /** That of `before`, if it is another one. */
+  fluxBefore?: CompiledFlux
+  /** The texts of `before`. */
+  readonly texts: StoredContext['parts']
+  record: ContextRecord
+  readonly history: Move[] = []
+  step: Step | null = null
+  /** The slot in which the step starts after the commit. */
+  slot: Slot | null = null
+  /** Parents to notify of the end of this context. */
+  parents: readonly ContextId[] = []
+  /** Attempts that failed. */
+  readonly failures: FailedAttempt[] = []
+  /** Events that it kept, or was started with, and keeps no more. */
+  settled: readonly SettledEvent[] = NONE_SETTLED
+  /** What changed it: the message that counts, if there were several. */
+  cause: MoveCause | null = null
+  /** Indices of the states whose steps have succeeded. */
+  done: readonly number[] = NONE_DONE
+  /** Milliseconds for which it was due before it was woken; null: it was not. */
+  late: number | null = null
+  /** The trace of the message that was decided last, unless that had none. */
+  traceparent: string | undefined
+  /** The notification that a relative has ended is answered, though it is still waited for. */
+  isNotified = false
+
+  constructor(before: ContextRecord | null, { record, flux, texts }: KnownContext) {
+    this.before = before
+    this.flux = flux
+    this.texts = texts
+    this.record = record
+    this.traceparent = before === null ? record.traceparent : undefined
   }
 }
 

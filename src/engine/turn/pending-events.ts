@@ -21,8 +21,7 @@ import type { Input } from '../interpreter/decision.ts'
 import { nextPending, unexpired, without } from '../interpreter/early.ts'
 import { Lacking } from './turn-data.ts'
 import { pendingOf } from '../record/decode.ts'
-import { NONE_SETTLED, type Applied, type TrackedContext } from './message.ts'
-import type { ContextId } from '../../model/context.ts'
+import { NO_ROWS, NONE_SETTLED, type Applied, type TrackedContext, type TurnEnv } from './message.ts'
 
 /**
  * Takes the oldest event that the context keeps and waits for now, as if it had come now; one whose time is over is only
@@ -96,19 +95,18 @@ export function logSettled(log: Log, { settled, record: { id, fluxName } }: Trac
       })
 }
 
+interface EndedUnread {
+  readonly before: ContextRecord
+  readonly parts: StoredContext['parts']
+  readonly record: ContextRecord
+}
+
 /** What a context that is ended without a turn keeps until then: its record, of which only the head was read, and rows. */
-export function endWithoutTurn(
-  {
-    before,
-    parts,
-    record,
-  }: { readonly before: ContextRecord; readonly parts: StoredContext['parts']; readonly record: ContextRecord },
-  env: RowsEnv & { readonly now: number },
-): { readonly record: ContextRecord; readonly rows: readonly RowWrite[] } {
+export function endWithoutTurn({ before, parts, record }: EndedUnread, env: TurnEnv) {
   const pending = readable(parts)
   const ended = { before: { ...before, pending }, record: { ...record, pending }, settled: NONE_SETTLED }
   endPending(ended, env.now)
-  return { record: ended.record, rows: pendingRowsOf(new Map([[record.id, ended]]), env) }
+  return { record: ended.record, rows: pendingRowsOf(ended, env) }
 }
 
 /** What can't be read must not keep the context from ending. */
@@ -120,48 +118,40 @@ function readable(parts: StoredContext['parts']): readonly PendingEvent[] {
   }
 }
 
-export interface RowsEnv {
-  readonly partitions: number
-  /** Milliseconds for which receipts are kept. */
-  readonly receiptsMs: number
-}
-
 type Changed = Pick<TrackedContext, 'before' | 'record' | 'settled'>
 
-const NO_ROWS: readonly RowWrite[] = []
-
-/** The rows that list what those contexts keep, and tell what became of what they have kept. */
-export function pendingRowsOf(contexts: ReadonlyMap<ContextId, Changed>, env: RowsEnv): readonly RowWrite[] {
-  let rows: Map<string, RowWrite> | null = null
-  for (const context of contexts.values()) {
-    const { before, record, settled } = context
-    if (settled === NONE_SETTLED && record.pending === (before?.pending ?? NO_PENDING)) continue
-    rows ??= new Map()
-    // A sender may use an id again, once the first use of it is forgotten: each row is written once.
-    for (const row of [...listRows(context, env), ...outcomeRows(context, env)])
-      rows.set(`${row.space}:${row.key}`, row)
+/** The rows that list what a context keeps, and tell what became of what it has kept. */
+export function pendingRowsOf({ before, record, settled }: Changed, env: TurnEnv): readonly RowWrite[] {
+  const earlier = before?.pending ?? NO_PENDING
+  if (settled === NONE_SETTLED && record.pending === earlier) return NO_ROWS
+  const [old, now] = [listRows(earlier, record, env), listRows(record.pending, record, env)]
+  // A sender may use an id again, once the first use of it is forgotten: each row is written once.
+  const rows = new Map<string, RowWrite>()
+  for (const [name, row] of old) if (!now.has(name)) rows.set(name, { ...row, value: null, expiresAt: null })
+  for (const [name, row] of now) {
+    const { value, expiresAt } = old.get(name) ?? {}
+    if (row.value !== value || row.expiresAt !== expiresAt) rows.set(name, row)
   }
-  return rows === null ? NO_ROWS : [...rows.values()]
+  // Of a context that is started, nothing was acknowledged as pending.
+  for (const { event, outcome } of before === null ? [] : settled)
+    if (event.receipt !== null) {
+      const key = outcomeRowKey(event.receipt, record.id)
+      // Not before the receipt, which was written about when the event came.
+      const expiresAt = event.receivedAt + env.receiptsMs + RECEIPT_SLACK_MS
+      const value = JSON.stringify(outcome)
+      rows.set(`items:${key}`, { partition: record.id % env.partitions, space: 'items', key, value, expiresAt })
+    }
+  return [...rows.values()]
 }
 
-/** Rows that list what the context keeps now, and the deletion of those that list what it keeps no more. */
-function listRows({ before, record }: Changed, { partitions }: RowsEnv): RowWrite[] {
-  const [old, now] = [
-    rowsByKey(before?.pending ?? NO_PENDING, record, partitions),
-    rowsByKey(record.pending, record, partitions),
-  ]
-  const gone = [...old].flatMap(([name, row]) => (now.has(name) ? [] : [{ ...row, value: null, expiresAt: null }]))
-  const added = [...now].flatMap(([name, row]) => (isSame(row, old.get(name)) ? [] : [row]))
-  return [...gone, ...added]
-}
+/** A server may take as long to write a receipt. */
+const RECEIPT_SLACK_MS = 600_000
 
-const isSame = (row: RowWrite, before: RowWrite | undefined): boolean =>
-  row.value === before?.value && row.expiresAt === before.expiresAt
-
-function rowsByKey(
+/** Rows that list those events of a context, by name. */
+function listRows(
   pending: readonly PendingEvent[],
   { id: contextId, package: owner, fluxName }: ContextRecord,
-  partitions: number,
+  { partitions }: TurnEnv,
 ): Map<string, RowWrite> {
   const rows = new Map<string, RowWrite>()
   const partition = contextId % partitions
@@ -179,25 +169,3 @@ function rowsByKey(
 
 const later = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? null : Math.max(one, other)
-
-/** Of a context that is started, nothing was acknowledged as pending. */
-function outcomeRows({ before, record: { id }, settled }: Changed, { partitions, receiptsMs }: RowsEnv): RowWrite[] {
-  if (before === null) return []
-  return settled.flatMap(({ event: { receipt, receivedAt }, outcome }) =>
-    receipt === null
-      ? []
-      : [
-          {
-            partition: id % partitions,
-            space: 'items' as const,
-            key: outcomeRowKey(receipt, id),
-            value: JSON.stringify(outcome),
-            // Not before the receipt, which was written about when the event came.
-            expiresAt: receivedAt + receiptsMs + RECEIPT_SLACK_MS,
-          },
-        ],
-  )
-}
-
-/** A server may take as long to write a receipt. */
-const RECEIPT_SLACK_MS = 600_000

@@ -17,7 +17,7 @@ import { suggestion } from '../../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { keyFault } from '../../model/key.ts'
-import type { KeyAddress } from '../record/context-key.ts'
+import { addressOf, type KeyAddress } from '../record/context-key.ts'
 
 export interface StartRequest {
   readonly flux: CompiledFlux
@@ -69,88 +69,51 @@ export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited
 export const startedBy = ({ trigger, triggerId, event }: StartRequest) =>
   ({ type: 'START', event: trigger ?? event?.event ?? null, eventId: triggerId ?? event?.eventId ?? null }) as const
 
-/** `key`: where it is known. */
-type Refused = { readonly failure: Failure; readonly key?: string | null }
-
-/** Checks the request, and makes the record before its first turn, once there is an id; or returns why not. */
+/**
+ * Checks the request, and gives its key and what makes the record before its first turn, once there is an id. `onKey` is
+ * called as soon as the key is known; where the key that is in use is told, other inputs may be invalid. @throws FluxError
+ */
 export function initialRecordOf(
   request: Omit<StartRequest, 'partition'>,
   turn: Turn & { readonly tagLimits: TagLimits },
-): { readonly recordOf: (id: ContextId) => ContextRecord; readonly key: string | null } | Refused {
-  const { flux, trigger } = request
+  onKey?: (address: KeyAddress | null) => void,
+): { readonly address: KeyAddress | null; readonly recordOf: (id: ContextId) => ContextRecord } {
+  const { flux, trigger, existing, event } = request
   const drawn = request.drawn?.() ?? turn
-  const at = request.event ? '/orStart' : ''
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
   if (startState === undefined) {
     const meant = suggestion(request.startState ?? '', flux.stateIndex.keys())
-    return refuse([
+    throw refusal([
       { pointer: '/startState', detail: `'${flux.fluxName}' has no state '${request.startState}'${meant}` },
     ])
   }
-  const { value: input, errors } = inputsOf(request, { now: drawn.now, pointer: `${at}/input` })
-  // Where the key that is in use is told, other inputs may be invalid.
-  if (errors.length > 0 && request.existing !== 'use') return refuse(errors)
-  const own = getOwn(input, '$trackerId')
-  const trackerId = waitTextOf(own ?? null) ?? drawn.uuid()
+  const { value: input, errors } = inputsOf(request, drawn.now, event ? '/orStart/input' : '/input')
+  if (errors.length > 0 && existing !== 'use') throw refusal(errors)
+  const trackerId = waitTextOf(getOwn(input, '$trackerId') ?? null) ?? drawn.uuid()
   const names: { [name: string]: Json | undefined } = {
     $request: request.request?.shown,
     $fluxName: flux.fluxName,
     $trackerId: trackerId,
     $triggerFluxEvent: trigger ?? undefined,
   }
-  const scope: Scope = {
-    turn: drawn,
-    budget: new WorkBudget(),
-    get: (name) => getOwn(input, name) ?? getOwn(names, name),
-  }
-  const keyed = startKeyOf(request, scope)
-  if (errors.length > 0) return { ...refuse(errors), ...keyed }
-  if ('failure' in keyed) return keyed
-  const { key } = keyed
+  const get = (name: string) => getOwn(input, name) ?? getOwn(names, name)
+  const scope: Scope = { turn: drawn, budget: new WorkBudget(), get }
+  const key = startKeyOf(request, scope)
+  const address = addressOf({ package: flux.package, fluxName: flux.fluxName, key })
+  onKey?.(address)
+  if (errors.length > 0) throw refusal(errors)
   const tags = tagsOf(request, scope, turn.tagLimits)
-  if ('failure' in tags) return { ...tags, key }
-  const facts = { startState, input, trackerId, key, tags: tags.tags, now: turn.now }
-  return { key, recordOf: (id) => recordOf(id, request, facts) }
+  const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
+  return { address, recordOf: (id) => recordOf(id, request, found) }
 }
 
-/** The inputs of the service, with its defaults, and what is wrong with those that are given. */
-function inputsOf(
-  { flux, input, unknown, untyped }: Pick<StartRequest, 'flux' | 'input' | 'unknown' | 'untyped'>,
-  { now, pointer }: { readonly now: number; readonly pointer: string },
-) {
-  return validate(flux.input, input, {
-    now,
-    unknown: flux.allowExtraProperties ? ('keep' as const) : unknown,
-    reserved: unknown,
-    fill: true,
-    text: untyped,
-    pointer,
-  })
-}
-
-/** Why a start would be refused for what it is given, where there is none since another context is there; null: it wouldn't. */
-export function refusalOfInputs(
-  request: Pick<StartRequest, 'flux' | 'input' | 'unknown' | 'untyped'>,
-  at: { readonly now: number; readonly pointer: string },
-): Failure | null {
-  const { errors } = inputsOf(request, at)
-  return errors.length > 0 ? refuse(errors).failure : null
-}
-
-interface StartFacts {
-  readonly startState: number
-  readonly input: JsonObject
-  readonly trackerId: string
-  readonly key: string | null
-  readonly tags: readonly string[]
-  readonly now: number
-}
+type Found = Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 'tags' | 'startedAt'>
 
 /** The fields are in the same order in all functions that create records: see `interpreter/transit.ts`. */
 function recordOf(
   id: ContextId,
   { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: Omit<StartRequest, 'partition'>,
-  { startState, input, trackerId, key, tags, now }: StartFacts,
+  { startState, input, trackerId, key, tags, startedAt: now }: Found,
 ): ContextRecord {
   return {
     id,
@@ -203,68 +166,77 @@ function recordOf(
   }
 }
 
-/** The tags of the request, and those of the service. A tag that evaluates to an empty string is omitted. */
-function tagsOf(
-  { flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>,
-  scope: Scope,
-  limits: TagLimits,
-): { tags: string[] } | { failure: Failure } {
-  const tags = new Set(given)
+/** The key of a start; null: it has none, or is refused before that is known. */
+export function addressOfStart(...[request, turn]: Parameters<typeof initialRecordOf>): KeyAddress | null {
+  const found: (KeyAddress | null)[] = []
   try {
-    for (const template of flux.tags) {
-      const value = template.evaluate(scope)
-      spendOn(value, scope.budget)
-      const tag = waitTextOf(value) ?? ''
-      if (tag !== '') tags.add(tag)
-    }
+    initialRecordOf(request, turn, (address) => found.push(address))
   } catch (error) {
-    return refuse([
-      {
-        pointer: '/tags',
-        detail: `a tag of the service can't be worked out: ${messageOf(error)}`,
-      },
-    ])
+    if (!(error instanceof FluxError)) throw error
   }
-  const errors = tagErrors([...tags], '/tags', limits)
-  return errors.length > 0 ? refuse(errors) : { tags: [...tags] }
+  return found[0] ?? null
 }
 
-function refuse(errors: readonly FieldError[]): { failure: Failure } {
-  return { failure: invalidInput(errors) }
+/** The inputs of the service, with its defaults, and what is wrong with those that are given. */
+const inputsOf = (
+  { flux, input, unknown, untyped: text }: Pick<StartRequest, 'flux' | 'input' | 'unknown' | 'untyped'>,
+  now: number,
+  pointer: string,
+) =>
+  validate(flux.input, input, {
+    now,
+    unknown: flux.allowExtraProperties ? 'keep' : unknown,
+    reserved: unknown,
+    fill: true,
+    text,
+    pointer,
+  })
+
+/** Checks the inputs of a start, where there is none since another context is there. @throws FluxError `invalid` */
+export function requireInputs(...given: Parameters<typeof inputsOf>): void {
+  const { errors } = inputsOf(...given)
+  if (errors.length > 0) throw refusal(errors)
 }
 
-interface KeyRequest {
-  readonly flux: CompiledFlux
-  readonly key?: string | Template | null | undefined
-  readonly parent: unknown
+/** The tags of the request, and those of the service. A tag that evaluates to an empty string is omitted. */
+function tagsOf({ flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>, scope: Scope, limits: TagLimits): string[] {
+  const evaluated = flux.tags.map((template) => textOf(template, scope, '/tags', 'a tag of the service '))
+  const tags = [...new Set([...given, ...evaluated.filter((tag) => tag !== '')])]
+  const errors = tagErrors(tags, '/tags', limits)
+  if (errors.length > 0) throw refusal(errors)
+  return tags
 }
+
+/** The text of a template of the service. @throws FluxError `invalid` */
+function textOf(template: Template, scope: Scope, pointer: string, what = ''): string {
+  try {
+    const value = template.evaluate(scope)
+    spendOn(value, scope.budget)
+    return waitTextOf(value) ?? ''
+  } catch (error) {
+    throw refusal([{ pointer, detail: `${what}can't be worked out: ${messageOf(error)}` }])
+  }
+}
+
+const refusal = (errors: readonly FieldError[]): FluxError => new FluxError(invalidInput(errors))
 
 /**
  * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the
  * partition of its parent.
  */
-export function startKeyOf(
-  { flux, key: given, parent }: KeyRequest,
+function startKeyOf(
+  { flux, key: given, parent }: Pick<StartRequest, 'flux' | 'key' | 'parent'>,
   scope: Scope,
-): { key: string | null } | { failure: Failure } {
-  if (given === null || parent !== null) return { key: null }
-  if (typeof given === 'string') return { key: given }
-  const template = given ?? flux.key
-  if (template === null) return { key: null }
-  let key
-  try {
-    const value = template.evaluate(scope)
-    spendOn(value, scope.budget)
-    key = waitTextOf(value) ?? ''
-  } catch (error) {
-    return refuseKey(`can't be worked out: ${messageOf(error)}`)
-  }
-  if (key === '') return given === undefined ? { key: null } : refuseKey('comes out empty')
-  const fault = keyFault(key)
-  return fault === null ? { key } : refuseKey(fault)
+): string | null {
+  const template = given === undefined ? flux.key : given
+  if (template === null || parent !== null) return null
+  if (typeof template === 'string') return template
+  const key = textOf(template, scope, '/key')
+  if (key === '' && given === undefined) return null
+  const fault = key === '' ? 'comes out empty' : keyFault(key)
+  if (fault !== null) throw refusal([{ pointer: '/key', detail: fault }])
+  return key
 }
-
-const refuseKey = (detail: string) => refuse([{ pointer: '/key', detail }])
 
 /** Another context has the key. */
 export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, by: ContextId): Failure => ({

@@ -64,7 +64,6 @@ export function stockMachine(flux: CompiledFlux): AnyStateMachine {
       key: null,
     }
     const started = initialRecordOf(request, { ...env.turn, tagLimits: { count: Infinity, bytes: Infinity } })
-    if ('failure' in started) throw new Error(started.failure.detail)
     const begun = own.getInitialSnapshot(scope, turnStateOf(started.recordOf(0)))
     return plain(own.transition(begun, { type: 'START', env }, scope), scope)
   }

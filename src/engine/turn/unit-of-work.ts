@@ -1,37 +1,28 @@
 // engine/turn: the changes of one turn: the context, and the relatives that must change in the same commit. It is
 // synchronous; if data is missing, it throws `Lacking`.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ActionError } from '../../model/action-error.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { SYSTEM } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
-import type { Failure } from '../../model/failure.ts'
-import type { JsonObject } from '../../model/json/value.ts'
 import { MAX_LOG_ROWS, type Move } from '../../model/record.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
-import { initialRecordOf, startedBy, type StartRequest, keyInUse } from './start-request.ts'
+import { begin, decide } from '../interpreter/decide.ts'
+import type { Decision, DecisionEnv, Input } from '../interpreter/decision.ts'
+import { nextPending } from '../interpreter/early.ts'
+import { isAt } from '../interpreter/position.ts'
 import { partitionOfKey } from '../record/context-key.ts'
 import { writeOf } from '../record/encode.ts'
-import { nextPending } from '../interpreter/early.ts'
-import { holderOf, makeRoom, childRequestOf, childResultOf, notStarted, goOnWith, retryEnvOf } from './relatives.ts'
-import { begin, decide } from '../interpreter/decide.ts'
-import type { Decision, Input, DecisionEnv } from '../interpreter/decision.ts'
-import { isAt } from '../interpreter/position.ts'
-import { readied, type Slot } from './admission.ts'
+import { readied } from './admission.ts'
+import { answerRowsAfter, endRowsOf } from './answer.ts'
+import { NO_ROWS, noteCause, noteSignals, TrackedContext, type Applied, type TurnEnv } from './message.ts'
+import { endPending, pendingRowsOf, settle, takeNext } from './pending-events.ts'
+import { childResultOf, goOnWith, makeRoom, requireUnused, retryEnvOf, startChild } from './relatives.ts'
+import { initialRecordOf, startedBy, type StartRequest } from './start-request.ts'
 import { Lacking, type KnownContexts } from './turn-data.ts'
-import { endRowsOf, withAnswerRows } from './answer.ts'
-import { pendingRowsOf, endPending, settle, takeNext } from './pending-events.ts'
-import { noteCause, noteSignals, trackedContext, type Applied, type TrackedContext } from './message.ts'
 
-export type TurnEnv = Omit<DecisionEnv, 'history' | 'budget'> & {
-  /** Characters of JSON that a context may have. */
-  readonly maxRecord: number
-  /** Milliseconds for which receipts are kept. */
-  readonly receiptsMs: number
-  /** Takes a slot for the step of that state; null: none is free. */
-  readonly admit: (flux: CompiledFlux, state: number) => Slot | null
-}
+/** Steps that a message costs in addition to the work of its decision. */
+const STEPS_A_MESSAGE = 1_000
 
 export class UnitOfWork {
   readonly contexts = new Map<ContextId, TrackedContext>()
@@ -39,121 +30,109 @@ export class UnitOfWork {
   startKey: string | null | undefined
   /** The context that is ended so that the one that is started here can have its key. */
   replaced: ContextId | null = null
-  readonly #atHand: KnownContexts
-  readonly #env: DecisionEnv
-  readonly #admit: TurnEnv['admit']
-  readonly #maxRecord: number
-  readonly #receiptsMs: number
+  readonly atHand: KnownContexts
+  readonly env: TurnEnv & DecisionEnv
   /** The work budget of one message, including the relatives that it starts or ends. */
   readonly #budget = new WorkBudget()
-  readonly #parts
+  #steps = 0
 
   constructor(atHand: KnownContexts, env: TurnEnv) {
-    this.#atHand = atHand
-    this.#maxRecord = env.maxRecord
-    this.#receiptsMs = env.receiptsMs
-    this.#admit = env.admit
-    const { now, random, uuid, owner, tagLimits } = env
-    this.#env = { now, random, uuid, owner, tagLimits, history: null, budget: this.#budget }
-    this.#parts = { work: this, atHand, env: this.#env }
+    this.atHand = atHand
+    this.env = { ...env, history: null, budget: this.#budget }
   }
 
-  /** Steps of work that the last message took. */
-  get spent(): number {
-    return this.#budget.spent
+  /** Steps of work so far. */
+  get steps(): number {
+    return this.#steps + this.#budget.spent
   }
 
   /** The context, with the changes made so far; null: it does not exist. @throws Lacking */
   find(id: ContextId): TrackedContext | null {
     const tracked = this.contexts.get(id)
     if (tracked) return tracked
-    const known = this.#atHand.context(id)
+    const known = this.atHand.context(id)
     if (known === undefined) throw new Lacking({ kind: 'context', id })
     if (known === null) return null
-    const context = trackedContext(known.record, known.flux, known.texts, known.record)
+    const context = new TrackedContext(known.record, known)
     this.contexts.set(id, context)
     return context
   }
 
   /** Applies a message to a context. @throws Lacking */
   apply(context: TrackedContext, input: Input): Applied {
+    this.#steps += this.#budget.spent + STEPS_A_MESSAGE
     this.#budget.spent = 0
     return this.#apply(context, input)
   }
 
-  #apply(context: TrackedContext, input: Input): Applied {
-    const message = input.type === 'WAKE' ? (this.#childResult(context) ?? input) : input
+  #apply(context: TrackedContext, input: Input, given: DecisionEnv = this.env): Applied {
     const { spent } = this.#budget
-    const facts = message.type === 'RETRY' ? retryEnvOf(context, message, this.#parts) : null
-    const flux = facts?.flux ?? context.flux
-    const env = facts?.env ?? this.#env
-    let decision = decide(flux, context.record, message, env)
+    const message = input.type === 'WAKE' ? (this.#childResult(context) ?? input) : input
+    let [flux, env] = [context.flux, given]
+    if (message.type === 'RETRY') ({ flux, env } = retryEnvOf(context, message, this, given))
+    const decision = decide(flux, context.record, message, env)
     if (decision.kind === 'needsHistory') {
       this.#budget.spent = spent
-      decision = decide(flux, context.record, message, { ...env, history: historyOf(context, flux, this.#atHand) })
-      if (decision.kind === 'needsHistory') throw new Error('a decision asks for a history that it has')
+      return this.#apply(context, input, { ...given, history: historyOf(context, flux, this.atHand) })
     }
-    if (decision.kind !== 'refused' && decision.kind !== 'noop') noteCause(context, message)
+    if (decision.kind === 'refused' || decision.kind === 'noop') return decision
+    noteCause(context, message)
+    const { now } = this.env
     switch (decision.kind) {
       case 'next':
         if (message.type === 'RETRY') goOnWith(context, flux, this)
-        this.#take(context, noteSignals(context, message, decision, this.#env.now))
+        this.#take(context, noteSignals(context, message, decision, now))
         return NEXT
       case 'kept':
         context.record = decision.record
         return { kind: 'kept', expiresAt: decision.event.expiresAt }
       case 'withdrawn':
         context.record = decision.record
-        for (const event of decision.events) settle(context, event, { became: 'withdrawn', at: this.#env.now })
+        for (const event of decision.events) settle(context, event, { became: 'withdrawn', at: now })
         return WITHDRAWN
-      default:
-        return decision
     }
   }
 
   /** @throws Lacking */
   takeNext(context: TrackedContext): boolean {
-    return takeNext(context, this.#env.now, (input) => this.apply(context, input))
+    return takeNext(context, this.env.now, (input) => this.apply(context, input))
   }
 
   /** The rows of early events, first answers and owed webhooks, for the commit of the writes. */
   rows(): readonly RowWrite[] {
-    const { partitions } = this.#atHand
-    const env = { partitions, receiptsMs: this.#receiptsMs, turn: this.#env }
-    const [pending, owed] = [pendingRowsOf(this.contexts, env), endRowsOf(this.contexts, env)]
-    return withAnswerRows(owed.length === 0 ? pending : [...pending, ...owed], this.contexts, partitions)
+    const { env } = this
+    let rows = NO_ROWS
+    for (const context of this.contexts.values()) {
+      const ofEnd = endRowsOf(context, env)
+      for (const more of [pendingRowsOf(context, env), ofEnd, answerRowsAfter(context, env.partitions)])
+        if (more.length > 0) rows = [...rows, ...more]
+    }
+    return rows
   }
 
-  /** Creates a context. @throws Lacking */
-  create(request: StartRequest): { readonly context: TrackedContext } | { readonly failure: Failure } {
-    const { flux } = request
-    const initial = initialRecordOf(request, this.#env)
-    const { key = null } = initial
-    if (request.parent === null) this.startKey = initial.key
-    const address = key === null ? null : { package: flux.package, fluxName: flux.fluxName, key }
-    if (address && request.existing === 'use') {
-      const by = holderOf(address, flux, this.#atHand)
-      if (by !== null) return { failure: keyInUse(address, by) }
-    }
-    if ('failure' in initial) return initial
-    const room = address && makeRoom(address, request, this, this.#atHand)
-    if (room && 'failure' in room) return room
-    this.replaced = room?.replaced ?? null
-    const { partitions } = this.#atHand
-    const partition = address ? partitionOfKey(address, partitions) : request.partition % partitions
-    const id = this.#atHand.newId(partition)
+  /** Creates a context. @throws Lacking; FluxError when it can't be started */
+  create(request: StartRequest): TrackedContext {
+    const { flux, existing, parent } = request
+    const { atHand, env } = this
+    const { address, recordOf } = initialRecordOf(request, env, (found) => {
+      if (parent === null) this.startKey = found?.key ?? null
+      if (found && existing === 'use') requireUnused(found, flux, this)
+    })
+    if (address) this.replaced = makeRoom(address, request, this)
+    const partition = address ? partitionOfKey(address, env.partitions) : request.partition % env.partitions
+    const id = atHand.newId(partition)
     // The id is fetched before anything else, so that contexts are numbered in the order of their requests.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })
-    if (!this.#atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
-    const record = initial.recordOf(id)
-    const decision = begin(flux, record, this.#env)
+    if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
+    const record = recordOf(id)
+    const decision = begin(flux, record, env)
     if (decision.kind !== 'next')
       throw new Error(`the first turn of '${flux.fluxName}' had no effect: ${decision.kind}`)
-    const context = trackedContext(null, flux, NO_TEXTS, record)
+    const context = new TrackedContext(null, { record, flux, texts: NO_TEXTS })
     context.cause = startedBy(request)
     this.contexts.set(id, context)
     this.#take(context, decision)
-    return { context }
+    return context
   }
 
   /**
@@ -162,15 +141,13 @@ export class UnitOfWork {
    * @throws RecordTooLarge
    */
   writes(): Write[] {
-    const writes: Write[] = []
+    const changed = [...this.contexts.values()].filter(({ before, record }) => before !== record)
     try {
-      for (const context of this.contexts.values())
-        if (context.before !== context.record) writes.push(this.#write(context))
+      return changed.map((context) => this.#write(context))
     } catch (error) {
       this.releaseSlots()
       throw error
     }
-    return writes
   }
 
   /** Releases the slots of steps that were not started. */
@@ -182,12 +159,12 @@ export class UnitOfWork {
     const { before, texts, flux, history: log, parents: notifies, step } = context
     // A later message of the same turn may have ended what an earlier one began.
     if (step && isAt(step, context.record)) {
-      context.slot = context.record.isPaused ? null : this.#admit(flux, step.state)
+      context.slot = context.record.isPaused ? null : this.env.admit(flux, step.state)
       if (!context.slot) context.record = readied(context.record)
     }
     const { record, slot } = context
-    const answersNotification = record.child === null || record.child !== before?.child || context.isNotified === true
-    const maxRecord = this.#maxRecord
+    const answersNotification = record.child === null || record.child !== before?.child || context.isNotified
+    const { maxRecord, now } = this.env
     const change = { before, texts, next: record, flux, log, notifies, answersNotification, maxRecord }
     let written = writeOf(change)
     if (slot && !slot.fits(written.write.context.parts)) {
@@ -199,10 +176,10 @@ export class UnitOfWork {
     // The work of the turn was spent before all events were taken: a wake-up goes on. The record says when the context
     // itself is due.
     if (nextPending(flux, record) === null) return written.write
-    return { ...written.write, context: { ...written.write.context, due: this.#env.now } }
+    return { ...written.write, context: { ...written.write.context, due: now } }
   }
 
-  #take(context: TrackedContext, decision: Decision & { kind: 'next' }): void {
+  #take(context: TrackedContext, decision: Next): void {
     const { child } = context.record
     context.record = decision.record
     for (const move of decision.log) context.history.push(move)
@@ -213,25 +190,15 @@ export class UnitOfWork {
     if (decision.child) this.#spawnChild(context, decision.child)
     const { status, parent } = context.record
     if (isFinished(status) && parent) context.parents = [parent.id]
-    if (isFinished(status)) endPending(context, this.#env.now)
+    if (isFinished(status)) endPending(context, this.env.now)
   }
 
   /** Starts a child in the same commit. If it cannot be started, the parent's action fails. */
-  #spawnChild(context: TrackedContext, wanted: { readonly name: string; readonly input: JsonObject }): void {
+  #spawnChild(context: TrackedContext, wanted: NonNullable<Next['child']>): void {
     const { epoch, attempt } = context.record.position
-    const child = this.#tryToSpawn(context, wanted)
+    const child = startChild(context, wanted, this)
     if (typeof child === 'number') context.record = { ...context.record, child }
     else this.#apply(context, { type: 'FAIL', epoch, attempt, error: child, isUnspawned: true })
-  }
-
-  #tryToSpawn(
-    context: TrackedContext,
-    wanted: { readonly name: string; readonly input: JsonObject },
-  ): ContextId | ActionError {
-    const request = childRequestOf(context, wanted, this.#atHand)
-    if (!('flux' in request)) return request
-    const child = this.create(request)
-    return 'failure' in child ? notStarted(wanted.name, child.failure.detail) : child.context.record.id
   }
 
   /** Ends a child, and its own child, in the same commit in which the parent stops waiting for it. */
@@ -247,6 +214,8 @@ export class UnitOfWork {
     return record.child === null ? null : childResultOf(record, this.find(record.child))
   }
 }
+
+type Next = Decision & { kind: 'next' }
 
 const [NEXT, WITHDRAWN] = [{ kind: 'next' } as const, { kind: 'withdrawn' } as const]
 const NO_TEXTS = {}

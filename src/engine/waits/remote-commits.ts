@@ -4,6 +4,7 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Deps } from '../contexts/deps.ts'
+import { Periodic } from '../time/periodic.ts'
 
 /** Milliseconds between two ticks. Each polls its share, so that polls are spread evenly over the second. */
 const TICK_MS = 100
@@ -19,134 +20,94 @@ const MAX_ANNOUNCED = 1000
 /** Contexts that other servers may have asked for. Those beyond are found by polling. */
 const MAX_INTERESTS = 100_000
 
-export interface RemoteCommitsParts extends Pick<Deps, 'store' | 'clock'> {
+export interface RemoteCommitsParts extends Deps {
   readonly feed: CommitFeed
-  /** The version last seen of a context; null: it is not known yet, or nobody waits for it. */
-  readonly versionOf: (id: ContextId) => number | null
-  /** Told when another server has committed to that context, or may have. */
+  /** The contexts that are waited for. `version`: that last seen; null: it is not known yet. */
+  readonly watched: ReadonlyMap<ContextId, { readonly version: number | null }>
+  /** Another server has committed to that context, or may have. */
   readonly onCommit: (id: ContextId) => void
 }
 
 export class RemoteCommits {
   readonly #parts: RemoteCommitsParts
-  readonly #watched = new Set<ContextId>()
-  /** Where the round goes on. */
-  #round: Iterator<ContextId> = [][Symbol.iterator]()
-  /** Not announced yet. */
-  #unannounced: ContextId[] = []
-  /** Announced lately: polled once out of turn, since a commit may have come before the announcement arrived. */
-  #fresh: ContextId[] = []
-  #ticks = 0
-  #polling = 0
-  #callOff: (() => void) | null = null
-  /** What other servers have asked for, and until when, epoch milliseconds. */
+  readonly #ticks: Periodic
+  #count = 0
+  readonly #round: Generator<ContextId, never>
+  /** What other servers have asked for, and until when, epoch milliseconds; what ends first comes first. */
   readonly #interests = new Map<ContextId, number>()
-  /** When those that are over are deleted, by the next that ask. */
-  #sweepAt = 0
 
   constructor(parts: RemoteCommitsParts) {
+    const { feed, watched, clock, onCommit } = parts
     this.#parts = parts
-    parts.feed.onNotified((id) => {
-      if (this.#watched.has(id)) parts.onCommit(id)
+    this.#round = endless(watched)
+    this.#ticks = new Periodic(clock, () => this.#tick())
+    feed.onNotified((id) => {
+      if (watched.has(id)) onCommit(id)
     })
-    parts.feed.onWatched((ids) => this.#remember(ids))
+    feed.onWatched((ids) => this.#remember(ids))
   }
 
-  watch(id: ContextId): void {
-    this.#watched.add(id)
-    if (this.#callOff === null) this.#schedule()
+  /** A context is waited for. */
+  watch(): void {
+    this.#ticks.within(TICK_MS)
   }
 
   /** Asks the others now, who are otherwise asked at the next renewal. */
   announce(id: ContextId): void {
-    if (this.#unannounced.length === 0) queueMicrotask(() => this.#announceAll())
-    this.#unannounced.push(id)
-  }
-
-  unwatch(id: ContextId): void {
-    this.#watched.delete(id)
+    this.#parts.feed.watch([id])
   }
 
   /** Tells the servers that asked for it that this one has committed to the context. */
   tell(id: ContextId): void {
     if (this.#interests.size === 0) return
-    const until = this.#interests.get(id)
-    if (until !== undefined && until > this.#parts.clock.now()) this.#parts.feed.notify(id)
+    if ((this.#interests.get(id) ?? 0) > this.#parts.clock.now()) this.#parts.feed.notify(id)
   }
 
   close(): void {
-    this.#watched.clear()
-    this.#callOff?.()
+    void this.#ticks.stop()
   }
 
-  #announceAll(): void {
-    const ids = this.#unannounced
-    this.#unannounced = []
-    this.#publish(ids)
-    for (const id of ids) this.#fresh.push(id)
-  }
-
-  #publish(ids: readonly ContextId[]): void {
-    for (let from = 0; from < ids.length; from += MAX_ANNOUNCED)
-      this.#parts.feed.watch(ids.slice(from, from + MAX_ANNOUNCED))
-  }
-
-  #schedule(): void {
-    this.#callOff = this.#parts.clock.after(TICK_MS, () => this.#tick())
-  }
-
-  #tick(): void {
-    this.#callOff = null
-    if (this.#watched.size === 0) {
-      this.#fresh = []
-      return
+  /** A store that is slow is not asked for more: the next tick comes when all polls of this one are done. */
+  async #tick(): Promise<number | null> {
+    const { watched, feed } = this.#parts
+    if (watched.size === 0) return null
+    this.#count += 1
+    if (this.#count % TICKS_A_RENEWAL === 0) {
+      const ids = [...watched.keys()]
+      for (let from = 0; from < ids.length; from += MAX_ANNOUNCED) feed.watch(ids.slice(from, from + MAX_ANNOUNCED))
     }
-    this.#ticks += 1
-    if (this.#ticks % TICKS_A_RENEWAL === 0) this.#publish([...this.#watched])
-    // A store that is slow is not asked for more.
-    if (this.#polling === 0) this.#pollSome()
-    this.#schedule()
-  }
-
-  #pollSome(): void {
-    const fresh = this.#fresh.splice(0, MAX_POLLS)
-    for (const id of fresh) void this.#poll(id)
-    const share = Math.ceil(this.#watched.size / TICKS_A_ROUND)
-    for (let left = Math.min(share, MAX_POLLS - fresh.length); left > 0; left -= 1) {
-      let next = this.#round.next()
-      if (next.done) {
-        this.#round = this.#watched.values()
-        next = this.#round.next()
-      }
-      if (next.done) return
-      void this.#poll(next.value)
-    }
+    const share = Math.min(Math.ceil(watched.size / TICKS_A_ROUND), MAX_POLLS)
+    await Promise.all(Array.from({ length: share }, () => this.#poll(this.#round.next().value)))
+    return TICK_MS
   }
 
   async #poll(id: ContextId): Promise<void> {
-    const { store, versionOf, onCommit } = this.#parts
-    if (versionOf(id) === null) return
-    this.#polling += 1
+    const { store, watched, onCommit } = this.#parts
+    const versionOf = () => watched.get(id)?.version ?? null
+    if (versionOf() === null) return
     try {
       const found = await store.version({ id })
       // Looked at again: a commit of this server may have come meanwhile.
-      const seen = versionOf(id)
+      const seen = versionOf()
       if (seen !== null && found !== seen) onCommit(id)
     } catch (error) {
       // The next round asks again.
       if (!(error instanceof FluxError)) throw error
-    } finally {
-      this.#polling -= 1
     }
   }
 
   #remember(ids: readonly ContextId[]): void {
-    const now = this.#parts.clock.now()
-    if (now >= this.#sweepAt) {
-      for (const [id, until] of this.#interests) if (until <= now) this.#interests.delete(id)
-      this.#sweepAt = now + INTEREST_MS
+    const [interests, now] = [this.#interests, this.#parts.clock.now()]
+    for (const id of ids) interests.delete(id)
+    for (const [id, until] of interests) {
+      if (until > now) break
+      interests.delete(id)
     }
-    for (const id of ids)
-      if (this.#interests.size < MAX_INTERESTS || this.#interests.has(id)) this.#interests.set(id, now + INTEREST_MS)
+    for (const id of ids) if (interests.size < MAX_INTERESTS) interests.set(id, now + INTEREST_MS)
   }
+}
+
+/** All keys, again and again: there must be one each time that the next is asked for. */
+function* endless(watched: ReadonlyMap<ContextId, unknown>): Generator<ContextId, never> {
+  for (;;) yield* watched.keys()
 }

@@ -8,8 +8,7 @@
 // - Servers ask one another for the commits they need (`waits/remote-commits.ts`, `watch` of `ports/feeds.ts`),
 //   for 15 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
 //   contexts are polled, spread over the second, at most 500 in a second.
-// - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`), and a hundred of them
-//   are answered in each turn of the event loop.
+// - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`).
 // - Functions that wait hold a step, so their waits end with the step and not when the server begins to stop.
 // - `Prefer: wait` is such a wait, begun after the commit (`http/api/prefer.ts`).
 import { type Status, isFinished, type ContextId } from '../../model/context.ts'
@@ -52,14 +51,8 @@ export const standsSo = (
   condition.tags.some((tag) => tags.has(tag))
 
 /** Whether one of the last `count` moves entered a state that is waited for. */
-export function hasEntered({ states }: Condition, moves: readonly Move[], count: number): boolean {
-  if (states.length === 0) return false
-  for (let at = Math.max(0, moves.length - count); at < moves.length; at += 1) {
-    const move = moves[at]
-    if (move && states.includes(move.to)) return true
-  }
-  return false
-}
+export const hasEntered = ({ states }: Condition, moves: readonly Move[], count: number): boolean =>
+  states.length > 0 && moves.slice(Math.max(0, moves.length - count)).some(({ to }) => states.includes(to))
 
 export interface WaitsParts extends Deps {
   /** What other servers report; null: there are none. */
@@ -67,17 +60,11 @@ export interface WaitsParts extends Deps {
   readonly bound: CountBound
 }
 
-/** Requests that go on in one turn of the event loop: many may wait for the same commit. */
-const MAX_ENDS = 100
-
-/** Milliseconds that the last look for the caller of a webhook may take, so that a silent store does not hold it up. */
-const LAST_LOOK_MS = 200
-
 /** How it ended: the context got there; or it has ended, or the time is up, and it may have got there or not. */
 export type WaitOutcome = 'there' | 'over'
 
 /** A held request. It is made before its context is read, so that no commit is missed. */
-export interface HeldRequest {
+export interface Waiter {
   readonly id: ContextId
   /** It belongs to a step, or to the caller of a webhook: it goes on while the server stops. */
   readonly staysOn: boolean
@@ -100,40 +87,32 @@ export interface Expected<T> {
 }
 
 interface Watched {
-  readonly waits: Set<HeldRequest>
+  readonly waits: Set<Waiter>
   /** The version last seen; null: none yet. */
   version: number | null
   isAnnounced: boolean
-  looking: Promise<void> | null
-  looksAgain: boolean
+  /** Looks that were asked for since it was last idle. */
+  looks: number
 }
 
 export class Waits {
   readonly #parts: WaitsParts
   readonly #watched = new Map<ContextId, Watched>()
   readonly #remote: RemoteCommits | null
-  readonly #ending: (() => void)[] = []
   #isStopping = false
 
   constructor(parts: WaitsParts) {
     this.#parts = parts
-    const { feed, store, clock } = parts
-    this.#remote =
-      feed &&
-      new RemoteCommits({
-        feed,
-        store,
-        clock,
-        versionOf: (id) => this.versionOf(id),
-        onCommit: (id) => void this.#look(id),
-      })
+    const { feed } = parts
+    const onCommit = (id: ContextId) => void this.#look(id)
+    this.#remote = feed && new RemoteCommits({ ...parts, feed, watched: this.#watched, onCommit })
   }
 
   /** From now on no commit to the context is missed. @throws FluxError `overloaded`, `unavailable` */
-  join(id: ContextId, { isStep }: { readonly isStep: boolean }): HeldRequest {
+  join(id: ContextId, { isStep }: { readonly isStep: boolean }): Waiter {
     if (this.#isStopping && !isStep) throw stopping()
     this.#parts.bound.take()
-    const wait: HeldRequest = { id, staysOn: isStep, take: null, condition: null, seen: null, end: null }
+    const wait: Waiter = { id, staysOn: isStep, take: null, condition: null, seen: null, end: null }
     const watched = this.#enter(wait)
     if (!watched.isAnnounced) this.#remote?.announce(id)
     watched.isAnnounced = true
@@ -146,7 +125,7 @@ export class Waits {
    */
   expect<T>(valueOf: (record: ContextRecord) => T | null): Expected<T> {
     let value: T | null = null
-    let wait: HeldRequest | null = null
+    let wait: Waiter | null = null
     const take = (record: ContextRecord) => {
       value ??= valueOf(record)
     }
@@ -179,13 +158,12 @@ export class Waits {
   }
 
   /** Forgets it at once. */
-  leave(wait: HeldRequest): void {
+  leave(wait: Waiter): void {
     const watched = this.#watched.get(wait.id)
     if (!watched?.waits.delete(wait)) return
     if (wait.take === null) this.#parts.bound.release()
     if (watched.waits.size > 0) return
     this.#watched.delete(wait.id)
-    this.#remote?.unwatch(wait.id)
   }
 
   /**
@@ -194,7 +172,7 @@ export class Waits {
    * @throws FluxError `unavailable` when the server stops, `notFound` when the context is gone; what `signal` says
    */
   hold(
-    wait: HeldRequest,
+    wait: Waiter,
     record: Pick<ContextRecord, 'version' | 'moves' | 'status' | 'state' | 'tags' | 'paused'>,
     { condition, timeout, signal }: { condition: Condition; timeout: number; signal: AbortSignal | undefined },
   ): Promise<WaitOutcome> {
@@ -212,21 +190,19 @@ export class Waits {
     return held
   }
 
-  #enter(wait: HeldRequest): Watched {
+  #enter(wait: Waiter): Watched {
     const { id } = wait
-    const none = { waits: new Set<HeldRequest>(), version: null, isAnnounced: false, looking: null, looksAgain: false }
-    const watched: Watched = this.#watched.get(id) ?? none
+    const watched = this.#watched.get(id) ?? { waits: new Set(), version: null, isAnnounced: false, looks: 0 }
     watched.waits.add(wait)
-    if (watched !== none) return watched
     this.#watched.set(id, watched)
-    this.#remote?.watch(id)
+    this.#remote?.watch()
     return watched
   }
 
-  #held(wait: HeldRequest, timeout: number, signal?: AbortSignal): Promise<WaitOutcome> {
+  #held(wait: Waiter, timeout: number, signal?: AbortSignal): Promise<WaitOutcome> {
     return new Promise((resolve, reject) => {
       const abort = () => wait.end?.(abortReason(signal))
-      const callOff = this.#parts.clock.after(timeout, () => this.#timeIsUp(wait))
+      const callOff = this.#parts.clock.after(timeout, () => wait.end?.('over'))
       wait.end = (outcome) => {
         wait.end = null
         callOff()
@@ -234,7 +210,7 @@ export class Waits {
         if (outcome instanceof Error) {
           this.leave(wait)
           reject(outcome)
-        } else this.#goOn(() => resolve(outcome))
+        } else resolve(outcome)
       }
       if (signal?.aborted) return abort()
       // One function may wait for many contexts.
@@ -242,14 +218,6 @@ export class Waits {
       signal?.addEventListener('abort', abort)
       if (this.#isStopping && !wait.staysOn) wait.end(stopping())
     })
-  }
-
-  /** Another server may have made the answer for the caller of a webhook since the store was last looked at. */
-  #timeIsUp(wait: HeldRequest): void {
-    const over = () => wait.end?.('over')
-    if (wait.take === null || this.#remote === null) return over()
-    this.#parts.clock.after(LAST_LOOK_MS, over)
-    void this.#look(wait.id).finally(over)
   }
 
   /** The version of a context last seen here; null: it is not waited for, or was not read yet. */
@@ -276,7 +244,7 @@ export class Waits {
 
   /** Ends those of callers of webhooks, as if their time were up. */
   endCallers(): void {
-    for (const wait of this.#all()) if (wait.take) this.#timeIsUp(wait)
+    for (const wait of this.#all()) if (wait.take) wait.end?.('over')
   }
 
   /** Ends all that are left. */
@@ -286,13 +254,13 @@ export class Waits {
     this.#remote?.close()
   }
 
-  #all(): HeldRequest[] {
+  #all(): Waiter[] {
     return [...this.#watched.values()].flatMap(({ waits }) => [...waits])
   }
 
   /** `moves`: the newest; if older ones were not looked at, the store is asked. */
   #judge(
-    wait: HeldRequest,
+    wait: Waiter,
     record: Standing & Pick<ContextRecord, 'id' | 'moves'>,
     { moves, tags, whole }: { moves: readonly Move[]; tags: ReadonlySet<string>; whole: () => ContextRecord },
   ): void {
@@ -313,17 +281,13 @@ export class Waits {
   }
 
   /** Reads the context, and judges by what the store has. One read at a time, however many commits there were. */
-  #look(id: ContextId): Promise<void> {
+  async #look(id: ContextId): Promise<void> {
     const watched = this.#watched.get(id)
-    if (!watched) return Promise.resolve()
-    if (watched.looking) watched.looksAgain = true
-    else watched.looking = this.#lookUntilSeen(id, watched)
-    return watched.looking
-  }
-
-  async #lookUntilSeen(id: ContextId, watched: Watched): Promise<void> {
-    do {
-      watched.looksAgain = false
+    if (!watched) return
+    watched.looks += 1
+    if (watched.looks > 1) return
+    for (let seen = 0; seen < watched.looks;) {
+      seen = watched.looks
       try {
         await this.#read(id, watched)
       } catch (error) {
@@ -331,8 +295,8 @@ export class Waits {
         if (error instanceof FluxError && error.failure.kind === 'unavailable') continue
         for (const wait of watched.waits) wait.end?.(error instanceof Error ? error : new Error(String(error)))
       }
-    } while (watched.looksAgain)
-    watched.looking = null
+    }
+    watched.looks = 0
   }
 
   async #read(id: ContextId, watched: Watched): Promise<void> {
@@ -352,16 +316,6 @@ export class Waits {
       if (isBehind && seen !== null) wait.seen = Math.max(seen, record.moves - moves.length)
       this.#judge(wait, record, { moves, tags, whole: () => decodeRecord(stored) })
     }
-  }
-
-  #goOn(end: () => void): void {
-    if (this.#ending.length === 0) setImmediate(() => this.#endSome())
-    this.#ending.push(end)
-  }
-
-  #endSome(): void {
-    for (const end of this.#ending.splice(0, MAX_ENDS)) end()
-    if (this.#ending.length > 0) setImmediate(() => this.#endSome())
   }
 }
 

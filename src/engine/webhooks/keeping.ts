@@ -7,7 +7,7 @@ import type { KeyTry } from '../idempotency/idempotency.ts'
 import type { SendOptions } from '../calls/send-event.ts'
 import type { RowsOf } from '../turn/message.ts'
 import type { RootRequest } from '../turn/start-request.ts'
-import type { StartOptions } from '../turn/turn-loop.ts'
+import type { StartOptions } from '../turn/mailboxes.ts'
 import { acceptedAs, answerOf } from '../turn/answer.ts'
 import type { WebhookKey } from './webhook-keys.ts'
 

@@ -17,6 +17,7 @@ import type { Store } from '../../ports/store.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { inProgress, mismatch, readKept, type KeptPlace, type KeptRow } from '../idempotency/kept-answer.ts'
 import { decodeHead } from '../record/decode.ts'
+import { pause } from '../time/periodic.ts'
 import { ANSWERED, type Waits } from '../waits/waits.ts'
 import type { Committed, WebhookKeeping } from './keeping.ts'
 import { sentTo } from '../turn/answer.ts'
@@ -100,9 +101,7 @@ export class Once {
         return await attempt()
       } catch (error) {
         if (!isUnderWay(error) || clock.now() >= until) throw error
-        await new Promise<void>((resolve) => {
-          clock.after(LOOK_AGAIN_MS, resolve)
-        })
+        await pause(clock, LOOK_AGAIN_MS)
       }
     }
   }
@@ -113,7 +112,7 @@ export class Once {
     const tried = idempotency.tryOf({ place, hash, kept }, { until: clock.now() + timeout })
     return tried.run(
       async () => {
-        if (idempotency.isFull()) await idempotency.requireRoom()
+        idempotency.requireRoom()
         const { replayed = false, ...committed } = await effect({ key, tried })
         const isFiltered = 'kind' in committed.answer && committed.answer.kind === 'filtered'
         const earlier = isFiltered ? await store.readRow(place) : null

@@ -1,5 +1,7 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
 // service. It goes the way of every event, on behalf of the endpoint.
+import { check } from '../../api/call.ts'
+import { CALLS } from '../../api/calls.ts'
 import type { EventRequest } from '../../api/events.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
 import type { Expression } from '../../definitions/expressions/expression.ts'
@@ -9,7 +11,7 @@ import { FluxError, notFound } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallEnv } from '../calls/call-env.ts'
-import { checkedEvent, sendEvent, type SendOptions } from '../calls/send-event.ts'
+import { sendEvent, type SendOptions } from '../calls/send-event.ts'
 import type { RowsOf } from '../turn/message.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { Deliveries } from '../deliveries/deliveries.ts'
@@ -43,7 +45,7 @@ export async function sendForWebhook(
   try {
     const env = envOf(accessOf(endpoint, call.traceparent))
     const redact = (text: string) => redactedFor(request, text)
-    const checked = checkedEvent(env, wanted, { redact })
+    const checked = check(CALLS.sendEvent, wanted)
     const { answer, replayed = false } = await sendEvent(env, checked, {
       ...options,
       ...(webhook && { webhook }),

@@ -176,7 +176,7 @@ function addCall<R extends z.ZodType, A extends object>(
 ): void {
   const { api, callerOf, answers, inFlight } = parts
   const reader = requestReader(call)
-  const [root, rootOfOne] = [rootOf(call.answer), call.one && rootOf(call.one.answer)]
+  const [root, rootOfOne] = [rootOf(call.answer), call.one && rootOf(call.one)]
   const send = (c: Context<Env>, format: Codec, { answer, status = 200, headers }: SettledAnswer) =>
     answers.send(c, answer, format.pieces(answer, Array.isArray(answer) ? root : (rootOfOne ?? root)), {
       status,

@@ -1,7 +1,6 @@
 // http: describes a call as an operation of the OpenAPI document, from the schemas that check its requests.
 import { z } from 'zod'
-import { rootOf, type Call, type FieldShape } from '../../api/call.ts'
-import { fieldSchema, referenceTo } from '../../api/component.ts'
+import { fieldSchema, referenceTo, rootOf, type Call, type FieldShape } from '../../api/call.ts'
 import { problemSchema } from '../../api/server.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { joinPieces } from '../answers/pieces.ts'
@@ -16,7 +15,7 @@ export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceA
 
 /** @param id the operationId. @param more types of bodies that it takes besides the usual ones */
 export function operationOf(id: string, call: Call, more: JsonObject = {}): JsonObject {
-  const { summary, path, query, body, bodyExample, answer, answerExample, answerHeaders, problems } = call
+  const { summary, path, query, body, bodyExample, answer, answerExample, problems } = call
   const { prefersWait, takesKey, accepted, one, mayLackBody = false } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
@@ -35,9 +34,14 @@ export function operationOf(id: string, call: Call, more: JsonObject = {}): Json
     responses: {
       200: {
         description: 'Done',
-        headers: headersToldOf({ ...answerHeaders, ...RATE_HEADERS }),
+        headers: headersToldOf({
+          ...(prefersWait && { 'Preference-Applied': 'wait, where the answer was held until the context rests' }),
+          ...(takesKey && REPLAYED),
+          ...('page' in query && { Link: 'URL of the next page, with rel="next"; absent on the last page' }),
+          ...RATE_HEADERS,
+        }),
         content: contentOf(
-          one ? { anyOf: [referenceTo(answer), referenceTo(one.answer)] } : referenceTo(answer),
+          one ? { anyOf: [answer, one].map(referenceTo) } : referenceTo(answer),
           answerExample,
           rootOf(answer),
         ),
@@ -45,7 +49,7 @@ export function operationOf(id: string, call: Call, more: JsonObject = {}): Json
       ...(accepted && {
         202: {
           description: accepted.description,
-          headers: headersToldOf({ ...accepted.headers, ...RATE_HEADERS }),
+          headers: headersToldOf({ ...accepted.headers, ...(takesKey && REPLAYED), ...RATE_HEADERS }),
           content: contentOf(referenceTo(accepted.answer), accepted.example, rootOf(accepted.answer)),
         },
       }),
@@ -80,6 +84,10 @@ const PREFER_ASYNC = {
   description:
     `${PREFER.description}. \`respond-async\`: an event for all is answered with 202 as soon as it is stored; with ` +
     '`wait=N`, with 200 if it was sent to all within N seconds',
+}
+
+const REPLAYED = {
+  'Idempotency-Replayed': 'true, where the answer is that to an earlier request under this key',
 }
 
 /** On every answer to a token with a rate. */

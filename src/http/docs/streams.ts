@@ -1,16 +1,16 @@
 // http: the calls that take many requests, a line each, as operations of the OpenAPI document; and CloudEvents.
-import { referenceTo } from '../../api/component.ts'
-import { STREAM_MOVES, type StreamCall, lastLine, refusedLine } from '../../api/streams.ts'
+import { referenceTo } from '../../api/call.ts'
+import { STREAM_MOVES, type StreamCall } from '../../api/streams.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { headersToldOf, objectOf, parametersOf, problemsOf, RATE_HEADERS, USUAL_PROBLEMS } from './operation.ts'
 
 const TYPES = ['application/x-ndjson', 'application/jsonl']
 
-const perLine = (schema: JsonObject, example: object): JsonObject =>
+const perLine = (schema: JsonObject, example: unknown): JsonObject =>
   JSON.parse(JSON.stringify(Object.fromEntries(TYPES.map((type) => [type, { schema, example }]))))
 
 export function streamOperation(call: StreamCall): JsonObject {
-  const { id, summary, each, line, lineExample, answer, accepted, answerExample } = call
+  const { id, summary, each, line, lineExample, answers, answerExample } = call
   return {
     operationId: id,
     tags: ['flux-api'],
@@ -25,10 +25,7 @@ export function streamOperation(call: StreamCall): JsonObject {
       200: {
         description: 'The request was accepted',
         headers: headersToldOf({ 'Preference-Applied': 'return=minimal, where that was asked for', ...RATE_HEADERS }),
-        content: perLine(
-          { anyOf: [answer, ...(accepted ? [accepted] : []), refusedLine, lastLine].map(referenceTo) },
-          answerExample,
-        ),
+        content: perLine({ anyOf: answers.map(referenceTo) }, answerExample),
       },
       ...problemsOf([...USUAL_PROBLEMS, 415]),
     },

@@ -5,7 +5,7 @@
 import type { z } from 'zod'
 import { rootOf } from '../../api/call.ts'
 import { CALL_LIST } from '../../api/calls.ts'
-import { componentSchemas, fieldSchema, referenceTo } from '../../api/component.ts'
+import { componentSchemas, fieldSchema, referenceTo } from '../../api/call.ts'
 import { pausedAnswer } from '../../api/server.ts'
 import { isObject, type JsonObject } from '../../model/json/value.ts'
 import { VALUE_TYPES } from './xsd-values.ts'
@@ -32,9 +32,7 @@ interface Field {
 export function xmlSchema(): string {
   const answers = new Map<string, Set<z.ZodType>>()
   for (const answer of [
-    ...CALL_LIST.flatMap(({ call: { answer, accepted, one } }) =>
-      [answer, accepted?.answer ?? [], one?.answer ?? []].flat(),
-    ),
+    ...CALL_LIST.flatMap(({ call: { answer, accepted, one } }) => [answer, accepted?.answer ?? [], one ?? []].flat()),
     pausedAnswer,
   ]) {
     const root = rootOf(answer)

@@ -1,6 +1,6 @@
 // http: the stream of moves: server-sent events, written to the socket as they come.
 import type { Context, Hono } from 'hono'
-import { placeAskedFor, STREAM_MOVES } from '../../api/streams.ts'
+import { STREAM_MOVES } from '../../api/streams.ts'
 import { denial, scopeOfToken, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError, invalid } from '../../model/failure.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
@@ -31,6 +31,9 @@ export function addLive(app: Hono<Env>, stream: StreamMoves, callerOf: (c: Conte
 
 const EVENT_STREAM: readonly Format[] = [{ type: 'text/event-stream', suffix: null }]
 
+/** Characters of the id of a message: longer ones are unknown. */
+const MAX_ID_CHARACTERS = 128
+
 /** The streams of this server. */
 export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves {
   const reader = requestReader(STREAM_MOVES)
@@ -48,7 +51,7 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
     // There is nobody to write to, or nothing is to be written.
     if (c.req.method === 'HEAD' || !socketed(c)) return new Response(null, { headers })
     const { outgoing } = c.env
-    const from = placeAskedFor(headerOf(c, 'last-event-id') ?? lastEventId)
+    const from = (headerOf(c, 'last-event-id') ?? lastEventId ?? '').slice(0, MAX_ID_CHARACTERS) || null
     const begin = (opening: string): Sink | null => {
       if (outgoing.destroyed) return null
       outgoing.writeHead(200, headers)

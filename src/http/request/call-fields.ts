@@ -3,7 +3,7 @@
 import type { z } from 'zod'
 import type { FieldShape } from '../../api/call.ts'
 import { AS_IT_IS, NOT_SEPARATED } from '../../api/fields.ts'
-import { fieldSchema } from '../../api/component.ts'
+import { fieldSchema } from '../../api/call.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'

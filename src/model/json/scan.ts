@@ -18,52 +18,71 @@ export interface TextPosition {
   readonly column: number
 }
 
+const [LF, CR] = [10, 13]
+const SPACE = /[ \n\r\t]*/y
+const PLAIN = /[ !#-[\]-\uffff]*/y
+const ESCAPE = /\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
+const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
+
 /**
  * Returns the offset of the first invalid character, the text's length if it ends too early, or -1 if it is valid JSON.
  */
 export function scanJson(text: string, visitor?: JsonVisitor): number {
   const lists: boolean[] = []
-  let expects: 'value' | 'key' | 'comma' = 'value'
-  let opened = false
-  for (let at = skipSpace(text, 0); ; at = skipSpace(text, at)) {
+  /** `first`: a value or a key, or the end of the list or object that has just begun. */
+  let expects: 'value' | 'key' | 'first' | 'comma' = 'value'
+  for (let at = endOf(SPACE, text, 0); ; at = endOf(SPACE, text, at)) {
     const inList = lists.at(-1)
-    const code = text.charCodeAt(at)
-    if (inList !== undefined && (expects === 'comma' || opened) && code === (inList ? CLOSE_LIST : CLOSE_OBJECT)) {
+    const character = text[at]
+    if (inList !== undefined && (expects === 'comma' || expects === 'first') && character === (inList ? ']' : '}')) {
       lists.pop()
       visitor?.close()
       expects = 'comma'
-      opened = false
       at += 1
     } else if (expects === 'comma') {
       if (inList === undefined) return at === text.length ? -1 : at
-      if (code !== COMMA) return at
+      if (character !== ',') return at
       expects = inList ? 'value' : 'key'
       at += 1
-    } else if (expects === 'key') {
-      opened = false
-      const end = code === QUOTE ? endOfText(text, at) : -1 - at
+    } else if (expects === 'key' || (expects === 'first' && inList === false)) {
+      const end = character === '"' ? endOfText(text, at) : -1 - at
       if (end < 0) return -1 - end
       visitor?.key(at, text.slice(at, end))
-      at = skipSpace(text, end)
-      if (text.charCodeAt(at) !== COLON) return at
+      at = endOf(SPACE, text, end)
+      if (text[at] !== ':') return at
       expects = 'value'
       at += 1
-    } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
+    } else if (character === '{' || character === '[') {
       visitor?.value(at)
-      visitor?.open(at, code === OPEN_LIST)
-      lists.push(code === OPEN_LIST)
-      expects = code === OPEN_LIST ? 'value' : 'key'
-      opened = true
+      visitor?.open(at, character === '[')
+      lists.push(character === '[')
+      expects = 'first'
       at += 1
     } else {
-      opened = false
       visitor?.value(at)
-      const end = code === QUOTE ? endOfText(text, at) : endOfScalar(text, at)
-      if (end < 0) return -1 - end
+      const end = character === '"' ? endOfText(text, at) : endOf(SCALAR, text, at)
+      if (end <= at) return end < 0 ? -1 - end : at
       expects = 'comma'
       at = end
     }
   }
+}
+
+/** Returns the offset after the match of a sticky pattern, or `at` if there is none. */
+function endOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
+}
+
+/** Returns the offset after the closing quote, or -1 minus the offset of an error. */
+function endOfText(text: string, start: number): number {
+  let end = endOf(PLAIN, text, start + 1)
+  for (let after = endOf(ESCAPE, text, end); after > end; after = endOf(ESCAPE, text, end))
+    end = endOf(PLAIN, text, after)
+  if (text[end] === '"') return end + 1
+  // An invalid escape is wrong after its backslash, or in the digits that follow.
+  const escape = text[end] !== '\\' ? 0 : text[end + 1] === 'u' ? 2 : 1
+  return -1 - Math.min(end + escape, text.length)
 }
 
 /** Line and column of an offset. Lines end in LF, CR LF or CR. */
@@ -82,48 +101,4 @@ export function positionOf(text: string, offset: number): TextPosition {
 export function characterAt(text: string, offset: number): string | null {
   const found = text.codePointAt(offset)
   return found === undefined ? null : JSON.stringify(String.fromCodePoint(found))
-}
-
-const [TAB, LF, CR, SPACE, QUOTE, COMMA, COLON, BACKSLASH, LETTER_U] = [9, 10, 13, 32, 34, 44, 58, 92, 117]
-const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [91, 93, 123, 125]
-const ESCAPES = '"\\/bfnrtu'
-const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
-const FOUR_DIGITS = /[\dA-Fa-f]{4}/y
-
-function skipSpace(text: string, start: number): number {
-  let at = start
-  for (
-    let code = text.charCodeAt(at);
-    code === SPACE || code === LF || code === CR || code === TAB;
-    code = text.charCodeAt(at)
-  )
-    at += 1
-  return at
-}
-
-/** Returns the offset after the closing quote, or -1 minus the offset of an error. */
-function endOfText(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) return at + 1
-    if (code < SPACE) return -1 - at
-    if (code !== BACKSLASH) continue
-    at += 1
-    if (at === text.length || !ESCAPES.includes(text.charAt(at))) return -1 - at
-    if (text.charCodeAt(at) !== LETTER_U) continue
-    if (match(FOUR_DIGITS, text, at + 1) < 0) return -1 - (at + 1)
-    at += 4
-  }
-  return -1 - text.length
-}
-
-function endOfScalar(text: string, start: number): number {
-  const end = match(SCALAR, text, start)
-  return end < 0 ? -1 - start : end
-}
-
-/** Returns the offset after the match of a sticky pattern, or -1 if there is none. */
-function match(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : -1
 }

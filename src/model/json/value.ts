@@ -1,5 +1,4 @@
 // model: plain JSON data, and functions that access it safely. Any key, even `__proto__`, is treated as data.
-import { SizeCount } from './size.ts'
 
 export type Json = null | boolean | number | string | Json[] | JsonObject
 export interface JsonObject {
@@ -26,13 +25,18 @@ export function setOwn<T>(object: { [key: string]: T }, key: string, value: T): 
 /** Nesting beyond which a value is refused, since recursive functions would overflow the stack. */
 const MAX_DEPTH = 200
 
-/** Options and limits of a conversion. */
-interface Bounds {
+/** The JSON text of a value would have more bytes than is allowed. */
+export class ResultTooLarge extends Error {
+  override readonly name = 'ResultTooLarge'
+  constructor(maxBytes: number) {
+    super(`the result has more than ${maxBytes} bytes as JSON`)
+  }
+}
+
+interface Conversion {
   readonly notFinite: (value: number) => Json
-  /** Counts the values. */
-  readonly tally: { values: number } | null
-  /** Counts the bytes of the JSON text, and throws when there are too many; null: there is no limit. */
-  readonly size: SizeCount | null
+  /** Called before each value and name, with the least number of bytes that its JSON text has by itself; may throw. */
+  readonly count: (bytes: number) => void
 }
 
 /**
@@ -40,15 +44,15 @@ interface Bounds {
  * object; a Set or a typed array of numbers a list; bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text; a
  * bigint a number if that is exact, else text; NaN and infinities the result of `notFinite`, by default null.
  * Functions, symbols and undefined are left out of objects and are null elsewhere.
- * @param tally is incremented for each value
+ * @param count is called for each value and name
  * @throws TypeError for cycles and values nested deeper than 200
  */
 export function toJson(
   value: unknown,
   notFinite: (value: number) => Json = () => null,
-  tally: { values: number } | null = null,
+  count: (bytes: number) => void = () => {},
 ): Json {
-  return convert(value, { notFinite, tally, size: null }, 0)
+  return convert(value, { notFinite, count }, 0)
 }
 
 /**
@@ -57,54 +61,59 @@ export function toJson(
  * @throws TypeError as `toJson`; ResultTooLarge beyond `maxBytes`
  */
 export function toBoundedJson(value: unknown, maxBytes: number): Json {
-  return convert(value, { notFinite: () => null, tally: null, size: new SizeCount(maxBytes) }, 0)
+  let least = 0
+  const json = toJson(value, undefined, (bytes) => {
+    least += bytes
+    if (least > maxBytes) throw new ResultTooLarge(maxBytes)
+  })
+  if (Buffer.byteLength(JSON.stringify(json)) > maxBytes) throw new ResultTooLarge(maxBytes)
+  return json
 }
 
-function convert(value: unknown, bounds: Bounds, depth: number): Json {
-  const { size, notFinite, tally } = bounds
-  if (tally) tally.values += 1
+const leastBytes = (value: unknown): number => (typeof value === 'string' ? value.length : 1)
+
+function convert(given: unknown, conversion: Conversion, depth: number): Json {
+  const { notFinite, count } = conversion
+  const value = given instanceof Date ? given.getTime() : given
+  count(leastBytes(value))
   switch (typeof value) {
     case 'string':
     case 'boolean':
-      size?.scalar(value)
       return value
     case 'number':
-      return counted(Number.isFinite(value) ? value : notFinite(value), size)
+      return Number.isFinite(value) ? value : notFinite(value)
     case 'bigint':
-      return counted(Number.isSafeInteger(Number(value)) ? Number(value) : value.toString(), size)
+      return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
     case 'object':
       break
     default:
-      return counted(null, size)
+      return null
   }
-  if (value === null) return counted(null, size)
+  if (value === null) return null
   if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
-  if (value instanceof Date) return convert(value.getTime(), bounds, depth)
   const bytes = bytesOf(value)
   if (bytes !== null) {
-    size?.text(Math.ceil(bytes.length / 3) * 4)
+    count(bytes.length)
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
   }
-  if (value instanceof Set || isList(value)) {
-    size?.list(value instanceof Set ? value.size : value.length)
-    return Array.from(value, (item) => convert(item, bounds, depth + 1))
-  }
+  if (value instanceof Set || isList(value)) return Array.from(value, (item) => convert(item, conversion, depth + 1))
   if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') {
-    return convert(JSON.parse(JSON.stringify(value, size?.replacer()) ?? 'null'), bounds, depth + 1)
+    const text = JSON.stringify(value, (key, item: unknown) => {
+      // The outermost value is counted already.
+      count(leastBytes(item) - (key === '' ? 1 : 0))
+      return item
+    })
+    return convert(JSON.parse(text ?? 'null'), { notFinite, count: () => {} }, depth + 1)
   }
-  return convertObject(value, bounds, depth)
+  return convertObject(value, conversion, depth)
 }
 
-function convertObject(value: object, bounds: Bounds, depth: number): JsonObject {
-  const { size } = bounds
+function convertObject(value: object, conversion: Conversion, depth: number): JsonObject {
   const result: JsonObject = {}
-  size?.text(0)
-  let isFirst = true
   const add = (key: string, item: unknown) => {
     if (item === undefined || typeof item === 'function' || typeof item === 'symbol') return
-    size?.key(key, isFirst)
-    isFirst = false
-    setOwn(result, key, convert(item, bounds, depth + 1))
+    conversion.count(key.length)
+    setOwn(result, key, convert(item, conversion, depth + 1))
   }
   if (value instanceof Map) for (const [key, item] of value) add(String(key), item)
   // `Object.entries` is avoided: making a pair for each key of a large object costs as much as the copy.
@@ -120,11 +129,6 @@ function bytesOf(value: object): Uint8Array | null {
   if (value instanceof Uint8Array) return value
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
   return value instanceof DataView ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : null
-}
-
-function counted<T extends Json>(value: T, size: SizeCount | null): T {
-  size?.scalar(value)
-  return value
 }
 
 /** As `toJson`, but returns null for a value that can't be converted. */

@@ -2,7 +2,7 @@
 // a header of the sender's choice.
 // https://www.rfc-editor.org/rfc/rfc7617
 // https://www.rfc-editor.org/rfc/rfc6750
-import { decodeDigest, isOneOf, rawBytes, readSingleHeader } from './proofs.ts'
+import { bytesAsText, decodeDigest, isOneOf, rawBytes, readSingleHeader } from './proofs.ts'
 import { anySecret, signingSecret, type WebhookScheme } from './scheme.ts'
 
 /** A secret is `user:password`. */
@@ -36,7 +36,7 @@ export const tokenScheme: WebhookScheme = {
   },
 
   sign({ secrets, header }) {
-    const token = Buffer.from(signingSecret(secrets)).toString('latin1')
+    const token = bytesAsText(signingSecret(secrets))
     return [header === undefined ? ['Authorization', `Bearer ${token}`] : [header, token]]
   },
 
@@ -48,7 +48,5 @@ export const tokenScheme: WebhookScheme = {
  * What follows in `Authorization` the name of the authentication scheme, which is not case-sensitive; null if it is another one.
  * @param scheme in lower case
  */
-function credentialsOf(value: string, scheme: string): string | null {
-  const space = value.indexOf(' ')
-  return space !== -1 && value.slice(0, space).toLowerCase() === scheme ? value.slice(space).replace(/^ +/, '') : null
-}
+const credentialsOf = (value: string, scheme: string): string | null =>
+  value.toLowerCase().startsWith(`${scheme} `) ? value.slice(scheme.length).replace(/^ +/, '') : null

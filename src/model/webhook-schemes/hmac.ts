@@ -1,86 +1,177 @@
-// model: an HMAC in a header: of several providers, and, over content that a template describes, of others.
+// model: an HMAC in a header, and what it is of, as one description from which a request is checked and signed: of several
+// providers, and, over content that a template describes, of others.
 // https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
 // https://shopify.dev/docs/apps/build/webhooks/verify-deliveries
 // https://docs.stripe.com/webhooks/signature
 // https://docs.slack.dev/authentication/verifying-requests-from-slack
 // https://docs.slack.dev/reference/events/url_verification
 import { getOwn, isObject } from '../json/value.ts'
-import { decodeDigest, hmacOf, isSignedByOne, rawBytes, readSingleHeader, secondsOf, timeFault } from './proofs.ts'
+import {
+  bytesAsText,
+  decodeDigest,
+  hmacOf,
+  isSignedByOne,
+  rawBytes,
+  readSingleHeader,
+  secondsOf,
+  timeFault,
+} from './proofs.ts'
 import {
   anySecret,
   HEADER_NAME_PATTERN,
-  MAX_SIGNATURES,
   NO_SIGNATURE_FITS,
   signingSecret,
+  tooMany,
+  type DigestEncoding,
   type HeaderPair,
   type PayloadPart,
   type ReceivedWebhook,
+  type VerifyEnv,
   type VerifyRule,
   type WebhookScheme,
 } from './scheme.ts'
 
 /** What the signature is of, and where it stands. */
-type HmacForm = Pick<VerifyRule, 'header' | 'algorithm' | 'encoding' | 'payload' | 'prefix' | 'timestampHeader'> & {
+export interface SignatureForm extends Pick<
+  VerifyRule,
+  'header' | 'algorithm' | 'encoding' | 'payload' | 'prefix' | 'timestampHeader'
+> {
   /** Another name of the header. */
   readonly spelling?: string
+  /** Stands between the parts of the header, of which those with the prefix are signatures; left out: it is one. */
+  readonly separator?: string
+  /** Stands before the time, which is a part of the header. */
+  readonly timePrefix?: string
+  /** In place of `payload`: what may be signed, the most likely first; a text: why there is nothing. */
+  readonly contentsOf?: (rule: VerifyRule, request: ReceivedWebhook, env: VerifyEnv) => Contents | string
 }
+
+type Contents = readonly (readonly Uint8Array[])[]
 
 const BODY_ALONE: readonly PayloadPart[] = [{ kind: 'body' }]
 const NO_HEADER = 'the rule names no header'
 
-/** @param provider the form of its signatures; left out: that of the rule */
-function hmacSchemeOf(provider?: HmacForm): WebhookScheme {
-  return {
-    hasTime: (rule) => (provider ?? rule).timestampHeader !== undefined,
+/**
+ * The parts of the header with the signature, and what may be signed, once the time is checked; a text: why the request is
+ * refused.
+ */
+export function readSigned(
+  form: SignatureForm,
+  rule: VerifyRule,
+  request: ReceivedWebhook,
+  env: VerifyEnv,
+): { readonly parts: readonly string[]; readonly contents: Contents } | string {
+  const { header: name, spelling, separator, timestampHeader, timePrefix } = form
+  if (name === undefined) return NO_HEADER
+  const header = readSingleHeader(request, name, spelling ?? name)
+  if (header.fault !== null) return header.fault
+  const parts = separator === undefined ? [header.value] : header.value.split(separator)
+  let time: string | null = null
+  if (timestampHeader !== undefined) {
+    const given = readSingleHeader(request, timestampHeader)
+    if (given.fault !== null) return given.fault
+    time = given.value
+  }
+  if (timePrefix !== undefined) {
+    const [given, ...others] = new Set(withPrefix(parts, timePrefix))
+    if (given === undefined || others.length > 0) return `the header "${name}" must have one time`
+    time = given
+  }
+  const late = time === null ? null : timeFault(time, rule.toleranceS, env.nowMs)
+  if (late !== null) return late
+  const contents = contentsOf(form, time, [rule, request, env])
+  return typeof contents === 'string' ? contents : { parts, contents }
+}
 
-    verify({ secrets, toleranceS, ...rule }, request, { nowMs }) {
-      const form: HmacForm = provider ?? rule
-      const { header, spelling = header, algorithm = 'sha256', encoding = 'hex', timestampHeader } = form
-      if (header === undefined || spelling === undefined) return NO_HEADER
-      if (timestampHeader !== undefined) {
-        const time = readSingleHeader(request, timestampHeader)
-        const fault = time.fault ?? timeFault(time.value, toleranceS, nowMs)
-        if (fault !== null) return fault
-      }
-      const content = contentOf(form, request)
-      if (typeof content === 'string') return content
-      const proof = readSingleHeader(request, header, spelling)
-      if (proof.fault !== null) return proof.fault
-      const prefix = prefixOf(form)
-      const given = proof.value.startsWith(prefix) ? decodeDigest(proof.value.slice(prefix.length), encoding) : null
-      if (!given) return `the header "${header}" is malformed`
-      return isSignedByOne([given], algorithm, secrets, content) ? null : NO_SIGNATURE_FITS
+/** What follows the prefix in the parts that have it. */
+const withPrefix = (parts: readonly string[], prefix: string): string[] =>
+  parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length))
+
+/** The signatures after the prefix. What is none is passed over. */
+export const signaturesIn = (parts: readonly string[], prefix: string, encoding: DigestEncoding): Buffer[] =>
+  withPrefix(parts, prefix).flatMap((text) => decodeDigest(text, encoding) ?? [])
+
+function contentsOf(
+  { payload = BODY_ALONE, timestampHeader, contentsOf: own }: SignatureForm,
+  time: string | null,
+  given: readonly [VerifyRule, ReceivedWebhook, VerifyEnv],
+): Contents | string {
+  if (own) return own(...given)
+  const [, request] = given
+  const content: Uint8Array[] = []
+  for (const part of payload) {
+    if (part.kind === 'body') content.push(request.body)
+    else if (part.kind === 'text') content.push(Buffer.from(part.text))
+    else if (part.kind === 'timestamp' || part.name.toLowerCase() === timestampHeader?.toLowerCase()) {
+      if (time === null) return 'the rule names no header for the timestamp'
+      content.push(rawBytes(time))
+    } else {
+      const header = readSingleHeader(request, part.name)
+      if (header.fault !== null) return header.fault
+      content.push(rawBytes(header.value))
+    }
+  }
+  return [content]
+}
+
+/** @param provider the form of its signatures; left out: that of the rule */
+export function signatureScheme(provider?: SignatureForm): WebhookScheme {
+  return {
+    hasTime: (rule) => provider?.timePrefix !== undefined || (provider ?? rule).timestampHeader !== undefined,
+
+    verify(rule, request, env) {
+      const form: SignatureForm = provider ?? rule
+      const { algorithm = 'sha256', encoding = 'hex', prefix = '', separator, header } = form
+      const signed = readSigned(form, rule, request, env)
+      if (typeof signed === 'string') return signed
+      const given = signaturesIn(signed.parts, bytesAsText(prefix), encoding)
+      if (given.length === 0 && separator === undefined) return `the header "${header}" is malformed`
+      // All are compared, whatever the outcome.
+      const fits = signed.contents.map((content) => isSignedByOne(given, algorithm, rule.secrets, content))
+      return tooMany(given) ?? (fits.includes(true) ? null : NO_SIGNATURE_FITS)
     },
 
-    sign({ secrets, ...rule }, request, { nowMs }) {
-      const form: HmacForm = provider ?? rule
-      const { header, algorithm = 'sha256', encoding = 'hex', timestampHeader } = form
+    sign(rule, request, env) {
+      const form: SignatureForm = provider ?? rule
+      const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestampHeader, timePrefix } = form
       if (header === undefined) throw new Error(NO_HEADER)
-      const time: HeaderPair[] = timestampHeader === undefined ? [] : [[timestampHeader, String(secondsOf(nowMs))]]
-      const others = request.headers.filter(([name]) => name.toLowerCase() !== timestampHeader?.toLowerCase())
-      const content = contentOf(form, { ...request, headers: [...others, ...time] })
-      if (typeof content === 'string') throw new Error(content)
-      const digest = hmacOf(algorithm, signingSecret(secrets), content).toString(encoding)
-      return [...time, [header, prefixOf(form) + digest]]
+      const time = String(secondsOf(env.nowMs))
+      const hasTime = timestampHeader !== undefined || timePrefix !== undefined
+      const contents = contentsOf(form, hasTime ? time : null, [rule, request, env])
+      if (typeof contents === 'string') throw new Error(contents)
+      const [content = []] = contents
+      const digest = hmacOf(algorithm, signingSecret(rule.secrets), content).toString(encoding)
+      const timed = timePrefix === undefined ? '' : `${timePrefix}${time}${form.separator}`
+      const proof: HeaderPair = [header, timed + bytesAsText(prefix) + digest]
+      return timestampHeader === undefined ? [proof] : [[timestampHeader, time], proof]
     },
 
     secretFault: anySecret,
   }
 }
 
-export const hmacScheme = hmacSchemeOf()
+export const hmacScheme = signatureScheme()
 
 /** `X-Hub-Signature`, with SHA-1, is no proof. */
-export const githubScheme = hmacSchemeOf({ header: 'X-Hub-Signature-256', prefix: 'sha256=' })
+export const githubScheme = signatureScheme({ header: 'X-Hub-Signature-256', prefix: 'sha256=' })
 
-export const shopifyScheme = hmacSchemeOf({
+export const shopifyScheme = signatureScheme({
   header: 'X-Shopify-Hmac-Sha256',
   spelling: 'Shopify-Hmac-Sha256',
   encoding: 'base64',
 })
 
+/** The secret is used as it is, with its `whsec_`; signatures of version v0 are ignored. */
+export const stripeScheme = signatureScheme({
+  header: 'Stripe-Signature',
+  separator: ',',
+  timePrefix: 't=',
+  prefix: 'v1=',
+  payload: [{ kind: 'timestamp' }, { kind: 'text', text: '.' }, { kind: 'body' }],
+})
+
 export const slackScheme: WebhookScheme = {
-  ...hmacSchemeOf({
+  ...signatureScheme({
     header: 'X-Slack-Signature',
     prefix: 'v0=',
     timestampHeader: 'X-Slack-Request-Timestamp',
@@ -93,63 +184,6 @@ export const slackScheme: WebhookScheme = {
     if (typeof challenge !== 'string') return null
     return { status: 200, contentType: 'text/plain; charset=utf-8', text: challenge }
   },
-}
-
-const STRIPE_HEADER = 'Stripe-Signature'
-
-/** The secret is used as it is, with its `whsec_`; signatures of version v0 are ignored. */
-export const stripeScheme: WebhookScheme = {
-  hasTime: () => true,
-
-  verify({ secrets, toleranceS }, request, { nowMs }) {
-    const header = readSingleHeader(request, STRIPE_HEADER)
-    if (header.fault !== null) return header.fault
-    const items = header.value.split(',')
-    const times = new Set(valuesOf(items, 't='))
-    const [time] = times
-    if (time === undefined || times.size > 1) return `the header "${STRIPE_HEADER}" must have one time`
-    const late = timeFault(time, toleranceS, nowMs)
-    if (late !== null) return late
-    const given = valuesOf(items, 'v1=').flatMap((text) => decodeDigest(text, 'hex') ?? [])
-    if (given.length > MAX_SIGNATURES) return `there are more than ${MAX_SIGNATURES} signatures`
-    return isSignedByOne(given, 'sha256', secrets, stripeContent(time, request)) ? null : NO_SIGNATURE_FITS
-  },
-
-  sign({ secrets }, request, { nowMs }) {
-    const time = String(secondsOf(nowMs))
-    const digest = hmacOf('sha256', signingSecret(secrets), stripeContent(time, request))
-    return [[STRIPE_HEADER, `t=${time},v1=${digest.toString('hex')}`]]
-  },
-
-  secretFault: anySecret,
-}
-
-const valuesOf = (items: readonly string[], key: string): string[] =>
-  items.filter((item) => item.startsWith(key)).map((item) => item.slice(key.length))
-
-const stripeContent = (time: string, { body }: ReceivedWebhook): Uint8Array[] => [rawBytes(`${time}.`), body]
-
-/** As it stands in a header: each character is a byte. */
-const prefixOf = ({ prefix = '' }: HmacForm): string => Buffer.from(prefix).toString('latin1')
-
-/** The signed bytes; a text says why the request has none. */
-function contentOf(
-  { payload = BODY_ALONE, timestampHeader }: HmacForm,
-  request: ReceivedWebhook,
-): Uint8Array[] | string {
-  const content: Uint8Array[] = []
-  for (const part of payload) {
-    if (part.kind === 'body') content.push(request.body)
-    else if (part.kind === 'text') content.push(Buffer.from(part.text))
-    else {
-      const name = part.kind === 'header' ? part.name : timestampHeader
-      if (name === undefined) return 'the rule names no header for the timestamp'
-      const header = readSingleHeader(request, name)
-      if (header.fault !== null) return header.fault
-      content.push(rawBytes(header.value))
-    }
-  }
-  return content
 }
 
 /**

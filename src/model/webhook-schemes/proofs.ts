@@ -17,23 +17,19 @@ export function readSingleHeader(
   ...others: readonly string[]
 ): SingleHeader {
   const names = new Set([name, ...others].map((text) => text.toLowerCase()))
-  let value: string | null = null
-  for (const [given, text] of headers) {
-    if (!names.has(given.toLowerCase())) continue
-    if (value !== null && text !== value)
-      return { fault: `the header "${name}" came twice with different values`, isAbsent: false }
-    value = text
-  }
-  if (value === null || value === '') return { fault: `the header "${name}" is missing`, isAbsent: true }
-  if (!isBytes(value)) return { fault: `the header "${name}" is malformed`, isAbsent: false }
-  return { value, fault: null, isAbsent: false }
+  const values = new Set(headers.flatMap(([given, value]) => (names.has(given.toLowerCase()) ? [value] : [])))
+  const [value = ''] = values
+  const faulty = (what: string) => ({ fault: `the header "${name}" ${what}`, isAbsent: false })
+  if (values.size > 1) return faulty('came twice with different values')
+  if (value === '') return { ...faulty('is missing'), isAbsent: true }
+  return /[^\0-\u00FF]/.test(value) ? faulty('is malformed') : { value, fault: null, isAbsent: false }
 }
-
-/** Whether each character is a byte. */
-const isBytes = (text: string): boolean => !/[^\0-\u00FF]/.test(text)
 
 /** The bytes of a text of which each character is a byte. */
 export const rawBytes = (text: string): Buffer => Buffer.from(text, 'latin1')
+
+/** The text as it stands in a header: each character is a byte of its UTF-8. */
+export const bytesAsText = (text: string): string => Buffer.from(text).toString('latin1')
 
 /** The time of a message, in whole seconds as headers have it. */
 export const secondsOf = (ms: number): number => Math.floor(ms / 1000)
@@ -66,12 +62,10 @@ export const isSignedByOne = (
   )
 
 /** Whether any is equal to any. All are compared, whatever the outcome. */
-export function haveCommon(some: readonly Uint8Array[], others: readonly Uint8Array[]): boolean {
-  let found = false
-  for (const one of some)
-    for (const other of others) if (one.length === other.length && timingSafeEqual(one, other)) found = true
-  return found
-}
+export const haveCommon = (some: readonly Uint8Array[], others: readonly Uint8Array[]): boolean =>
+  some
+    .flatMap((one) => others.map((other) => one.length === other.length && timingSafeEqual(one, other)))
+    .includes(true)
 
 /** Whether the bytes are one of the texts, which may have any length. Their hashes are compared, to hide the lengths. */
 export const isOneOf = (bytes: Uint8Array, texts: readonly string[]): boolean =>
@@ -91,10 +85,4 @@ export function decodeDigest(text: string, encoding: DigestEncoding): Buffer | n
   const bytes = Buffer.from(text, encoding)
   const bare = bytes.toString(encoding).slice(0, Math.ceil((bytes.length * 4) / 3))
   return text === bare || text === bare.padEnd(Math.ceil(bare.length / 4) * 4, '=') ? bytes : null
-}
-
-/** Decodes a key in base64, with or without padding; null if it is none, or empty. */
-export function decodeKey(text: string): Buffer | null {
-  const digits = text.includes('=') ? text.indexOf('=') : text.length
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) && digits % 4 !== 1 ? Buffer.from(text, 'base64') : null
 }

@@ -132,7 +132,11 @@ export const DEFAULT_TOLERANCE_SECONDS = 300
  * keys, two or three while a key is being replaced; each one that a stranger adds costs this server a comparison, and
  * for public keys a pass over the body.
  */
-export const MAX_SIGNATURES = 10
+const MAX_SIGNATURES = 10
+
+/** null: there are not too many. */
+export const tooMany = ({ length }: readonly unknown[]): string | null =>
+  length > MAX_SIGNATURES ? `there are more than ${MAX_SIGNATURES} signatures` : null
 
 /** The reason when headers and time are as they should be. */
 export const NO_SIGNATURE_FITS = 'no signature fits'

@@ -2,26 +2,10 @@
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 // https://docs.gitlab.com/user/project/integrations/webhooks/
 import { createPrivateKey, createPublicKey, randomBytes, sign, verify, type KeyObject } from 'node:crypto'
-import {
-  decodeDigest,
-  decodeKey,
-  hmacOf,
-  isOneOf,
-  isSignedByOne,
-  rawBytes,
-  readSingleHeader,
-  secondsOf,
-  timeFault,
-} from './proofs.ts'
-import {
-  MAX_SIGNATURES,
-  NO_SIGNATURE_FITS,
-  signingSecret,
-  type ReceivedWebhook,
-  type VerifyEnv,
-  type VerifyRule,
-  type WebhookScheme,
-} from './scheme.ts'
+import { tokenScheme } from './credentials.ts'
+import { readSigned, signaturesIn, type SignatureForm } from './hmac.ts'
+import { hmacOf, isSignedByOne, rawBytes, readSingleHeader, secondsOf } from './proofs.ts'
+import { NO_SIGNATURE_FITS, signingSecret, tooMany, type VerifyRule, type WebhookScheme } from './scheme.ts'
 
 /** Begins the text of a shared secret; there, it may be absent. */
 const SHARED_SECRET_PREFIX = 'whsec_'
@@ -36,40 +20,49 @@ const SIGNATURE_BYTES = 64
 const MAX_CHECKS = 16
 const MIN_CHECKED = 2
 
+const FORM: SignatureForm = {
+  header: 'webhook-signature',
+  separator: ' ',
+  timestampHeader: 'webhook-timestamp',
+  payload: [
+    { kind: 'header', name: 'webhook-id' },
+    { kind: 'text', text: '.' },
+    { kind: 'timestamp' },
+    { kind: 'text', text: '.' },
+    { kind: 'body' },
+  ],
+}
+
 export const standardScheme: WebhookScheme = {
   hasTime: () => true,
 
-  verify({ secrets, toleranceS }, request, { nowMs }) {
+  verify(rule, request, env) {
     const id = readSingleHeader(request, 'webhook-id')
-    const timestamp = readSingleHeader(request, 'webhook-timestamp')
-    const list = readSingleHeader(request, 'webhook-signature')
-    if (id.fault !== null) return id.fault
-    if (isAmbiguous(id.value)) return AMBIGUOUS
-    if (timestamp.fault !== null) return timestamp.fault
-    if (list.fault !== null) return list.fault
-    const late = timeFault(timestamp.value, toleranceS, nowMs)
-    if (late !== null) return late
-    const signatures = signaturesIn(list.value)
-    if (signatures.shared.length + signatures.public.length > MAX_SIGNATURES)
-      return `there are more than ${MAX_SIGNATURES} signatures`
-    const publicKeys = signatures.public.length === 0 ? [] : secrets.flatMap((secret) => publicKey(secret) ?? [])
-    if (signatures.public.length > Math.max(MIN_CHECKED, Math.floor(MAX_CHECKS / publicKeys.length)))
+    if (id.fault !== null || isAmbiguous(id.value)) return id.fault ?? AMBIGUOUS
+    const signed = readSigned(FORM, rule, request, env)
+    if (typeof signed === 'string') return signed
+    // Other versions, and what is no base64, are passed over.
+    const shared = signaturesIn(signed.parts, 'v1,', 'base64')
+    const asymmetric = signaturesIn(signed.parts, 'v1a,', 'base64').filter(({ length }) => length === SIGNATURE_BYTES)
+    const many = tooMany([...shared, ...asymmetric])
+    if (many !== null) return many
+    const publicKeys = asymmetric.length === 0 ? [] : rule.secrets.flatMap((secret) => publicKey(secret) ?? [])
+    if (asymmetric.length > Math.max(MIN_CHECKED, Math.floor(MAX_CHECKS / publicKeys.length)))
       return `there are too many signatures for ${publicKeys.length} public keys`
-    const content = contentOf(id.value, timestamp.value, request)
-    const keys = secrets.flatMap((secret) => sharedKey(secret) ?? [])
-    const isShared = isSignedByOne(signatures.shared, 'sha256', keys, content)
-    const isPublic = isSignedBy(publicKeys, signatures.public, content)
-    return isShared || isPublic ? null : NO_SIGNATURE_FITS
+    const content = signed.contents.flat()
+    const sharedKeys = rule.secrets.flatMap((secret) => sharedKey(secret) ?? [])
+    const isShared = isSignedByOne(shared, 'sha256', sharedKeys, content)
+    return isSignedBy(publicKeys, asymmetric, content) || isShared ? null : NO_SIGNATURE_FITS
   },
 
   /** A private key, `whsk_…`, signs as v1a. An id that the request has is kept. */
-  sign({ secrets }: VerifyRule, request: ReceivedWebhook, { nowMs }: VerifyEnv) {
+  sign({ secrets }, request, { nowMs }) {
     const secret = signingSecret(secrets, (text) => sharedKey(text) !== null || privateKey(text) !== null)
     const given = readSingleHeader(request, 'webhook-id')
     const id = given.fault === null ? given.value : `msg_${randomBytes(16).toString('hex')}`
     if (isAmbiguous(id)) throw new Error(AMBIGUOUS)
     const timestamp = String(secondsOf(nowMs))
-    const content = contentOf(id, timestamp, request)
+    const content = [rawBytes(`${id}.${timestamp}.`), request.body]
     const key = privateKey(secret)
     const signature = key
       ? `v1a,${sign(null, Buffer.concat(content), key).toString('base64')}`
@@ -103,26 +96,17 @@ export function signingSecretFault(secret: string): string | null {
 const isAmbiguous = (id: string): boolean => id.includes('.')
 const AMBIGUOUS = 'the header "webhook-id" has a period'
 
-const contentOf = (id: string, timestamp: string, { body }: ReceivedWebhook): Uint8Array[] => [
-  rawBytes(`${id}.${timestamp}.`),
-  body,
-]
-
-/** The signatures of versions v1 and v1a, decoded. Others, and what is no base64, are passed over. */
-function signaturesIn(list: string): { readonly shared: Buffer[]; readonly public: Buffer[] } {
-  const found = { shared: [] as Buffer[], public: [] as Buffer[] }
-  for (const item of list.split(' ')) {
-    const version = item.startsWith('v1,') ? 'shared' : item.startsWith('v1a,') ? 'public' : null
-    if (version === null) continue
-    const bytes = decodeDigest(item.slice(item.indexOf(',') + 1), 'base64')
-    if (bytes && (version === 'shared' || bytes.length === SIGNATURE_BYTES)) found[version].push(bytes)
-  }
-  return found
+/** The bytes of a text in base64 after the prefix, with or without padding; null: it is none, or empty. */
+function keyAfter(prefix: string, secret: string): Buffer | null {
+  const text = secret.slice(prefix.length)
+  const digits = text.includes('=') ? text.indexOf('=') : text.length
+  const isKey = secret.startsWith(prefix) && /^[A-Za-z0-9+/]+={0,2}$/.test(text) && digits % 4 !== 1
+  return isKey ? Buffer.from(text, 'base64') : null
 }
 
 /** The key of v1; null for a key of v1a, and for a malformed one. */
 const sharedKey = (secret: string): Buffer | null =>
-  decodeKey(secret.startsWith(SHARED_SECRET_PREFIX) ? secret.slice(SHARED_SECRET_PREFIX.length) : secret)
+  keyAfter(secret.startsWith(SHARED_SECRET_PREFIX) ? SHARED_SECRET_PREFIX : '', secret)
 
 /** Whether one of the signatures of v1a is of one of the keys. */
 function isSignedBy(
@@ -130,15 +114,12 @@ function isSignedBy(
   signatures: readonly Buffer[],
   content: readonly Uint8Array[],
 ): boolean {
-  if (keys.length === 0) return false
-  const data = Buffer.concat(content)
-  let found = false
-  for (const key of keys) for (const signature of signatures) if (verify(null, data, key, signature)) found = true
-  return found
+  const data = keys.length === 0 ? null : Buffer.concat(content)
+  return keys.flatMap((key) => signatures.map((one) => data !== null && verify(null, data, key, one))).includes(true)
 }
 
 function publicKey(secret: string): KeyObject | null {
-  const bytes = secret.startsWith(PUBLIC_KEY_PREFIX) ? decodeKey(secret.slice(PUBLIC_KEY_PREFIX.length)) : null
+  const bytes = keyAfter(PUBLIC_KEY_PREFIX, secret)
   if (bytes?.length !== KEY_BYTES) return null
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }, format: 'jwk' })
 }
@@ -148,7 +129,7 @@ const PKCS8_START = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** The seed of 32 bytes, or the seed and the public key. */
 function privateKey(secret: string): KeyObject | null {
-  const bytes = secret.startsWith(PRIVATE_KEY_PREFIX) ? decodeKey(secret.slice(PRIVATE_KEY_PREFIX.length)) : null
+  const bytes = keyAfter(PRIVATE_KEY_PREFIX, secret)
   if (bytes?.length !== KEY_BYTES && bytes?.length !== 2 * KEY_BYTES) return null
   const key = Buffer.concat([PKCS8_START, bytes.subarray(0, KEY_BYTES)])
   return createPrivateKey({ key, format: 'der', type: 'pkcs8' })
@@ -164,24 +145,22 @@ export const gitlabScheme: WebhookScheme = {
   hasTime: () => true,
 
   verify(rule, request, env) {
-    const tokens = rule.secrets.filter((secret) => !isSigningToken(secret))
     const header = readSingleHeader(request, GITLAB_TOKEN)
     if (header.fault !== null && !header.isAbsent) return header.fault
-    const isToken = header.fault === null && isOneOf(rawBytes(header.value), tokens)
+    const { tokens, signing } = gitlabRules(rule)
+    const token = tokenScheme.verify(tokens, request, env)
     // Without signing tokens, there is nothing that the other headers could prove.
-    const signing = signingTokens(rule)
-    const unsigned = signing.secrets.length === 0 ? null : standardScheme.verify(signing, request, env)
-    if (isToken || (signing.secrets.length > 0 && unsigned === null)) return null
-    if (tokens.length === 0 && unsigned !== null) return unsigned
-    const wrong = header.fault ?? 'the token is wrong'
-    return unsigned === null ? wrong : `${wrong}, and ${unsigned}`
+    if (signing.secrets.length === 0) return token
+    const unsigned = standardScheme.verify(signing, request, env)
+    if (token === null || unsigned === null) return null
+    return tokens.secrets.length === 0 ? unsigned : `${token}, and ${unsigned}`
   },
 
   sign(rule, request, env) {
-    const secret = signingSecret(rule.secrets)
-    return isSigningToken(secret)
-      ? standardScheme.sign(signingTokens(rule), request, env)
-      : [[GITLAB_TOKEN, Buffer.from(secret).toString('latin1')]]
+    const { tokens, signing } = gitlabRules(rule)
+    return isSigningToken(signingSecret(rule.secrets))
+      ? standardScheme.sign(signing, request, env)
+      : tokenScheme.sign(tokens, request, env)
   },
 
   proofHeader: () => GITLAB_TOKEN.toLowerCase(),
@@ -191,4 +170,7 @@ export const gitlabScheme: WebhookScheme = {
 
 const isSigningToken = (secret: string): boolean => secret.startsWith(SHARED_SECRET_PREFIX)
 
-const signingTokens = (rule: VerifyRule): VerifyRule => ({ ...rule, secrets: rule.secrets.filter(isSigningToken) })
+const gitlabRules = (rule: VerifyRule) => ({
+  tokens: { ...rule, header: GITLAB_TOKEN, secrets: rule.secrets.filter((secret) => !isSigningToken(secret)) },
+  signing: { ...rule, secrets: rule.secrets.filter(isSigningToken) },
+})

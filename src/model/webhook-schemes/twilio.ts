@@ -2,59 +2,40 @@
 // The fields are signed without separators, so the scheme does not tell `a=bc` from `ab=c`.
 // https://www.twilio.com/docs/usage/security#validating-requests
 import { textIn } from '../charset.ts'
-import { decodeDigest, haveCommon, hmacOf, isSignedByOne, rawBytes, readSingleHeader, sha256 } from './proofs.ts'
-import { anySecret, NO_SIGNATURE_FITS, signingSecret, type ReceivedWebhook, type WebhookScheme } from './scheme.ts'
+import { signatureScheme } from './hmac.ts'
+import { bytesAsText, decodeDigest, haveCommon, rawBytes, readSingleHeader, sha256 } from './proofs.ts'
+import type { ReceivedWebhook } from './scheme.ts'
 
-const HEADER = 'X-Twilio-Signature'
+export const twilioScheme = signatureScheme({
+  header: 'X-Twilio-Signature',
+  algorithm: 'sha1',
+  encoding: 'base64',
 
-export const twilioScheme: WebhookScheme = {
-  hasTime: () => false,
-
-  verify({ secrets, url }, request, { publicUrl }) {
-    const header = readSingleHeader(request, HEADER)
-    if (header.fault !== null) return header.fault
-    const given = decodeDigest(header.value, 'base64')
-    if (!given) return `the header "${HEADER}" is malformed`
+  contentsOf({ url }, request, { publicUrl }) {
     const fields = signedFields(request)
-    if (fields.fault !== null) return fields.fault
-    const urls = twilioUrls({ url: url ?? null, publicUrl, request })
-    if (urls.length === 0) return 'the URL is not known: there is no "Host" header'
-    // All are compared, whatever the outcome.
-    const fits = urls.map((text) => isSignedByOne([given], 'sha1', secrets, [rawBytes(text), fields.content]))
-    return fits.includes(true) ? null : NO_SIGNATURE_FITS
+    if (typeof fields === 'string') return fields
+    const called = calledUrl({ url, publicUrl, request })
+    if (called === null) return 'the URL is not known: there is no "Host" header'
+    return variantsOf(called).map((text) => [rawBytes(text), fields])
   },
-
-  sign({ secrets, url }, request, { publicUrl }) {
-    const fields = signedFields(request)
-    if (fields.fault !== null) throw new Error(fields.fault)
-    const [text] = twilioUrls({ url: url ?? null, publicUrl, request })
-    if (text === undefined) throw new Error('the URL is not known')
-    const digest = hmacOf('sha1', signingSecret(secrets), [rawBytes(text), fields.content])
-    return [[HEADER, digest.toString('base64')]]
-  },
-
-  secretFault: anySecret,
-}
-
-type Signed = { readonly content: Uint8Array; readonly fault: null } | { readonly fault: string }
+})
 
 /**
- * What is signed after the URL. If the query has a hash, the body must have it, even an empty body and that of a form:
+ * What is signed after the URL; a text: why nothing is. If the query has a hash, the body must have it, even an empty body and that of a form:
  * otherwise a stranger could replace the body under the signature of the URL.
  */
-function signedFields({ target, headers, body }: ReceivedWebhook): Signed {
+function signedFields({ target, headers, body }: ReceivedWebhook): Uint8Array | string {
   const hashes = valuesOf(target, 'bodySHA256')
   const actual = sha256(body)
   for (const text of hashes) {
     const hash = decodeDigest(text, 'hex')
-    if (!hash || !haveCommon([hash], [actual])) return { fault: 'the body is not that of "bodySHA256" in the query' }
+    if (!hash || !haveCommon([hash], [actual])) return 'the body is not that of "bodySHA256" in the query'
   }
   const type = readSingleHeader({ headers }, 'Content-Type')
   if (type.fault === null && isForm(type.value)) return formContent(body)
-  if (type.fault !== null && !type.isAbsent) return { fault: type.fault }
-  if (body.length > 0 && hashes.length === 0)
-    return { fault: 'the body is not a form, and the query has no "bodySHA256"' }
-  return { content: Buffer.alloc(0), fault: null }
+  if (type.fault !== null && !type.isAbsent) return type.fault
+  if (body.length > 0 && hashes.length === 0) return 'the body is not a form, and the query has no "bodySHA256"'
+  return Buffer.alloc(0)
 }
 
 const isForm = (contentType: string): boolean =>
@@ -74,85 +55,62 @@ const MAX_FIELDS = 1000
  * The fields of a form as they are signed: the names, sorted by code units, each followed by its value. A name with several values stands before each of them;
  * they are sorted, and each is there once.
  */
-function formContent(body: Uint8Array): Signed {
-  let fields: Map<string, Set<string>> | null
+function formContent(body: Uint8Array): Uint8Array | string {
+  const fields = new Map<string, Set<string>>()
   try {
-    fields = readFields(textIn(body, 'utf-8', { strict: true }))
+    const pairs = textIn(body, 'utf-8', { strict: true })
+      .split('&')
+      .filter((pair) => pair !== '')
+    if (pairs.length > MAX_FIELDS) return `the form has more than ${MAX_FIELDS} fields`
+    for (const pair of pairs) {
+      const [name = '', ...values] = pair.split('=')
+      const field = decodeField(name)
+      fields.set(field, (fields.get(field) ?? new Set()).add(decodeField(values.join('='))))
+    }
   } catch {
     // Both decoders throw only for malformed text.
-    return { fault: 'the form is malformed' }
+    return 'the form is malformed'
   }
-  if (!fields) return { fault: `the form has more than ${MAX_FIELDS} fields` }
   // The default order of `sort` is that by code units.
   const content = [...fields.keys()]
     .sort()
     .flatMap((name) => [...(fields.get(name) ?? [])].sort().map((value) => name + value))
-  return { content: Buffer.from(content.join('')), fault: null }
-}
-
-/** Null if there are too many. @throws URIError for a malformed escape */
-function readFields(text: string): Map<string, Set<string>> | null {
-  const fields = new Map<string, Set<string>>()
-  let count = 0
-  for (let at = 0; at < text.length;) {
-    const end = text.indexOf('&', at)
-    const pair = text.slice(at, end === -1 ? text.length : end)
-    at += pair.length + 1
-    if (pair === '') continue
-    if (++count > MAX_FIELDS) return null
-    const equals = pair.indexOf('=')
-    const name = decodeField(equals === -1 ? pair : pair.slice(0, equals))
-    const values = fields.get(name) ?? new Set()
-    fields.set(name, values.add(equals === -1 ? '' : decodeField(pair.slice(equals + 1))))
-  }
-  return fields
+  return Buffer.from(content.join(''))
 }
 
 const decodeField = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
 
-const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
-  ['https', ':443'],
-  ['http', ':80'],
-])
-
 interface UrlSources {
-  /** Of the endpoint: without the query, which is added as received. */
-  readonly url: string | null
+  /** Of the endpoint: the query as received is added. */
+  readonly url: string | undefined
   /** Of the server: what stands before the target. */
   readonly publicUrl: string | null
   readonly request: Pick<ReceivedWebhook, 'target' | 'host'>
 }
 
 /**
- * The URL that Twilio called and signed, as far as this server can know it: as it is, and with and without the port, since Twilio is not consistent there; each character is a byte. Empty
- * if the URL is not known. `X-Forwarded-*` headers are not used: anyone can send them.
+ * The URL that Twilio called and signed, as far as this server can know it; each character is a byte. `X-Forwarded-*`
+ * headers are not used: anyone can send them.
  */
-function twilioUrls({ url, publicUrl, request: { target, host } }: UrlSources): readonly string[] {
-  if (url !== null) return variants(bytesAsText(url) + queryOf(target, url.includes('?')))
-  if (publicUrl !== null)
-    return variants(bytesAsText(publicUrl.endsWith('/') ? publicUrl.slice(0, -1) : publicUrl) + target)
-  return host === null ? [] : variants(`http://${host}${target}`)
+function calledUrl({ url, publicUrl, request: { target, host } }: UrlSources): string | null {
+  if (url !== undefined) {
+    const [, ...query] = target.split('?')
+    const separator = url.includes('?') ? '&' : '?'
+    return [bytesAsText(url), ...(query.length > 0 ? [query.join('?')] : [])].join(separator)
+  }
+  if (publicUrl !== null) return bytesAsText(publicUrl.replace(/\/$/, '')) + target
+  return host && `http://${host}${target}`
 }
 
-const bytesAsText = (text: string): string => Buffer.from(text).toString('latin1')
+const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
+  ['https://', ':443'],
+  ['http://', ':80'],
+])
 
-/** The query as received, to stand after a URL. */
-function queryOf(target: string, hasQuery: boolean): string {
-  const start = target.indexOf('?')
-  if (start === -1) return ''
-  return hasQuery ? `&${target.slice(start + 1)}` : target.slice(start)
-}
-
-function variants(url: string): readonly string[] {
-  const colon = url.indexOf('://')
-  const start = colon === -1 ? 0 : colon + 3
-  const length = url.slice(start).search(/[/?#]/)
-  const end = length === -1 ? url.length : start + length
-  const authority = url.slice(start, end)
-  // What follows the last colon: others may be in the user's password and in an IPv6 address, which ends in a bracket.
-  const last = authority.lastIndexOf(':')
-  const hasPort = last !== -1 && /^:\d+$/.test(authority.slice(last))
-  const bare = url.slice(0, start) + (hasPort ? authority.slice(0, last) : authority)
-  const port = hasPort ? '' : (DEFAULT_PORTS.get(url.slice(0, Math.max(colon, 0)).toLowerCase()) ?? '')
-  return [...new Set([url, bare + url.slice(end), bare + port + url.slice(end)])]
+/** The URL as it is, and with and without the port, since Twilio is not consistent there. */
+function variantsOf(url: string): readonly string[] {
+  const [, scheme = '', authority = '', rest = ''] = /^([a-z]*:\/\/)?([^/?#]*)(.*)$/is.exec(url) ?? []
+  const bare = scheme + authority.replace(/:\d+$/, '')
+  const port = scheme + authority === bare ? (DEFAULT_PORTS.get(scheme.toLowerCase()) ?? '') : ''
+  return [...new Set([url, bare + rest, bare + port + rest])]
 }

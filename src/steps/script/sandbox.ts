@@ -14,7 +14,7 @@ import {
   type QuickJSRuntime,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
-import { ResultTooLarge } from '../../model/json/size.ts'
+import { ResultTooLarge } from '../../model/json/value.ts'
 import { IS_WHOLE, PRELUDE } from './prelude.ts'
 import { lineOf } from './script-error.ts'
 

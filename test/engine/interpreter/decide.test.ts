@@ -75,7 +75,6 @@ function born(): ContextRecord {
     { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
     given,
   )
-  if (!('recordOf' in birth)) throw new Error('not born')
   return freeze(next(begin(flux, birth.recordOf(1), given)).record)
 }
 
@@ -263,7 +262,6 @@ describe('a decision', () => {
       { flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
       given,
     )
-    if (!('recordOf' in birth)) throw new Error('not born')
     const { record } = next(begin(patient, birth.recordOf(1), given))
     const late = { ...record, position: { ...record.position, epoch: 1, attempt: 1500 } }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
@@ -292,7 +290,6 @@ test.each([
     { flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
     given,
   )
-  if (!('recordOf' in birth)) throw new Error('not born')
   const { record } = next(begin(one, birth.recordOf(1), given))
   expect(record).toMatchObject({ status: 'RUNNING' })
   expect(record.stepStartedAt).toBe(startedAt)

@@ -49,7 +49,6 @@ function seed(flux: CompiledFlux): TurnState {
     parent: null,
   }
   const started = initialRecordOf(request, { ...turn(NOW), tagLimits: { count: 64, bytes: 256 } })
-  if ('failure' in started) throw new Error(started.failure.detail)
   return turnStateOf(started.recordOf(1))
 }
 

@@ -71,7 +71,6 @@ function started(flux: CompiledFlux): ContextRecord {
     parent: null,
   }
   const made = initialRecordOf(request, envAt(NOW))
-  if ('failure' in made) throw new Error(made.failure.detail)
   const record = made.recordOf(1)
   return after(record, begin(flux, record, envAt(NOW)))
 }

@@ -2,7 +2,7 @@
 // the event is given up at once, and whoever passed over it meanwhile is looked at again. What could not be looked at is
 // looked at soon.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { LookUps } from '../../../src/engine/pending/look-ups.ts'
+import { LookUps } from '../../../src/engine/pending/matching.ts'
 import { keysOfEvent } from '../../../src/engine/record/index-keys.ts'
 import { unavailable } from '../../../src/model/failure.ts'
 import { partitionOf } from '../../../src/model/rows.ts'
@@ -114,6 +114,8 @@ test('an event that was taken, though the store did not answer, is not offered a
 const quiet = () => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
+const offer = () => Promise.resolve('passed' as const)
+
 const openLookUps = (more: Partial<Store>) => {
   const missed: number[] = []
   const looks = { count: 0 }
@@ -123,8 +125,7 @@ const openLookUps = (more: Partial<Store>) => {
   }
   const store = emptyStore({ load, ...more })
   const clock = new SimulatedClock()
-  const offers = { offer: () => Promise.resolve('passed' as const) }
-  const lookUps = new LookUps({ store, clock, log, offers, onMissed: () => missed.push(looks.count) })
+  const lookUps = new LookUps({ store, clock, log, offer, onMissed: () => missed.push(looks.count) })
   return { lookUps, missed, looks }
 }
 

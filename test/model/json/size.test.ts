@@ -1,6 +1,6 @@
 import { assert, jsonValue, property } from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ResultTooLarge } from '../../../src/model/json/size.ts'
+import { ResultTooLarge } from '../../../src/model/json/value.ts'
 import { toBoundedJson, toJson } from '../../../src/model/json/value.ts'
 
 const MIB = 1024 * 1024

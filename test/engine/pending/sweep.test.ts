@@ -1,7 +1,7 @@
 // The sweep over held events: what it passes over, and whom it has looked at.
 import { expect, test } from 'vitest'
-import { heldRowOf, rowsOf as heldRowsOf, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
-import { HeldSweep } from '../../../src/engine/pending/held-sweep.ts'
+import { Sweep } from '../../../src/engine/pending/matching.ts'
+import { homeRowsOf, unclaimedRowOf, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-event.ts'
 import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import type { StoredRow } from '../../../src/model/rows.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
@@ -10,7 +10,7 @@ import { emptyStore } from '../../support/stores.ts'
 const ROWS_AT_ONCE = 50
 const EVENTS_AT_ONCE = 500
 const CONTEXTS_AT_ONCE = 200
-const EVENT: Omit<HeldEvent, 'eventId' | 'event' | 'receivedAt'> = {
+const EVENT: Omit<UnclaimedEvent, 'eventId' | 'event' | 'receivedAt'> = {
   input: {},
   untyped: false,
   tags: [],
@@ -23,7 +23,7 @@ const EVENT: Omit<HeldEvent, 'eventId' | 'event' | 'receivedAt'> = {
 /** Rows of so many held events of that name. */
 const rowsOf = (event: string, count: number, from: number): StoredRow[] =>
   Array.from({ length: count }, (_, nr) => {
-    const [row] = heldRowsOf({ ...EVENT, eventId: `${event}-${nr}`, event, receivedAt: from + nr }, 0, 1)
+    const [row] = homeRowsOf({ ...EVENT, eventId: `${event}-${nr}`, event, receivedAt: from + nr }, 1)
     return { partition: 0, key: row?.key ?? '', value: row?.value ?? '', expiresAt: null }
   })
 
@@ -52,11 +52,11 @@ async function swept(
       )
     },
   })
-  const sweep = new HeldSweep({
+  const sweep = new Sweep({
     store,
     clock,
     log,
-    held: { unclaimed: (row) => Promise.resolve(row) },
+    unclaimed: { unclaimed: (row) => Promise.resolve(row) },
     lookUps: { request: (id) => Promise.resolve(void looked.add(id)) },
   })
   sweep.start()
@@ -94,7 +94,7 @@ test('events behind those that are read for one round have their turn in the nex
 test.each(['garbage{', '{}', 'null'])('a row with %s holds up none behind it, and is logged once', async (value) => {
   const [damaged, ...others] = rowsOf('go', 3, 0)
   if (!damaged) throw new Error('there are rows')
-  expect(() => heldRowOf(value)).toThrow(Error)
+  expect(() => unclaimedRowOf(value)).toThrow(Error)
   const { looked, errors } = await swept([{ ...damaged, value }, ...others], { passes: 3, waiting: { go: [7] } })
   expect([[...looked], errors]).toEqual([
     [7],

@@ -1,8 +1,8 @@
 // A claim of a held event that others take for dead leads to nothing any more, however late its commit comes; one that
 // led to something is finished.
 import { expect, test } from 'vitest'
-import { homeOf, rowsOf, takenBy, tokenRow, type HeldEvent } from '../../../src/engine/pending/held-event.ts'
-import { HeldStore } from '../../../src/engine/pending/held-store.ts'
+import { homeOf, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-event.ts'
+import { UnclaimedStore } from '../../../src/engine/pending/unclaimed-store.ts'
 import { Memory } from '../../simulation/memory.ts'
 import { MemoryStore } from '../../simulation/memory-store.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
@@ -13,25 +13,20 @@ const PARTITIONS = 3
 async function claimed() {
   const clock = new SimulatedClock()
   const store = new MemoryStore(new Memory({ now: () => clock.now(), silence: null, partitions: PARTITIONS }))
-  const held = new HeldStore({ store, clock }, 1000)
+  const held = new UnclaimedStore({ store, clock }, 1000)
   const receivedAt = clock.now()
   const said = { eventId: 'e', event: 'paid', input: {}, untyped: false, tags: ['a', 'b'], receipt: null }
-  const event: HeldEvent = { ...said, receivedAt, expiresAt: receivedAt + 60_000, roles: [], claim: null }
+  const event: UnclaimedEvent = { ...said, receivedAt, expiresAt: receivedAt + 60_000, roles: [], claim: null }
   const home = homeOf(event, PARTITIONS)
   const id = home + 1
-  await held.spread(event)
-  await store.commit({ writes: [], rows: rowsOf(event, home, PARTITIONS) })
+  await held.add(event, async (rows) => (await store.commit({ writes: [], rows })).ok)
   const [row] = await store.listRows({ space: 'held', prefix: '', limit: 9 })
   const found = row && (await held.read(home, row.key))
-  const token = await held.tokenOf(event, id % PARTITIONS)
   const claim = found && (await held.claim(found, id))
   if (!found || !claim) throw new Error('it is held, and claimed')
   /** The commit of the context, but for the context. */
-  const take = () => {
-    const rows = [tokenRow(event, id % PARTITIONS, { expects: token, value: takenBy(home, id) })]
-    return store.commit({ writes: [], rows })
-  }
-  return { clock, store, held, found, claim, take, partition: id % PARTITIONS }
+  const take = () => store.commit({ writes: [], rows: held.taking(claim) })
+  return { clock, store, held, found, claim, take }
 }
 
 test('a claim that is taken for dead leads to nothing', async () => {
@@ -48,8 +43,8 @@ test('an event that was taken under a claim is finished by whoever comes by', as
   expect(await take()).toEqual({ ok: true })
   expect(await held.isTaken(claim)).toBe(true)
   await clock.advance(10_001)
-  expect(await held.unclaimed(claim)).toBe('taken')
-  for (const space of ['held', 'pending', 'copies', 'lookups'] as const)
+  expect(await held.unclaimed(claim)).toBeNull()
+  for (const space of ['held', 'pending', 'copies', 'lookups', 'marks'] as const)
     expect(await store.listRows({ space, prefix: '', limit: 9 })).toEqual([])
 })
 
@@ -66,14 +61,12 @@ test('an event that is taken just when its claim is to be made void is taken', a
       return store.commit(request)
     },
   })
-  expect(await new HeldStore({ store: slow, clock }, 1000).unclaimed(claim)).toBe('taken')
+  expect(await new UnclaimedStore({ store: slow, clock }, 1000).unclaimed(claim)).toBeNull()
   expect(await store.listRows({ space: 'held', prefix: '', limit: 9 })).toEqual([])
 })
 
-test('a token that is lost is written anew', async () => {
-  const { held, found, partition } = await claimed()
-  await held.gather(found.event)
-  const token = await held.tokenOf(found.event, partition)
-  expect(token).not.toBeNull()
-  expect(await held.tokenOf(found.event, partition)).toBe(token)
+test('an event is not taken under a claim when its time is over', async () => {
+  const { clock, take } = await claimed()
+  await clock.advance(60_000)
+  expect(await take()).toMatchObject({ ok: false })
 })

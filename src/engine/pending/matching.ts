@@ -1,0 +1,241 @@
+// engine/pending: finds which unclaimed events a context may take, and which contexts may take an unclaimed event.
+//
+// - A context that has come to wait is looked at, and offered what it may take, in the order of arrival. This is never
+//   part of the commit, or of the answer, that made the context wait.
+// - Every server goes over all unclaimed events from time to time, and has those contexts looked at that wait for one of
+//   them. So an event is taken although the server crashed that was to find its taker.
+import type { ContextId } from '../../model/context.ts'
+import { FluxError } from '../../model/failure.ts'
+import { compareRows, type StoredRow } from '../../model/rows.ts'
+import { Turnstile } from '../../model/turnstile.ts'
+import type { Deps } from '../contexts/deps.ts'
+import { keysOfHearers } from '../record/index-keys.ts'
+import { isUnreadableRow } from '../record/unreadable.ts'
+import { yieldTurn } from '../tasks/fan-out.ts'
+import { pause, Periodic } from '../time/periodic.ts'
+import { HASH_CHARACTERS, prefixesFor, unclaimedKeyIn, unclaimedRowOf } from './unclaimed-event.ts'
+import type { UnclaimedStore } from './unclaimed-store.ts'
+
+/** A look-up row, and the key of the event that it leads to. */
+export interface FoundLookup {
+  readonly row: StoredRow
+  readonly unclaimedKey: string
+}
+
+export type Offered =
+  /** The context took it, and has these index keys now. */
+  | { readonly indexKeys: readonly string[] }
+  /** It is not for this context, or another context is at it. */
+  | 'passed'
+  /** The context does not wait for it any more. */
+  | 'notWaiting'
+
+interface LookUpsParts extends Deps {
+  readonly offer: (found: FoundLookup, id: ContextId) => Promise<Offered>
+  /** A context was not looked at, for lack of room or since the store is out of reach. */
+  readonly onMissed: () => void
+}
+
+/** Contexts that are looked at, those among them that wait for it, and those looked at at once. */
+const MAX_LOOKS = 10_000
+const MAX_AT_ONCE = 32
+/** Rows from which on a partition has so many that each event is asked for. */
+const FEW_ROWS = 20
+/** Events that one context is offered in vain until others have their turn; so no query needs more rows. */
+const MAX_PASSED = 100
+
+interface Look {
+  /** Whether it is to be looked at once more when that is done. */
+  isDue: boolean
+  /** As they were committed; null: to be read. */
+  indexKeys: readonly string[] | null
+  done: Promise<void>
+}
+
+export class LookUps {
+  readonly #parts: LookUpsParts
+  readonly #looks = new Map<ContextId, Look>()
+  readonly #places = new Turnstile(MAX_AT_ONCE)
+  #stopped = false
+
+  constructor(parts: LookUpsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Has a context looked at soon. Resolves when it was offered all that it may take. `indexKeys`: as it was committed;
+   * null: to be read.
+   */
+  request(id: ContextId, indexKeys: readonly string[] | null): Promise<void> {
+    const known = this.#looks.get(id)
+    if (known) {
+      Object.assign(known, { isDue: true, indexKeys })
+      return known.done
+    }
+    if (this.#looks.size >= MAX_LOOKS) this.#parts.onMissed()
+    if (this.#stopped || this.#looks.size >= MAX_LOOKS) return Promise.resolve()
+    const look: Look = { isDue: true, indexKeys, done: Promise.resolve() }
+    this.#looks.set(id, look)
+    look.done = this.#places.run(() => this.#look(id, look))
+    return look.done
+  }
+
+  /** Looks at no more contexts. Resolves when none is looked at. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await Promise.all(Array.from(this.#looks.values(), ({ done }) => done))
+  }
+
+  async #look(id: ContextId, look: Look): Promise<void> {
+    const { log, onMissed } = this.#parts
+    try {
+      // The answer to the commit goes first.
+      await yieldTurn()
+      while (look.isDue && !this.#stopped) {
+        look.isDue = false
+        await this.#offerAll(id, look.indexKeys)
+      }
+    } catch (error) {
+      onMissed()
+      if (!(error instanceof FluxError)) log.error('a look-up of pending events failed', { contextId: id, error })
+      else if (!this.#stopped) log.debug('a look-up of pending events is tried again later', { contextId: id, error })
+    } finally {
+      this.#looks.delete(id)
+    }
+  }
+
+  /** Offers events until the context takes none. */
+  async #offerAll(id: ContextId, given: readonly string[] | null): Promise<void> {
+    let indexKeys = given ?? (await this.#parts.store.load({ id }))?.indexKeys ?? null
+    while (indexKeys !== null) indexKeys = await this.#offerOne(id, indexKeys)
+  }
+
+  /** The index keys of the context if it took one; null: it took none. */
+  async #offerOne(id: ContextId, indexKeys: readonly string[]): Promise<readonly string[] | null> {
+    for (const found of await this.#find(id, indexKeys)) {
+      const offered = this.#stopped ? 'notWaiting' : await this.#parts.offer(found, id)
+      if (offered === 'notWaiting') return null
+      if (offered !== 'passed') return offered.indexKeys
+    }
+    return null
+  }
+
+  /**
+   * The first events that are unclaimed and that the context may take. Where few are in its partition, one read is
+   * enough; else one for each event that it waits for, and only where there are many of that one, one for each tag.
+   */
+  async #find(id: ContextId, indexKeys: readonly string[]): Promise<readonly FoundLookup[]> {
+    const { store } = this.#parts
+    const [prefixes, partition] = [prefixesFor(indexKeys), id % store.partitions]
+    if (prefixes.size === 0) return []
+    const read = (prefix: string, limit = MAX_PASSED) => store.listRows({ partition, space: 'lookups', prefix, limit })
+    let rows = await read('', FEW_ROWS)
+    if (rows.length === FEW_ROWS) {
+      rows = []
+      for (const name of new Set(Array.from(prefixes, (prefix) => prefix.slice(0, HASH_CHARACTERS)))) {
+        const ofEvent = await read(name)
+        if (ofEvent.length < MAX_PASSED) rows.push(...ofEvent)
+        else for (const prefix of prefixes) if (prefix.startsWith(name)) rows.push(...(await read(prefix)))
+      }
+    }
+    // One event may have several tags of the context.
+    const found = new Map<string, FoundLookup>()
+    for (const row of rows) {
+      const unclaimedKey = unclaimedKeyIn(row.key, prefixes)
+      if (unclaimedKey !== null) found.set(unclaimedKey, { row, unclaimedKey })
+    }
+    const byArrival = [...found.values()].toSorted((one, other) =>
+      compareRows({ key: one.unclaimedKey, partition }, { key: other.unclaimedKey, partition }),
+    )
+    return byArrival.slice(0, MAX_PASSED)
+  }
+}
+
+interface SweepParts extends Deps {
+  readonly unclaimed: Pick<UnclaimedStore, 'unclaimed'>
+  readonly lookUps: Pick<LookUps, 'request'>
+}
+
+/** Rows read at once: an event has 64 KB at most. */
+const ROWS = 50
+/** Keys in one query for contexts that wait for any of them. */
+const KEYS = 256
+/** Contexts looked at at once, and how often in a second. */
+const MAX_CONTEXTS = 200
+const PAGES = 10
+const TICK_MS = 1_000
+/** Milliseconds between two passes over all. */
+const PAUSE_MS = 10_000
+
+export class Sweep {
+  readonly #parts: SweepParts
+  readonly #passes: Periodic
+  #pages = 0
+
+  constructor(parts: SweepParts) {
+    this.#parts = parts
+    this.#passes = new Periodic(parts.clock, (signal) => this.#pass(signal))
+  }
+
+  start(): void {
+    this.#passes.within(0)
+  }
+
+  /** Begins the next pass soon. */
+  hurry(): void {
+    this.#passes.within(TICK_MS)
+  }
+
+  /** Resolves when nothing is under way any more. */
+  stop(): Promise<void> {
+    return this.#passes.stop()
+  }
+
+  /** Goes over all events once. */
+  async #pass(signal: AbortSignal): Promise<number> {
+    const { store, log } = this.#parts
+    try {
+      if ((await store.countRows({ space: 'held' })) === 0) return PAUSE_MS
+      const [upTo, asked] = [await store.highestId(), new Set<string>()]
+      for (let after: StoredRow | undefined; !signal.aborted;) {
+        const rows = await store.listRows({ space: 'held', prefix: '', after, limit: ROWS })
+        // A context that was looked at was offered all events that it waits for.
+        const keys = new Set<string>()
+        for (const row of rows) for (const key of await this.#keysOf(row)) if (!asked.has(key)) keys.add(key)
+        for (const key of keys) asked.add(key)
+        for (let from = 0; from < keys.size; from += KEYS)
+          await this.#look([...keys].slice(from, from + KEYS), upTo, signal)
+        if (rows.length < ROWS) break
+        after = rows.at(-1)
+      }
+      return PAUSE_MS
+    } catch (error) {
+      if (!signal.aborted) log.debug('pending events could not be looked at; trying again soon', { error })
+      return TICK_MS
+    }
+  }
+
+  /** Of the contexts that may take the event; none where another context is at it, or its row is damaged. */
+  async #keysOf({ key, value }: StoredRow): Promise<readonly string[]> {
+    const { unclaimed, log } = this.#parts
+    try {
+      const free = await unclaimed.unclaimed(unclaimedRowOf(value))
+      return free === null ? [] : keysOfHearers(free.event.event, free.event.tags)
+    } catch (error) {
+      if (isUnreadableRow(error, { space: 'held', key }, log)) return []
+      throw error
+    }
+  }
+
+  /** Looks at all contexts that have one of the index keys. */
+  async #look(any: readonly string[], upTo: ContextId, signal: AbortSignal): Promise<void> {
+    const { store, lookUps, clock } = this.#parts
+    for (let after: ContextId | undefined = 0; after !== undefined && !signal.aborted;) {
+      const ids: readonly ContextId[] = await store.waitingFor({ any, upTo, after, limit: MAX_CONTEXTS })
+      await Promise.all(ids.map((id) => lookUps.request(id, null)))
+      after = ids[MAX_CONTEXTS - 1]
+      this.#pages += 1
+      if (this.#pages % PAGES === 0) await pause(clock, TICK_MS, signal)
+    }
+  }
+}
