@@ -40,30 +40,53 @@ export function transit(
   return made === null ? { kind: 'noop' } : conclude(flux, record, event, made, env)
 }
 
-/**
- * Turns a transition of the machine into a decision. Each field of the record is named, in the same order in all
- * functions that create records: a record is made for each event, and a spread takes twenty times as long.
- */
+/** What the machine has made of an event. */
+type Made = NonNullable<ReturnType<typeof transition>>
+type Running = Pick<ContextRecord, 'lease' | 'stepStartedAt' | 'lastError' | 'lastEvent'>
+
+/** Turns a transition of the machine into a decision. */
 function conclude(
   flux: CompiledFlux,
   record: ContextRecord,
   event: Happening,
-  { phase, state: made }: { readonly phase: Phase; readonly state: TurnState },
+  made: Made,
   { now, owner }: DecisionEnv,
 ): Decision {
-  const { data, turn, moves, epoch, attempt, pick } = made
-  const status = statusOf(phase, made.due)
-  const isEnd = isFinished(status)
+  const { phase, state } = made
   const { position } = record
-  const effect = phase === 'acting' ? flux.states[data.state]?.action.effect : null
+  const current = state.data.state
+  const effect = phase === 'acting' ? flux.states[current]?.action.effect : null
   const isTimeout = event.type === 'WAKE' && position.phase === 'acting'
   const error = event.type === 'FAIL' ? event.error : isTimeout ? TIMED_OUT : null
   // The child of a paused context is started when it is resumed.
   const startsChild = effect === 'child' && !record.isPaused
-  const isSameEntry = epoch === position.epoch
-  const isTried = isSameEntry && (phase === 'acting' || phase === 'backoff')
+  const isTried = state.epoch === position.epoch && (phase === 'acting' || phase === 'backoff')
+  const next = nextRecord(record, made, now, {
+    lease: effect === 'step' ? { owner, takeovers: 0 } : null,
+    stepStartedAt: startsChild || (effect === 'step' && runsHere(flux, current)) ? now : undefined,
+    lastError: !isTried ? undefined : error ? stepErrorOf(error, now) : record.lastError,
+    lastEvent: event.type === 'EVENT' ? { event: event.name, at: now, eventId: event.eventId ?? '' } : record.lastEvent,
+  })
+  return {
+    kind: 'next',
+    record: next,
+    log: state.turn.history,
+    step: effect === 'step' ? stepOf(next) : null,
+    child: startsChild ? childOf(flux, next) : null,
+    failure: error && { state: record.state, attempt: position.attempt, error },
+  }
+}
+
+/**
+ * Each field is named, in the same order in all functions that create records: a record is made for each event, and a
+ * spread takes twenty times as long.
+ */
+function nextRecord(record: ContextRecord, { phase, state }: Made, now: number, running: Running): ContextRecord {
+  const { data, turn, due, moves, epoch, attempt, pick } = state
+  const status = statusOf(phase, due)
+  const isEnd = isFinished(status)
   const isPausedFirst = record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL')
-  const next: ContextRecord = {
+  return {
     id: record.id,
     version: record.version,
     package: record.package,
@@ -76,7 +99,7 @@ function conclude(
     updatedAt: now,
     endedAt: isEnd ? now : null,
     // A context that has ended must not be woken.
-    due: isEnd ? null : made.due,
+    due: isEnd ? null : due,
     tags: record.tags,
     error: turn.contextError,
     exception: data.exception,
@@ -87,10 +110,10 @@ function conclude(
     answerRows: record.answerRows,
     parent: record.parent,
     child: null,
-    lease: effect === 'step' ? { owner, takeovers: 0 } : null,
-    stepStartedAt: startsChild || (effect === 'step' && runsHere(flux, data.state)) ? now : undefined,
-    lastError: !isTried ? undefined : error ? stepErrorOf(error, now) : record.lastError,
-    lastEvent: event.type === 'EVENT' ? { event: event.name, at: now, eventId: event.eventId ?? '' } : record.lastEvent,
+    lease: running.lease,
+    stepStartedAt: running.stepStartedAt,
+    lastError: running.lastError,
+    lastEvent: running.lastEvent,
     traceparent: record.traceparent,
     moves: data.moves,
     tail: record.tail,
@@ -104,22 +127,14 @@ function conclude(
     answer: data.answer,
     isPaused: isEnd ? undefined : record.isPaused,
     retries: record.retries,
-    keyEpoch: isSameEntry ? record.keyEpoch : undefined,
-    beforeEnd: phase === 'failed' || phase === 'terminated' ? beforeEndOf(record, made) : undefined,
+    keyEpoch: epoch === record.position.epoch ? record.keyEpoch : undefined,
+    beforeEnd: phase === 'failed' || phase === 'terminated' ? beforeEndOf(record, state) : undefined,
     numbering: record.numbering,
     paused: record.paused ?? (isPausedFirst ? status : undefined),
     response: data.response,
     pending: record.pending,
     args: data.args,
     states: data.states,
-  }
-  return {
-    kind: 'next',
-    record: next,
-    log: turn.history,
-    step: effect === 'step' ? stepOf(next) : null,
-    child: startsChild ? childOf(flux, next) : null,
-    failure: error && { state: record.state, attempt: position.attempt, error },
   }
 }
 

@@ -2,9 +2,10 @@
 // plain data at its edges: its snapshots are those that a context shows, and its events need no server.
 import { randomUUID } from 'node:crypto'
 import { fromCallback, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate'
+import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
-import { isObject, tryJson } from '../../model/json/value.ts'
+import { isObject, tryJson, type Json } from '../../model/json/value.ts'
 import { initialRecordOf } from './start-request.ts'
 import { inputOf } from '../interpreter/decide.ts'
 import { newMachine } from '../interpreter/machine.ts'
@@ -52,19 +53,7 @@ export function stockMachine(flux: CompiledFlux): AnyStateMachine {
   /** @throws Error when the inputs are refused */
   machine.getInitialSnapshot = (scope, input: unknown) => {
     const env = envFrom({})
-    const given = tryJson(input ?? {})
-    const request = {
-      flux,
-      input: isObject(given) ? given : {},
-      untyped: false,
-      unknown: 'refuse' as const,
-      tags: [],
-      trigger: null,
-      parent: null,
-      key: null,
-    }
-    const started = initialRecordOf(request, { ...env.turn, tagLimits: { count: Infinity, bytes: Infinity } })
-    const begun = own.getInitialSnapshot(scope, turnStateOf(started.recordOf(0)))
+    const begun = own.getInitialSnapshot(scope, startOf(flux, tryJson(input ?? {}), env.turn))
     return plain(own.transition(begun, { type: 'START', env }, scope), scope)
   }
 
@@ -95,6 +84,22 @@ export function stockMachine(flux: CompiledFlux): AnyStateMachine {
 }
 
 const NO_SECRETS = { request: null, inheritedSecrets: null, input: {}, output: {}, states: {} }
+
+/** The state of the turn of a context that starts with those inputs. @throws FluxError when they are refused */
+function startOf(flux: CompiledFlux, given: Json, turn: Turn): TurnState {
+  const request = {
+    flux,
+    input: isObject(given) ? given : {},
+    untyped: false,
+    unknown: 'refuse' as const,
+    tags: [],
+    trigger: null,
+    parent: null,
+    key: null,
+  }
+  const tagLimits = { count: Infinity, bytes: Infinity }
+  return turnStateOf(initialRecordOf(request, { ...turn, tagLimits }).recordOf(0))
+}
 
 /** A context that fails is no failure of the program: XState would throw it where nobody listens to errors. */
 function expectError({ self }: Scope): void {
