@@ -4,12 +4,13 @@ import type { Role } from '../model/caller.ts'
 import { invalid } from '../model/failure.ts'
 import { type JsonObject, isObject } from '../model/json/value.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { address, checkAddress } from './address.ts'
-import { type AnswerOf, type RequestOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
+import { type AnswerOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
 import { contextField } from './contexts.ts'
 import { eventField } from './events.ts'
 import {
   added,
+  address,
+  checkAddress,
   bodyTags,
   choice,
   contextId,
@@ -29,7 +30,7 @@ import {
 /** What a retry may be told, of one context and of many. */
 export const retryFields = {
   state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
-  input: input(),
+  input,
   definition: orNull(
     choice(['pinned', 'current']).describe(
       'The definition to go on with: that of the context (if left out), or the one loaded now',
@@ -49,7 +50,7 @@ const command = <N extends string, W extends z.ZodObject>(name: N, role: Role, t
 
 /** What can be done with contexts. Null: it is not available yet. */
 export const COMMANDS = {
-  event: command('event', 'invoke', z.object({ event: eventField, input: input() })),
+  event: command('event', 'invoke', z.object({ event: eventField, input })),
   terminate: command('terminate', 'invoke', z.object({})),
   tag: command('tag', 'invoke', someTags),
   untag: command('untag', 'invoke', someTags),
@@ -92,12 +93,15 @@ export function readCommand(name: CommandName, given: JsonObject | null | undefi
 
 /** Of a call that does something with one context. */
 const ofContext = {
-  problems: [404, 409, 422, 429],
+  problems: [404, 409, 429],
   query: address(),
   internal: { idempotencyKey },
   together: checkAddress,
   answer: messageAnswer,
 }
+
+/** Of one that admins make. */
+const ofSteering = { ...ofContext, method: 'POST', role: COMMANDS.pause.role, strict: true } as const
 
 const ofTags = {
   ...ofContext,
@@ -110,7 +114,7 @@ export const COMMAND_CALLS = {
     summary: 'Start a service',
     method: 'POST',
     route: '/flux-api/:package/execute',
-    problems: [404, 409, 413, 415, 422],
+    problems: [404, 409],
     // Callers in process may leave it out: their own package is searched first.
     path: {
       package: name('Name of a package: its folder')
@@ -120,8 +124,8 @@ export const COMMAND_CALLS = {
     body: {
       fluxName: name('Name of the service in its package'),
       startState: orNull(z.string({ error: 'must be a text' }).describe('The first state, if not the usual one')),
-      input: input(),
-      tags: bodyTags(),
+      input,
+      tags: bodyTags,
       key: orNull(
         contextKey('Unique among the unfinished contexts of the service, instead of the key that it gives itself'),
       ),
@@ -160,15 +164,11 @@ export const COMMAND_CALLS = {
    * @throws FluxError `conflict` when it can't be retried; `invalid`
    */
   retry: describeCall({
-    ...ofContext,
+    ...ofSteering,
     summary: 'Go on with a context that failed or was terminated; while a step waits for its next attempt, make it now',
-    method: 'POST',
     route: '/flux-api/context/retry',
-    role: COMMANDS.retry.role,
-    problems: [404, 409, 413, 415, 422, 429],
     body: retryFields,
     internal: { untyped, idempotencyKey },
-    strict: true,
     answer: component('Retried', z.object({ message: text, contextId }), 'response'),
     mayLackBody: true,
     bodyExample: { state: 'ChargeCard', input: { amount: 12 } },
@@ -176,22 +176,16 @@ export const COMMAND_CALLS = {
   }),
   /** A paused context starts no step and takes no wake-up. It keeps the events that it is sent until it is resumed. */
   pause: describeCall({
-    ...ofContext,
+    ...ofSteering,
     summary: 'Pause a context: it starts no step, takes no wake-up, and keeps the events that it is sent',
-    method: 'POST',
     route: '/flux-api/context/pause',
-    role: COMMANDS.pause.role,
-    strict: true,
     answerExample: { message: 'paused context 1' },
   }),
   /** The context takes the events that it kept, then what is due. */
   resume: describeCall({
-    ...ofContext,
+    ...ofSteering,
     summary: 'Resume a paused context: it takes the events that it kept, then what is due',
-    method: 'POST',
     route: '/flux-api/context/resume',
-    role: COMMANDS.resume.role,
-    strict: true,
     answerExample: { message: 'resumed context 1' },
   }),
   addTags: describeCall({
@@ -209,6 +203,4 @@ export const COMMAND_CALLS = {
   }),
 }
 
-export type RetryRequest = RequestOf<typeof COMMAND_CALLS.retry>
-export type RetryAnswer = AnswerOf<typeof COMMAND_CALLS.retry>
 export type ExecuteAnswer = AnswerOf<typeof COMMAND_CALLS.execute>

@@ -1,6 +1,6 @@
 // engine/calls: finds what a call names: a service, or why it is not loaded; and a context by its key, which means the
 // unfinished context of that key, and else the newest.
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { LoadFault } from '../../definitions/load-report.ts'
 import { denial, type Role } from '../../model/caller.ts'
@@ -9,7 +9,7 @@ import { conflict, malformed, notFound } from '../../model/failure.ts'
 import { nearestName, suggestion } from '../../model/nearest.ts'
 import { serviceNameOf, type NamedService } from '../../model/service-name.ts'
 import type { Addressee } from '../idempotency/kept-answer.ts'
-import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
+import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/index-keys.ts'
 import type { MessageOutcome } from '../turn/message.ts'
 import { isReadable, requireRole, type CallEnv } from './call-env.ts'
 

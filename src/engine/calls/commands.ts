@@ -1,9 +1,9 @@
 // engine/calls: the calls that start a context, or do something with one, and answer when that is committed.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { AnswerKind } from '../../api/call.ts'
-import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
-import { COMMANDS, type ExecuteAnswer, type RetryAnswer } from '../../api/commands.ts'
+import { CALLS, type AnswerTo, type CheckedCall, type Told } from '../../api/calls.ts'
+import { COMMANDS, type ExecuteAnswer } from '../../api/commands.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
@@ -152,7 +152,7 @@ export const removeTags = giving('untag', CALLS.removeTags, (names) => `removed 
 export async function retry(
   env: CallEnv,
   { state, input: given, definition, newKey, idempotencyKey: key, untyped = false, ...address }: CheckedCall<'retry'>,
-): Promise<Told<RetryAnswer>> {
+): Promise<Told<AnswerTo<'retry'>>> {
   const input = given == null ? null : checkedInput(given).input
   const asked = { state: state ?? null, input, definition: definition ?? null, newKey: newKey ?? false }
   return admitted(env, input ?? {}, () =>

@@ -1,6 +1,6 @@
 // engine/calls: the calls that show one context, as the store has it: all of it, one state, or the events that it can take;
 // and `waitFor`, which holds the request until a context gets somewhere.
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { CheckedCall } from '../../api/calls.ts'
 import type { ContextEventsView, ContextView, StateContextView } from '../../api/contexts.ts'
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
@@ -234,14 +234,14 @@ const begin = (
     return { record, condition }
   }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout, signal }))
 
-function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]): number[] {
+function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]): ReadonlyMap<string, number> {
   const errors = names.flatMap((name, at) =>
     stateIndex.has(name)
       ? []
       : [{ pointer: `/state/${at}`, detail: `is no state of '${fluxName}'${suggestion(name, stateIndex.keys())}` }],
   )
   if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
-  return [...new Set(names.flatMap((name) => stateIndex.get(name) ?? []))]
+  return new Map(names.map((name) => [name, stateIndex.get(name) ?? -1]))
 }
 
 async function conclude({ shown }: CallEnv, wait: Waiter, outcome: WaitOutcome): Promise<ContextView> {

@@ -1,7 +1,7 @@
 // engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
 // committed. An event by key may start a context where none has the key. Refused events are logged.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
 import { MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import { MAX_TTL_SECONDS, type EventAnswer } from '../../api/events.ts'

@@ -52,10 +52,12 @@ export function leave(next: WorkingState, pick: number, isOver: boolean): void {
   else {
     const { to, lines } = transition
     next.written = {}
-    next.input = next.defaults(next.stateAt(to).input)
+    const target = next.stateAt(to)
+    next.input = next.defaults(target.input)
     scope.seesException = isExceptional
     if (!next.failed && next.run(lines)) {
-      const move = { from: state.index, event: waitTextOf(next.data.fluxEvent), to, at: next.now, values: next.written }
+      const event = waitTextOf(next.data.fluxEvent)
+      const move = { from: state.name, event, to: target.name, at: next.now, values: next.written }
       next.turn.carried = { move, input: next.input }
     }
     scope.seesException = false

@@ -33,7 +33,8 @@ export function takeOver(
   if (!lease || lease.owner === env.owner) return { kind: 'noop' }
   const isReady = lease.owner === UNOWNED
   const takeovers = lease.takeovers + (isReady || isUncounted ? 0 : 1)
-  if (takeovers > MAX_TAKEOVERS + 1) return endNow(flux, record, LOST, env, [entryOf(state, env.now)])
+  if (takeovers > MAX_TAKEOVERS + 1)
+    return endNow(flux, record, LOST, env, [entryOf(flux.states[state]?.name ?? '', env.now)])
   const changed = { ...record, stepStartedAt: undefined, updatedAt: env.now }
   // Its server has died. While it is paused, no other starts the step.
   if (record.isPaused)

@@ -108,14 +108,14 @@ function map(next: WorkingState): void {
 }
 
 function enterState(next: WorkingState): void {
-  const { data, turn, env, now } = next
+  const { flux, data, turn, env, now } = next
   const { carried } = turn
-  const move = carried?.move ?? entryOf(data.state, now)
-  const index = move.to
-  data.state = index
+  if (carried) data.state = flux.stateIndex.get(carried.move.to) ?? data.state
+  const { index, name, input: inputs, output: outputs } = next.state
+  const move = carried?.move ?? entryOf(name, now)
   env.budget.add(STEPS_A_MOVE + data.visited.length)
-  const input = carried?.input ?? next.defaults(next.state.input)
-  const output = getOwn(data.states, String(index))?.output ?? next.defaults(next.state.output)
+  const input = carried?.input ?? next.defaults(inputs)
+  const output = getOwn(data.states, String(index))?.output ?? next.defaults(outputs)
   data.states = { ...data.states, [index]: { input, output } }
   if (!data.visited.includes(index)) data.visited = [...data.visited, index]
   turn.history = [...turn.history, move]
@@ -147,8 +147,8 @@ function awaitFirst(next: WorkingState): void {
 function prepareArgs(next: WorkingState): void {
   const { inputs, secrets } = next.state.action
   next.written = {}
-  const marks = secrets.length === 0 ? null : marksOf(secrets, next.env.turn.uuid())
-  next.scope.secrets = marks?.values ?? null
-  if (next.run(inputs)) next.data.args = marks ? storeReferences(next.written, marks) : next.written
+  const random = secrets.length === 0 ? null : next.env.turn.uuid()
+  next.scope.secrets = random === null ? null : marksOf(secrets, random)
+  if (next.run(inputs)) next.data.args = random === null ? next.written : storeReferences(next.written, random)
   next.scope.secrets = null
 }

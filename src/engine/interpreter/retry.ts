@@ -53,16 +53,12 @@ export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, e
   const again = begun(dataBeforeEnd(present), input, env)
   if (input.state !== null) return enter(flux, again, input, env)
   if (input.input !== null) return invalid('/input', 'is taken only together with a state')
-  if (present.state < 0) {
-    const name = present.numbering?.former[-present.state - 1] ?? ''
-    return invalid('/definition', `has no state '${name}', in which the context is`)
-  }
   if (status === 'FAILED') return act(flux, again, env)
   const stood = present.beforeEnd
   // A context that stood where the other definition has no place.
-  if (!stood) return enterWith(flux, again, moveTo(again.state, env), stateData(again, again.state).input, env)
+  if (!stood) return enterWith(flux, again, stateData(again, again.state).input, env)
   if (stood.phase !== 'waiting' && stood.phase !== 'delayed') return act(flux, again, env)
-  return stand({ ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
+  return stand(flux, { ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
 }
 
 const refusedInput = (errors: readonly FieldError[]): Decision => ({ kind: 'refused', failure: invalidInput(errors) })
@@ -101,24 +97,23 @@ function begun(record: ContextRecord, { newKey }: Retry, { now }: DecisionEnv): 
 }
 
 /** How the history shows that a context goes on in that state. */
-const moveTo = (to: number, { now }: DecisionEnv, values: JsonObject = {}): Move => ({
-  ...entryOf(to, now),
+const moveTo = (flux: CompiledFlux, { state }: ContextRecord, { now }: DecisionEnv, values: JsonObject = {}): Move => ({
+  ...entryOf(flux.states[state]?.name ?? '', now),
   event: RETRY_EVENT,
   values,
 })
 
 /** The action of its state runs once more. */
 function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision {
-  const { state, moves } = record
-  const turn = { ...NO_TURN, history: [moveTo(state, env)] }
-  return transit(flux, { ...record, moves: moves + 1 }, { type: 'RETRY' }, env, turn)
+  const turn = { ...NO_TURN, history: [moveTo(flux, record, env)] }
+  return transit(flux, { ...record, moves: record.moves + 1 }, { type: 'RETRY' }, env, turn)
 }
 
 /** It stands where it stood: it waits, or is delayed, until the original time. */
-function stand(record: ContextRecord, { phase, due }: BeforeEnd, env: DecisionEnv): Decision {
+function stand(flux: CompiledFlux, record: ContextRecord, { phase, due }: BeforeEnd, env: DecisionEnv): Decision {
   const position = { ...record.position, phase }
   const moves = record.moves + 1
-  const log = [moveTo(record.state, env)]
+  const log = [moveTo(flux, record, env)]
   return recordChange({ ...record, status: statusOf(phase, due), due, moves, position }, log)
 }
 
@@ -144,7 +139,7 @@ function enter(
   const rules = { now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
   const { value, errors } = validate(shapeFor(state, { ...filled, ...input }), input ?? {}, rules)
   if (errors.length > 0) return refusedInput(errors)
-  return enterWith(flux, record, moveTo(state.index, env, value), { ...filled, ...value }, env)
+  return enterWith(flux, { ...record, state: state.index }, { ...filled, ...value }, env, value)
 }
 
 /** What must be given. A state that waits gets the rest with its event. */
@@ -159,10 +154,10 @@ function shapeFor({ input: shape, waiting }: CompiledState, present: JsonObject)
 function enterWith(
   flux: CompiledFlux,
   record: ContextRecord,
-  move: Move,
   input: JsonObject,
   env: DecisionEnv,
+  values?: JsonObject,
 ): Decision {
-  const turn = { ...NO_TURN, carried: { move, input } }
-  return transit(flux, { ...record, state: move.to }, { type: 'START' }, env, turn)
+  const carried = { move: moveTo(flux, record, env, values), input }
+  return transit(flux, record, { type: 'START' }, env, { ...NO_TURN, carried })
 }

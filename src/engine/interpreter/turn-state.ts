@@ -79,7 +79,7 @@ export const dataOf = (data: Data): Data => ({
 })
 
 /** The move into a state that comes from no other one. */
-export const entryOf = (to: number, at: number): Move => ({
+export const entryOf = (to: string, at: number): Move => ({
   from: null,
   event: null,
   to,
