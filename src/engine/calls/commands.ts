@@ -3,14 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address } from '../../api/address.ts'
 import type { AnswerKind } from '../../api/call.ts'
 import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
-import { COMMANDS, type ExecuteAnswer, type RetryAnswer } from '../../api/commands.ts'
+import { COMMANDS, type Command, type ExecuteAnswer, type RetryAnswer } from '../../api/commands.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { addresseeOfNew, rowKeyOf } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
-import { MESSAGES } from '../operations/operation-run.ts'
+import { messageOf } from '../operations/operation-run.ts'
 import { decodeHead } from '../record/decode.ts'
 import { RowTaken, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, type RootRequest } from '../turn/start-request.ts'
@@ -157,13 +157,14 @@ const giving =
   ): Promise<Told<MessageAnswer>> => {
     const tags = [...checkedTags(env, tag, '/tag')]
     if (tag && tags.length === 0) throw malformed('no tag is given')
+    const command: Command = name === 'tag' || name === 'untag' ? { do: name, with: { tags } } : { do: name, with: {} }
     const names = tags.map((each) => `'${each}'`).join(', ')
     return sendOnce(env, {
       of,
       key,
       address,
       asked: tag && { tags },
-      send: (options) => send(env, address, MESSAGES[name]({ tags }, env), options),
+      send: (options) => send(env, address, messageOf(command, { caller: env.caller }), options),
       answerOf: (id) => ({ message: `${done(names)} context ${id}` }),
     })
   }
@@ -189,7 +190,12 @@ export async function retry(
       async send(options) {
         const contextId = await contextIdOf(env, address, COMMANDS.retry.role)
         const seen = await positionOf(env, contextId)
-        return send(env, { contextId }, MESSAGES.retry(asked, { caller: env.caller, untyped, seen }), options)
+        return send(
+          env,
+          { contextId },
+          messageOf({ do: 'retry', with: asked }, { caller: env.caller, untyped, seen }),
+          options,
+        )
       },
       answerOf: (contextId) => ({ message: `retried context ${contextId}`, contextId }),
     }),

@@ -125,28 +125,25 @@ export class BroadcastRows {
     return listed(itemsOf(this.#store, this.key, LAST_ID))
   }
 
-  /** What was done already, where that is why it was refused now; `item` null: a server that took it over ruled it out. */
-  doneBefore(error: unknown): { readonly item: Item | null } | null {
+  /** What was done already, if that is why it was refused now; null: a server that took it over ruled it out. */
+  doneBefore(error: unknown): Item | null | undefined {
     const isTaken = error instanceof RowTaken && error.space === 'items'
-    return isTaken && error.value !== null ? { item: itemOf(error.value) } : null
+    return isTaken && error.value !== null ? itemOf(error.value) : undefined
   }
 
-  #start(flux: CompiledFlux, partition: number, value: string): RowWrite {
+  #start(flux: CompiledFlux, partition: number, value: string) {
     const key = `${marksPrefix(this.key)}s${createHash('sha256').update(serviceOf(flux)).digest('hex')}`
     return { ...this.at('items', key), partition, expects: null, value }
   }
 }
 
-const serviceOf = ({ package: folder, fluxName }: CompiledFlux): string => JSON.stringify([folder, fluxName])
+const serviceOf = ({ package: folder, fluxName }: CompiledFlux) => JSON.stringify([folder, fluxName])
 
 /** In place of an item: the service must not be started any more. */
 const NOT_STARTED = 'null'
 
 /** Null: nothing was done, and nothing will be. */
-function itemOf(value: string): Item | null {
-  const item: Item | null = JSON.parse(value)
-  return item
-}
+const itemOf = (value: string): Item | null => JSON.parse(value)
 
 /** Behind all contexts, and before what was started. */
 const LAST_ID = Number.MAX_SAFE_INTEGER
@@ -159,7 +156,7 @@ export async function* itemsOf(store: Store, rowKey: string, after: ContextId, p
   }
 }
 
-async function listed(items: AsyncIterable<Item>): Promise<Item[]> {
+async function listed(items: AsyncIterable<Item>) {
   const list: Item[] = []
   for await (const item of items) list.push(item)
   return list
@@ -175,12 +172,12 @@ export async function itemsInReach(store: Store, rowKey: string, after: ContextI
 }
 
 // No row of the number of repeats is called so.
-const eventKey = (key: string): string => `${key}=`
-const summaryKey = (key: string): string => `${key}$`
+const eventKey = (key: string) => `${key}=`
+const summaryKey = (key: string) => `${key}$`
 
-const marksPrefix = (rowKey: string): string => `${rowKey}:`
+const marksPrefix = (rowKey: string) => `${rowKey}:`
 
-const marksOf = (store: Store, rowKey: string): Marks => new Marks(store, 'items', marksPrefix(rowKey))
+const marksOf = (store: Store, rowKey: string) => new Marks(store, 'items', marksPrefix(rowKey))
 
 /** What became of what an event left pending, by the keys of the rows. */
 export async function outcomesOf(store: Store, rowKey: string): Promise<ReadonlyMap<string, PendingOutcome>> {

@@ -109,14 +109,8 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   acceptance(): EventAnswer {
     const { event, eventId } = this.facts.stored.sent
     const { matched } = this
-    return {
-      message: `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`,
-      transitions: [],
-      executions: [],
-      ignored: [],
-      eventId,
-      pending: [],
-    }
+    const message = `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`
+    return { message, transitions: [], executions: [], ignored: [], eventId, pending: [] }
   }
 
   /**
@@ -234,7 +228,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     return this.#sending.rows && this.#summary()
   }
 
-  #summary(outcomes = this.#tally.outcomes(), isDone = false): RowWrite {
+  #summary(outcomes = this.#tally.outcomes(), isDone = false) {
     const { left, stored } = this.facts
     // All that was done before a takeover is in the outcomes.
     const cursor = this.hasMore && !left ? (this.#ids[this.#at - 1] ?? 0) : stored.upTo
@@ -243,12 +237,12 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   }
 
   /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
-  get #isAccepted(): boolean {
+  get #isAccepted() {
     return this.#answer !== null && readKept(this.#answer).isAccepted
   }
 
   /** Sends it to all, and starts what it triggers. */
-  async #send(): Promise<void> {
+  async #send() {
     const { catalog, clock, refusals } = this.#parts
     const { event } = this.#sending.sent
     const { left } = this.facts
@@ -266,7 +260,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     this.#tally.logRefusals(refusals, event)
   }
 
-  async #start(): Promise<Dealt[]> {
+  async #start() {
     const isDealtWith = (id: ContextId) => this.#earlier.has(id) || this.#ids.includes(id)
     for (;;) {
       const found = await startTriggered(this.#sending, { hasMoved: this.#tally.hasMoved, isDealtWith })

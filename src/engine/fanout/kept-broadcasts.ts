@@ -179,11 +179,11 @@ export class KeptBroadcasts {
   }
 }
 
-function nullIfLost(error: unknown): null {
+function nullIfLost(error: unknown) {
   if (error instanceof TaskLost) return null
   throw error
 }
 
 /** Of what is sent. */
-const hashOf = ({ event, input, tags, ttl }: BroadcastEvent): string =>
+const hashOf = ({ event, input, tags, ttl }: BroadcastEvent) =>
   contentHashOf({ event, input, tags, ttl: ttl ?? undefined })

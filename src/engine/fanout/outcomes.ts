@@ -152,7 +152,7 @@ export class BroadcastTally {
     if (kinds !== '') void refusals.log('a broadcast was refused by some', kinds, fields)
   }
 
-  #noteRefusal({ entry, failure }: Ignored): void {
+  #noteRefusal({ entry, failure }: Ignored) {
     this.#firstRefused ??= entry
     if (failure === null) return
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1

@@ -98,7 +98,7 @@ const FIRST_PAUSE_MS = 10
 const isIgnored = (one: Dealt): one is Ignored => one !== null && 'answer' in one && one.answer === 'ignored'
 
 /** It was refused since its mailbox was full, and not read: a context that keeps no more events has its state here. */
-const isFull = (one: Dealt): boolean => isIgnored(one) && one.failure?.kind === 'busy' && one.entry.state === null
+const isFull = (one: Dealt) => isIgnored(one) && one.failure?.kind === 'busy' && one.entry.state === null
 
 /**
  * Moves the context, or has it keep the event. One whose mailbox is full is tried again for a while before it is one that
@@ -138,7 +138,7 @@ async function tryToMove(sending: Sending, id: ContextId, byTags: boolean): Prom
     return { answer: 'ignored', entry, failure, hasEnded: isFinished(record.status) }
   } catch (error) {
     const done = rows?.doneBefore(error)
-    if (done) return done.item
+    if (done !== undefined) return done
     const kind = error instanceof FluxError ? error.failure.kind : null
     // The context was purged after it was found.
     if (kind === 'notFound' || isUnreadable(error, log)) return null
@@ -148,7 +148,7 @@ async function tryToMove(sending: Sending, id: ContextId, byTags: boolean): Prom
 }
 
 /** Of a context that was not read, since its mailbox is full; empty if it can't be. */
-async function nameOf(store: Store, id: ContextId): Promise<string> {
+async function nameOf(store: Store, id: ContextId) {
   try {
     const stored = await store.load({ id })
     return stored ? decodeHead(stored).fluxName : ''
@@ -208,19 +208,20 @@ async function start(
   key: RootRequest['key'],
 ): Promise<Dealt> {
   const { mailboxes, rows, sent } = sending
-  const { event, input, untyped, tags, traceparent } = sent
-  const request: RootRequest = {
+  const { event: trigger, eventId: triggerId, input, untyped, tags, traceparent } = sent
+  const drawn = rows?.drawnFor(flux)
+  const request = {
     flux,
     input,
     untyped,
     unknown: 'ignore',
     tags,
-    trigger: event,
-    triggerId: sent.eventId,
+    trigger,
+    triggerId,
     key,
-    drawn: rows?.drawnFor(flux),
+    drawn,
     traceparent,
-  }
+  } as const
   const { fluxName } = flux
   for (let tries = 1; ; tries += 1) {
     try {
@@ -228,7 +229,7 @@ async function start(
       return { answer: 'executions', stand: standOf(outcome), at: outcome.record.updatedAt }
     } catch (error) {
       const done = rows?.doneBefore(error)
-      if (done) return done.item
+      if (done !== undefined) return done
       const holder = holderIn(error)
       if (holder === null) return ignored(sending, { contextId: null, fluxName, state: null }, error)
       if (isDealtWith(holder)) return null
@@ -240,7 +241,7 @@ async function start(
 }
 
 /** Unless it is what the event itself has started before. */
-async function giveToHolder(sending: Sending, flux: CompiledFlux, holder: ContextId): Promise<Dealt> {
+async function giveToHolder(sending: Sending, flux: CompiledFlux, holder: ContextId) {
   try {
     const started = await sending.rows?.startedAs(flux, holder)
     if (started) return started

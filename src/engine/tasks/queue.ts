@@ -46,7 +46,7 @@ const ROWS_AT_ONCE = 100
 const STOP_LOOKS = 50
 const STOP_LOOK_MS = 100
 
-const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === 'unavailable' && failure.inDoubt === true
+const isInDoubt = ({ failure }: FluxError) => failure.kind === 'unavailable' && failure.inDoubt === true
 
 /** What follows a change that is stored: where the store is out of reach for it, the change is in doubt for its caller. */
 export async function inDoubtIfAway<T>(step: () => Promise<T>): Promise<T> {
@@ -114,7 +114,7 @@ export class TaskQueue<R extends TaskRun> {
     await this.#ends()
   }
 
-  async #ends(): Promise<void> {
+  async #ends() {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended))
   }
 
@@ -125,7 +125,7 @@ export class TaskQueue<R extends TaskRun> {
     return ended
   }
 
-  async #run(run: R, begun: Promise<void> | undefined): Promise<void> {
+  async #run(run: R, begun?: Promise<void>) {
     const { log } = this.#parts
     const { one } = this.#kind.names
     const { task } = run
@@ -199,7 +199,7 @@ export class TaskQueue<R extends TaskRun> {
   }
 
   /** Whether all rows could be dealt with. */
-  async #resumeAll(): Promise<boolean> {
+  async #resumeAll() {
     const { store, log } = this.#parts
     const { space, prefix, names, bound } = this.#kind
     try {
