@@ -7,12 +7,11 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { drawnFrom, type Drawn } from '../idempotency/kept-answer.ts'
 import type { SentToAll } from '../pending/unclaimed-events.ts'
-import { allRows, Marks } from '../tasks/fan-out.ts'
+import { Marks } from '../tasks/fan-out.ts'
 import { RowTaken, standOf, type RowsOf } from '../turn/message.ts'
 import type { Item, Outcomes } from './outcomes.ts'
 
@@ -179,24 +178,17 @@ const marksPrefix = (rowKey: string) => `${rowKey}:`
 
 const marksOf = (store: Store, rowKey: string) => new Marks(store, 'items', marksPrefix(rowKey))
 
-/** What became of what an event left pending, by the keys of the rows. */
-export async function outcomesOf(store: Store, rowKey: string): Promise<ReadonlyMap<string, PendingOutcome>> {
-  const outcomes = new Map<string, PendingOutcome>()
-  for await (const { key, value } of allRows(store, { space: 'items', prefix: outcomesPrefix(rowKey) }))
-    outcomes.set(key, JSON.parse(value))
-  return outcomes
-}
-
 type RowPlace = Pick<StoredRow, 'key' | 'partition'>
 
 /** Null: it is done, or was lost. */
-export async function readStored(store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> {
-  const row = await store.readRow({ partition, space: 'items', key: eventKey(key) })
-  return row && JSON.parse(row.value)
-}
+export const readStored = (store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> =>
+  readItem(store, partition, eventKey(key))
 
 /** Null: it is done, and met nobody. */
-export async function readSummary(store: Store, { key, partition }: RowPlace): Promise<Summary | null> {
-  const row = await store.readRow({ partition, space: 'items', key: summaryKey(key) })
+export const readSummary = (store: Store, { key, partition }: RowPlace): Promise<Summary | null> =>
+  readItem(store, partition, summaryKey(key))
+
+async function readItem(store: Store, partition: number, key: string) {
+  const row = await store.readRow({ partition, space: 'items', key })
   return row && JSON.parse(row.value)
 }

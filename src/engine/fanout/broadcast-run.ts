@@ -43,7 +43,7 @@ import {
 } from './receivers.ts'
 
 export interface RunParts extends ReceiverParts, TaskParts {
-  readonly unclaimed: Pick<UnclaimedEvents, 'endBroadcast'>
+  readonly unclaimed: UnclaimedEvents
   readonly signals: Signals
 }
 
@@ -203,12 +203,9 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     return ended
   }
 
-  get hasMore(): boolean {
-    return this.#at < this.#ids.length
-  }
-
-  next(): readonly ContextId[] {
-    return this.#ids.slice(this.#at, this.#at + (this.#sending.rows ? WAVE_CONTEXTS : UNSTORED_WAVE_CONTEXTS))
+  *waves() {
+    const contexts = this.#sending.rows ? WAVE_CONTEXTS : UNSTORED_WAVE_CONTEXTS
+    for (; this.#at < this.#ids.length; this.#at += contexts) yield this.#ids.slice(this.#at, this.#at + contexts)
   }
 
   deal(id: ContextId): Promise<Dealt> {
@@ -220,10 +217,6 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     this.#dealt += 1
   }
 
-  advance(): void {
-    this.#at += this.next().length
-  }
-
   progress(): RowWrite | null {
     return this.#sending.rows && this.#summary()
   }
@@ -231,7 +224,8 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   #summary(outcomes = this.#tally.outcomes(), isDone = false) {
     const { left, stored } = this.facts
     // All that was done before a takeover is in the outcomes.
-    const cursor = this.hasMore && !left ? (this.#ids[this.#at - 1] ?? 0) : stored.upTo
+    const hasMore = this.#at < this.#ids.length
+    const cursor = hasMore && !left ? (this.#ids[this.#at - 1] ?? 0) : stored.upTo
     const summary: Summary = { matched: this.matched, dealt: this.#dealt, cursor, outcomes, isDone }
     return this.#rows.summary(summary)
   }

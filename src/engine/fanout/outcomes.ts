@@ -4,8 +4,7 @@
 import type { EventAnswer } from '../../api/events.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Signals } from '../../ports/signals.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
+import type { Deps } from '../contexts/deps.ts'
 
 /** Entries that a receipt has of each list. */
 const MAX_LISTED = 1000
@@ -179,20 +178,13 @@ const LOGGED: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'bu
 /** Whether the refusal of an event by id with this failure is logged. */
 export const isLogged = ({ kind }: Failure): boolean => LOGGED.has(kind)
 
-interface Window {
-  lines: number
-  leftOut: number
-}
-
 export class RefusalLog {
-  readonly #log: Log
-  readonly #clock: Clock
-  /** Open windows, by message and reason. */
-  readonly #windows = new Map<string, Window>()
+  readonly #deps: Pick<Deps, 'log' | 'clock'>
+  /** Lines of the second that is under way, by message and reason. */
+  readonly #lines = new Map<string, number>()
 
-  constructor({ log, clock }: { readonly log: Log; readonly clock: Clock }) {
-    this.#log = log
-    this.#clock = clock
+  constructor(deps: Pick<Deps, 'log' | 'clock'>) {
+    this.#deps = deps
   }
 
   /**
@@ -206,28 +198,21 @@ export class RefusalLog {
     fields: () => object | Promise<object>,
     level: 'info' | 'error' = 'info',
   ): Promise<void> {
+    const { log, clock } = this.#deps
     const key = `${message}: ${kind}`
-    const window = this.#windows.get(key) ?? this.#open(key, { message, kind, level })
-    if (window.lines >= MOST_LINES) {
-      window.leftOut += 1
-      return
-    }
-    window.lines += 1
+    const lines = (this.#lines.get(key) ?? 0) + 1
+    this.#lines.set(key, lines)
+    if (lines === 1)
+      clock.after(WINDOW_MS, () => {
+        const leftOut = (this.#lines.get(key) ?? 0) - MOST_LINES
+        this.#lines.delete(key)
+        if (leftOut > 0) log[level](`${message}, and others like it`, { reason: kind, leftOut })
+      })
+    if (lines > MOST_LINES) return
     try {
-      this.#log[level](message, await fields())
+      log[level](message, await fields())
     } catch (error) {
-      this.#log[level](message, { reason: kind, error })
+      log[level](message, { reason: kind, error })
     }
-  }
-
-  #open(key: string, { message, kind, level }: { message: string; kind: string; level: 'info' | 'error' }): Window {
-    const window: Window = { lines: 0, leftOut: 0 }
-    this.#windows.set(key, window)
-    this.#clock.after(WINDOW_MS, () => {
-      this.#windows.delete(key)
-      if (window.leftOut > 0)
-        this.#log[level](`${message}, and others like it`, { reason: kind, leftOut: window.leftOut })
-    })
-    return window
   }
 }

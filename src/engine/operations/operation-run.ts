@@ -30,9 +30,9 @@ import type { Command } from '../../api/commands.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { Input } from '../interpreter/decision.ts'
 
-export interface OperationParts extends TaskParts, Pick<MatchingParts, 'catalog' | 'startTimes'> {
-  readonly mailboxes: Pick<Mailboxes, 'post'>
-  readonly signals: Pick<Signals, 'event'>
+export interface OperationParts extends TaskParts, MatchingParts {
+  readonly mailboxes: Mailboxes
+  readonly signals: Signals
 }
 
 interface OperationFacts {
@@ -94,33 +94,33 @@ export class OperationRun implements TaskRun {
     const { operationId, startedAt } = progress
     const matching = await task.persist(() => matchingOf(this.#parts, stored, startedAt))
     const limit = Math.min(WAVE_CONTEXTS, Math.ceil(stored.rate / WAVES_A_SECOND))
-    let begunAt = clock.now()
-    /** Contexts of the wave, and behind which id it continues. */
-    let [sent, rest]: [number, ContextId | null] = [0, 0]
-    const waves = {
-      task,
-      noteMs: NOTE_MS,
-      hasMore: true,
-      nextAt: begunAt,
-      next: async () => {
-        begunAt = clock.now()
+    async function* waves() {
+      let nextAt = clock.now()
+      for (let rest: ContextId | null = progress.cursor; rest !== null;) {
+        for (let left = 0; (left = nextAt - clock.now()) > 0; yield [])
+          await task.pause(Math.ceil(Math.min(left, NOTE_MS)))
+        const begunAt = clock.now()
         const page = await task.persist(() => matching.page(progress.cursor, limit))
-        ;[sent, rest] = [page.ids.length, page.rest]
-        return page.ids
-      },
-      deal: (id: ContextId) => this.#deal(id),
-      add: (handled: Handled | null) => handled && this.#count(handled),
-      advance: () => {
-        waves.hasMore = rest !== null
+        yield page.ids
+        rest = page.rest
         progress.cursor = rest ?? stored.upTo
         const now = clock.now()
-        const byRate = Math.max(waves.nextAt, begunAt) + (sent * SECOND_MS) / stored.rate
-        waves.nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
-      },
-      progress: () => rows.progress(progress),
+        const byRate = Math.max(nextAt, begunAt) + (page.ids.length * SECOND_MS) / stored.rate
+        nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
+      }
     }
-    await goThrough(waves, clock)
-    const status: OperationProgress['status'] = waves.hasMore ? 'stopped' : 'done'
+    const isDone = await goThrough(
+      {
+        task,
+        noteMs: NOTE_MS,
+        waves,
+        deal: (id) => this.#deal(id),
+        add: (handled: Handled | null) => handled && this.#count(handled),
+        progress: () => rows.progress(progress),
+      },
+      clock,
+    )
+    const status: OperationProgress['status'] = isDone ? 'done' : 'stopped'
     const changed = before === null ? progress.changed : await task.persist(() => rows.marks.count())
     const ended = { ...progress, status, changed, done: changed + progress.failed, endedAt: clock.now() }
     await task.persist(() => task.end([rows.progress(ended), rows.stored(null)]))
