@@ -12,8 +12,8 @@ import type { Store } from '../../ports/store.ts'
 import { drawnFrom, type Drawn } from '../idempotency/kept-answer.ts'
 import type { SentToAll } from '../pending/unclaimed-events.ts'
 import { Marks } from '../tasks/fan-out.ts'
-import { RowTaken, standOf, type RowsOf } from '../turn/message.ts'
-import type { Item, Outcomes } from './outcomes.ts'
+import { RowTaken, type RowsOf } from '../turn/message.ts'
+import { itemOf, type Item, type Outcomes } from './outcomes.ts'
 
 export interface BroadcastEvent extends SentToAll {
   readonly input: JsonObject
@@ -81,7 +81,7 @@ export class BroadcastRows {
   /** What was done to that context, if anything was. @throws FluxError `unavailable` */
   async doneTo(id: ContextId): Promise<Item | null> {
     const row = await this.marks.read(id)
-    return row && itemOf(row.value)
+    return row && itemIn(row.value)
   }
 
   /**
@@ -95,7 +95,7 @@ export class BroadcastRows {
   /** That context, if an earlier try started it, of whose commit no server heard; else null. @throws FluxError `unavailable` */
   async startedAs(flux: CompiledFlux, id: ContextId): Promise<Item | null> {
     const row = await this.#store.readRow(this.#start(flux, id % this.#store.partitions, ''))
-    const item = row && itemOf(row.value)
+    const item = row && itemIn(row.value)
     return item?.answer === 'executions' && item.stand.contextId === id ? item : null
   }
 
@@ -104,12 +104,12 @@ export class BroadcastRows {
     const item: Item =
       applied.kind === 'kept'
         ? { answer: 'pending', kept: { contextId, expiresAt: applied.expiresAt }, at }
-        : { answer: 'transitions', stand: standOf({ record, flux }), at }
+        : itemOf('transitions', { record, flux })
     return [this.marks.write(contextId, JSON.stringify(item), this.#stored.expiresAt)]
   }
 
   readonly started: RowsOf = (_, record, flux) => {
-    const item: Item = { answer: 'executions', stand: standOf({ record, flux }), at: record.updatedAt }
+    const item = itemOf('executions', { record, flux })
     return [this.#start(flux, record.id % this.#store.partitions, JSON.stringify(item))]
   }
 
@@ -127,7 +127,7 @@ export class BroadcastRows {
   /** What was done already, if that is why it was refused now; null: a server that took it over ruled it out. */
   doneBefore(error: unknown): Item | null | undefined {
     const isTaken = error instanceof RowTaken && error.space === 'items'
-    return isTaken && error.value !== null ? itemOf(error.value) : undefined
+    return isTaken && error.value !== null ? itemIn(error.value) : undefined
   }
 
   #start(flux: CompiledFlux, partition: number, value: string) {
@@ -142,7 +142,7 @@ const serviceOf = ({ package: folder, fluxName }: CompiledFlux) => JSON.stringif
 const NOT_STARTED = 'null'
 
 /** Null: nothing was done, and nothing will be. */
-const itemOf = (value: string): Item | null => JSON.parse(value)
+const itemIn = (value: string): Item | null => JSON.parse(value)
 
 /** Behind all contexts, and before what was started. */
 const LAST_ID = Number.MAX_SAFE_INTEGER
@@ -150,7 +150,7 @@ const LAST_ID = Number.MAX_SAFE_INTEGER
 /** What was done to contexts with higher ids than that, and then what was started. @throws FluxError `unavailable` */
 export async function* itemsOf(store: Store, rowKey: string, after: ContextId, partition?: number) {
   for await (const { value } of marksOf(store, rowKey).behind(after, partition)) {
-    const item = itemOf(value)
+    const item = itemIn(value)
     if (item) yield item
   }
 }

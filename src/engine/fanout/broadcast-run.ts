@@ -257,7 +257,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   async #start() {
     const isDealtWith = (id: ContextId) => this.#earlier.has(id) || this.#ids.includes(id)
     for (;;) {
-      const found = await startTriggered(this.#sending, { hasMoved: this.#tally.hasMoved, isDealtWith })
+      const found = await startTriggered(this.#sending, this.#tally.hasMoved, isDealtWith)
       const away = found.find((one) => one instanceof FluxError)
       if (!away || !(await this.task.mayTryAgain(away))) return found
     }

@@ -62,7 +62,7 @@ export class KeptBroadcasts {
     this.tasks = new TaskQueue(parts, {
       space: 'broadcasts',
       prefix: '',
-      names: { one: 'a broadcast', many: 'broadcasts' },
+      name: 'a broadcast',
       bound,
       load: async (row) => {
         const { key, partition, value: task } = row

@@ -5,6 +5,7 @@ import type { EventAnswer } from '../../api/events.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Deps } from '../contexts/deps.ts'
+import { standOf, type MessageOutcome } from '../turn/message.ts'
 
 /** Entries that a receipt has of each list. */
 const MAX_LISTED = 1000
@@ -36,6 +37,16 @@ export interface Ignored {
   readonly hasEnded: boolean
 }
 
+/** That the context was moved, or started. */
+export const itemOf = (
+  answer: 'transitions' | 'executions',
+  outcome: Pick<MessageOutcome, 'record' | 'flux'>,
+): Item => ({
+  answer,
+  stand: standOf(outcome),
+  at: outcome.record.updatedAt,
+})
+
 /** What it came to for one receiver; null: nothing, and there is nothing to report. */
 export type Found = Item | Ignored | null
 
@@ -62,13 +73,9 @@ export const newest = <T>(list: readonly T[]): T[] => list.slice(-MAX_LISTED)
 
 /** As many of the newest as are stored: the number is counted apart. */
 export function storedIgnored(list: EventAnswer['ignored']): EventAnswer['ignored'] {
-  let [from, characters] = [list.length, 0]
-  while (from > 0 && list.length - from < MAX_LISTED) {
-    characters += JSON.stringify(list[from - 1]).length
-    if (characters > MAX_IGNORED_CHARACTERS) break
-    from -= 1
-  }
-  return list.slice(from)
+  let stored = newest(list)
+  while (JSON.stringify(stored).length > MAX_IGNORED_CHARACTERS) stored = stored.slice(stored.length / 2 + 1)
+  return stored
 }
 
 const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))

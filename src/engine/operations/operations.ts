@@ -56,7 +56,7 @@ export class Operations {
     this.tasks = new TaskQueue(parts, {
       space: 'operations',
       prefix: TASK_PREFIX,
-      names: { one: 'an operation', many: 'operations' },
+      name: 'an operation',
       bound: this.#bound,
       load: async ({ key, value: before }) => {
         const rows = new OperationRows(key.slice(TASK_PREFIX.length), parts.store)

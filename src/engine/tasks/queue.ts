@@ -22,8 +22,8 @@ export interface TaskKind<R extends TaskRun> {
   readonly space: ListedSpace
   /** What the keys of the rows of tasks begin with. */
   readonly prefix: string
-  /** As the log names it, and several of it. */
-  readonly names: { readonly one: string; readonly many: string }
+  /** As the log names it. */
+  readonly name: string
   /** How many may run at once; left out: any number. */
   readonly bound?: CountBound
   /** What an abandoned task has to run with; null: its rows are lost. */
@@ -127,7 +127,7 @@ export class TaskQueue<R extends TaskRun> {
 
   async #run(run: R, begun?: Promise<void>) {
     const { log } = this.#parts
-    const { one } = this.#kind.names
+    const { name } = this.#kind
     const { task } = run
     let isBegun = false
     try {
@@ -136,13 +136,13 @@ export class TaskQueue<R extends TaskRun> {
       await run.run()
     } catch (error) {
       const isLeft = error instanceof TaskLost || (error instanceof FluxError && isInDoubt(error))
-      if (isLeft) log.debug(`${one} is left to another server`, { error })
-      else if (isBegun) log.error(`${one} could not be carried out`, { error })
+      if (isLeft) log.debug(`${name} is left to another server`, { error })
+      else if (isBegun) log.error(`${name} could not be carried out`, { error })
     }
     run.giveUp?.()
     if (task.isStopping)
       await task.handOver().catch((error: unknown) => {
-        log.debug(`${one} could not be handed over`, { error })
+        log.debug(`${name} could not be handed over`, { error })
       })
     this.#running.delete(task.key)
     run.release?.()
@@ -159,15 +159,14 @@ export class TaskQueue<R extends TaskRun> {
   /** Takes the task over from a server that runs it no more; null: that one does, or it has ended. */
   async takeOver({ key, partition }: TaskPlace): Promise<R | null> {
     const { store, servers, log } = this.#parts
-    const { space, names, load, onTakenOver } = this.#kind
+    const { space, name, load, onTakenOver } = this.#kind
     const row = await store.readRow({ partition, space, key })
     if (!row || (await isRunElsewhere(row.value, servers))) return null
     const run = await load(row)
     if (!run) {
       // It was ended just now; else it is nothing that could be resumed.
       const gone = { ...row, space, expects: row.value, value: null }
-      if ((await store.commit({ writes: [], rows: [gone] })).ok)
-        log.error(`${names.one} that was cut off is lost`, { key })
+      if ((await store.commit({ writes: [], rows: [gone] })).ok) log.error(`${name} that was cut off is lost`, { key })
       return null
     }
     try {
@@ -201,7 +200,7 @@ export class TaskQueue<R extends TaskRun> {
   /** Whether all rows could be dealt with. */
   async #resumeAll() {
     const { store, log } = this.#parts
-    const { space, prefix, names, bound } = this.#kind
+    const { space, prefix, bound } = this.#kind
     try {
       for (let after; !this.#isStopped;) {
         const rows = await store.listRows({ space, prefix, after, limit: ROWS_AT_ONCE })
@@ -222,7 +221,7 @@ export class TaskQueue<R extends TaskRun> {
       }
     } catch (error) {
       if (!this.#isStopped)
-        log.error(`${names.many} that were cut off could not be resumed; trying again later`, { error })
+        log.error('tasks that were cut off could not be resumed; trying again later', { space, error })
       return false
     }
     return true
