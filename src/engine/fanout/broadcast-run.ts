@@ -27,7 +27,7 @@ import type { RowWrite } from '../../model/rows.ts'
 import type { Signals } from '../../ports/signals.ts'
 import { inProgress, readKept } from '../idempotency/kept-answer.ts'
 import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
-import { goThrough, type FanOut } from '../tasks/fan-out.ts'
+import { goThrough, yieldTurn, type FanOut } from '../tasks/fan-out.ts'
 import { leftInDoubt, type TaskRun } from '../tasks/queue.ts'
 import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
 import { BroadcastRows, itemsOf, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
@@ -203,9 +203,12 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     return ended
   }
 
-  *waves() {
+  async *waves() {
     const contexts = this.#sending.rows ? WAVE_CONTEXTS : UNSTORED_WAVE_CONTEXTS
-    for (; this.#at < this.#ids.length; this.#at += contexts) yield this.#ids.slice(this.#at, this.#at + contexts)
+    for (; this.#at < this.#ids.length; this.#at += contexts) {
+      yield this.#ids.slice(this.#at, this.#at + contexts)
+      await yieldTurn()
+    }
   }
 
   deal(id: ContextId): Promise<Dealt> {

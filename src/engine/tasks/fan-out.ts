@@ -21,8 +21,8 @@ export interface FanOut<F extends object | null> {
   readonly task: Task
   /** Milliseconds after which it stores how far it is, even if few contexts were dealt with. */
   readonly noteMs?: number
-  /** Waves of contexts, in the order of their ids. It goes on when all of a wave were dealt with. */
-  waves(): AsyncIterable<readonly ContextId[]> | Iterable<readonly ContextId[]>
+  /** Waves of contexts, in the order of their ids. It goes on when all of a wave were dealt with, and serves others first. */
+  waves(): AsyncIterable<readonly ContextId[]>
   /** Deals with that context; the error that the store is out of reach, if it is to be tried again. */
   deal(id: ContextId): Promise<F | FluxError>
   /** Counts what it came to; called in the order of the ids. */
@@ -60,7 +60,6 @@ export async function goThrough<F extends object | null>(fanOut: FanOut<F>, cloc
       if (away && !(await task.mayTryAgain(away))) return false
     }
     dealt += ids.length
-    await yieldTurn()
     task.check()
   }
   return true
