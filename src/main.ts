@@ -100,9 +100,6 @@ export function examineData(
  * `onProgress`: bytes that were copied, of at most so many.
  * @throws Error with one line when there is no data, the folder is not empty or has no room, or the data is damaged
  */
-export function backUpData(
-  { data, namespace }: Settings,
-  options: { readonly into: string; readonly log: Log; readonly onProgress: (bytes: number, most: number) => void },
-): Promise<number> {
+export function backUpData({ data, namespace }: Settings, options: Parameters<typeof backUp>[1]): Promise<number> {
   return backUp({ folder: data, namespace }, options)
 }

@@ -22,8 +22,8 @@ interface Facts<A extends z.ZodType> {
    * was meant.
    */
   readonly strict?: true
-  /** Statuses of the problems that this call may return, besides those that any call may return. */
-  readonly problems: readonly number[]
+  /** Statuses of the problems that this call may return, besides those that follow from its fields. */
+  readonly problems?: readonly number[]
   readonly bodyExample?: object
   /** Whether the body may be left out. */
   readonly mayLackBody?: true
@@ -55,12 +55,14 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
   /** Schema of all fields together, as callers in process give them. */
   readonly request: R
   readonly fields: ReadonlySet<string>
+  readonly problems: readonly number[]
 }
 
 /** What is wrong with the fields together goes there. */
-export interface Issues {
-  addIssue(issue: { code: 'custom'; message: string; path: string[] }): void
-}
+export type Issues = Pick<z.core.$RefinementCtx, 'addIssue'>
+
+export const refuse = (issues: Issues, field: string, message: string): void =>
+  issues.addIssue({ code: 'custom', message, path: [field] })
 
 /**
  * Describes a call. It is a GET, if it has no method; if it has no role, a GET takes the role `read`, and others `invoke`.
@@ -80,6 +82,7 @@ export function describeCall<
   body,
   internal,
   together,
+  problems = [],
   ...facts
 }: Facts<A> & {
   readonly method?: Call['method']
@@ -101,6 +104,7 @@ export function describeCall<
     takesKey: 'idempotencyKey' in shape,
     request: together ? z.object(shape).superRefine(together) : z.object(shape),
     fields: new Set(Object.keys(shape)),
+    problems: [...problems, ...(body ? [413, 415] : []), ...(CONTENT.some((field) => field in shape) ? [422] : [])],
   }
 }
 

@@ -72,6 +72,8 @@ type Method<C extends Call> = string extends keyof RequestOf<C>
 
 type PlainMethods = { [Name in MethodName]: Method<(typeof METHODS)[Name]> }
 
+type Abortable<C extends Call> = (request: RequestOf<C>, options?: CallOptions) => Promise<AnswerOf<C>>
+
 /** Methods whose types say more than the description of their call. */
 interface TypedMethods {
   /** Events that are kept until a context waits for them: one page, as `listPendingPage`. */
@@ -87,15 +89,12 @@ interface TypedMethods {
    */
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
   /** How many contexts there are, by status, state or service. It ends with the signal's reason when that is aborted. */
-  countContexts(
-    request: RequestOf<CallsByName['countContexts']>,
-    options?: CallOptions,
-  ): Promise<AnswerOf<CallsByName['countContexts']>>
+  readonly countContexts: Abortable<CallsByName['countContexts']>
   /**
    * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.
    * @throws FluxError `waitTimeout` when the time is up, `conflict` when it has ended otherwise: both have `context`
    */
-  waitFor(request: RequestOf<CallsByName['waitFor']>, options?: CallOptions): Promise<ContextView>
+  readonly waitFor: Abortable<CallsByName['waitFor']>
   /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */
   listDeliveries(request?: DeliveriesRequest): Promise<DeliveryView[]>
   /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of them. */

@@ -4,12 +4,13 @@ import type { Role } from '../model/caller.ts'
 import { invalid } from '../model/failure.ts'
 import { type JsonObject, isObject } from '../model/json/value.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { address, checkAddress } from './address.ts'
-import { type AnswerOf, type RequestOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
+import { type AnswerOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
 import { contextField } from './contexts.ts'
 import { eventField } from './events.ts'
 import {
   added,
+  address,
+  checkAddress,
   bodyTags,
   choice,
   contextId,
@@ -29,7 +30,7 @@ import {
 /** What a retry may be told, of one context and of many. */
 export const retryFields = {
   state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
-  input: input(),
+  input,
   definition: orNull(
     choice(['pinned', 'current']).describe(
       'The definition to go on with: that of the context (if left out), or the one loaded now',
@@ -49,7 +50,7 @@ const command = <N extends string, W extends z.ZodObject>(name: N, role: Role, t
 
 /** What can be done with contexts. Null: it is not available yet. */
 export const COMMANDS = {
-  event: command('event', 'invoke', z.object({ event: eventField, input: input() })),
+  event: command('event', 'invoke', z.object({ event: eventField, input })),
   terminate: command('terminate', 'invoke', z.object({})),
   tag: command('tag', 'invoke', someTags),
   untag: command('untag', 'invoke', someTags),
@@ -92,7 +93,7 @@ export function readCommand(name: CommandName, given: JsonObject | null | undefi
 
 /** Of a call that does something with one context. */
 const ofContext = {
-  problems: [404, 409, 422, 429],
+  problems: [404, 409, 429],
   query: address(),
   internal: { idempotencyKey },
   together: checkAddress,
@@ -110,7 +111,7 @@ export const COMMAND_CALLS = {
     summary: 'Start a service',
     method: 'POST',
     route: '/flux-api/:package/execute',
-    problems: [404, 409, 413, 415, 422],
+    problems: [404, 409],
     // Callers in process may leave it out: their own package is searched first.
     path: {
       package: name('Name of a package: its folder')
@@ -120,8 +121,8 @@ export const COMMAND_CALLS = {
     body: {
       fluxName: name('Name of the service in its package'),
       startState: orNull(z.string({ error: 'must be a text' }).describe('The first state, if not the usual one')),
-      input: input(),
-      tags: bodyTags(),
+      input,
+      tags: bodyTags,
       key: orNull(
         contextKey('Unique among the unfinished contexts of the service, instead of the key that it gives itself'),
       ),
@@ -165,7 +166,7 @@ export const COMMAND_CALLS = {
     method: 'POST',
     route: '/flux-api/context/retry',
     role: COMMANDS.retry.role,
-    problems: [404, 409, 413, 415, 422, 429],
+    problems: [404, 409, 429],
     body: retryFields,
     internal: { untyped, idempotencyKey },
     strict: true,
@@ -209,6 +210,4 @@ export const COMMAND_CALLS = {
   }),
 }
 
-export type RetryRequest = RequestOf<typeof COMMAND_CALLS.retry>
-export type RetryAnswer = AnswerOf<typeof COMMAND_CALLS.retry>
 export type ExecuteAnswer = AnswerOf<typeof COMMAND_CALLS.execute>

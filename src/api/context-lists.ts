@@ -2,29 +2,30 @@
 import { z } from 'zod'
 import { CONTEXT_STATUSES, type ContextId, type Status } from '../model/context.ts'
 import { momentOf } from '../model/moment.ts'
-import { type AnswerOf, type Checked, type RequestOf, component, describeCall } from './call.ts'
+import { type RequestOf, component, describeCall } from './call.ts'
 import { CONTEXT_EXAMPLE, contextAnswer } from './contexts.ts'
 import { PAGE, choice, contextKey, flag, id, integer, mustBeOneOf, name, tags } from './fields.ts'
 
 /** Every status. */
 export const ALL_STATUSES = 'all'
 
-const isStatus = (text: unknown): text is Status => CONTEXT_STATUSES.some((status) => status === text)
+const STATUS_FILTERS = [...CONTEXT_STATUSES, ALL_STATUSES]
 
-const listed = (given: unknown): readonly unknown[] => (typeof given === 'string' ? given.split(',') : [given].flat())
+const isStatusFilter = (text: unknown): text is Status | typeof ALL_STATUSES =>
+  STATUS_FILTERS.some((status) => status === text)
+
+const listed = (given: unknown): readonly unknown[] =>
+  (typeof given === 'string' ? given.split(',') : [given].flat()).filter((status) => status !== '')
 
 const statuses = z
   .custom<string | readonly string[]>(
     (given) => {
-      const some = listed(given).filter((status) => status !== '')
-      return some.length > 0 && some.every((status) => status === ALL_STATUSES || isStatus(status))
+      const some = listed(given)
+      return some.length > 0 && some.every(isStatusFilter)
     },
     { error: mustBeOneOf(CONTEXT_STATUSES) },
   )
-  .transform((given) => {
-    const some = listed(given)
-    return some.includes(ALL_STATUSES) ? [ALL_STATUSES] : [...new Set(some.filter(isStatus))]
-  })
+  .transform((given) => [...new Set(listed(given).filter(isStatusFilter))])
 
 const moment = (description: string) =>
   z
@@ -42,7 +43,7 @@ export const factFilters = (leftOut: string) => ({
   tag: tags('Only contexts with all of these tags. Repeat the parameter, or separate by commas').optional(),
   status: statuses.optional().meta({
     type: 'array',
-    items: { type: 'string', enum: [...CONTEXT_STATUSES, ALL_STATUSES] },
+    items: { type: 'string', enum: STATUS_FILTERS },
     description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${leftOut}`,
   }),
   currentState: name('Only contexts that are in this state').optional(),
@@ -100,7 +101,6 @@ export const CONTEXT_LIST_CALLS = {
   listContexts: describeCall({
     summary: 'List contexts by their ids; the Link header has the URL of the next page',
     route: '/flux-api/contexts',
-    problems: [422],
     query: {
       ...contextFilters('those that have not ended'),
       order: choice(['asc', 'desc']).optional().describe('asc, if left out: by ascending id; desc: the newest first'),
@@ -118,7 +118,6 @@ export const CONTEXT_LIST_CALLS = {
   countContexts: describeCall({
     summary: 'Count contexts by status, state or service',
     route: '/flux-api/contexts/count',
-    problems: [422],
     query: {
       by: choice(BY).default('status').describe('By what they are counted; by status, if left out'),
       ...contextFilters('by status all of them, else those that have not ended'),
@@ -142,6 +141,3 @@ export const CONTEXT_LIST_CALLS = {
 }
 
 export type ListRequest = RequestOf<typeof CONTEXT_LIST_CALLS.listContexts>
-export type CheckedList = Checked<typeof CONTEXT_LIST_CALLS.listContexts>
-export type CountRequest = RequestOf<typeof CONTEXT_LIST_CALLS.countContexts>
-export type ContextCount = AnswerOf<typeof CONTEXT_LIST_CALLS.countContexts>

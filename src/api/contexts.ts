@@ -2,10 +2,11 @@
 import { z } from 'zod'
 import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
 import { RETRY_EVENT } from '../model/record.ts'
-import { address, checkAddress } from './address.ts'
 import { type AnswerOf, component, describeCall } from './call.ts'
 import {
   added,
+  address,
+  checkAddress,
   choice,
   contextId,
   countField,
@@ -165,7 +166,6 @@ export const contextField = contextAnswer
 export type ContextView = z.output<typeof contextAnswer>
 export type RelativeView = z.output<typeof relative>
 export type StepView = z.output<typeof step>
-export type ErrorView = z.output<typeof error>
 
 export const CONTEXT_EXAMPLE: ContextView = {
   fluxName: 'ApprovalWithTimeout',
@@ -208,7 +208,7 @@ export const MAX_TIMEOUT_SECONDS = 300
 export const AT_REST: readonly Status[] = CONTEXT_STATUSES.filter((status) => status !== 'RUNNING')
 
 /** Of a call that shows one context. */
-const ofContext = { problems: [404, 409, 422], query: address(), together: checkAddress }
+const ofContext = { problems: [404, 409], query: address(), together: checkAddress }
 
 export const CONTEXT_CALLS = {
   getStateContext: describeCall({
@@ -278,7 +278,7 @@ export const CONTEXT_CALLS = {
     ...ofContext,
     summary: 'Wait until a context has a status, enters a state or has a tag: any of those named',
     route: '/flux-api/context/wait',
-    problems: [404, 409, 422, 504],
+    problems: [404, 409, 504],
     query: {
       ...address(),
       status: z

@@ -1,13 +1,14 @@
 // api: the calls that send an event, and show, list, withdraw and stop what was sent.
 import { z } from 'zod'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { address, checkAddressIfAny, checkAddressOfEvent } from './address.ts'
-import { type AnswerOf, type Issues, type RequestOf, component, describeCall } from './call.ts'
+import { type AnswerOf, type Issues, type RequestOf, component, describeCall, refuse } from './call.ts'
 import { contextField, pendingView } from './contexts.ts'
 import {
   PAGE,
   added,
+  address,
   bodyTags,
+  checkAddressIfAny,
   contextId,
   count,
   countField,
@@ -52,15 +53,15 @@ const ttl = z
 const startFields = {
   package: orNull(name('Package of the service')),
   fluxName: orNull(name('Name of the service, here or beside key')),
-  input: input(),
-  tags: bodyTags(),
+  input,
+  tags: bodyTags,
 }
 
 const orStart = z
   .looseObject(startFields, { error: 'must be an object' })
-  .superRefine((fields, { addIssue }) => {
+  .superRefine((fields, issues) => {
     for (const { pointer, detail } of unknownErrors(Object.keys(fields), new Map(Object.entries(startFields))))
-      addIssue({ code: 'custom', path: [pointer.slice(1)], message: detail })
+      refuse(issues, pointer.slice(1), detail)
   })
   .meta({
     additionalProperties: false,
@@ -163,13 +164,12 @@ export const eventName = {
 export type NamedEvent = z.output<z.ZodObject<typeof eventName>>
 
 /** An event must be named, and in one way. */
-export function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues): void {
-  const add = (field: keyof NamedEvent, message: string) => issues.addIssue({ code: 'custom', message, path: [field] })
+function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues): void {
   if (source === undefined && id === undefined) {
-    if (eventId === undefined) add('eventId', 'must be 1 to 255 visible ASCII characters')
-  } else if (eventId !== undefined) add('eventId', 'must not be given beside source and id')
-  else if (source === undefined) add('source', 'must be given with id')
-  else if (id === undefined) add('id', 'must be given with source')
+    if (eventId === undefined) refuse(issues, 'eventId', 'must be 1 to 255 visible ASCII characters')
+  } else if (eventId !== undefined) refuse(issues, 'eventId', 'must not be given beside source and id')
+  else if (source === undefined) refuse(issues, 'source', 'must be given with id')
+  else if (id === undefined) refuse(issues, 'id', 'must be given with source')
 }
 
 /** Matches to pass over behind a row, and the key of that row. */
@@ -182,6 +182,15 @@ export interface PendingPage {
   readonly next: string | null
 }
 
+const ofReceipt = {
+  route: '/flux-api/event',
+  query: eventName,
+  together: checkEventName,
+  strict: true,
+  answer: receiptAnswer,
+  answerExample: RECEIPT_EXAMPLE,
+} as const
+
 export const EVENT_CALLS = {
   /**
    * In process, an event for all is answered when it was sent to all of them, however many they are. With
@@ -191,13 +200,13 @@ export const EVENT_CALLS = {
     summary: 'Send an event to one context, or to all that wait for it',
     method: 'POST',
     route: '/flux-api/event',
-    problems: [404, 409, 413, 415, 422, 429],
+    problems: [404, 409, 429],
     query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
     body: {
       ...address('Id of the context that the event is for, here or in the query'),
       event: eventField,
-      input: input(),
-      tags: bodyTags(),
+      input,
+      tags: bodyTags,
       eventId: orNull(
         sentKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
       ),
@@ -220,7 +229,17 @@ export const EVENT_CALLS = {
         'Seconds: one that is accepted first is answered when it was sent to all, if that is within them',
       ).optional(),
     },
-    together: checkAddressOfEvent,
+    /** What starts a context where none has the key says, if need be, of which service that is. */
+    together({ orStart: start, ttl: keptFor, ...fields }, issues) {
+      if (!start) return checkAddressIfAny(fields, issues)
+      if (fields.key === undefined) refuse(issues, 'key', 'must be given with orStart')
+      // It is kept until the context ends.
+      if (keptFor != null) refuse(issues, 'ttl', 'must not be given beside orStart')
+      for (const field of ['fluxName', 'package'] as const)
+        if (fields[field] != null && start[field] != null && fields[field] !== start[field])
+          refuse(issues, field, 'must be the one in orStart, or be left out')
+      return checkAddressIfAny({ ...fields, fluxName: fields.fluxName ?? start.fluxName ?? undefined }, issues)
+    },
     strict: true,
     prefersWait: true,
     answer: component(
@@ -252,19 +271,14 @@ export const EVENT_CALLS = {
   }),
   /** What became of an event that was sent under a key, with an eventId, or with `receipt`; or was accepted. */
   getEvent: describeCall({
+    ...ofReceipt,
     summary: 'Show what became of an event that was sent with an eventId, an Idempotency-Key, or receipt: true',
-    route: '/flux-api/event',
     problems: [404],
-    query: eventName,
-    together: checkEventName,
-    strict: true,
-    answer: receiptAnswer,
-    answerExample: RECEIPT_EXAMPLE,
   }),
   listPending: describeCall({
     summary: 'List events that are kept until a context waits for them; the Link header has the URL of the next page',
     route: '/flux-api/events/pending',
-    problems: [404, 409, 422],
+    problems: [404, 409],
     query: {
       ...address('Only events that this context keeps'),
       event: name('Only events of this name').optional(),
@@ -306,15 +320,10 @@ export const EVENT_CALLS = {
    * @throws FluxError `notFound`; `conflict` when it is done
    */
   stopEvent: describeCall({
+    ...ofReceipt,
     summary: 'Stop an event that is being sent to all that wait for it: contexts that it has not reached do not get it',
     method: 'DELETE',
-    route: '/flux-api/event',
     problems: [404, 409],
-    query: eventName,
-    together: checkEventName,
-    strict: true,
-    answer: receiptAnswer,
-    answerExample: RECEIPT_EXAMPLE,
   }),
 }
 

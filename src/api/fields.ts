@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ContextId } from '../model/context.ts'
 import { isObject, type Json, type JsonObject } from '../model/json/value.ts'
 import { keyFault, MAX_KEY_BYTES } from '../model/key.ts'
-import { component } from './call.ts'
+import { type Issues, component, refuse } from './call.ts'
 
 // Fields of requests. Each has its own error message, and none changes the value that it checks.
 
@@ -11,6 +11,9 @@ import { component } from './call.ts'
 const requiredOr = (wrong: string) => ({
   error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : wrong),
 })
+
+/** A field that may be left out; null means the same. */
+export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
 
 /** A text that is not empty. */
 export const name = (description: string) =>
@@ -108,18 +111,14 @@ export const repeated = (description: string) =>
     .meta({ [NOT_SEPARATED]: true, description })
     .optional()
 
-export const bodyTags = () => orNull(tags('Texts of at most 256 bytes, without commas'))
+export const bodyTags = orNull(tags('Texts of at most 256 bytes, without commas'))
 
 /** The object is passed on as it is, without a copy: any key in it is data. */
-export const input = () =>
-  orNull(
-    z
-      .custom<JsonObject>(isObject, { error: 'must be an object' })
-      .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }),
-  )
-
-/** A field that may be left out; null means the same. */
-export const orNull = <T extends z.ZodType>(type: T) => type.nullish()
+export const input = orNull(
+  z
+    .custom<JsonObject>(isObject, { error: 'must be an object' })
+    .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }),
+)
 
 /** Visible ASCII, as in the header `Idempotency-Key`. */
 const SENT_KEY = /^[!-~]{1,255}$/
@@ -147,6 +146,36 @@ export const untyped = z
   .boolean({ error: 'must be true or false' })
   .optional()
   .describe('Texts in `input` may stand for the type declared, as in XML without types')
+
+// How a call names a context: by its id, or by its key, together with its service.
+
+/** Fields of a request. What there must be of them, `checkAddress` checks. */
+export const address = (described = 'Id of the context; or else key and fluxName') => ({
+  contextId: id(described).optional(),
+  key: contextKey('Key of the context: the unfinished one, else the newest').optional(),
+  fluxName: name('The service whose key it is').optional(),
+  package: name('The package of that service, where several have one of that name').optional(),
+})
+
+/** A context, as calls name it. */
+export type Address = z.output<z.ZodObject<ReturnType<typeof address>>>
+
+type Check = (fields: Address, issues: Issues) => void
+
+/** A context must be named, and in one way. */
+export const checkAddress: Check = (fields, issues) => {
+  if (fields.contextId === undefined && fields.key === undefined)
+    refuse(issues, 'contextId', 'is required (or key with fluxName)')
+  checkAddressIfAny(fields, issues)
+}
+
+/** A context may be named, in one way. */
+export const checkAddressIfAny: Check = ({ contextId, key, fluxName, package: owner }, issues) => {
+  if (key === undefined && fluxName === undefined && owner === undefined) return
+  if (key === undefined) refuse(issues, 'key', 'must be given with fluxName and package')
+  else if (contextId !== undefined) refuse(issues, 'contextId', 'must not be given beside key')
+  else if (fluxName === undefined) refuse(issues, 'fluxName', 'must be given with key')
+}
 
 // Fields of answers. They are not checked at run time; the tests validate real answers against them.
 

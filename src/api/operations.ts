@@ -167,7 +167,6 @@ export const OPERATION_CALLS = {
     summary: 'Do something with all contexts that match a filter, once with each',
     method: 'POST',
     route: '/flux-api/operations',
-    problems: [413, 415, 422],
     body: {
       filter: filterField,
       do: choice(COMMAND_NAMES).describe('What is done with each: the call of that name for one context'),

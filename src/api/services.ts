@@ -1,8 +1,7 @@
 // api: the calls that show the loaded services and their definitions.
 import { z } from 'zod'
-import { type Address, address, checkAddress } from './address.ts'
 import { type AnswerOf, type Issues, component, describeCall } from './call.ts'
-import { data, flag, integer, name, object, text, time } from './fields.ts'
+import { type Address, address, checkAddress, data, flag, integer, name, object, text, time } from './fields.ts'
 
 /** Fields that name a definition: by its service, or by a context that was started with it. */
 const definitionAddress = {
@@ -55,7 +54,7 @@ const fault = z.object({
   severity: z.enum(['fault', 'warning']),
 })
 
-const ofDefinition = { problems: [404, 409, 422], query: definitionAddress, together: checkDefinition }
+const ofDefinition = { problems: [404, 409], query: definitionAddress, together: checkDefinition }
 
 export const SERVICE_CALLS = {
   getDefinition: describeCall({
@@ -141,7 +140,6 @@ export const SERVICE_CALLS = {
   listServices: describeCall({
     summary: 'List the loaded services, and the faults of the last load',
     route: '/flux-api/services',
-    problems: [],
     answer: component(
       'Services',
       z.object({

@@ -119,7 +119,6 @@ const moveMessage = component(
 export const STREAM_MOVES = describeCall({
   summary: 'Moves of contexts as they are committed, on any server: server-sent events, without end',
   route: '/flux-api/stream',
-  problems: [422],
   query: {
     contextId: id('Only this context').optional(),
     ...factFilters('all'),

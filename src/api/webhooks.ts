@@ -86,7 +86,6 @@ export const WEBHOOK_CALLS = {
   listWebhooks: describeCall({
     summary: 'List the endpoints of webhooks, with the counts of their deliveries and the last one',
     route: '/flux-api/webhooks',
-    problems: [],
     strict: true,
     answer: component('Webhooks', z.array(webhook), 'webhooks'),
     answerExample: [
@@ -126,7 +125,6 @@ export const WEBHOOK_CALLS = {
   listDeliveries: describeCall({
     summary: 'List deliveries to webhooks, newest first; the Link header has the URL of the next page',
     route: '/flux-api/webhooks/deliveries',
-    problems: [],
     query: {
       urlPath: name('Only deliveries to this path, as written in the file').optional(),
       outcome: choice(DELIVERY_OUTCOMES).optional().describe('Only deliveries with this outcome'),
@@ -189,4 +187,3 @@ export const WEBHOOK_CALLS = {
 export type WebhookView = AnswerOf<typeof WEBHOOK_CALLS.listWebhooks>[number]
 export type DeliveriesRequest = RequestOf<typeof WEBHOOK_CALLS.listDeliveries>
 export type DeliveryView = AnswerOf<typeof WEBHOOK_CALLS.listDeliveries>[number]
-export type ReplayAnswer = AnswerOf<typeof WEBHOOK_CALLS.replayDelivery>

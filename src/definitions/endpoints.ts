@@ -2,7 +2,7 @@
 // backtracking.
 import { getOwn, isObject, type Json } from '../model/json/value.ts'
 import type { Endpoint, EndpointDescription, FoundEndpoint, InputDescription } from '../model/webhook.ts'
-import { parameterOf } from './compile/webhooks.ts'
+import { parameterOf, type Webhook } from './compile/webhooks.ts'
 import type { CompiledFlux } from './flux.ts'
 
 type Service = Pick<CompiledFlux, 'package' | 'fluxName' | 'source' | 'webhooks'>
@@ -139,3 +139,10 @@ function descriptionsOf({ package: owner, fluxName, source, webhooks }: Service)
 const objectsOf = (list: Json | undefined) => (Array.isArray(list) ? list.filter(isObject) : [])
 
 const textOf = (value: Json | undefined): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+/** undefined: there is none. A request with HEAD is for the webhook that has GET, unless one has HEAD. */
+export function webhookOf(flux: CompiledFlux, urlPath: string, method: unknown): Webhook | undefined {
+  const ofMethod = (name: unknown) =>
+    flux.webhooks.find((one) => one.urlPath === urlPath && one.httpMethods.some((own) => own === name))
+  return ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
+}

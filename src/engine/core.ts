@@ -131,7 +131,6 @@ export class EngineCore extends Given {
   readonly moves = new MoveMessages(this.given.moves ?? null)
   readonly commits: Commits = new Commits({
     ...this.#parts,
-    owner: () => this.identity.owner,
     onStep: (step, slot, { flux, record, traceparent }) => this.steps.start(step, flux, slot, record, traceparent),
     onReady: ({ record, flux }) => this.ready(record, flux),
     onEnd: (id, flux) => {
@@ -141,8 +140,14 @@ export class EngineCore extends Given {
     onOthersStep: this.notifyOthers,
     onParent: (id) => this.timers.notifyParent(id),
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
-    onCommitted: ({ record, history }) => this.waits.onCommit(record, history),
-    onUnknownOutcome: (id) => void this.redelivery.reconcile(id),
+    onCommitted: (context) => {
+      this.waits.onCommit(context.record, context.history)
+      this.moves.onCommitted(context)
+    },
+    onUnknownOutcome: (id) => {
+      this.moves.onUnknownOutcome()
+      void this.redelivery.reconcile(id)
+    },
     onLookups: (writes) => this.unclaimed.onWaiting(writes),
   })
   readonly mailboxes: Mailboxes = new Mailboxes({

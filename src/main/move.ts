@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../alarms/clock.ts'
 import { MAX_LOG_ROWS } from '../model/record.ts'
-import { ROW_SPACES } from '../model/rows.ts'
+import { ROW_SPACES, type StoredRow } from '../model/rows.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import type { Settings } from '../settings.ts'
@@ -28,12 +28,8 @@ export interface Moved {
   readonly place: string
 }
 
-export interface MoveOptions {
-  readonly redisUrl: string
-  readonly log: Log
-  /** Contexts that were written, of so many. */
-  readonly onProgress: (done: number, total: number) => void
-}
+/** Contexts that were written, of so many. */
+type OnProgress = (done: number, total: number) => void
 
 /**
  * Moves the data in the folder of the settings into the namespace of the settings. The folder stays as it is. A move that
@@ -42,24 +38,25 @@ export interface MoveOptions {
  * in the end is not what was read
  */
 export async function moveData(
-  { data, namespace, ...settings }: Settings,
-  { redisUrl, log, onProgress }: MoveOptions,
+  settings: Settings,
+  { redisUrl, log, onProgress }: { readonly redisUrl: string; readonly log: Log; readonly onProgress: OnProgress },
 ): Promise<Moved> {
   const [{ explore }, { openRedisStore }] = await Promise.all([
     import('../store/redis/connection.ts'),
     import('../store/redis/store.ts'),
   ])
-  if (!hasData(data, namespace)) throw new Error(`there is no data in ${data}`)
+  const { data: folder, namespace } = settings
+  if (!hasData(folder, namespace)) throw new Error(`there is no data in ${folder}`)
   const address = await explore(redisUrl)
   if (address.cluster) throw new Error('contexts can be moved to a single Redis only, not to a cluster')
-  const source = await openLmdbStore({ folder: data, namespace, log, clock: systemClock })
+  const source = await openLmdbStore({ folder, namespace, log, clock: systemClock })
   try {
     const target = await openRedisStore({
       address,
       namespace,
       partitions: 1,
-      deadAfterMs: deadAfterOf({ data, namespace, ...settings }),
-      source: `${resolve(data)}@${source.revision}`,
+      deadAfterMs: deadAfterOf(settings),
+      source: `${resolve(folder)}@${source.revision}`,
       log,
     })
     try {
@@ -67,14 +64,18 @@ export async function moveData(
       if ((await target.highestId()) === 0 && source.lastId > 0)
         await target.reserveIds({ count: source.lastId, partition: 0 })
       const definitions = await copyDefinitions(source, target)
-      const counts = await copyRows(source, target)
+      const rows = await copyRows(source, target)
       const unreadable = await copyContexts(source, target, onProgress)
-      for (const [space, count] of counts) compare(`rows of '${space}'`, count, await target.countRows({ space }))
+      const counts = await Promise.all(ROW_SPACES.map((space) => target.countRows({ space })))
+      compare(
+        'rows',
+        rows,
+        counts.reduce((sum, count) => sum + count),
+      )
       const contexts = await target.count(ALL)
       compare('contexts', (await source.count(ALL)) - unreadable, contexts)
       compare('definitions', definitions, (await target.definitions()).length)
       await target.endMove()
-      const rows = [...counts.values()].reduce((sum, count) => sum + count, 0)
       return { contexts, rows, definitions, unreadable, place: address.place }
     } finally {
       await target.close()
@@ -97,26 +98,22 @@ async function copyDefinitions(source: Store, target: Store): Promise<number> {
   return hashes.length
 }
 
-async function copyRows(source: EmbeddedStore, target: Store) {
-  const counts = new Map<(typeof ROW_SPACES)[number], number>()
+async function copyRows(source: EmbeddedStore, target: Store): Promise<number> {
+  let count = 0
   for (const space of ROW_SPACES) {
-    let count = 0
-    for (let after: { key: string; partition: number } | undefined; ;) {
+    let page: StoredRow[] = []
+    do {
       // A row that expires while a move is cut off is there already, and is counted.
-      const query = { space, prefix: '', limit: ROWS_AT_ONCE, withExpired: true }
-      const page = await source.listRows({ ...query, ...(after && { after }) })
+      page = await source.listRows({ space, prefix: '', limit: ROWS_AT_ONCE, withExpired: true, after: page.at(-1) })
       await target.commit({ writes: [], rows: page.map((row) => ({ ...row, space })) })
       count += page.length
-      after = page.at(-1)
-      if (page.length < ROWS_AT_ONCE) break
-    }
-    counts.set(space, count)
+    } while (page.length === ROWS_AT_ONCE)
   }
-  return counts
+  return count
 }
 
 /** Gives how many can't be read. */
-async function copyContexts(source: Store, target: Store, onProgress: MoveOptions['onProgress']): Promise<number> {
+async function copyContexts(source: Store, target: Store, onProgress: OnProgress): Promise<number> {
   const total = await source.count(ALL)
   // In memory alone, from which the store takes it again when it is opened: those that have been notified are due at 0.
   const notified = new Set((await source.claimDue({ now: 0, limit: Infinity, hideFor: 1 })).ids)

@@ -51,7 +51,6 @@ function open(
     store: emptyStore({ ...verbs, commit }),
     cache,
     signals: NO_SIGNALS,
-    owner: () => 'me',
     log: { trace() {}, debug() {}, info() {}, warn() {}, error: (_, fields) => void logged.push(fields) },
     alarm: {
       start() {},

@@ -45,7 +45,7 @@ test('an id is of its partition; new contexts go to each in turn', async () => {
     expect(found.map((id) => id % 3)).toEqual([partition, partition])
     expect(new Set(found).size).toBe(2)
   }
-  expect(() => ids.take(3)).toThrow('there is no partition 3')
+  await expect(ids.take(3)).rejects.toThrow('there is no partition 3')
 })
 
 test('a reservation that fails fails for those who waited, and for nobody after them', async () => {

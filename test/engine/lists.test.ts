@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import type { ContextCount, ListRequest, ListedContext } from '../../src/api/context-lists.ts'
+import type { ListRequest, ListedContext } from '../../src/api/context-lists.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { isFinished } from '../../src/model/context.ts'
@@ -195,7 +195,7 @@ function asking(known: readonly Known[]): fc.Arbitrary<Asked> {
 /** What a summary leaves out, and what views don't show. */
 const NOT_SHOWN = new Set(['input', 'output', 'stateContexts', 'executionHistory', 'pending', 'parentId'])
 
-const totalOf = ({ total }: ContextCount) => total
+const totalOf = ({ total }: { total: number }) => total
 
 describe.each([
   ['the embedded store', null],

@@ -2,11 +2,11 @@
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
 import { EngineCore } from '../../src/engine/core.ts'
-import { sendUnder, startUnder, type Committed, type WebhookKeeping } from '../../src/engine/webhooks/keeping.ts'
-import { sentTo } from '../../src/engine/turn/answer.ts'
-import { Once, readKeptWebhook, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
+import { sendUnder } from '../../src/engine/webhooks/send.ts'
+import { acceptedAs, sentTo } from '../../src/engine/turn/answer.ts'
+import { Once, readKeptWebhook, type Committed, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
 import { placeOf, type Addressee } from '../../src/engine/idempotency/kept-answer.ts'
-import type { WebhookKeys } from '../../src/engine/webhooks/webhook-keys.ts'
+import type { WebhookKeeping, WebhookKeys } from '../../src/engine/webhooks/webhook-keys.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { FluxError, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -40,7 +40,7 @@ const KINDS = [
 ] as const
 const TIMEOUT_MS = 30_000
 const ACCESS = { caller: SYSTEM, scope: 's', home: null, admission: null, isStep: false, accepts: false }
-const FILTERED: Committed = { contextId: null, answer: { kind: 'filtered' } }
+const FILTERED: Committed = { answer: { kind: 'filtered' } }
 
 const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
 
@@ -63,12 +63,22 @@ const start =
   async (keeping: WebhookKeeping | null) => {
     const flux = bench.parts.catalog.find('p', 'Count')
     if (!flux) throw new Error('it is there')
-    const { request, options } = startUnder(keeping, true)
-    expect(request.answerRows).toBeUndefined()
-    const root = { flux, input: {}, untyped: true, unknown: 'ignore', tags: [], trigger: null } as const
-    const { record } = await core.mailboxes.start({ ...root, ...request }, options)
-    const { id: contextId, status } = record
-    return { contextId, answer: { kind: 'accepted', contextId, status } }
+    if (!keeping) throw new Error('there is a key')
+    const { tried, key } = keeping
+    const root = {
+      flux,
+      input: {},
+      untyped: true,
+      unknown: 'ignore',
+      tags: [],
+      trigger: null,
+      drawn: key.drawn,
+    } as const
+    const { record } = await core.mailboxes.start(root, {
+      partition: tried.partition,
+      rows: (_, record) => [tried.rowOf(acceptedAs(record))],
+    })
+    return { answer: acceptedAs(record) }
   }
 
 describe.each([1, 4])('over %d partitions', (partitions) => {
@@ -125,9 +135,9 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
         tags: null,
         caller: SYSTEM,
       } as const
-      const { failure } = await core.mailboxes.post(id, input, sendUnder(keeping).toOne?.(eventId))
+      const { failure } = await core.mailboxes.post(id, input, sendUnder(keeping, null).toOne?.(eventId))
       if (failure) throw new FluxError(failure)
-      return { contextId: null, answer: { kind: 'sent', eventId, contextIds: [id] } }
+      return { answer: { kind: 'sent', eventId, contextIds: [id] } }
     }
   /** Sends one to all that have the tag. */
   const toAll = ({ core }: Server, eventId = 'e'): WebhookEffect => {
@@ -135,9 +145,9 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     return async (keeping) => {
       if (keeping === null) throw new Error('there is a key')
       const manner = { above: null, within: 0, bound: null }
-      const sent = await sendUnder(keeping).toAll?.(core.envOf(ACCESS), { ...event, ttl: null }, manner)
+      const sent = await sendUnder(keeping, null).toAll?.(core.envOf(ACCESS), { ...event, ttl: null }, manner)
       if (!sent) throw new Error('it was sent')
-      return { contextId: null, answer: sentTo(sent.answer), replayed: sent.replayed ?? false }
+      return { answer: sentTo(sent.answer), replayed: sent.replayed ?? false }
     }
   }
 
@@ -264,7 +274,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     const keys = keyed(kind)
     const first = await run(one, keys, start(one))
     expect(first).toMatchObject({ replayed: false, answer: { kind: 'accepted', status: 'WAITING' } })
-    const contextId = first.contextId ?? 0
+    const contextId = 'contextId' in first.answer ? first.answer.contextId : 0
     await one.bench.sendEvent({ contextId, event: 'tick' })
     expect(await run(two, keys, start(two))).toMatchObject({ answer: first.answer, replayed: true })
     await two.bench.terminate({ contextId })

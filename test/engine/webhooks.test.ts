@@ -90,7 +90,6 @@ test('a silent store does not delay the answer that there is none in time', asyn
     signals: NO_SIGNALS,
     log: quiet,
     alarm: { start() {}, set() {}, close: () => Promise.resolve() },
-    owner: () => 'me',
     onStep() {},
     onReady() {},
     onEnd() {},

@@ -42,7 +42,6 @@ export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: S
     signals: NO_SIGNALS,
     alarm: { start: nobody, set: nobody, close: () => Promise.resolve() },
     log: quiet,
-    owner: () => 'me',
     onStep: nobody,
     onReady: nobody,
     onEnd: nobody,

@@ -1,6 +1,6 @@
 // engine/calls: finds what a call names: a service, or why it is not loaded; and a context by its key, which means the
 // unfinished context of that key, and else the newest.
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { LoadFault } from '../../definitions/load-report.ts'
 import { denial, type Role } from '../../model/caller.ts'
@@ -80,31 +80,28 @@ export const contextIdOf = (env: CallEnv, address: Address, role: Role): Context
   address.contextId ?? findByKey(env, address, role)
 
 async function findByKey(env: CallEnv, address: Address, role: Role): Promise<ContextId> {
-  const named = keyAddressOf(env, address, role)
-  const id = (await newest(env, named, usingKey)) ?? (await newest(env, named, keptKey))
+  const { named } = keyNamed(env, address, role)
+  const id = (await holderOfKey(env, named)) ?? (await holderOfKey(env, named, keptKey))
   if (id === null) throw notFound(`no context of '${named.fluxName}' has the key '${named.key}'`)
   return id
 }
 
-/** The context that uses the key; null: it is free. @throws FluxError when the caller hasn't that role */
-export const holderOfKey = (env: CallEnv, address: Address, role: Role): Promise<ContextId | null> =>
-  newest(env, keyAddressOf(env, address, role), usingKey)
-
-const newest = ({ store }: CallEnv, named: KeyAddress, indexKeyOf: (named: KeyAddress) => string) =>
+/** The context that uses the key; null: it is free. `keptKey`: or that had it last. */
+export const holderOfKey = ({ store }: CallEnv, named: KeyAddress, indexKeyOf = usingKey): Promise<ContextId | null> =>
   store.newest({ key: indexKeyOf(named), partition: partitionOfKey(named, store.partitions) })
 
-function keyAddressOf(env: CallEnv, { key, fluxName: name, package: given }: Address, role: Role): KeyAddress {
+/** The key that is named, and its service, if that is loaded: else it may have contexts all the same. */
+export function keyNamed(env: CallEnv, { key, fluxName: name, package: given }: Address, role: Role) {
   if (key === undefined || name === undefined) throw malformed('contextId must be given, or else key and fluxName')
   const { package: owner, fluxName } = serviceNameOf({ package: given, fluxName: name })
   const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
   if (flux) requireRole(env, flux, role)
-  // A service that is no longer loaded may have contexts all the same.
-  return { package: flux?.package ?? owner ?? '', fluxName, key }
+  return { flux, named: { package: flux?.package ?? owner ?? '', fluxName, key } }
 }
 
 /** What is named, as far as keys are concerned. @throws FluxError when the service isn't known, or the caller hasn't that role */
 export const addresseeOf = (env: CallEnv, address: Address, role: Role): Addressee & object =>
-  address.contextId === undefined ? keyAddressOf(env, address, role) : { contextId: address.contextId }
+  address.contextId === undefined ? keyNamed(env, address, role).named : { contextId: address.contextId }
 
 /**
  * Sends a message to the context that is named. One that ended before the message came, and whose key another context has

@@ -1,13 +1,12 @@
 // engine/calls: the calls that start a context, or do something with one, and answer when that is committed.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { AnswerKind } from '../../api/call.ts'
-import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
-import { COMMANDS, type Command, type ExecuteAnswer, type RetryAnswer } from '../../api/commands.ts'
+import { CALLS, type AnswerTo, type CheckedCall, type Told } from '../../api/calls.ts'
+import { COMMANDS, type Command, type ExecuteAnswer } from '../../api/commands.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
-import type { JsonObject } from '../../model/json/value.ts'
 import { addresseeOfNew, rowKeyOf } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { messageOf } from '../operations/operation-run.ts'
@@ -20,42 +19,44 @@ import { admitted, checkedInput, checkedTags, isRefusable, requireRole, type Cal
 
 /** See `FluxApi`. */
 export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Promise<Told<ExecuteAnswer>> {
-  const { idempotencyKey } = request
+  const { package: owner, fluxName, idempotencyKey, untyped = false, waits = false } = request
   const { input, isLarge } = checkedInput(request.input)
-  const wanted = wantedOf(request, input, checkedTags(env, request.tags, '/tags'))
+  const tags = checkedTags(env, request.tags, '/tags')
+  const startState = request.startState ?? undefined
+  // The service gives its own where none is given.
+  const key = request.key ?? undefined
+  const existing = request.existing ?? undefined
   if (isLarge) await nextTurn()
-  if (idempotencyKey != null) return executeOnce(env, wanted, idempotencyKey)
-  try {
-    return { answer: await start(env, wanted, requestOf(env, wanted)) }
-  } catch (error) {
-    return { answer: usedAnswer(wanted, error) }
+
+  const requestOf = (): RootRequest => {
+    const flux = serviceNamed(env, request)
+    requireRole(env, flux, 'invoke')
+    const { caller, traceparent } = env
+    const asked = { flux, startState, input, untyped, tags, key, traceparent }
+    return { ...asked, unknown: 'refuse', trigger: null, existing: existing === 'replace' ? { caller } : existing }
   }
-}
-
-type Wanted = ReturnType<typeof wantedOf>
-
-function wantedOf(request: CheckedCall<'execute'>, input: JsonObject, tags: readonly string[]) {
-  const { package: owner, fluxName, startState, key, existing, untyped = false, waits = false } = request
-  return {
-    package: owner,
-    fluxName,
-    startState: startState ?? undefined,
-    input,
-    untyped,
-    waits,
-    tags,
-    // The service gives its own where none is given.
-    key: key ?? undefined,
-    existing: existing ?? undefined,
+  const start = async (asked: RootRequest, options?: StartOptions): Promise<ExecuteAnswer> => {
+    const isCall = isRefusable(env, waits)
+    return answerOf(env, await admitted(env, input, () => env.mailboxes.start(asked, { ...options, isCall })))
   }
-}
+  /** The answer where the context that has the key is used. @throws the error, if it isn't that */
+  const usedAnswer = (error: unknown): ExecuteAnswer => {
+    const contextId = existing === 'use' ? holderIn(error) : null
+    if (contextId === null) throw error
+    return { message: `context ${contextId} of '${fluxName}' has the key already`, contextId, started: false }
+  }
 
-function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<Told<ExecuteAnswer>> {
-  const { untyped: _untyped, waits: _waits, ...content } = wanted
-  const call = { scope: env.scope, of: CALLS.execute, key, content }
+  if (idempotencyKey == null)
+    try {
+      return { answer: await start(requestOf()) }
+    } catch (error) {
+      return { answer: usedAnswer(error) }
+    }
+  const content = { package: owner, fluxName, startState, input, tags, key, existing }
+  const call = { scope: env.scope, of: CALLS.execute, key: idempotencyKey, content }
   let asked: RootRequest
   try {
-    asked = requestOf(env, wanted)
+    asked = requestOf()
   } catch (error) {
     // Where the service is refused, only a start without a key is known as a repeat.
     return env.idempotency.once({ ...call, addressee: null }, () => Promise.reject(error))
@@ -64,34 +65,15 @@ function executeOnce(env: CallEnv, wanted: Wanted, key: string): Promise<Told<Ex
   return env.idempotency.once({ ...call, addressee }, async ({ partition, rowOf }) => {
     const rows: RowsOf = (_, record, __, replaced) => [rowOf(answerOf(env, { record, replaced: replaced ?? null }))]
     try {
-      return await start(env, wanted, { ...asked, drawn }, { partition, rows })
+      return await start({ ...asked, drawn }, { partition, rows })
     } catch (error) {
       // That a context has the key already is remembered, too.
-      const answer = usedAnswer(wanted, error)
+      const answer = usedAnswer(error)
       const outcome = await env.store.commit({ writes: [], rows: [rowOf(answer)] })
       if ('row' in outcome) throw new RowTaken(outcome.row)
       return answer
     }
   })
-}
-
-function requestOf(env: CallEnv, wanted: Wanted): RootRequest {
-  const flux = serviceNamed(env, wanted)
-  requireRole(env, flux, 'invoke')
-  const { startState, input, untyped, tags, key } = wanted
-  const existing = wanted.existing === 'replace' ? { caller: env.caller } : wanted.existing
-  const { traceparent } = env
-  return { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing, traceparent }
-}
-
-async function start(
-  env: CallEnv,
-  { input, waits }: Wanted,
-  request: RootRequest,
-  options?: StartOptions,
-): Promise<ExecuteAnswer> {
-  const isCall = isRefusable(env, waits)
-  return answerOf(env, await admitted(env, input, () => env.mailboxes.start(request, { ...options, isCall })))
 }
 
 function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'record' | 'replaced'>): ExecuteAnswer {
@@ -101,46 +83,39 @@ function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'reco
   return { message, contextId: id, started: true, ...(replaced && { replaced }) }
 }
 
-/** The answer where the context that has the key is used. @throws the error, if it isn't that */
-function usedAnswer({ existing, fluxName }: Wanted, error: unknown): ExecuteAnswer {
-  const contextId = existing === 'use' ? holderIn(error) : null
-  if (contextId === null) throw error
-  return { message: `context ${contextId} of '${fluxName}' has the key already`, contextId, started: false }
-}
-
-type SentOptions = Pick<MessageOptions, 'rows' | 'rowsAlways'>
-
-/** Sends a message to the context that is named, and gives its id. @throws FluxError when it is refused, or there is none */
-async function send(env: CallEnv, address: Address, input: Input, options?: SentOptions): Promise<ContextId> {
-  const post = (id: ContextId) => env.mailboxes.post(id, input, { ...options, isCall: !env.isStep })
-  const { record, failure } = await sendTo(env, address, post)
-  if (failure) throw new FluxError(failure)
-  return record.id
-}
-
-interface SentOnce<A extends MessageAnswer> {
+interface Sent<A extends MessageAnswer> {
   readonly of: AnswerKind<A>
   /** Left out, or null: the message is sent each time. */
   readonly key: string | null | undefined
   readonly address: Address
   /** What is asked of the context that the address names; left out: there is nothing more to say. */
   readonly asked?: object | undefined
-  /** All that may be refused of the context belongs here: a repeat is answered though the context is gone. */
-  readonly send: (options?: SentOptions) => Promise<ContextId>
+  /**
+   * The message, and to whom it goes. All that may be refused of the context belongs here: a repeat is answered though the
+   * context is gone.
+   */
+  readonly message: () => Promise<{ readonly to: Address; readonly input: Input }>
   readonly answerOf: (id: ContextId) => A
 }
 
 /** Sends the message of a command; with a key, once. @throws FluxError when the message is refused, and as `Idempotency.once` */
-async function sendOnce<A extends MessageAnswer>(
+async function sendCommand<A extends MessageAnswer>(
   env: CallEnv,
-  { of, key, address, asked, send, answerOf }: SentOnce<A>,
+  { of, key, address, asked, message, answerOf: answer }: Sent<A>,
 ): Promise<Told<A>> {
-  if (key == null) return { answer: answerOf(await send()) }
+  const send = async (options?: Pick<MessageOptions, 'rows' | 'rowsAlways'>): Promise<A> => {
+    const { to, input } = await message()
+    const post = (id: ContextId) => env.mailboxes.post(id, input, { ...options, isCall: !env.isStep })
+    const { record, failure } = await sendTo(env, to, post)
+    if (failure) throw new FluxError(failure)
+    return answer(record.id)
+  }
+  if (key == null) return { answer: await send() }
   const [addressee, content] = [addresseeOf(env, address, 'invoke'), { ...address, ...asked }]
-  return env.idempotency.once({ scope: env.scope, of, key, addressee, content }, async ({ rowOf }) => {
+  return env.idempotency.once({ scope: env.scope, of, key, addressee, content }, ({ rowOf }) => {
     // A call that finds that nothing is to be done is answered 2xx, too, and remembered.
-    const rows: RowsOf = ({ kind }, { id }) => (kind === 'refused' ? [] : [rowOf(answerOf(id))])
-    return answerOf(await send({ rows, rowsAlways: true }))
+    const rows: RowsOf = ({ kind }, { id }) => (kind === 'refused' ? [] : [rowOf(answer(id))])
+    return send({ rows, rowsAlways: true })
   })
 }
 
@@ -159,12 +134,12 @@ const giving =
     if (tag && tags.length === 0) throw malformed('no tag is given')
     const command: Command = name === 'tag' || name === 'untag' ? { do: name, with: { tags } } : { do: name, with: {} }
     const names = tags.map((each) => `'${each}'`).join(', ')
-    return sendOnce(env, {
+    return sendCommand(env, {
       of,
       key,
       address,
       asked: tag && { tags },
-      send: (options) => send(env, address, messageOf(command, { caller: env.caller }), options),
+      message: async () => ({ to: address, input: messageOf(command, { caller: env.caller }) }),
       answerOf: (id) => ({ message: `${done(names)} context ${id}` }),
     })
   }
@@ -178,34 +153,25 @@ export const removeTags = giving('untag', CALLS.removeTags, (names) => `removed 
 export async function retry(
   env: CallEnv,
   { state, input: given, definition, newKey, idempotencyKey: key, untyped = false, ...address }: CheckedCall<'retry'>,
-): Promise<Told<RetryAnswer>> {
+): Promise<Told<AnswerTo<'retry'>>> {
   const input = given == null ? null : checkedInput(given).input
   const asked = { state: state ?? null, input, definition: definition ?? null, newKey: newKey ?? false }
   return admitted(env, input ?? {}, () =>
-    sendOnce(env, {
+    sendCommand(env, {
       of: CALLS.retry,
       key,
       address,
       asked,
-      async send(options) {
+      async message() {
         const contextId = await contextIdOf(env, address, COMMANDS.retry.role)
-        const seen = await positionOf(env, contextId)
-        return send(
-          env,
-          { contextId },
-          messageOf({ do: 'retry', with: asked }, { caller: env.caller, untyped, seen }),
-          options,
-        )
+        const stored = await env.store.load({ id: contextId })
+        if (!stored) throw notFound(`there is no context ${contextId}`)
+        // Of several that see the same position, one retries the context.
+        const { epoch, attempt } = decodeHead(stored).position
+        const sent = { caller: env.caller, untyped, seen: { epoch, attempt } }
+        return { to: { contextId }, input: messageOf({ do: 'retry', with: asked }, sent) }
       },
       answerOf: (contextId) => ({ message: `retried context ${contextId}`, contextId }),
     }),
   )
-}
-
-/** Of several that see the same position, one retries the context. */
-async function positionOf({ store }: CallEnv, id: ContextId) {
-  const stored = await store.load({ id })
-  if (!stored) throw notFound(`there is no context ${id}`)
-  const { epoch, attempt } = decodeHead(stored).position
-  return { epoch, attempt }
 }

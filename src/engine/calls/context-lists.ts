@@ -1,14 +1,8 @@
 // engine/calls: `listPage` returns a page of the contexts that the caller may see, and limits how many are in memory at once,
 // and how many are examined. `countContexts` counts them by status, state or service: each number is that of index keys;
 // contexts are read only where the index does not know enough of them.
-import type { CheckedCall } from '../../api/calls.ts'
-import {
-  NOT_IN_SUMMARY,
-  type ContextCount,
-  type ContextPage,
-  type Fits,
-  type ListedContext,
-} from '../../api/context-lists.ts'
+import type { AnswerTo, CheckedCall } from '../../api/calls.ts'
+import { NOT_IN_SUMMARY, type ContextPage, type Fits, type ListedContext } from '../../api/context-lists.ts'
 import { CONTEXT_STATUSES } from '../../model/context.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import { Turnstile } from '../../model/turnstile.ts'
@@ -127,14 +121,14 @@ async function viewOf(
 /** Counts that the store makes at once for one caller. */
 const COUNTS_AT_ONCE = 8
 
-type By = ContextCount['by']
+type By = AnswerTo<'countContexts'>['by']
 
 /** See `FluxApi`. */
 export async function countContexts(
   env: CallEnv,
   { by, ...given }: CheckedCall<'countContexts'>,
   signal?: AbortSignal,
-): Promise<ContextCount> {
+): Promise<AnswerTo<'countContexts'>> {
   const filters = { ...given, tag: checkedTags(env, given.tag, '/tag') }
   const selected = await selectionOf(env, filters, statusesOf(filters, by === 'status' ? CONTEXT_STATUSES : undefined))
   const isIndexed = selected.test === null

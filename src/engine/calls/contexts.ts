@@ -1,6 +1,6 @@
 // engine/calls: the calls that show one context, as the store has it: all of it, one state, or the events that it can take;
 // and `waitFor`, which holds the request until a context gets somewhere.
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { CheckedCall } from '../../api/calls.ts'
 import type { ContextEventsView, ContextView, StateContextView } from '../../api/contexts.ts'
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'

@@ -19,7 +19,7 @@ import { getEvent, listPendingPage, stopEvent, withdraw } from './events.ts'
 import { listDeliveriesPage, listWebhooks } from './list-deliveries.ts'
 import { getOperation, listOperations, startOperation, stopOperation } from './operations.ts'
 import { replayDelivery } from './replay-delivery.ts'
-import { checkedEvent, sendEvent } from './send-event.ts'
+import { sendEvent } from './send-event.ts'
 import { getDefinition, getMachine, getServiceSchema, listServices } from './services.ts'
 
 /** `T`: what it resolves with. */
@@ -81,9 +81,7 @@ export function callsOf(env: CallEnv): Calls {
         if (!isMethod(name)) throw new TypeError(`there is no call ${name}`)
         const call: Call = METHODS[name]
         if (env.gate.isClosed && call.role !== 'read') throw serverPaused()
-        // What is refused of an event is counted and logged, its form as well.
-        const checked = name === 'sendEvent' ? checkedEvent(env, request) : check(call, request)
-        return Reflect.apply(HANDLERS[name], null, [env, checked, more])
+        return Reflect.apply(HANDLERS[name], null, [env, check(call, request), more])
       } catch (error) {
         return Promise.reject(error)
       }

@@ -1,7 +1,7 @@
 // engine/calls: `replayDelivery` sends a delivery again: past verification and deduplication, and not past `when`. The
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
-import type { CheckedCall } from '../../api/calls.ts'
-import type { ReplayAnswer } from '../../api/webhooks.ts'
+import type { AnswerTo, CheckedCall } from '../../api/calls.ts'
+import { webhookOf } from '../../definitions/endpoints.ts'
 import type { BudgetShare } from '../../model/byte-budget.ts'
 import { denial } from '../../model/caller.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
@@ -39,7 +39,7 @@ type Sent = Pick<WebhookCall, 'request' | 'rawBody'>
 export async function replayDelivery(
   env: CallEnv,
   { deliveryId }: CheckedCall<'replayDelivery'>,
-): Promise<ReplayAnswer> {
+): Promise<AnswerTo<'replayDelivery'>> {
   env.replays.take()
   const share = env.memory.requests.hold()
   try {
@@ -86,9 +86,7 @@ function endpointOf(
 ): Endpoint {
   const flux = env.catalog.find(owner, fluxName)
   if (flux) requireRole(env, flux, 'invoke')
-  const ofMethod = (name: string) =>
-    flux?.webhooks.find((one) => one.urlPath === urlPath && one.httpMethods.includes(name))
-  const webhook = ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
+  const webhook = flux && webhookOf(flux, urlPath, method)
   if (!flux || !webhook) throw conflict(`'${fluxName}' has no webhook any more that takes ${method} ${urlPath}`)
   const { timeout, verify } = webhook
   // A request that passed `verify` acts as the service does, and the caller of a replay has proved nothing.
@@ -137,7 +135,7 @@ async function send(
   endpoint: Endpoint,
   replayOf: string,
   sent: Sent,
-): Promise<ReplayAnswer> {
+): Promise<AnswerTo<'replayDelivery'>> {
   const { request } = sent
   const delivery = { ...webhooks.arrival(), ...sent, endpoint, replayOf }
   const textsOf = textsOfRequest(request)

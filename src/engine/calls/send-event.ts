@@ -1,14 +1,13 @@
 // engine/calls: `sendEvent` sends an event to one context, or to all that wait for it, and answers once the moves are
 // committed. An event by key may start a context where none has the key. Refused events are logged.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Address } from '../../api/address.ts'
-import { check } from '../../api/call.ts'
+import type { Address } from '../../api/fields.ts'
 import { CALLS, type CheckedCall, type Told } from '../../api/calls.ts'
 import { MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import { MAX_TTL_SECONDS, type EventAnswer } from '../../api/events.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
-import { FluxError, malformed } from '../../model/failure.ts'
-import { isObject } from '../../model/json/value.ts'
+import { FluxError, malformed, type Failure } from '../../model/failure.ts'
 import { newEventId } from '../contexts/ids.ts'
 import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
@@ -18,8 +17,8 @@ import { isNamed, notNamed } from '../interpreter/early.ts'
 import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
-import { addresseeOf, holderOfKey, sendTo, serviceNamed } from './address.ts'
-import { admitted, checkedInput, checkedTags, isRefusable, refuse, requireRole, type CallEnv } from './call-env.ts'
+import { addresseeOf, holderOfKey, keyNamed, sendTo, serviceNamed } from './address.ts'
+import { admitted, checkedInput, checkedTags, isRefusable, refuse, type CallEnv } from './call-env.ts'
 
 /** How often a start is tried again, because the context that had the key has ended, or another start was faster. */
 const MAX_TRIES = 10
@@ -40,51 +39,54 @@ export interface SendOptions {
 export async function sendEvent(
   env: CallEnv,
   request: CheckedCall<'sendEvent'>,
-  options: SendOptions = NOTHING_ADDED,
+  options: SendOptions = {},
 ): Promise<Told<EventAnswer>> {
-  let noted = request.contextId
+  /** The context, once it is known. */
+  let target = request.contextId
   try {
-    const { sent, isLarge } = sentOf(env, request)
-    if (isLarge) await nextTurn()
-    const { address } = sent
+    const sent = sentOf(env, request)
+    if (sent.isLarge) await nextTurn()
+    const { address, input, start, waits } = sent
     if (address === null) return await sendToAll(env, sent, options.toAll)
-    const { webhook } = options
-    const onTarget = (id: ContextId) => {
-      noted = id
+    const post = (rows: RowsOf | undefined) => {
+      const message = messageOf(env, sent)
+      const postTo = (id: ContextId) => {
+        target = id
+        return env.mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
+      }
+      return admitted(env, input, () => {
+        if (address.contextId !== undefined) return postTo(address.contextId)
+        if (start === null) return sendTo(env, address, postTo)
+        return sendOrStart(env, sent, { address, start, rows, webhook: options.webhook }, postTo)
+      })
     }
-    if (sent.isKept) return await sendOnce(env, sent, { address, onTarget, webhook })
-    const outcome = await post(env, sent, { address, onTarget, webhook, ...options.toOne?.(sent.eventId) })
-    return { answer: concluded(env, sent, outcome) }
+    if (sent.isKept) return await sendOnce(env, sent, address, post)
+    return { answer: concluded(env, sent, await post(options.toOne?.(sent.eventId).rows)) }
   } catch (error) {
-    noteRefusal(env, { ...request, ...options }, noted, error)
+    env.signals.event('refused')
+    const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
+    if (failure && target !== undefined) logRefusal(env, request.event, target, failure, options.redact)
     throw error
   }
 }
 
-/** The request, if its description lets it pass; else that is noted. @throws FluxError */
-export function checkedEvent(
+/** Logs an event for a single context that was refused. */
+function logRefusal(
   env: CallEnv,
-  request: unknown,
-  { redact }: Pick<SendOptions, 'redact'> = NOTHING_ADDED,
-): CheckedCall<'sendEvent'> {
-  try {
-    return check(CALLS.sendEvent, request)
-  } catch (error) {
-    const { event, contextId }: Loose = isObject(request) ? request : {}
-    noteRefusal(env, { event, redact }, contextId, error)
-    throw error
-  }
+  event: string,
+  contextId: ContextId,
+  { kind, detail }: Failure,
+  redact = (text: string) => text,
+): void {
+  const facts = async () => ({
+    ...(await relativeOf(contextId, { ...env, isVisible: () => true })),
+    event: redact(event),
+    reason: redact(detail),
+  })
+  void env.refusals.log('an event was refused', kind, facts)
 }
 
-/** A request of whatever form. */
-interface Loose {
-  readonly event?: unknown
-  readonly contextId?: unknown
-}
-
-const NOTHING_ADDED: SendOptions = {}
-
-type Sent = ReturnType<typeof sentOf>['sent']
+type Sent = ReturnType<typeof sentOf>
 
 /** What is sent. @throws FluxError `malformed`, `invalid` */
 function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
@@ -92,7 +94,6 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
   const given = request.eventId ?? request.cloudEventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
-  const { input, isLarge } = checkedInput(request.input)
   const { orStart } = request
   const start = orStart
     ? {
@@ -105,56 +106,40 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
   const service = { fluxName: request.fluxName ?? start?.fluxName, package: request.package ?? start?.package }
   if (ttl != null && (!Number.isInteger(ttl) || ttl < 1 || ttl > MAX_TTL_SECONDS))
     refuse('/ttl', `must be a whole number of seconds from 1 to ${MAX_TTL_SECONDS}`)
-  const sent = {
-    /** null: it is for all that wait for it. */
-    address: contextId === undefined && key === undefined ? null : { contextId, key, ...service },
-    /** Milliseconds; null: its sender says nothing of it. */
-    ttl: ttl == null ? null : ttl * 1000,
-    /** How a context is started if none has the key; null: none is. */
-    start,
+  return {
+    ...checkedInput(request.input),
+    tags: checkedTags(env, request.tags, '/tags'),
     event,
     eventId: given ?? newEventId(),
     /** Whether what becomes of it is kept under that id. */
     isKept: given !== null || request.receipt === true,
+    /** null: it is for all that wait for it. */
+    address: contextId === undefined && key === undefined ? null : { contextId, key, ...service },
+    /** How a context is started if none has the key; null: none is. */
+    start,
+    /** Milliseconds; null: its sender says nothing of it. */
+    ttl: ttl == null ? null : ttl * 1000,
     respondAsync: request.respondAsync ?? false,
     /** Milliseconds. */
     within: Math.min(respondWithin, MAX_TIMEOUT_SECONDS) * 1000,
-    input,
     untyped,
     waits,
-    tags: checkedTags(env, request.tags, '/tags'),
   }
-  return { sent, isLarge }
 }
 
-interface Target extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions, 'rows'> {
-  readonly address: Address
-  /** Called with the context, once it is known. */
-  readonly onTarget: (id: ContextId) => void
-}
-
-function post(env: CallEnv, sent: Sent, target: Target): Promise<MessageOutcome> {
-  const { event: name, eventId, input, untyped, waits, tags, ttl, start } = sent
-  const { caller, mailboxes, traceparent } = env
-  const { address, onTarget, rows } = target
+function messageOf(env: CallEnv, sent: Sent) {
+  const { caller, traceparent } = env
+  const { event: name, eventId, input, untyped, tags, ttl, start } = sent
   const arrival = { tags, receipt: receiptOf(env, sent), keep: start ? ('end' as const) : ttl }
-  const message = { type: 'EVENT', name, eventId, input, untyped, tags: null, caller, arrival, traceparent } as const
-  const postTo = (id: ContextId) => {
-    onTarget(id)
-    return mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
-  }
-  const { contextId } = address
-  return admitted(env, input, () => {
-    if (contextId !== undefined) return postTo(contextId)
-    return start === null ? sendTo(env, address, postTo) : sendOrStart(env, sent, { ...target, start }, postTo)
-  })
+  return { type: 'EVENT', name, eventId, input, untyped, tags: null, caller, arrival, traceparent } as const
 }
 
 /** The key of what is kept of it; null: nothing is. */
 const receiptOf = ({ scope }: CallEnv, { isKept, eventId }: Sent): string | null =>
   isKept ? rowKeyOf({ scope, of: CALLS.sendEvent, key: eventId }) : null
 
-interface StartTarget extends Target {
+interface StartTarget extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions, 'rows'> {
+  readonly address: Address
   readonly start: NonNullable<Sent['start']>
 }
 
@@ -168,15 +153,23 @@ async function sendOrStart(
   target: StartTarget,
   postTo: (id: ContextId) => Promise<MessageOutcome>,
 ): Promise<MessageOutcome> {
+  const { flux, named } = keyNamed(env, target.address, 'invoke')
   for (let tries = 1; ; tries += 1) {
     const isLast = tries === MAX_TRIES
-    const id = await holderOfKey(env, target.address, 'invoke')
-    if (id !== null && tries === 1) checkInputs(env, sent, target)
+    const id = await holderOfKey(env, named)
+    // Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
+    // Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
+    if (id !== null && flux && tries === 1)
+      requireInputs(startRequestOf(env, flux, sent, target), env.clock.now(), '/orStart/input')
     // Null: there is none, or it was deleted after it was found.
     const outcome = id === null ? null : await postTo(id).catch(nullIfGone)
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
     try {
-      return await startWith(env, sent, target)
+      const service = flux ?? serviceNamed(env, named)
+      if (!isNamed(service, sent.event)) throw new FluxError(notNamed(service, sent.event))
+      const options = { rows: target.rows, isCall: isRefusable(env, sent.waits) }
+      const request = startRequestOf(env, service, sent, target)
+      return await admitted(env, request.input, () => env.mailboxes.start(request, options))
     } catch (error) {
       if (isLast || holderIn(error) === null) throw error
     }
@@ -191,35 +184,19 @@ function nullIfGone(error: unknown): null {
 const hasFreedKey = ({ failure, record, flux }: MessageOutcome): boolean =>
   failure !== null && isFinished(record.status) && flux.keyReuse === 'ended'
 
-/**
- * Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
- * Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
- */
-function checkInputs(env: CallEnv, { untyped }: Sent, { address, start: { input }, webhook }: StartTarget): void {
-  const { fluxName = '', package: owner } = address
-  const flux = owner === undefined ? serviceNamed(env, { fluxName }) : env.catalog.find(owner, fluxName)
-  const request = flux && { flux, input, untyped, unknown: unknownInputs(webhook) }
-  if (request) requireInputs(request, env.clock.now(), '/orStart/input')
-}
-
-/** A webhook gives a service what it declares; a client gets a fault for what the service does not declare. */
-const unknownInputs = (webhook: SendOptions['webhook']): RootRequest['unknown'] => (webhook ? 'ignore' : 'refuse')
-
-function startWith(
+function startRequestOf(
   env: CallEnv,
+  flux: CompiledFlux,
   sent: Sent,
-  { address, start: { input, tags }, webhook, rows }: StartTarget,
-): Promise<MessageOutcome> {
-  const { fluxName = '', package: given, key } = address
-  const flux = serviceNamed(env, { package: given, fluxName })
-  requireRole(env, flux, 'invoke')
-  const { eventId, event, untyped, waits } = sent
-  if (!isNamed(flux, event)) throw new FluxError(notNamed(flux, event))
-  const request: RootRequest = {
+  { address: { key }, start: { input, tags }, webhook }: StartTarget,
+): RootRequest {
+  const { eventId, event, untyped } = sent
+  return {
     flux,
     input,
     untyped,
-    unknown: unknownInputs(webhook),
+    // A webhook gives a service what it declares; a client gets a fault for what the service does not declare.
+    unknown: webhook ? 'ignore' : 'refuse',
     tags,
     trigger: null,
     request: webhook,
@@ -228,8 +205,6 @@ function startWith(
     event: { eventId, event, input: sent.input, untyped, tags: sent.tags, receipt: receiptOf(env, sent) },
     traceparent: env.traceparent,
   }
-  const options = { rows, isCall: isRefusable(env, waits) }
-  return admitted(env, input, () => env.mailboxes.start(request, options))
 }
 
 type Outcome = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
@@ -264,10 +239,15 @@ function concluded(env: CallEnv, sent: Sent, outcome: MessageOutcome): EventAnsw
 }
 
 /** What the event did is kept under its id, and it does it once. */
-function sendOnce(env: CallEnv, sent: Sent, target: Target): Promise<Told<EventAnswer>> {
+function sendOnce(
+  env: CallEnv,
+  sent: Sent,
+  address: Address,
+  post: (rows: RowsOf) => Promise<MessageOutcome>,
+): Promise<Told<EventAnswer>> {
   const { event, eventId, input, tags, ttl, start } = sent
-  const content = { ...target.address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
-  const addressee = addresseeOf(env, target.address, 'invoke')
+  const content = { ...address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
+  const addressee = addresseeOf(env, address, 'invoke')
   const call = { scope: env.scope, of: CALLS.sendEvent, key: eventId, addressee, content, event }
   return env.idempotency.once(call, async ({ rowOf }) => {
     const rows: RowsOf = (applied, record, flux) => {
@@ -275,7 +255,7 @@ function sendOnce(env: CallEnv, sent: Sent, target: Target): Promise<Told<EventA
       const started = applied.kind === 'next' ? applied.started : undefined
       return [rowOf(answerOf(sent, { record, flux, kept, started }))]
     }
-    return concluded(env, sent, await post(env, sent, { ...target, rows }))
+    return concluded(env, sent, await post(rows))
   })
 }
 
@@ -290,35 +270,16 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
     if (once) return once(env, said, manner)
     return keptBroadcasts.send(call, said, manner, isKept)
   })
+  const { transitions, executions, ignored, pending } = told.answer
   const isOver = !told.replayed && told.ended === undefined
-  if (!isOver || !isWithoutEffect(told.answer)) return told
-  return { answer: { ...told.answer, ...hintOn(env, event) } }
+  // Nobody may ever wait for an event that is unclaimed.
+  const hasEffect =
+    [...transitions, ...executions, ...ignored].length > 0 || pending.some((one) => one.contextId !== null)
+  return isOver && !hasEffect ? { answer: { ...told.answer, ...hintOn(env, event) } } : told
 }
-
-/** Nobody may ever wait for an event that is held for nobody yet. */
-const isWithoutEffect = ({ transitions, executions, ignored, pending }: EventAnswer): boolean =>
-  transitions.length + executions.length + ignored.length === 0 && pending.every(({ contextId }) => contextId === null)
 
 /** The hint that no loaded service knows the event, if none does. */
 function hintOn({ hints, caller }: CallEnv, event: string): { hint?: string } {
   const hint = hints.hintFor(event, caller)
   return hint === null ? {} : { hint }
-}
-
-/** Counts an event that is refused, and logs one for a single context. The request may be of whatever form. */
-function noteRefusal(
-  env: CallEnv,
-  { event, redact = (text) => text }: Pick<Loose, 'event'> & Pick<SendOptions, 'redact'>,
-  contextId: unknown,
-  error: unknown,
-): void {
-  env.signals.event('refused')
-  const failure = error instanceof FluxError && isLogged(error.failure) ? error.failure : null
-  if (failure === null || typeof contextId !== 'number') return
-  const facts = async () => ({
-    ...(await relativeOf(contextId, { ...env, isVisible: () => true })),
-    event: typeof event === 'string' ? redact(event) : undefined,
-    reason: redact(failure.detail),
-  })
-  void env.refusals.log('an event was refused', failure.kind, facts)
 }

@@ -1,5 +1,5 @@
 // engine/calls: the calls that show services: the list of all, their definitions, schemas and machines.
-import type { Address } from '../../api/address.ts'
+import type { Address } from '../../api/fields.ts'
 import type { CheckedCall } from '../../api/calls.ts'
 import type { ServiceSchemaView, ServicesView } from '../../api/services.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

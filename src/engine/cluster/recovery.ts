@@ -180,7 +180,7 @@ export class Recovery {
     const record = { ...decision.record, version: context.version }
     if (isInMemory) cache.put({ record, flux }, context.parts, loader.incarnation)
     else cache.delete(record.id)
-    moves.onHeadCommitted({ before, record, flux, isInMemory })
+    moves.onCommitted({ before, record, flux, history: [], cause: null }, !isInMemory)
     if (isFinished(record.status)) {
       this.#end(before, record, flux)
       return false

@@ -159,36 +159,28 @@ export class ContextLoader {
   }
 
   /**
-   * The context, parsed; its weight if it does not fit into the budget now; null if it does not exist. A null budget
-   * charges nothing, for a caller that has already been granted the memory.
+   * The context, parsed as soon as it fits into the budget; nothing of it is kept in memory while it waits. null if it
+   * does not exist. A null budget charges nothing more than what was `granted` already.
    */
-  async open(id: ContextId, budget: ByteBudget | null): Promise<Opened | { readonly weight: number } | null> {
-    const stored = await this.read(id)
-    if (!stored) return null
-    const pause = breathe(charactersOf(stored.parts), 'acting')
-    if (pause) await pause
-    const weight = weightOf(stored.parts)
-    const release = budget === null || weight <= LIGHT_BYTES ? noRoom : budget.tryTake(weight)
-    if (!release) return { weight }
+  async open(id: ContextId, budget: ByteBudget | null, granted = noRoom): Promise<Opened | null> {
+    let release = granted
     try {
+      const stored = await this.read(id)
+      if (!stored) {
+        release()
+        return null
+      }
+      const pause = breathe(charactersOf(stored.parts), 'acting')
+      if (pause) await pause
+      const weight = weightOf(stored.parts)
+      if (budget && weight > LIGHT_BYTES) {
+        const room = budget.tryTake(weight)
+        // Returned, not awaited: this function would keep the text in memory.
+        if (!room) return budget.wait(weight).then((waited) => this.open(id, null, waited))
+        release = room
+      }
       const record = decodeRecord(stored)
       return { record, flux: await this.flux(stored, record), texts: stored.parts, release }
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
-  /** The context, parsed as soon as it fits into the budget. Nothing of it is kept in memory while it waits. */
-  async openLater(id: ContextId, budget: ByteBudget): Promise<Opened | null> {
-    const opened = await this.open(id, budget)
-    if (!opened || 'record' in opened) return opened
-    const release = await budget.wait(opened.weight)
-    try {
-      const again = await this.open(id, null)
-      if (again && 'record' in again) return { ...again, release }
-      release()
-      return null
     } catch (error) {
       release()
       throw error

@@ -12,65 +12,25 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Clock } from '../../ports/clock.ts'
 
 /** Ids of one partition. */
-class Supply {
-  readonly #store: Store
-  readonly #partition: number
+interface Supply {
   /** First id of the present reservation. */
-  #first = 0
-  #next = 0
-  #left = 0
+  first: ContextId
+  next: ContextId
+  left: number
   /** Number of callers that wait for an id. */
-  #wanted = 0
-  #refill: Promise<void> | null = null
-
-  constructor(store: Store, partition: number) {
-    this.#store = store
-    this.#partition = partition
-  }
-
-  tryTake(): ContextId | undefined {
-    if (this.#left === 0) return undefined
-    const id = this.#next
-    this.#next += this.#store.partitions
-    this.#left -= 1
-    return id
-  }
-
-  /** Discards the reservation that contains the id, because the store has refused the id. */
-  drop(id: ContextId): void {
-    if (id >= this.#first) this.#left = 0
-  }
-
-  async take(): Promise<ContextId> {
-    this.#wanted += 1
-    try {
-      for (;;) {
-        const id = this.tryTake()
-        if (id !== undefined) return id
-        this.#refill ??= this.#reserve().finally(() => {
-          this.#refill = null
-        })
-        await this.#refill
-      }
-    } finally {
-      this.#wanted -= 1
-    }
-  }
-
-  async #reserve(): Promise<void> {
-    const { first, count } = await this.#store.reserveIds({ count: this.#wanted, partition: this.#partition })
-    this.#first = first
-    this.#next = first
-    this.#left = count
-  }
+  wanted: number
+  refill: Promise<void> | null
 }
 
 export class Ids {
+  readonly #store: Store
   readonly #supplies: readonly Supply[]
   #turn = 0
 
   constructor(store: Store) {
-    this.#supplies = Array.from({ length: store.partitions }, (_, partition) => new Supply(store, partition))
+    this.#store = store
+    const none = { first: 0, next: 0, left: 0, wanted: 0, refill: null }
+    this.#supplies = Array.from({ length: store.partitions }, () => ({ ...none }))
   }
 
   /** The partition of a new context without a parent. Each partition is used in turn. */
@@ -81,19 +41,44 @@ export class Ids {
 
   /** A reserved id of that partition; undefined if there is none. */
   tryTake(partition: number): ContextId | undefined {
-    return this.#supplies[partition]?.tryTake()
+    const supply = this.#supplies[partition]
+    if (!supply || supply.left === 0) return undefined
+    const id = supply.next
+    supply.next += this.#supplies.length
+    supply.left -= 1
+    return id
   }
 
   /** Discards the reservations that contain these ids, which the store has refused. */
   drop(ids: readonly ContextId[]): void {
-    for (const id of ids) this.#supplies[id % this.#supplies.length]?.drop(id)
+    for (const id of ids) {
+      const supply = this.#supplies[id % this.#supplies.length]
+      if (supply && id >= supply.first) supply.left = 0
+    }
   }
 
   /** A new id of that partition, reserved in the store if necessary. */
-  take(partition: number): Promise<ContextId> {
+  async take(partition: number): Promise<ContextId> {
     const supply = this.#supplies[partition]
     if (!supply) throw new TypeError(`there is no partition ${partition}`)
-    return supply.take()
+    supply.wanted += 1
+    try {
+      for (;;) {
+        const id = this.tryTake(partition)
+        if (id !== undefined) return id
+        supply.refill ??= this.#reserve(supply, partition).finally(() => {
+          supply.refill = null
+        })
+        await supply.refill
+      }
+    } finally {
+      supply.wanted -= 1
+    }
+  }
+
+  async #reserve(supply: Supply, partition: number): Promise<void> {
+    const { first, count } = await this.#store.reserveIds({ count: supply.wanted, partition })
+    Object.assign(supply, { first, next: first, left: count })
   }
 }
 

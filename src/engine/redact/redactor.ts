@@ -3,7 +3,7 @@
 // declared sensitive, where they are declared. The workflow itself sees everything.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Property, Shape } from '../../definitions/values/properties.ts'
-import type { ErrorView } from '../../api/contexts.ts'
+import type { ContextView } from '../../api/contexts.ts'
 import type { FluxException } from '../../model/context.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
@@ -60,7 +60,7 @@ export class ContextRedactor {
     return this.#data.json(requestShown(request))
   }
 
-  error(error: FluxException): ErrorView {
+  error(error: FluxException): NonNullable<ContextView['error']> {
     const shown: FluxException = {
       ...this.logged.error(error),
       fluxStackTrace: error.fluxStackTrace.map((entry) => ({

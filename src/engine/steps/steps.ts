@@ -298,7 +298,7 @@ async function namesText(
   const known = loader.cache(id)
   if (known && isAt(step, known)) return JSON.stringify(scriptNames(flux, known))
   while (isWanted()) {
-    const opened = await loader.openLater(id, turns).catch((error: unknown) => {
+    const opened = await loader.open(id, turns).catch((error: unknown) => {
       if (isUnreadable(error, log)) return null
       log.error('a step could not be read; it will be tried again', { contextId: id, error })
       return undefined

@@ -40,33 +40,23 @@ export function sentTo({ eventId, transitions, executions, pending }: EventAnswe
 
 /** The answer of the context; null: it has neither paused nor ended. */
 export function answerOf(record: ContextRecord, flux: CompiledFlux): WorkflowAnswer | null {
-  const { id: contextId, answer } = record
+  const { id: contextId, answer, error, output } = record
   const status = record.paused ?? record.status
   if (status === 'RUNNING') return null
-  if (status === 'FAILED') return { kind: 'failed', contextId, reason: reasonOf(record, flux) }
-  const from = answer?.from.at(-1)
-  if (from !== undefined) return { kind: 'response', contextId, response: responseOf(record, from) }
-  if (answer) return { kind: 'outputs', contextId, value: answeredOutputs(record, flux) }
-  return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
-}
-
-function reasonOf(record: ContextRecord, flux: CompiledFlux): string {
-  if (record.error === null) return 'failed'
-  const { type, message } = redactorOf(record, flux).error(record.error)
-  return `${type}: ${message}`
-}
-
-/** Empty if a later line has replaced the object. */
-function responseOf({ output }: ContextRecord, path: readonly string[]): JsonObject {
-  const response = readPath(output, path)
-  return isObject(response) ? response : {}
-}
-
-/** The value of a lone output, or all outputs. */
-function answeredOutputs({ output }: ContextRecord, flux: CompiledFlux): Json {
-  const all = outputsOf(flux, output)
-  const [lone, ...others] = Object.values(all)
-  return lone !== undefined && others.length === 0 ? lone : all
+  if (status === 'FAILED') {
+    const shown = error && redactorOf(record, flux).error(error)
+    return { kind: 'failed', contextId, reason: shown ? `${shown.type}: ${shown.message}` : 'failed' }
+  }
+  if (!answer) return isFinished(status) ? { kind: 'nothing', contextId } : { kind: 'paused', contextId, status }
+  const from = answer.from.at(-1)
+  if (from === undefined) {
+    const all = outputsOf(flux, output)
+    const [lone, ...others] = Object.values(all)
+    return { kind: 'outputs', contextId, value: lone !== undefined && others.length === 0 ? lone : all }
+  }
+  // Empty if a later line has replaced the object.
+  const response = readPath(output, from)
+  return { kind: 'response', contextId, response: isObject(response) ? response : {} }
 }
 
 /** The outputs that the service declares; null: those that have no value. */

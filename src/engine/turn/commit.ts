@@ -8,7 +8,7 @@ import type { RowWrite } from '../../model/rows.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Signals, StepOutcome, TurnSpan } from '../../ports/signals.ts'
-import type { CommitOutcome, StaleOutcome, Store, Write } from '../../ports/store.ts'
+import type { CommitOutcome, StaleOutcome, Store, StoredContext, Write } from '../../ports/store.ts'
 import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { isAt, stepOf, type Step } from '../interpreter/position.ts'
@@ -28,8 +28,6 @@ export interface CommitsParts {
   readonly alarm: AlarmClock
   readonly log: Log
   readonly signals: Signals
-  /** Boot id of this server, as it is now. */
-  readonly owner: () => string
   /** Starts a step on this server. */
   readonly onStep: (step: Step, slot: Slot, context: TrackedContext) => void
   /** The step of that context is ready. */
@@ -41,8 +39,6 @@ export interface CommitsParts {
   readonly onParent: (id: ContextId) => void
   /** A context that a webhook started has paused or ended. Its caller may be waiting at another server. */
   readonly onAnswer: (id: ContextId) => void
-  /** Told of each context that was committed; left out: nobody can read of it. */
-  readonly moves?: MoveMessages
   /** A context was committed. */
   readonly onCommitted: (context: TrackedContext) => void
   /** It is unknown whether a commit to that context was done. */
@@ -127,7 +123,6 @@ export class Commits {
   #failed(writes: readonly Write[], error: unknown): never {
     const { cache, onUnknownOutcome } = this.#parts
     const isUnknown = error instanceof FluxError && error.failure.kind === 'unavailable' && error.failure.inDoubt
-    if (isUnknown) this.#parts.moves?.onUnknownOutcome()
     for (const {
       context: { id },
     } of writes) {
@@ -150,38 +145,36 @@ export class Commits {
     cache.put({ record, flux: context.flux }, current.parts, incarnation)
   }
 
-  #publish({ contexts }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
-    const { cache, log, signals, alarm, moves, owner, onStep, onReady, onEnd } = this.#parts
-    const { onOthersStep, onParent, onAnswer, onCommitted } = this.#parts
-    for (const {
-      context: { id, parts, due },
-    } of writes) {
-      const context = contexts.get(id)
+  #publish({ contexts, env }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
+    const { cache, log } = this.#parts
+    for (const { context: stored } of writes) {
+      const context = contexts.get(stored.id)
       if (!context) continue
-      cache.put(context, parts, incarnation)
-      countCommitted(signals, context)
-      const { step, slot, record, flux } = context
-      if (isFinished(record.status)) this.#follow(id, () => onEnd(id, flux))
-      else if (step && slot) this.#follow(id, () => onStep(step, slot, context))
-      else if (record.lease?.owner === UNOWNED) this.#follow(id, () => onReady(context))
-      if (endsStepElsewhere(context, owner())) this.#follow(id, () => onOthersStep(id))
-      logFailures(log, context)
-      logSettled(log, context)
-      if (due !== null) this.#follow(id, () => alarm.set(due))
-      for (const parent of context.parents) this.#follow(id, () => onParent(parent))
-      this.#follow(id, () => onCommitted(context))
-      if (moves) this.#follow(id, () => moves.onCommitted(context))
-      if (answers(context)) this.#follow(id, () => onAnswer(id))
+      cache.put(context, stored.parts, incarnation)
+      try {
+        this.#follow(context, stored, env.owner)
+      } catch (error) {
+        // The commit is done, and so is what follows from it for the other contexts.
+        log.error('an effect of a commit failed', { contextId: stored.id, error })
+      }
     }
   }
 
-  /** Runs one effect of a commit. An error is logged, and does not prevent the other effects: the commit is done. */
-  #follow(contextId: ContextId, effect: () => void): void {
-    try {
-      effect()
-    } catch (error) {
-      this.#parts.log.error('an effect of a commit failed', { contextId, error })
-    }
+  /** Performs the effects of the commit of one context. */
+  #follow(context: TrackedContext, { id, due }: StoredContext, owner: string): void {
+    const { alarm, log, signals, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } = this.#parts
+    if (due !== null) alarm.set(due)
+    const { step, slot, record, flux, parents } = context
+    if (isFinished(record.status)) onEnd(id, flux)
+    else if (step && slot) onStep(step, slot, context)
+    else if (record.lease?.owner === UNOWNED) onReady(context)
+    if (endsStepElsewhere(context, owner)) onOthersStep(id)
+    parents.forEach(onParent)
+    onCommitted(context)
+    if (answers(context)) onAnswer(id)
+    countCommitted(signals, context)
+    logFailures(log, context)
+    logSettled(log, context)
   }
 }
 
@@ -229,15 +222,6 @@ function countSteps(signals: Signals, { flux, done, failures, record }: TrackedC
   }
 }
 
-/** A context that was committed without a turn: of its record, only the head may have been read. */
-interface HeadCommit {
-  readonly before: ContextRecord
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
-  /** Whether its data was read, too. */
-  readonly isInMemory: boolean
-}
-
 type Committed = Pick<TrackedContext, 'before' | 'record' | 'flux' | 'fluxBefore' | 'history' | 'cause'>
 
 export class MoveMessages {
@@ -248,26 +232,9 @@ export class MoveMessages {
     this.#feed = feed
   }
 
-  /** A turn was committed. */
-  onCommitted(context: Committed): void {
-    if (this.#feed?.isActive) this.#feed.publish(moveOf(context))
-  }
-
-  /** The lease of a step was committed, or the end of its context. */
-  onHeadCommitted({ before, record, flux, isInMemory }: HeadCommit): void {
-    if (!this.#feed?.isActive) return
-    const move = moveOf({ before, record, flux, history: [], cause: null })
-    const { message, facts } = move
-    // Whether its tags carry secrets is told by data that was not read.
-    this.#feed.publish(
-      isInMemory || message.tags.length === 0
-        ? move
-        : {
-            ...move,
-            message: { ...message, tags: message.tags.map(() => REDACTED) },
-            facts: { ...facts, tags: record.tags },
-          },
-    )
+  /** `isUnread`: of the record, only the head was read. Whether its tags carry secrets is told by the data. */
+  onCommitted(context: Committed, isUnread = false): void {
+    if (this.#feed?.isActive) this.#feed.publish(moveOf(context, isUnread))
   }
 
   /** It is unknown whether something was committed. */
@@ -276,20 +243,23 @@ export class MoveMessages {
   }
 }
 
-function moveOf({ before, record, flux, fluxBefore = flux, history, cause }: Committed): CommittedMove {
+function moveOf(
+  { before, record, flux, fluxBefore = flux, history, cause }: Committed,
+  isUnread: boolean,
+): CommittedMove {
   const redactor = redactorOf(record, flux)
   const nameOf = (state: number): string => flux.states[state]?.name ?? ''
-  const { kind, event, eventId } = causeOf(cause, record)
-  const tags = record.tags.map((tag) => redactor.text(tag))
+  const event = cause?.type === 'START' ? cause.event : cause?.type === 'EVENT' ? cause.name : null
+  const tags = record.tags.map((tag) => (isUnread ? REDACTED : redactor.text(tag)))
   const message: MoveMessage = {
     contextId: record.id,
     package: record.package,
     fluxName: record.fluxName,
     version: record.version,
     at: record.updatedAt,
-    kind,
+    kind: kindOf(cause, record),
     event: event === null ? null : redactor.text(event),
-    eventId,
+    eventId: cause && 'eventId' in cause ? cause.eventId : null,
     from: before === null ? null : (fluxBefore.states[before.state]?.name ?? ''),
     to: nameOf(record.state),
     entered: history.map(({ to }) => nameOf(to)),
@@ -310,27 +280,20 @@ function moveOf({ before, record, flux, fluxBefore = flux, history, cause }: Com
 }
 
 /** Of several messages of a turn, the one that counts was noted: see `noteCause`. */
-function causeOf(cause: MoveCause | null, { status }: ContextRecord): Pick<MoveMessage, 'kind' | 'event' | 'eventId'> {
-  if (cause === null) return { kind: isFinished(status) ? 'end' : 'step', event: null, eventId: null }
-  switch (cause.type) {
-    case 'START':
-      return { kind: 'start', event: cause.event, eventId: cause.eventId }
-    case 'EVENT':
-      return { kind: 'event', event: cause.name, eventId: cause.eventId }
-    case 'WITHDRAW':
-      return { kind: 'event', event: null, eventId: cause.eventId }
-    default:
-      return { kind: KINDS[kindNameOf(cause)], event: null, eventId: null }
-  }
+function kindOf(cause: MoveCause | null, { status }: ContextRecord): MoveKind {
+  if (cause === null) return isFinished(status) ? 'end' : 'step'
+  // The end of a child comes as a result without the owner of a lease.
+  const isOfChild = (cause.type === 'DONE' || cause.type === 'FAIL') && cause.owner === undefined
+  return isOfChild ? 'end' : KINDS[cause.type]
 }
 
-type Other = Exclude<MoveCause['type'], 'START' | 'EVENT' | 'WITHDRAW'> | 'CHILD'
-
-const KINDS: { readonly [type in Other]: MoveKind } = {
+const KINDS: { readonly [type in MoveCause['type']]: MoveKind } = {
+  START: 'start',
+  EVENT: 'event',
+  WITHDRAW: 'event',
   WAKE: 'wake',
   DONE: 'step',
   FAIL: 'step',
-  CHILD: 'end',
   TAKE_OVER: 'step',
   RELEASE: 'step',
   OUTGROWN: 'end',
@@ -340,7 +303,3 @@ const KINDS: { readonly [type in Other]: MoveKind } = {
   RESUME: 'resume',
   TAG: 'tag',
 }
-
-/** The end of a child comes as a result without the owner of a lease. */
-const kindNameOf = (cause: MoveCause & { readonly type: Exclude<Other, 'CHILD'> }): Other =>
-  (cause.type === 'DONE' || cause.type === 'FAIL') && cause.owner === undefined ? 'CHILD' : cause.type

@@ -10,6 +10,7 @@ import type { PendingEvent, PendingOutcome } from '../../model/pending.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import type { Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'
+import type { KnownContext } from '../contexts/context-loader.ts'
 import type { FailedAttempt } from '../interpreter/attempts.ts'
 
 /** What a turn depends on in addition to the context and its messages. */
@@ -87,39 +88,6 @@ export const standOf = ({ record, flux }: Pick<MessageOutcome, 'record' | 'flux'
   state: flux.states[record.state]?.name ?? '',
 })
 
-/** A context in the unit of work: its state before, and the state to commit. */
-export interface TrackedContext {
-  /** null: the unit of work creates the context. */
-  readonly before: ContextRecord | null
-  /** A retry may go on with another one than that of `before`. */
-  flux: CompiledFlux
-  /** That of `before`, if it is another one. */
-  fluxBefore?: CompiledFlux
-  /** The texts of `before`. */
-  readonly texts: StoredContext['parts']
-  record: ContextRecord
-  readonly history: Move[]
-  step: Step | null
-  /** The slot in which the step starts after the commit. */
-  slot: Slot | null
-  /** Parents to notify of the end of this context. */
-  parents: readonly ContextId[]
-  /** Attempts that failed. */
-  readonly failures: FailedAttempt[]
-  /** Events that it kept, or was started with, and keeps no more. */
-  settled: readonly SettledEvent[]
-  /** What changed it: the message that counts, if there were several. */
-  cause: MoveCause | null
-  /** Indices of the states whose steps have succeeded. */
-  done: readonly number[]
-  /** Milliseconds for which it was due before it was woken; null: it was not. */
-  late: number | null
-  /** The trace of the message that was decided last, unless that had none. */
-  traceparent: string | undefined
-  /** The notification that a relative has ended is answered, though it is still waited for. */
-  isNotified?: true
-}
-
 /** `event`: that it was started by, or with. */
 export type MoveCause =
   Input | { readonly type: 'START'; readonly event: string | null; readonly eventId: string | null }
@@ -159,27 +127,44 @@ const NONE_DONE: readonly number[] = []
 /** Shared: most turns write none. */
 export const NO_ROWS: readonly RowWrite[] = []
 
-export function trackedContext(
-  before: ContextRecord | null,
-  flux: CompiledFlux,
-  texts: StoredContext['parts'],
-  record: ContextRecord,
-): TrackedContext {
-  return {
-    before,
-    flux,
-    texts,
-    record,
-    history: [],
-    step: null,
-    slot: null,
-    parents: [],
-    failures: [],
-    settled: NONE_SETTLED,
-    cause: null,
-    done: NONE_DONE,
-    late: null,
-    traceparent: before === null ? record.traceparent : undefined,
+/** A context in the unit of work: its state before, and the state to commit. */
+export class TrackedContext {
+  /** null: the unit of work creates the context. */
+  readonly before: ContextRecord | null
+  /** A retry may go on with another one than that of `before`. */
+  flux: CompiledFlux
+  /** That of `before`, if it is another one. */
+  fluxBefore?: CompiledFlux
+  /** The texts of `before`. */
+  readonly texts: StoredContext['parts']
+  record: ContextRecord
+  readonly history: Move[] = []
+  step: Step | null = null
+  /** The slot in which the step starts after the commit. */
+  slot: Slot | null = null
+  /** Parents to notify of the end of this context. */
+  parents: readonly ContextId[] = []
+  /** Attempts that failed. */
+  readonly failures: FailedAttempt[] = []
+  /** Events that it kept, or was started with, and keeps no more. */
+  settled: readonly SettledEvent[] = NONE_SETTLED
+  /** What changed it: the message that counts, if there were several. */
+  cause: MoveCause | null = null
+  /** Indices of the states whose steps have succeeded. */
+  done: readonly number[] = NONE_DONE
+  /** Milliseconds for which it was due before it was woken; null: it was not. */
+  late: number | null = null
+  /** The trace of the message that was decided last, unless that had none. */
+  traceparent: string | undefined
+  /** The notification that a relative has ended is answered, though it is still waited for. */
+  isNotified = false
+
+  constructor(before: ContextRecord | null, { record, flux, texts }: KnownContext) {
+    this.before = before
+    this.flux = flux
+    this.texts = texts
+    this.record = record
+    this.traceparent = before === null ? record.traceparent : undefined
   }
 }
 

@@ -30,17 +30,7 @@ export class Lacking {
 }
 
 /** Data that is available without waiting. `undefined`: it must be fetched first (`service`: there is none). */
-export interface KnownContexts {
-  /** null: there is no such context. */
-  context(id: ContextId): KnownContext | null | undefined
-  history(id: ContextId): readonly Move[] | undefined
-  newId(partition: number): ContextId | undefined
-  /** The newest context that has the index key; null: there was none. */
-  holder(key: string): ContextId | null | undefined
-  isPinned(flux: CompiledFlux): boolean
-  /** The service of that name, resolved from that package; undefined: there is none. */
-  service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous'
-}
+export type KnownContexts = Pick<TurnData, 'context' | 'history' | 'newId' | 'holder' | 'isPinned' | 'service'>
 
 export interface TurnDataParts {
   readonly store: Store
@@ -54,7 +44,7 @@ export interface TurnDataParts {
   readonly turns: ByteBudget
 }
 
-export class TurnData implements KnownContexts {
+export class TurnData {
   /** See `ContextLoader`. */
   incarnation: number
   readonly #parts: TurnDataParts
@@ -72,12 +62,10 @@ export class TurnData implements KnownContexts {
     this.incarnation = parts.loader.incarnation
   }
 
+  /** null: there is no such context. */
   context(id: ContextId): KnownContext | null | undefined {
-    return (
-      this.#fetched?.get(id) ??
-      this.#parts.cache.get(id, this.incarnation) ??
-      (this.#fetched?.has(id) === true ? null : undefined)
-    )
+    const fetched = this.#fetched?.get(id)
+    return fetched ?? this.#parts.cache.get(id, this.incarnation) ?? fetched
   }
 
   history(id: ContextId): readonly Move[] | undefined {
@@ -86,14 +74,12 @@ export class TurnData implements KnownContexts {
 
   /** All ids of a turn are of one partition, because everything that a turn changes is in one. */
   newId(partition: number): ContextId | undefined {
-    const known = this.#ids?.[this.#nextId]
-    const id = known ?? this.#parts.ids.tryTake(partition)
-    if (id === undefined) return undefined
-    if (known === undefined) (this.#ids ??= []).push(id)
-    this.#nextId += 1
+    const id = this.#ids?.[this.#nextId] ?? this.#parts.ids.tryTake(partition)
+    if (id !== undefined) (this.#ids ??= [])[this.#nextId++] = id
     return id
   }
 
+  /** The newest context that has the index key; null: there was none. */
   holder(key: string): ContextId | null | undefined {
     return this.#holder?.key === key ? this.#holder.id : undefined
   }
@@ -102,6 +88,7 @@ export class TurnData implements KnownContexts {
     return this.#parts.pins.has(flux)
   }
 
+  /** The service of that name, resolved from that package; undefined: there is none. */
   service(packageName: string, fluxName: string): CompiledFlux | undefined | 'ambiguous' {
     return this.#parts.catalog.resolve(packageName, fluxName)
   }
@@ -129,15 +116,14 @@ export class TurnData implements KnownContexts {
   async fetch(need: Need, id: ContextId | null): Promise<void> {
     const { store, log, ids, pins } = this.#parts
     switch (need.kind) {
-      case 'context':
-        ;(this.#fetched ??= new Map()).set(
-          need.id,
-          await (need.id === id ? this.#load(id) : this.#loadRelative(need.id)),
-        )
+      case 'context': {
+        const context = await this.#load(need.id, need.id === id)
+        this.#fetched = (this.#fetched ?? new Map()).set(need.id, context)
         return
+      }
       case 'history': {
         const record = this.context(need.id)?.record
-        if (record) (this.#histories ??= new Map()).set(need.id, await movesOf(record, { store, log }))
+        if (record) this.#histories = (this.#histories ?? new Map()).set(need.id, await movesOf(record, { store, log }))
         return
       }
       case 'id':
@@ -157,22 +143,17 @@ export class TurnData implements KnownContexts {
     this.#release = null
   }
 
-  async #loadRelative(id: ContextId): Promise<KnownContext | null> {
+  async #load(id: ContextId, isOwn: boolean): Promise<KnownContext | null> {
+    const { loader, turns, log } = this.#parts
     try {
-      return await this.#load(id)
+      // Once the turn holds memory, relatives are not charged and do not wait: two turns that each hold memory and wait
+      // for more would deadlock.
+      const opened = await loader.open(id, this.#release ? null : turns)
+      if (opened && opened.release !== noRoom) this.#release = opened.release
+      return opened
     } catch (error) {
-      if (isUnreadable(error, this.#parts.log)) return null
-      throw error
+      if (isOwn || !isUnreadable(error, log)) throw error
+      return null
     }
-  }
-
-  async #load(id: ContextId): Promise<KnownContext | null> {
-    const { loader, turns } = this.#parts
-    // Once the turn holds memory, relatives are not charged and do not wait: two turns that each hold memory and wait
-    // for more would deadlock.
-    const opened = this.#release ? await loader.open(id, null) : await loader.openLater(id, turns)
-    if (!opened || !('record' in opened)) return null
-    this.#release ??= opened.release === noRoom ? null : opened.release
-    return opened
   }
 }

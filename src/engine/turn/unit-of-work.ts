@@ -14,8 +14,7 @@ import { partitionOfKey } from '../record/context-key.ts'
 import { writeOf } from '../record/encode.ts'
 import { readied } from './admission.ts'
 import { answerRowsAfter, endRowsOf } from './answer.ts'
-import { noteCause, noteSignals, startsHere, trackedContext } from './message.ts'
-import { NO_ROWS, type Applied, type TrackedContext, type TurnEnv } from './message.ts'
+import { NO_ROWS, noteCause, noteSignals, startsHere, TrackedContext, type Applied, type TurnEnv } from './message.ts'
 import { endPending, pendingRowsOf, settle, takeNext } from './pending-events.ts'
 import { childResultOf, goOnWith, makeRoom, requireUnused, retryEnvOf, startChild } from './relatives.ts'
 import { initialRecordOf, startedBy, type StartRequest } from './start-request.ts'
@@ -53,7 +52,7 @@ export class UnitOfWork {
     const known = this.atHand.context(id)
     if (known === undefined) throw new Lacking({ kind: 'context', id })
     if (known === null) return null
-    const context = trackedContext(known.record, known.flux, known.texts, known.record)
+    const context = new TrackedContext(known.record, known)
     this.contexts.set(id, context)
     return context
   }
@@ -128,7 +127,7 @@ export class UnitOfWork {
     const decision = begin(flux, record, env)
     if (decision.kind !== 'next')
       throw new Error(`the first turn of '${flux.fluxName}' had no effect: ${decision.kind}`)
-    const context = trackedContext(null, flux, NO_TEXTS, record)
+    const context = new TrackedContext(null, { record, flux, texts: NO_TEXTS })
     context.cause = startedBy(request)
     this.contexts.set(id, context)
     this.#take(context, decision)
@@ -162,7 +161,7 @@ export class UnitOfWork {
       if (!context.slot) context.record = readied(context.record)
     }
     const { record, slot } = context
-    const answersNotification = record.child === null || record.child !== before?.child || context.isNotified === true
+    const answersNotification = record.child === null || record.child !== before?.child || context.isNotified
     const { maxRecord, now } = this.env
     const change = { before, texts, next: record, flux, log, notifies, answersNotification, maxRecord }
     let written = writeOf(change)

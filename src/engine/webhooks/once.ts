@@ -9,34 +9,32 @@
 //   for its context as any call does (`waits/waits.ts`), whichever server the first is held at, and whether or not it
 //   lives.
 import type { EventAnswer } from '../../api/events.ts'
-import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { WebhookAnswer, WebhookReply } from '../../model/webhook.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Store } from '../../ports/store.ts'
+import type { WebhookAnswer, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { inProgress, mismatch, readKept, type KeptPlace, type KeptRow } from '../idempotency/kept-answer.ts'
+import type { Deps } from '../contexts/deps.ts'
 import { decodeHead } from '../record/decode.ts'
 import { pause } from '../time/periodic.ts'
 import { ANSWERED, type Waits } from '../waits/waits.ts'
-import type { Committed, WebhookKeeping } from './keeping.ts'
 import { sentTo } from '../turn/answer.ts'
-import type { WebhookKey, WebhookKeys } from './webhook-keys.ts'
+import type { WebhookKeeping, WebhookKey, WebhookKeys } from './webhook-keys.ts'
 
-export interface OnceParts {
-  readonly store: Store
-  readonly clock: Clock
+export interface OnceParts extends Omit<Deps, 'log'> {
   readonly waits: Waits
   readonly idempotency: Idempotency
+}
+
+/** What a request came to when it was committed, or refused without an error. */
+export interface Committed {
+  readonly answer: WebhookAnswer | Promise<WorkflowAnswer>
+  /** The answer is that to an earlier request. */
+  readonly replayed?: boolean
 }
 
 /** A reply, whose answer may come later. */
 export interface Settled extends Omit<WebhookReply, 'answer'> {
   readonly answer: WebhookAnswer | Promise<WebhookAnswer>
-  /** The context that the answer is of, if one is known. */
-  readonly contextId: ContextId | null
-  /** Whether the row of the key has the answer, or will have it. */
-  readonly isKept: boolean
 }
 
 /** What a request is for, under the key that it may be the first to have; null: it has none. */
@@ -48,8 +46,8 @@ const PATIENCE_MS = 10_000
 
 export class Once {
   readonly #parts: OnceParts
-  /** By key, of the last of the requests that are committed one after the other: whether there is an answer by then. */
-  readonly #last = new Map<string, Promise<boolean>>()
+  /** By key, of the request that is being committed: whether there is an answer then. */
+  readonly #underWay = new Map<string, Promise<boolean>>()
 
   constructor(parts: OnceParts) {
     this.#parts = parts
@@ -63,78 +61,57 @@ export class Once {
    * be; whatever the effect throws, if there is no earlier answer
    */
   async run({ key, remark }: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
-    if (key === null) return { isKept: false, replayed: false, ...(await effect(null)), remark }
+    if (key === null) return { replayed: false, ...(await effect(null)), remark }
+    const { store } = this.#parts
     const name = key.place.key
-    const until = this.#parts.clock.now() + PATIENCE_MS
-    for (;;) {
-      const before = this.#last.get(name) ?? Promise.resolve(false)
-      const attempted = before.then((isAnswered) =>
-        isAnswered ? null : this.#patiently(until, () => this.#attempt(key, timeout, effect)),
-      )
-      // Where the store is away, those that wait need not find that out one after the other.
-      const isAnswered = attempted.then((settled) => settled === null || settled.isKept, isUnavailable)
-      this.#last.set(name, isAnswered)
-      const own = await attempted.finally(() => {
-        if (this.#last.get(name) === isAnswered) this.#last.delete(name)
-      })
-      const settled = own ?? (await this.#earlier(key, timeout))
-      if (settled) return settled
+    for (let other; (other = this.#underWay.get(name));) {
+      const row = (await other) ? await store.readRow(key.place) : null
+      const earlier = row && this.#answerIn(row, key, timeout)
+      if (earlier) return earlier
     }
+    const own = this.#attempt(key, timeout, effect)
+    // Where the store is away, those that wait need not find that out one after the other.
+    const isAnswered = own
+      .then(({ answer }) => !isFiltered(answer), isUnavailable)
+      .finally(() => this.#underWay.delete(name))
+    this.#underWay.set(name, isAnswered)
+    return own
   }
 
-  /** The answer to the one before; null: it is gone, or is not there yet. */
-  async #earlier(key: WebhookKey, timeout: number): Promise<Settled | null> {
-    const row = await this.#parts.store.readRow(key.place)
-    try {
-      return row && this.#answerIn(row, key, timeout)
-    } catch (error) {
-      if (isUnderWay(error)) return null
-      throw error
-    }
-  }
-
-  /** Looks again for a while, where another server has the first request under way. */
-  async #patiently(until: number, attempt: () => Promise<Settled>): Promise<Settled> {
-    const { clock } = this.#parts
-    for (;;) {
+  /** Tries again for a while, where another server has the first request under way. */
+  async #attempt(key: WebhookKey, timeout: number, effect: WebhookEffect): Promise<Settled> {
+    const { clock, idempotency, store } = this.#parts
+    const { place, hash, keepMs: kept } = key
+    for (const until = clock.now() + PATIENCE_MS; ;) {
+      const tried = idempotency.tryOf({ place, hash, kept }, { until: clock.now() + timeout })
+      const first = async (): Promise<Settled | null> => {
+        idempotency.requireRoom()
+        const committed = await effect({ key, tried })
+        const earlier = isFiltered(committed.answer) ? await store.readRow(place) : null
+        return earlier ? this.#answerIn(earlier, key, timeout) : { replayed: false, ...committed, remark: null }
+      }
       try {
-        return await attempt()
+        const settled = await tried.run(first, (row, isOwn) => this.#answerIn(row, key, timeout, isOwn))
+        if (settled) return settled
+        throw inProgress()
       } catch (error) {
-        if (!isUnderWay(error) || clock.now() >= until) throw error
+        if (!isKind(error, 'idempotencyInProgress') || clock.now() >= until) throw error
         await pause(clock, LOOK_AGAIN_MS)
       }
     }
   }
 
-  #attempt(key: WebhookKey, timeout: number, effect: WebhookEffect): Promise<Settled> {
-    const { clock, idempotency, store } = this.#parts
-    const { place, hash, keepMs: kept } = key
-    const tried = idempotency.tryOf({ place, hash, kept }, { until: clock.now() + timeout })
-    return tried.run(
-      async () => {
-        idempotency.requireRoom()
-        const { replayed = false, ...committed } = await effect({ key, tried })
-        const isFiltered = 'kind' in committed.answer && committed.answer.kind === 'filtered'
-        const earlier = isFiltered ? await store.readRow(place) : null
-        if (earlier) return this.#answerIn(earlier, key, timeout)
-        return { ...committed, replayed, remark: null, isKept: !isFiltered }
-      },
-      (row, isOwn) => this.#answerIn(row, key, timeout, isOwn),
-    )
-  }
-
   /**
    * By the row of the key. While the context has no answer yet, a repeat is told of it: by `dedupe` at once, else if there
-   * is no answer in time. `isOwn`: the request is itself the first.
-   * @throws FluxError `idempotencyMismatch`, `idempotencyInProgress`
+   * is no answer in time. `isOwn`: the request is itself the first. Null: an event is being sent to all.
+   * @throws FluxError `idempotencyMismatch`
    */
-  #answerIn({ value }: KeptRow, { place, hash, isDedupe }: WebhookKey, timeout: number, isOwn = false): Settled {
+  #answerIn({ value }: KeptRow, { place, hash, isDedupe }: WebhookKey, timeout: number, isOwn = false): Settled | null {
     const kept = readKeptWebhook(value)
     if (kept.hash !== hash) throw mismatch()
     const { answer, until } = kept
-    if (answer === null) throw inProgress()
-    const contextId = 'contextId' in answer ? answer.contextId : null
-    const settled = { answer, contextId, replayed: !isOwn, remark: null, isKept: true }
+    if (answer === null) return null
+    const settled = { answer, replayed: !isOwn, remark: null }
     if (answer.kind !== 'running' || (isDedupe && !isOwn)) return settled
     const late: WebhookAnswer = { kind: 'late', contextId: answer.contextId }
     // The first was told so, too.
@@ -155,7 +132,7 @@ export class Once {
       if (stored) await waits.hold(wait, decodeHead(stored), { condition: ANSWERED, timeout, signal: undefined })
     } catch (error) {
       // The context was deleted meanwhile.
-      if (!(error instanceof FluxError && error.failure.kind === 'notFound')) throw error
+      if (!isKind(error, 'notFound')) throw error
     } finally {
       waits.leave(wait)
     }
@@ -166,12 +143,13 @@ export class Once {
   }
 }
 
-const kindOf = (error: unknown) => (error instanceof FluxError ? error.failure.kind : null)
+const isKind = (error: unknown, kind: FluxError['failure']['kind']): boolean =>
+  error instanceof FluxError && error.failure.kind === kind
 
-const isUnavailable = (error: unknown): boolean => kindOf(error) === 'unavailable'
+const isUnavailable = (error: unknown): boolean => isKind(error, 'unavailable')
 
-/** Whether the first request has its effect is not known yet. */
-const isUnderWay = (error: unknown): boolean => kindOf(error) === 'idempotencyInProgress'
+const isFiltered = (answer: Committed['answer'] | Settled['answer']): boolean =>
+  'kind' in answer && answer.kind === 'filtered'
 
 interface KeptWebhook {
   /** Of what was asked for. */

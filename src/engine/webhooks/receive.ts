@@ -10,152 +10,102 @@
 //   action undoes it together with its other changes.
 // - `$request` and the raw bytes are parts of the record that are written once. A child gets the part of it that must
 //   be hidden, a list of texts (`inheritedSecrets`).
-import type { EventRequest } from '../../api/events.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
-import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
-import type { CompiledFlux } from '../../definitions/flux.ts'
+import { webhookOf } from '../../definitions/endpoints.ts'
+import type { EventRequest } from '../../api/events.ts'
 import { notFound } from '../../model/failure.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { ContextRecord } from '../../model/record.ts'
-import type { Endpoint, WebhookCall, WebhookReply } from '../../model/webhook.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Store } from '../../ports/store.ts'
+import type { WebhookCall, WebhookReply } from '../../model/webhook.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { addresseeOf } from '../calls/address.ts'
 import { addresseeOfNew } from '../idempotency/kept-answer.ts'
 import type { RootRequest } from '../turn/start-request.ts'
 import type { RowsOf } from '../turn/message.ts'
-import type { Waits } from '../waits/waits.ts'
-import type { Deliveries } from '../deliveries/deliveries.ts'
-import { startUnder, type Committed, type WebhookKeeping } from './keeping.ts'
-import type { Once, Settled } from './once.ts'
+import { acceptedAs, answerOf } from '../turn/answer.ts'
+import type { Committed, Once, OnceParts, Settled } from './once.ts'
 import { RequestExpressions, webhookInputOf } from './request-expressions.ts'
 import { accessOf, eventOf, sendForWebhook, type SendParts } from './send.ts'
-import { acceptedAs, answerOf } from '../turn/answer.ts'
-import { mayRepeat, webhookKeysOf, type WebhookKeys } from './webhook-keys.ts'
+import { NO_KEY, webhookKeysOf, type Asked, type WebhookKeeping } from './webhook-keys.ts'
 
-export interface ReceiveParts extends SendParts {
+export interface ReceiveParts extends SendParts, OnceParts {
   readonly catalog: Catalog
   readonly mailboxes: Mailboxes
-  readonly store: Store
-  readonly clock: Clock
-  readonly waits: Waits
-  readonly deliveries: Deliveries
   readonly once: Once
   /** Milliseconds for which the key of a header is kept. */
   readonly keptMs: number
 }
 
-/** A request, and the endpoint as it is loaded now. */
-interface Asked {
-  readonly flux: CompiledFlux
-  readonly webhook: Webhook
-  readonly call: WebhookCall
-  readonly expressions: RequestExpressions
-  /** The event that is to be sent, as it was computed first. @throws FluxError when the request gives none */
-  readonly eventFor: (send: WebhookSend) => EventRequest
-}
-
-/** With the key under which it has its effect once; null: there is none. */
-interface Judged extends Asked {
-  readonly keeping: WebhookKeeping | null
-}
-
 /** See `WebhookApi`. Not an async function, which would keep the request in memory while it waits. */
-export function receive(parts: ReceiveParts, call: WebhookCall): Promise<WebhookReply> {
-  const found = serviceOf(parts, call.endpoint, call.request['method'])
-  if (found === null) return Promise.reject(notFound('this webhook is no longer there'))
-  const { flux, webhook } = found
-  const expressions = new RequestExpressions(call.request, call.time)
+export const receive = (parts: ReceiveParts, call: WebhookCall): Promise<WebhookReply> =>
+  settle(parts, call).then(({ answer, replayed, remark }) =>
+    Promise.resolve(answer).then((given) => ({ answer: given, replayed, remark })),
+  )
+
+/** Resolves when the effect of the request is committed. */
+async function settle(parts: ReceiveParts, call: WebhookCall): Promise<Settled> {
+  const { store, keptMs, once, catalog, envOf } = parts
+  const { endpoint, request, traceparent, replayOf, timeout } = call
+  const flux = catalog.find(endpoint.package, endpoint.fluxName)
+  const webhook = flux && webhookOf(flux, endpoint.urlPath, request['method'])
+  // A reload has removed it.
+  if (!flux || !webhook) throw notFound('this webhook is no longer there')
+  const expressions = new RequestExpressions(request, call.time)
+  const asked = { flux, webhook, call, expressions }
   let event: EventRequest | null = null
-  const eventFor = (send: WebhookSend) => (event ??= eventOf(flux, send, call, expressions))
-  const facts = { flux, webhook, call, expressions, eventFor }
-  if (!mayRepeat(facts)) return commit(parts, { ...facts, keeping: null }).then(replyOf)
-  if (call.replayOf !== null) return sentAgain(parts, facts).then(replyOf)
-  return keysOf(parts, facts)
-    .then((keys) => parts.once.run(keys, call.timeout, (keeping) => commit(parts, { ...facts, keeping })))
-    .then(replyOf)
+  /** As it was computed first. @throws FluxError when the request gives none */
+  const eventFor = (send: NonNullable<Webhook['send']>) => (event ??= eventOf(flux, send, call, expressions))
+  const keysOf = () =>
+    webhookKeysOf(asked, {
+      keptMs,
+      partitions: store.partitions,
+      addresseeOf(seed) {
+        const env = envOf(accessOf(endpoint, traceparent))
+        if (webhook.send === null) return addresseeOfNew(env, startOf(asked), seed)
+        const sent = eventFor(webhook.send)
+        const isForAll = sent.contextId === undefined && sent.key === undefined
+        return { addressee: isForAll ? null : addresseeOf(env, sent, 'invoke') }
+      },
+    })
+  const keys = replayOf === null ? keysOf() : await keysOfReplay(parts, keysOf)
+  return once.run(keys, timeout, async (keeping) => {
+    // Nothing is stored then.
+    if (webhook.when !== null && !expressions.evaluate(webhook.when, '/when')) return { answer: { kind: 'filtered' } }
+    if (webhook.send === null) return start(parts, asked, keeping)
+    return sendForWebhook(parts, { send: webhook.send, wanted: eventFor(webhook.send) }, call, keeping)
+  })
 }
 
 /**
  * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is: its
  * sender may still repeat it.
  */
-async function sentAgain(parts: ReceiveParts, facts: Asked): Promise<Ending> {
-  const keys = await keysOf(parts, facts).catch(() => null)
-  if (!keys?.key || (await parts.store.readRow(keys.key.place))) return commit(parts, { ...facts, keeping: null })
-  return parts.once.run(keys, facts.call.timeout, (keeping) => commit(parts, { ...facts, keeping }))
+async function keysOfReplay({ store }: ReceiveParts, keysOf: () => ReturnType<typeof webhookKeysOf>) {
+  const keys = await Promise.resolve()
+    .then(keysOf)
+    .catch(() => NO_KEY)
+  return keys.key && !(await store.readRow(keys.key.place)) ? keys : NO_KEY
 }
 
-function keysOf({ keptMs: keepMs, store, envOf }: ReceiveParts, facts: Asked): Promise<WebhookKeys> {
-  const { flux, webhook, call, eventFor } = facts
-  const addresseeOfCall: Parameters<typeof webhookKeysOf>[0]['addresseeOf'] = (seed) => {
-    const env = envOf(accessOf(call.endpoint, call.traceparent))
-    if (webhook.send === null) return addresseeOfNew(env, startOf(flux, call), seed)
-    const event = eventFor(webhook.send)
-    const isForAll = event.contextId === undefined && event.key === undefined
-    return { addressee: isForAll ? null : addresseeOf(env, event, 'invoke') }
-  }
-  return webhookKeysOf({ ...facts, keepMs, partitions: store.partitions, addresseeOf: addresseeOfCall })
-}
-
-const replyOf = ({ answer, replayed = false, remark = null }: Ending): Promise<WebhookReply> =>
-  Promise.resolve(answer).then((given) => ({ answer: given, replayed, remark }))
-
-type Ending = Pick<Settled, 'answer'> & Partial<Settled>
-
-/** null: a reload has removed it. A request with HEAD is for the webhook that has GET, unless one has HEAD. */
-function serviceOf(
-  { catalog }: ReceiveParts,
-  { package: owner, fluxName, urlPath }: Endpoint,
-  method: unknown,
-): Pick<Asked, 'flux' | 'webhook'> | null {
-  const flux = catalog.find(owner, fluxName)
-  const ofMethod = (name: unknown) =>
-    flux?.webhooks.find((entry) => entry.urlPath === urlPath && entry.httpMethods.some((own) => own === name))
-  const webhook = ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
-  return flux && webhook ? { flux, webhook } : null
-}
-
-/** Starts the service or sends the event, unless `when` says no: then nothing is stored. */
-function commit(parts: ReceiveParts, judged: Judged): Promise<Committed> {
-  const { webhook, call, expressions, keeping, eventFor } = judged
-  const { when, send, answer } = webhook
-  try {
-    if (when !== null && !expressions.evaluate(when, '/when'))
-      return Promise.resolve({ contextId: null, answer: { kind: 'filtered' } })
-    if (send !== null) return sendForWebhook(parts, { send, wanted: eventFor(send) }, call, keeping)
-  } catch (error) {
-    return Promise.reject(error)
-  }
-  return answer === 'accepted' ? startAlone(parts, judged) : startAndWait(parts, judged)
-}
-
-/** The answer is there when the context is stored. */
-function startAlone(parts: ReceiveParts, judged: Judged): Promise<Committed> {
-  return start(parts, judged).then((record) => ({ contextId: record.id, answer: acceptedAs(record) }))
-}
-
-function startAndWait(parts: ReceiveParts, judged: Judged): Promise<Committed> {
+/** Starts the service. The answer is there when the context is stored, or comes later. */
+async function start(parts: ReceiveParts, asked: Asked, keeping: WebhookKeeping | null): Promise<Committed> {
   const { clock, waits } = parts
-  const { flux, call } = judged
+  const { flux } = asked
+  if (asked.webhook.answer === 'accepted') return { answer: acceptedAs(await commit(parts, asked, keeping)) }
   const expected = waits.expect((record) => answerOf(record, flux))
   // The start counts towards the timeout.
-  const until = clock.now() + call.timeout
-  return start(parts, judged, expected.of).then(
-    ({ id: contextId }) => ({
-      contextId,
-      answer: expected.within(Math.max(0, until - clock.now())).then((answer) => answer ?? { kind: 'late', contextId }),
-    }),
-    (error: unknown) => {
-      expected.leave()
-      throw error
-    },
-  )
+  const until = clock.now() + asked.call.timeout
+  try {
+    const { id: contextId } = await commit(parts, asked, keeping, expected.of)
+    const answer = expected.within(Math.max(0, until - clock.now()))
+    return { answer: answer.then((given) => given ?? { kind: 'late', contextId }) }
+  } catch (error) {
+    expected.leave()
+    throw error
+  }
 }
 
-const startOf = (flux: CompiledFlux, { request, rawBody, textsOf, traceparent }: WebhookCall): RootRequest => ({
+const startOf = ({ flux, call: { request, rawBody, textsOf, traceparent } }: Asked): RootRequest => ({
   flux,
   input: webhookInputOf(flux, textsOf),
   untyped: true,
@@ -166,23 +116,29 @@ const startOf = (flux: CompiledFlux, { request, rawBody, textsOf, traceparent }:
   traceparent,
 })
 
-/** Resolves with what is stored of the new context. */
-function start(
+/** The row of the key, if there is one, has the answer; else the commit in which the context first pauses or ends adds it. */
+async function commit(
   { mailboxes, deliveries }: ReceiveParts,
-  { flux, webhook, call, keeping }: Judged,
+  asked: Asked,
+  keeping: WebhookKeeping | null,
   onTry?: (id: ContextId) => void,
-): Promise<Pick<ContextRecord, 'id' | 'status' | 'paused'>> {
-  const under = startUnder(keeping, webhook.answer === 'accepted')
-  const rows: RowsOf = (...start) => {
-    const [, record] = start
-    onTry?.(record.id)
-    const answer = webhook.answer === 'accepted' ? acceptedAs(record) : answerOf(record, flux)
-    return [...(under.options.rows?.(...start) ?? []), ...deliveries.rowsOf(call, record, answer)]
+) {
+  const { call, webhook } = asked
+  const isAccepted = webhook.answer === 'accepted'
+  const rows: RowsOf = (_, record, flux) => {
+    const { id: contextId } = record
+    onTry?.(contextId)
+    const answer = isAccepted ? acceptedAs(record) : answerOf(record, flux)
+    const ofKey = keeping ? [keeping.tried.rowOf(answer ?? { kind: 'running', contextId })] : []
+    return [...ofKey, ...deliveries.rowsOf(call, record, answer)]
   }
-  return mailboxes
-    .start({ ...startOf(flux, call), ...under.request }, { ...under.options, rows, isCall: true })
-    .then(({ record: { id, status, paused } }) => {
-      call.onStarted()
-      return { id, status, paused }
-    })
+  const request = { ...startOf(asked), ...(keeping && keyedStart(keeping, isAccepted)) }
+  const { record } = await mailboxes.start(request, { partition: keeping?.tried.partition, rows, isCall: true })
+  call.onStarted()
+  return record
 }
+
+const keyedStart = ({ key: { place, hash, keepMs, drawn } }: WebhookKeeping, isAccepted: boolean) => ({
+  drawn,
+  answerRows: isAccepted ? undefined : [{ key: place.key, hash, keepMs }],
+})

@@ -1,24 +1,26 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
 // service. It goes the way of every event, on behalf of the endpoint.
+import { check } from '../../api/call.ts'
+import { CALLS } from '../../api/calls.ts'
 import type { EventRequest } from '../../api/events.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
 import type { Expression } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
-import { FluxError, notFound } from '../../model/failure.ts'
+import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallEnv } from '../calls/call-env.ts'
-import { checkedEvent, sendEvent, type SendOptions } from '../calls/send-event.ts'
-import type { RowsOf } from '../turn/message.ts'
+import { sendEvent, type SendOptions } from '../calls/send-event.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { Deliveries } from '../deliveries/deliveries.ts'
-import { sendUnder, type Committed, type WebhookKeeping } from './keeping.ts'
-import { keyTextOf, unfit, webhookInputOf, type RequestExpressions } from './request-expressions.ts'
 import { sentTo } from '../turn/answer.ts'
+import type { Committed } from './once.ts'
+import { keyTextOf, unfit, webhookInputOf, type RequestExpressions } from './request-expressions.ts'
+import type { WebhookKeeping } from './webhook-keys.ts'
 
 export interface SendParts {
-  readonly deliveries: Pick<Deliveries, 'rowsOf' | 'forgetRows'>
+  readonly deliveries: Deliveries
   /** The environment of the calls of that caller. */
   readonly envOf: (access: Access) => CallEnv
 }
@@ -36,46 +38,60 @@ export async function sendForWebhook(
   call: WebhookCall,
   keeping: WebhookKeeping | null,
 ): Promise<Committed> {
-  const { endpoint, request, rawBody } = call
-  const under = sendUnder(keeping)
-  const options = send.orStart === null ? under : withDelivery(under, deliveries, call)
-  const webhook = send.orStart === 'self' ? { shown: request, raw: rawBody } : undefined
+  const { endpoint, request, rawBody, traceparent } = call
+  const redact = (text: string) => redactedFor(request, text)
   try {
-    const env = envOf(accessOf(endpoint, call.traceparent))
-    const redact = (text: string) => redactedFor(request, text)
-    const checked = checkedEvent(env, wanted, { redact })
-    const { answer, replayed = false } = await sendEvent(env, checked, {
-      ...options,
-      ...(webhook && { webhook }),
+    const env = envOf(accessOf(endpoint, traceparent))
+    const { answer, replayed = false } = await sendEvent(env, check(CALLS.sendEvent, wanted), {
+      ...sendUnder(keeping, { deliveries, call }),
+      ...(send.orStart === 'self' && { webhook: { shown: request, raw: rawBody } }),
       redact,
     })
-    return { contextId: null, answer: sentTo(answer), replayed }
+    return { answer: sentTo(answer), replayed }
   } catch (error) {
     throw withoutDenial(error)
   }
 }
 
-/** Adds the row of the delivery to the commit of the context that the event starts. */
-function withDelivery(
-  { toOne, toAll }: Pick<SendOptions, 'toOne' | 'toAll'>,
-  deliveries: SendParts['deliveries'],
-  call: WebhookCall,
+/**
+ * What is written with the effect of the event: the row of its key, if it has one, and that of its delivery, if a context is
+ * started.
+ */
+export function sendUnder(
+  keeping: WebhookKeeping | null,
+  delivered: (Pick<SendParts, 'deliveries'> & { readonly call: WebhookCall }) | null,
 ): Pick<SendOptions, 'toOne' | 'toAll'> {
   return {
-    ...(toAll && { toAll }),
-    toOne(eventId) {
-      const kept = toOne?.(eventId)
-      const rows: RowsOf = (...start) => {
-        const [applied, record] = start
-        const others = kept?.rows?.(...start) ?? []
-        if (applied.kind === 'next' && applied.started !== undefined)
-          return [...others, ...deliveries.rowsOf(call, record, { kind: 'sent', eventId, contextIds: [record.id] })]
+    toOne: (eventId) => ({
+      rows(applied, record) {
+        const answer = { kind: 'sent' as const, eventId, contextIds: [record.id] }
+        const ofKey = keeping ? [keeping.tried.rowOf(answer)] : []
+        if (delivered === null) return ofKey
+        const { deliveries, call } = delivered
+        const isStarted = applied.kind === 'next' && applied.started !== undefined
+        if (isStarted) return [...ofKey, ...deliveries.rowsOf(call, record, answer)]
         deliveries.forgetRows(call.deliveryId)
-        return others
-      }
-      return { ...kept, rows }
-    },
+        return ofKey
+      },
+    }),
+    ...(keeping && {
+      toAll({ keptBroadcasts }, event, manner) {
+        const { place, hash, keepMs: kept } = keeping.key
+        return keptBroadcasts.onceUnder({ key: place.key, hash, kept, of: SENT_TO_ALL }, event, manner)
+      },
+    }),
   }
+}
+
+const SENT_TO_ALL = {
+  answer: {
+    /** @throws FluxError for the answer of a webhook that was no broadcast, which is then looked up as such */
+    parse(data: unknown) {
+      const sent = CALLS.sendEvent.answer.safeParse(data)
+      if (!sent.success) throw conflict('the request was answered before')
+      return sent.data
+    },
+  },
 }
 
 /** The endpoint's scope of keys. */
@@ -112,83 +128,66 @@ export function eventOf(
   { textsOf }: WebhookCall,
   expressions: RequestExpressions,
 ): EventRequest {
-  const valueOf = (expression: Expression | null, key: string): Json | undefined =>
-    expression === null ? undefined : expressions.evaluate(expression, pointerOf(key))
+  /** undefined: there is no such expression; else what `read` makes of its value. */
+  const valueOf = <T>(
+    expression: Expression | null,
+    key: string,
+    read: (value: Json, pointer: string) => T,
+  ): T | undefined =>
+    expression === null ? undefined : read(expressions.evaluate(expression, `/send/${key}`), `/send/${key}`)
+  const { package: ownPackage, fluxName: ownName } = flux
+  const { orStart } = send
+  const started = orStart === 'self' ? null : orStart
+  const fluxName = send.fluxName ?? started?.fluxName ?? ownName
+  const owner = send.package ?? started?.package ?? (fluxName === ownName ? ownPackage : undefined)
   return {
-    event: textOf(valueOf(send.event, 'event'), 'event'),
-    input: inputOf(valueOf(send.input, 'input'), 'input'),
+    event: valueOf(send.event, 'event', textOf) ?? '',
+    input: valueOf(send.input, 'input', inputOf),
     // A request says most of what it says as text.
     untyped: true,
-    ...receiverOf(flux, send, valueOf),
-    ...(send.orStart === 'self' && {
-      orStart: { package: flux.package, fluxName: flux.fluxName, input: webhookInputOf(flux, textsOf) },
+    contextId: valueOf(send.contextId, 'contextId', idOf),
+    key: valueOf(send.key, 'key', keyOf),
+    ...(send.key && { fluxName, package: owner }),
+    // Without any tag, the event would be for all contexts.
+    tags: valueOf(send.tags, 'tags', (value, pointer) => {
+      const tags = tagsOf(value, pointer)
+      return tags.length > 0 ? tags : unfit(pointer, 'must not be empty: the event would be for all')
     }),
-    ...(send.orStart !== null && send.orStart !== 'self' && { orStart: startOf(send.orStart, valueOf) }),
+    orStart:
+      orStart === 'self'
+        ? { package: ownPackage, fluxName: ownName, input: webhookInputOf(flux, textsOf) }
+        : orStart && {
+            package: orStart.package,
+            fluxName: orStart.fluxName,
+            input: valueOf(orStart.input, 'orStart/input', inputOf),
+            tags: valueOf(orStart.tags, 'orStart/tags', (value, pointer) =>
+              value === null ? null : tagsOf(value, pointer),
+            ),
+          },
   }
 }
 
-type ValueOf = (expression: Expression | null, key: string) => Json | undefined
-
-const pointerOf = (key: string): string => `/send/${key}`
-
-function receiverOf(
-  { package: ownPackage, fluxName: ownName }: CompiledFlux,
-  { contextId, key, tags, package: owner, fluxName, orStart }: WebhookSend,
-  valueOf: ValueOf,
-): Pick<EventRequest, 'contextId' | 'key' | 'tags' | 'package' | 'fluxName'> {
-  if (contextId !== null) return { contextId: idOf(valueOf(contextId, 'contextId')) }
-  if (tags !== null) return { tags: tagsOf(valueOf(tags, 'tags'), 'tags') }
-  if (key === null) return {}
-  const started = orStart === 'self' ? null : orStart
-  const service = fluxName ?? started?.fluxName ?? ownName
-  const place = owner ?? started?.package ?? (service === ownName ? ownPackage : null)
-  return { key: keyOf(valueOf(key, 'key')), fluxName: service, ...(place !== null && { package: place }) }
-}
-
-function startOf(
-  { package: owner, fluxName, input, tags }: Exclude<WebhookSend['orStart'], 'self' | null>,
-  valueOf: ValueOf,
-): NonNullable<EventRequest['orStart']> {
-  const given = valueOf(tags, 'orStart/tags') ?? null
-  return {
-    package: owner,
-    fluxName,
-    input: inputOf(valueOf(input, 'orStart/input'), 'orStart/input'),
-    ...(given !== null && { tags: tagsOf(given, 'orStart/tags', { mayBeEmpty: true }) }),
-  }
-}
-
-const textOf = (value: Json | undefined, key: string): string =>
-  typeof value === 'string' ? value : unfit(pointerOf(key), `must be text, and is ${nameOf(value)}`)
+const textOf = (value: Json, pointer: string): string =>
+  typeof value === 'string' ? value : unfit(pointer, 'must be text')
 
 /** Digits are taken, too: a path and a form have no numbers. */
-function idOf(value: Json | undefined): number {
+function idOf(value: Json, pointer: string): number {
   const id = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
   if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return id
-  return unfit(pointerOf('contextId'), `must be the id of a context, and is ${nameOf(value)}`)
+  return unfit(pointer, 'must be the id of a context')
 }
 
-function keyOf(value: Json | undefined): string {
-  if (value !== '' && (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'))
-    return keyTextOf(value, pointerOf('key'))
-  return unfit(pointerOf('key'), `must be text that is not empty, and is ${nameOf(value)}`)
+function keyOf(value: Json, pointer: string): string {
+  if (value === '' || value === null || typeof value === 'object')
+    return unfit(pointer, 'must be text that is not empty')
+  return keyTextOf(value, pointer)
 }
 
-/** Without any tag, the event would be for all contexts. */
-function tagsOf(value: Json | undefined, key: string, { mayBeEmpty = false } = {}): string[] {
+function tagsOf(value: Json, pointer: string): string[] {
   const tags = typeof value === 'string' ? [value] : value
-  if (!Array.isArray(tags)) return unfit(pointerOf(key), `must be a list of texts, and is ${nameOf(value)}`)
-  if (tags.length === 0 && !mayBeEmpty) return unfit(pointerOf(key), 'must not be empty: the event would be for all')
-  return tags.map((tag: Json, index) => textOf(tag, `${key}/${index}`))
+  if (!Array.isArray(tags)) return unfit(pointer, 'must be a list of texts')
+  return tags.map((tag: Json, index) => textOf(tag, `${pointer}/${index}`))
 }
 
-function inputOf(value: Json | undefined, key: string): JsonObject | null {
-  if (value === undefined || value === null) return null
-  return isObject(value) ? value : unfit(pointerOf(key), `must be an object, and is ${nameOf(value)}`)
-}
-
-const nameOf = (value: Json | undefined): string => {
-  if (value === '') return 'empty'
-  if (value === null || value === undefined) return 'null'
-  return Array.isArray(value) ? 'a list' : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
-}
+const inputOf = (value: Json, pointer: string): JsonObject | null =>
+  value === null || isObject(value) ? value : unfit(pointer, 'must be an object')

@@ -2,8 +2,7 @@
 import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { rootOf, type Call } from '../../api/call.ts'
-import { CALLS, type Calls } from '../../api/calls.ts'
-import { type CheckedList } from '../../api/context-lists.ts'
+import { CALLS, type Calls, type CheckedCall } from '../../api/calls.ts'
 import type { Caller, Role } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
@@ -85,7 +84,7 @@ function addPaged<R extends z.ZodType<Filters>, A extends z.ZodType>(
 }
 
 /** Fills the page; resolves with the id after which the list continues, null at its end. */
-async function fill(page: PageWriter, calls: Calls, request: CheckedList): Promise<ContextId | null> {
+async function fill(page: PageWriter, calls: Calls, request: CheckedCall<'listContexts'>): Promise<ContextId | null> {
   const { answer } = await calls.call('listPage', request, (context) => page.add(context))
   const { contexts, next } = answer
   for (const context of contexts.slice(page.count))

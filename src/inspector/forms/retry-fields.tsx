@@ -1,12 +1,12 @@
 // inspector/forms: what a retry may be told, of one context or of many: the state, its inputs, the definition, the key.
 import type { FC } from 'hono/jsx'
-import type { RetryRequest } from '../../api/commands.ts'
+import type { FluxApi } from '../../api/calls.ts'
 import { invalid } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { FormValues } from '../host.ts'
 import type { Refusal } from './fields.tsx'
 
-export type RetryOptions = Pick<RetryRequest, 'state' | 'input' | 'definition' | 'newKey'>
+export type RetryOptions = Pick<Parameters<FluxApi['retry']>[0], 'state' | 'input' | 'definition' | 'newKey'>
 
 /** Pointers of faults that are told beside the fields. */
 export const RETRY_PLACES = ['/state', '/input', '/with/state', '/with/input']

@@ -1,7 +1,7 @@
 // inspector/routes: the filters in the address of a list, as the calls take them.
 import type { Context } from 'hono'
 import { malformed } from '../../model/failure.ts'
-import type { CountRequest } from '../../api/context-lists.ts'
+import type { FluxApi } from '../../api/calls.ts'
 import type { ListFilters } from '../parts/filter-form.tsx'
 
 /** Of a page, and not of what is listed. */
@@ -20,7 +20,7 @@ export const withoutPage = (parameters: ListFilters): ListFilters =>
   Object.fromEntries(Object.entries(parameters).filter(([name]) => !NOT_FILTERS.has(name)))
 
 /** What is not known is left out: an old link may have it. @throws FluxError `malformed` */
-export function requestOf(parameters: ListFilters): Omit<CountRequest, 'by'> {
+export function requestOf(parameters: ListFilters): Omit<Parameters<FluxApi['countContexts']>[0], 'by'> {
   const { tag, paused, parent, startedAfter, startedBefore, updatedAfter, updatedBefore, endedAfter, endedBefore } =
     parameters
   if (paused !== undefined && paused !== 'true' && paused !== 'false') throw malformed('paused must be true or false')
