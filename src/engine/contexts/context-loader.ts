@@ -67,8 +67,7 @@ export class ContextCache {
     incarnation: number,
   ): void {
     this.delete(record.id)
-    let size = OVERHEAD_BYTES
-    for (const name of Object.keys(texts)) size += texts[name]?.length ?? 0
+    const size = OVERHEAD_BYTES + charactersOf(texts)
     if (size > this.#budget * LARGEST || isFinished(record.status)) return
     this.#kept.set(record.id, { record, flux, texts, size, incarnation })
     this.#size += size
@@ -203,13 +202,9 @@ const SMALL_CHARACTERS = 8 * 1024
 /** Places for contexts that are larger. Each may have the text of one in memory. */
 const LARGE_AT_ONCE = 4
 
-export interface Reading {
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
+export interface Reading extends Omit<Opened, 'texts'> {
   /** Of what was parsed. */
   readonly characters: number
-  /** Releases its share of the memory budget. */
-  readonly release: () => void
 }
 
 export interface OpenOptions {
@@ -224,8 +219,8 @@ export interface OpenOptions {
 /** One version that is parsed for several callers. */
 interface Shared {
   readonly reading: Promise<Omit<Reading, 'characters'>>
-  readonly signals: (AbortSignal | undefined)[]
-  users: number
+  /** Of those that use it. */
+  readonly users: Set<OpenOptions>
 }
 
 interface RecordReaderParts extends ContextLoaderParts {
@@ -255,10 +250,7 @@ export class RecordReader {
     const { incarnation } = this.#loader
     const { stored, flux, names } = await this.#read(id, options)
     const characters = charactersOf(stored.parts, names)
-    if (characters <= SMALL_CHARACTERS) {
-      await breathe(characters)
-      return { record: decodeRecord(stored, names), flux, characters, release: noRoom }
-    }
+    if (characters <= SMALL_CHARACTERS) return { ...(await this.parse(stored, names)), flux, characters }
     const key = [incarnation, id, stored.version, ...names].join()
     // Returned, not awaited: this function would keep the text in memory.
     return this.#openLarge(id, options, { key, characters })
@@ -294,11 +286,10 @@ export class RecordReader {
     const { signal, check, isShared = false } = options
     const shared = (isShared && this.#shared.get(key)) || this.#begin(id, options)
     if (isShared) this.#shared.set(key, shared)
-    shared.users += 1
-    shared.signals.push(signal)
+    shared.users.add(options)
     const release = () => {
-      shared.users -= 1
-      if (shared.users > 0) return
+      shared.users.delete(options)
+      if (shared.users.size > 0) return
       if (this.#shared.get(key) === shared) this.#shared.delete(key)
       shared.reading.then((reading) => reading.release(), noRoom)
     }
@@ -316,9 +307,9 @@ export class RecordReader {
   }
 
   #begin(id: ContextId, options: OpenOptions): Shared {
-    const signals: (AbortSignal | undefined)[] = []
+    const users = new Set<OpenOptions>()
     const reading = this.#places.run(async () => {
-      if (signals.every((signal) => signal?.aborted)) signals[0]?.throwIfAborted()
+      if ([...users].every(({ signal }) => signal?.aborted)) options.signal?.throwIfAborted()
       const { incarnation } = this.#loader
       const { stored, flux, names } = await this.#read(id, options)
       const cached = options.isShared ? this.#parts.cache.get(id, incarnation) : undefined
@@ -326,6 +317,6 @@ export class RecordReader {
         return { record: cached.record, flux: cached.flux, release: noRoom }
       return { ...(await this.parse(stored, names)), flux }
     })
-    return { reading, signals, users: 0 }
+    return { reading, users }
   }
 }

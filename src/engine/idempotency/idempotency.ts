@@ -32,7 +32,6 @@ import {
   inProgress,
   mismatch,
   placeOf,
-  placeOfEvent,
   readKept,
   rowKeyOf,
   type Addressee,
@@ -115,9 +114,9 @@ export class Idempotency {
     const { of, addressee, event, content } = call
     const { store, kept } = this.#parts
     const [rowKey, hash] = [rowKeyOf(call), contentHashOf(content)]
-    const isEvent = event !== undefined && addressee !== null
-    const { partitions } = store
-    const place = isEvent ? placeOfEvent(rowKey, addressee, partitions) : placeOf(rowKey, addressee, partitions)
+    // A receipt lists what became of an event for all contexts to which it was sent under its key.
+    const space = event !== undefined && addressee !== null ? 'items' : 'idempotency'
+    const place: KeptPlace = { ...placeOf(rowKey, addressee, store.partitions), space }
     const release = this.hold(place.key, hash)
     const tried = this.tryOf({ place, hash, kept }, { event })
     try {
@@ -161,11 +160,7 @@ export class Idempotency {
   /** Of the event of that row key. A repeat is answered also where it can't be counted. */
   async noteRepeat(rowKey: string, at: number): Promise<void> {
     const { store, kept } = this.#parts
-    try {
-      await countRepeat(store, rowKey, at + kept)
-    } catch {
-      // The store is out of reach.
-    }
+    await countRepeat(store, rowKey, at + kept).catch(() => {})
   }
 
   /** Whether that call is under way here. */

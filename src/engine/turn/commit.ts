@@ -4,16 +4,14 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'
-import type { RowWrite } from '../../model/rows.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
 import type { Signals, StepOutcome, TurnSpan } from '../../ports/signals.ts'
-import type { CommitOutcome, StaleOutcome, Store, StoredContext, Write } from '../../ports/store.ts'
+import type { CommitOutcome, CommitRequest, StaleOutcome, StoredContext, Write } from '../../ports/store.ts'
 import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { isAt, stepOf, type Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'
 import type { ContextCache } from '../contexts/context-loader.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import { logSettled } from './pending-events.ts'
 import type { TrackedContext, MoveCause } from './message.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
@@ -22,11 +20,8 @@ import { REDACTED } from '../../model/secret-names.ts'
 import type { MoveFeed } from '../../ports/feeds.ts'
 import { redactorOf } from '../redact/redactor.ts'
 
-export interface CommitsParts {
-  readonly store: Store
+export interface CommitsParts extends Pick<EngineParts, 'store' | 'alarm' | 'log'> {
   readonly cache: ContextCache
-  readonly alarm: AlarmClock
-  readonly log: Log
   readonly signals: Signals
   /** Starts a step on this server. */
   readonly onStep: (step: Step, slot: Slot, context: TrackedContext) => void
@@ -47,11 +42,7 @@ export interface CommitsParts {
   readonly onLookups: (writes: readonly Write[]) => void
 }
 
-interface CommitOptions {
-  /** Written in the same commit. */
-  readonly rows?: readonly RowWrite[] | undefined
-  /** How often another server was faster. */
-  readonly lost: number
+interface CommitOptions extends Pick<CommitRequest, 'rows' | 'lost'> {
   readonly incarnation: number
   /** The turn that commits; left out, or null: nobody traces it. */
   readonly span?: TurnSpan | null
@@ -200,25 +191,20 @@ const answers = ({ before, record }: TrackedContext): boolean =>
   (record.paused !== undefined || record.status !== 'RUNNING')
 
 /** Counts what the commit did to one of its contexts. */
-function countCommitted(signals: Signals, context: TrackedContext): void {
-  const { flux, history, done, failures, late } = context
+function countCommitted(signals: Signals, { flux, history, done, failures, late, record }: TrackedContext): void {
   if (history.length > 0) signals.moves(flux, history.length)
   if (late !== null) signals.lateness(late)
-  if (done.length > 0 || failures.length > 0) countSteps(signals, context)
-}
-
-/** Functions and scripts alone: a child is a context of its own. */
-function countSteps(signals: Signals, { flux, done, failures, record }: TrackedContext): void {
+  if (done.length + failures.length === 0) return
+  // Functions and scripts alone: a child is a context of its own.
   const count = (state: number, outcome: StepOutcome) => {
     const { name = '', action } = flux.states[state] ?? {}
     if (action?.effect === 'step') signals.step(flux, name, outcome)
   }
   for (const state of done) count(state, 'ok')
-  const last = failures.at(-1)
+  const isAgain = record.lastError !== undefined && !isFinished(record.status)
   for (const failure of failures) {
-    const isAgain = failure === last && record.lastError !== undefined && !isFinished(record.status)
-    const outcome = failure.error.type === 'TimeoutError' ? 'timeout' : isAgain ? 'retried' : 'failed'
-    count(failure.state, outcome)
+    const outcome = isAgain && failure === failures.at(-1) ? 'retried' : 'failed'
+    count(failure.state, failure.error.type === 'TimeoutError' ? 'timeout' : outcome)
   }
 }
 
@@ -262,7 +248,7 @@ function moveOf(
     eventId: cause && 'eventId' in cause ? cause.eventId : null,
     from: before === null ? null : (fluxBefore.states[before.state]?.name ?? ''),
     to: nameOf(record.state),
-    entered: history.map(({ to }) => nameOf(to)),
+    entered: history.map(({ to }) => to),
     status: record.status,
     nextRun: record.due,
     tags,

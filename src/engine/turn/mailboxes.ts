@@ -331,11 +331,8 @@ export class Mailboxes {
 function spanOf(traces: Traces, subject: Turn['subject'], messages: readonly Message[]): TurnSpan {
   const isStart = typeof subject !== 'number'
   const traced = isStart ? [subject] : messages.map(({ input }) => input)
-  const traceparents = traced.map((one) => ('traceparent' in one ? one.traceparent : undefined))
-  return traces.turn(
-    isStart ? null : subject,
-    traceparents.filter((one) => one !== undefined),
-  )
+  const traceparents = traced.flatMap((one) => ('traceparent' in one && one.traceparent) || [])
+  return traces.turn(isStart ? null : subject, traceparents)
 }
 
 /**

@@ -183,8 +183,3 @@ export function noteSignals(context: TrackedContext, message: Input, decision: D
 }
 
 type Decided = Decision & { readonly kind: 'next' }
-
-/** A later message of the same turn may have ended what an earlier one began. */
-export function startsHere({ epoch, attempt, owner }: Step, { lease, position }: ContextRecord): boolean {
-  return lease?.owner === owner && position.epoch === epoch && position.attempt === attempt
-}

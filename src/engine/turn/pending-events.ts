@@ -1,7 +1,5 @@
-// engine/turn: what becomes of the events that a context keeps, within its turn, and the rows that list them. These are
+// engine/turn: what became of the events that a context has kept, and the rows that list those that it keeps. These are
 // written in the commit of the context, so they always agree with its record.
-import { SYSTEM } from '../../model/caller.ts'
-import { messageOf } from '../../model/error-message.ts'
 import type { Failure } from '../../model/failure.ts'
 import {
   NO_PENDING,
@@ -17,47 +15,9 @@ import type { ContextRecord } from '../../model/record.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import type { Input } from '../interpreter/decision.ts'
-import { nextPending, unexpired, without } from '../interpreter/early.ts'
-import { Lacking } from './turn-data.ts'
+import { unexpired } from '../interpreter/early.ts'
 import { pendingOf } from '../record/decode.ts'
-import { NO_ROWS, NONE_SETTLED, type Applied, type TrackedContext, type TurnEnv } from './message.ts'
-
-/**
- * Takes the oldest event that the context keeps and waits for now, as if it had come now; one whose time is over is only
- * removed. Returns false if there is none. @throws Lacking
- */
-export function takeNext(context: TrackedContext, now: number, apply: (input: Input) => Applied): boolean {
-  const event = nextPending(context.flux, context.record)
-  if (!event) return false
-  const { record: before } = context
-  context.record = without(before, [event], now)
-  if (!unexpired([event], now).length) return true
-  // A wait that ends in the turn in which it began is no pause.
-  context.record = { ...context.record, paused: context.before?.paused }
-  const failure = tryToApply(context, event, apply)
-  if (failure) context.record = { ...context.record, paused: before.paused }
-  const { id, state } = context.record
-  const moved = { became: 'moved', contextId: id, state: context.flux.states[state]?.name ?? '', at: now } as const
-  settle(context, event, failure ? { became: 'expired', at: now, reason: failure.detail } : moved, failure)
-  return true
-}
-
-/** Why the context can't take it; null: it has taken it. That its sender may send it was checked when it came. */
-function tryToApply(
-  context: TrackedContext,
-  { event: name, eventId, input, untyped }: PendingEvent,
-  apply: (input: Input) => Applied,
-): Failure | null {
-  const { record } = context
-  try {
-    const applied = apply({ type: 'EVENT', name, eventId, input, untyped, tags: null, caller: SYSTEM })
-    return applied.kind === 'refused' ? applied.failure : null
-  } catch (error) {
-    if (error instanceof Lacking || context.record !== record) throw error
-    return { kind: 'internal', detail: `the server could not process it: ${messageOf(error)}` }
-  }
-}
+import { NO_ROWS, NONE_SETTLED, type TrackedContext, type TurnEnv } from './message.ts'
 
 /** What changes where an event ceases to be pending. */
 type Settling = Pick<TrackedContext, 'record' | 'settled'>

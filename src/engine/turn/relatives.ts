@@ -11,7 +11,7 @@ import type { ContextRecord } from '../../model/record.ts'
 import type { DecisionEnv, Input } from '../interpreter/decision.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import { dataBeforeEnd } from '../interpreter/transit.ts'
-import { addressOf, keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
+import { addressOf, keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/index-keys.ts'
 import { repinned } from '../record/repin.ts'
 import { secretTextsOf } from '../redact/redactor.ts'
 import { outputsOf } from './answer.ts'
@@ -102,7 +102,7 @@ const errorOf = (type: string, message: string): ActionError => ({
 /** The definition that a context is retried with, and the environment of the decision. @throws Lacking */
 export function retryEnvOf(
   { record, flux }: Family,
-  { caller, definition }: Input & { readonly type: 'RETRY' },
+  { caller, definition, state }: Input & { readonly type: 'RETRY' },
   work: Work,
   env: DecisionEnv,
 ): { readonly flux: CompiledFlux; readonly env: DecisionEnv } {
@@ -110,7 +110,7 @@ export function retryEnvOf(
   if (!isFinished(record.status) || record.status === 'COMPLETED') return { flux, env }
   if (flux.secured && denial(caller, 'admin')) return { flux, env }
   const failure = goneOn(record, work) ?? keyTaken(record, work)
-  const fitted = failure ?? (definition === 'current' ? currentOf({ record, flux }, work) : { record, flux })
+  const fitted = failure ?? (definition === 'current' ? currentOf({ record, flux }, state, work) : { record, flux })
   return 'kind' in fitted
     ? { flux, env: { ...env, retry: { failure: fitted } } }
     : { flux: fitted.flux, env: { ...env, retry: { failure: null, record: fitted.record } } }
@@ -131,7 +131,7 @@ export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: Work
 }
 
 /** The record as the definition that is loaded now continues it; or why that can't be. @throws Lacking */
-function currentOf({ record, flux: pinned }: Family, { atHand, env }: Work): Family | Failure {
+function currentOf({ record, flux: pinned }: Family, wanted: string | null, { atHand, env }: Work): Family | Failure {
   const { package: owner, fluxName } = record
   const flux = atHand.service(owner, fluxName)
   if (flux === undefined || flux === 'ambiguous' || flux.package !== owner) {
@@ -141,8 +141,11 @@ function currentOf({ record, flux: pinned }: Family, { atHand, env }: Work): Fam
   if (flux.hash === record.definition) return { record, flux: pinned }
   if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
   const fitted = repinned(dataBeforeEnd(record), pinned, flux, env.now)
-  if (!('errors' in fitted)) return { record: fitted.record, flux }
-  const { errors } = fitted
+  const errors = [...fitted.errors]
+  const present = pinned.states[record.state]?.name ?? ''
+  if (wanted === null && !flux.stateIndex.has(present))
+    errors.push({ pointer: '/definition', detail: `has no state '${present}', in which the context is` })
+  if (errors.length === 0) return { record: fitted.record, flux }
   return { kind: 'invalid', detail: describeInputErrors(errors), errors }
 }
 
@@ -185,8 +188,9 @@ function holderWith(key: string, address: KeyAddress, { atHand, env }: Work): Co
  */
 export function makeRoom(address: KeyAddress, { flux, existing }: StartRequest, work: Work): ContextId | null {
   if (flux.keyReuse === 'never') requireUnused(address, flux, work)
-  const id = typeof existing === 'object' ? holderOf(address, flux, work) : null
-  if (id === null || typeof existing !== 'object') return null
+  if (typeof existing !== 'object') return null
+  const id = holderOf(address, flux, work)
+  if (id === null) return null
   const context = work.find(id)
   if (!context || context.flux.keyReuse === 'never') throw new FluxError(keyInUse(address, id))
   if (isFinished(context.record.status)) return null

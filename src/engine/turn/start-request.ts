@@ -17,7 +17,7 @@ import { suggestion } from '../../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { keyFault } from '../../model/key.ts'
-import { addressOf, type KeyAddress } from '../record/context-key.ts'
+import { addressOf, type KeyAddress } from '../record/index-keys.ts'
 
 export interface StartRequest {
   readonly flux: CompiledFlux
@@ -64,10 +64,6 @@ export interface StartRequest {
 
 /** A request for a context without a parent. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
-
-/** The event that a context is started by, or with. */
-export const startedBy = ({ trigger, triggerId, event }: StartRequest) =>
-  ({ type: 'START', event: trigger ?? event?.event ?? null, eventId: triggerId ?? event?.eventId ?? null }) as const
 
 /**
  * Checks the request, and gives its key and what makes the record before its first turn, once there is an id. `onKey` is
@@ -157,7 +153,6 @@ function recordOf(
     retries: undefined,
     keyEpoch: undefined,
     beforeEnd: undefined,
-    numbering: undefined,
     paused: undefined,
     response: null,
     pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,

@@ -3,11 +3,9 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { Move } from '../../model/record.ts'
-import type { Store } from '../../ports/store.ts'
-import type { Catalog } from '../../definitions/catalog.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
-import type { Log } from '../../ports/log.ts'
 import { movesOf } from '../record/move-log.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import type { Ids, Pins } from '../contexts/ids.ts'
 import { noRoom, type ContextLoader, type ContextCache, type KnownContext } from '../contexts/context-loader.ts'
 import { isUnreadable } from '../record/unreadable.ts'
@@ -32,10 +30,7 @@ export class Lacking {
 /** Data that is available without waiting. `undefined`: it must be fetched first (`service`: there is none). */
 export type KnownContexts = Pick<TurnData, 'context' | 'history' | 'newId' | 'holder' | 'isPinned' | 'service'>
 
-export interface TurnDataParts {
-  readonly store: Store
-  readonly log: Log
-  readonly catalog: Catalog
+export interface TurnDataParts extends Pick<EngineParts, 'store' | 'log' | 'catalog'> {
   readonly ids: Ids
   readonly cache: ContextCache
   readonly loader: ContextLoader

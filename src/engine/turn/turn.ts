@@ -3,7 +3,7 @@
 import { type ContextId, isFinished } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { FluxError, notFound } from '../../model/failure.ts'
-import type { RowSpace, RowWrite } from '../../model/rows.ts'
+import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import { tooLargeToKeep } from '../interpreter/early.ts'
 import type { Input } from '../interpreter/decision.ts'
@@ -62,14 +62,14 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
     if (!context) throw notFound(`there is no context ${id}`)
     if (messages[0]?.type !== 'OUTGROWN') {
       takePending(work, context)
-      wakeIfDue(work, context, env.now)
+      wakeIfDue(work, context)
     }
     for (const message of messages) {
       if (work.steps >= TURN_STEPS) break
       place = results.length
       results.push(work.apply(context, message))
       takePending(work, context)
-      if (message.type === 'RESUME') wakeIfDue(work, context, env.now)
+      if (message.type === 'RESUME') wakeIfDue(work, context)
     }
     place = -1
     return { kind: 'decided', work, context, results, writes: work.writes(), rows: work.rows() }
@@ -87,9 +87,9 @@ function failed(error: unknown, place: number, key?: string | null): TurnResult 
 }
 
 /** Wakes the context if it is due, unless the work of the turn is spent. */
-function wakeIfDue(work: UnitOfWork, context: TrackedContext, now: number): void {
+function wakeIfDue(work: UnitOfWork, context: TrackedContext): void {
   const { due, status, isPaused } = context.record
-  if (due === null || due > now || isFinished(status) || isPaused || work.steps >= TURN_STEPS) return
+  if (due === null || due > work.env.now || isFinished(status) || isPaused || work.steps >= TURN_STEPS) return
   work.apply(context, { type: 'WAKE' })
   takePending(work, context)
 }
@@ -122,8 +122,7 @@ export interface MessageRow {
   readonly row: RowWrite
 }
 
-export const nameOfRow = ({ space, key }: { readonly space: RowSpace; readonly key: string }): string =>
-  `${space}:${key}`
+export const nameOfRow = ({ space, key }: Pick<RowWrite, 'space' | 'key'>): string => `${space}:${key}`
 
 const NO_ROWS: ReadonlyMap<string, MessageRow> = new Map()
 

@@ -1,23 +1,26 @@
 // engine/turn: the changes of one turn: the context, and the relatives that must change in the same commit. It is
 // synchronous; if data is missing, it throws `Lacking`.
-import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { SYSTEM } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
+import { messageOf } from '../../model/error-message.ts'
+import type { Failure } from '../../model/failure.ts'
+import type { PendingEvent } from '../../model/pending.ts'
 import { MAX_LOG_ROWS, type Move } from '../../model/record.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import { begin, decide } from '../interpreter/decide.ts'
 import type { Decision, DecisionEnv, Input } from '../interpreter/decision.ts'
-import { nextPending } from '../interpreter/early.ts'
-import { partitionOfKey } from '../record/context-key.ts'
+import { nextPending, unexpired, without } from '../interpreter/early.ts'
+import { isAt } from '../interpreter/position.ts'
+import { partitionOfKey } from '../record/index-keys.ts'
 import { writeOf } from '../record/encode.ts'
 import { readied } from './admission.ts'
 import { answerRowsAfter, endRowsOf } from './answer.ts'
-import { NO_ROWS, noteCause, noteSignals, startsHere, TrackedContext, type Applied, type TurnEnv } from './message.ts'
-import { endPending, pendingRowsOf, settle, takeNext } from './pending-events.ts'
+import { NO_ROWS, noteCause, noteSignals, standOf, TrackedContext, type Applied, type TurnEnv } from './message.ts'
+import { endPending, pendingRowsOf, settle } from './pending-events.ts'
 import { childResultOf, goOnWith, makeRoom, requireUnused, retryEnvOf, startChild } from './relatives.ts'
-import { initialRecordOf, startedBy, type StartRequest } from './start-request.ts'
+import { initialRecordOf, type StartRequest } from './start-request.ts'
 import { Lacking, type KnownContexts } from './turn-data.ts'
 
 /** Steps that a message costs in addition to the work of its decision. */
@@ -66,13 +69,15 @@ export class UnitOfWork {
 
   #apply(context: TrackedContext, input: Input, given: DecisionEnv = this.env): Applied {
     const { spent } = this.#budget
-    const message = input.type === 'WAKE' ? (this.#childResult(context) ?? input) : input
+    const { child } = context.record
+    const result = input.type === 'WAKE' && child !== null ? childResultOf(context.record, this.find(child)) : null
+    const message = result ?? input
     let [flux, env] = [context.flux, given]
     if (message.type === 'RETRY') ({ flux, env } = retryEnvOf(context, message, this, given))
     const decision = decide(flux, context.record, message, env)
     if (decision.kind === 'needsHistory') {
       this.#budget.spent = spent
-      return this.#apply(context, input, { ...given, history: historyOf(context, flux, this.atHand) })
+      return this.#apply(context, input, { ...given, history: historyOf(context, this.atHand) })
     }
     if (decision.kind === 'refused' || decision.kind === 'noop') return decision
     noteCause(context, message)
@@ -81,20 +86,48 @@ export class UnitOfWork {
       case 'next':
         if (message.type === 'RETRY') goOnWith(context, flux, this)
         this.#take(context, noteSignals(context, message, decision, now))
-        return NEXT
+        return { kind: 'next' }
       case 'kept':
         context.record = decision.record
         return { kind: 'kept', expiresAt: decision.event.expiresAt }
       case 'withdrawn':
         context.record = decision.record
         for (const event of decision.events) settle(context, event, { became: 'withdrawn', at: now })
-        return WITHDRAWN
+        return { kind: 'withdrawn' }
     }
   }
 
-  /** @throws Lacking */
+  /**
+   * Takes the oldest event that the context keeps and waits for now, as if it had come now; one whose time is over is only
+   * removed. Returns false if there is none. @throws Lacking
+   */
   takeNext(context: TrackedContext): boolean {
-    return takeNext(context, this.env.now, (input) => this.apply(context, input))
+    const event = nextPending(context.flux, context.record)
+    if (!event) return false
+    const { now } = this.env
+    const { record: before } = context
+    context.record = without(before, [event], now)
+    if (!unexpired([event], now).length) return true
+    // A wait that ends in the turn in which it began is no pause.
+    context.record = { ...context.record, paused: context.before?.paused }
+    const failure = this.#tryToTake(context, event)
+    if (failure) {
+      context.record = { ...context.record, paused: before.paused }
+      settle(context, event, { became: 'expired', at: now, reason: failure.detail }, failure)
+    } else settle(context, event, { became: 'moved', ...standOf(context), at: now })
+    return true
+  }
+
+  /** Why the context can't take it; null: it has taken it. That its sender may send it was checked when it came. */
+  #tryToTake(context: TrackedContext, { event: name, eventId, input, untyped }: PendingEvent): Failure | null {
+    const { record } = context
+    try {
+      const applied = this.apply(context, { type: 'EVENT', name, eventId, input, untyped, tags: null, caller: SYSTEM })
+      return applied.kind === 'refused' ? applied.failure : null
+    } catch (error) {
+      if (error instanceof Lacking || context.record !== record) throw error
+      return { kind: 'internal', detail: `the server could not process it: ${messageOf(error)}` }
+    }
   }
 
   /** The rows of early events, first answers and owed webhooks, for the commit of the writes. */
@@ -102,8 +135,8 @@ export class UnitOfWork {
     const { env } = this
     let rows = NO_ROWS
     for (const context of this.contexts.values()) {
-      const ofEnd = endRowsOf(context, env)
-      for (const more of [pendingRowsOf(context, env), ofEnd, answerRowsAfter(context, env.partitions)])
+      const ofAnswer = answerRowsAfter(context, env.partitions)
+      for (const more of [pendingRowsOf(context, env), endRowsOf(context, env), ofAnswer])
         if (more.length > 0) rows = [...rows, ...more]
     }
     return rows
@@ -111,7 +144,7 @@ export class UnitOfWork {
 
   /** Creates a context. @throws Lacking; FluxError when it can't be started */
   create(request: StartRequest): TrackedContext {
-    const { flux, existing, parent } = request
+    const { flux, existing, parent, event, trigger, triggerId } = request
     const { atHand, env } = this
     const { address, recordOf } = initialRecordOf(request, env, (found) => {
       if (parent === null) this.startKey = found?.key ?? null
@@ -127,8 +160,9 @@ export class UnitOfWork {
     const decision = begin(flux, record, env)
     if (decision.kind !== 'next')
       throw new Error(`the first turn of '${flux.fluxName}' had no effect: ${decision.kind}`)
-    const context = new TrackedContext(null, { record, flux, texts: NO_TEXTS })
-    context.cause = startedBy(request)
+    const context = new TrackedContext(null, { record, flux, texts: {} })
+    const eventId = triggerId ?? event?.eventId ?? null
+    context.cause = { type: 'START', event: trigger ?? event?.event ?? null, eventId }
     this.contexts.set(id, context)
     this.#take(context, decision)
     return context
@@ -156,7 +190,8 @@ export class UnitOfWork {
 
   #write(context: TrackedContext): Write {
     const { before, texts, flux, history: log, parents: notifies, step } = context
-    if (step && startsHere(step, context.record)) {
+    // A later message of the same turn may have ended what an earlier one began.
+    if (step && isAt(step, context.record)) {
       context.slot = context.record.isPaused ? null : this.env.admit(flux, step.state)
       if (!context.slot) context.record = readied(context.record)
     }
@@ -204,31 +239,14 @@ export class UnitOfWork {
     this.#apply(child, { type: 'TERMINATE', caller: SYSTEM })
     child.parents = []
   }
-
-  /** The message that the child has ended; null: there is no child, or it has not ended. @throws Lacking */
-  #childResult({ record }: TrackedContext): Input | null {
-    return record.child === null ? null : childResultOf(record, this.find(record.child))
-  }
 }
 
 type Next = Decision & { kind: 'next' }
 
-const [NEXT, WITHDRAWN] = [{ kind: 'next' } as const, { kind: 'withdrawn' } as const]
-const NO_TEXTS = {}
-
-/**
- * The newest moves of a context, with those of the turn, for the trace of an exception. `flux`: the definition by which
- * the moves are to be read, which a retry may replace. @throws Lacking
- */
-function historyOf(
-  { before, history, flux: present }: Pick<TrackedContext, 'before' | 'history' | 'flux'>,
-  flux: CompiledFlux,
-  atHand: Pick<KnownContexts, 'history'>,
-): readonly Move[] {
+/** The newest moves of a context, with those of the turn, for the trace of an exception. @throws Lacking */
+function historyOf({ before, history }: TrackedContext, atHand: KnownContexts): readonly Move[] {
   if (!before) return history.slice(-MAX_LOG_ROWS)
   const earlier = before.moves === before.tail.length ? before.tail : atHand.history(before.id)
   if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
-  const indexOf = (index: number): number => flux.stateIndex.get(present.states[index]?.name ?? '') ?? -1
-  const read = flux === present ? earlier : earlier.map((move) => ({ ...move, to: indexOf(move.to) }))
-  return [...read, ...history].slice(-MAX_LOG_ROWS)
+  return [...earlier, ...history].slice(-MAX_LOG_ROWS)
 }
