@@ -72,14 +72,10 @@ export class Recovery {
    * is released unless the step starts.
    * @throws FluxError `unavailable`
    */
-  async takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
+  takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
     const taking = this.#takeOver(lease, given)
     this.#underWay.add(taking)
-    try {
-      return await taking
-    } finally {
-      this.#underWay.delete(taking)
-    }
+    return taking.finally(() => this.#underWay.delete(taking))
   }
 
   async #takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {

@@ -4,7 +4,7 @@
 //
 // Such calls are those with an `Idempotency-Key`, events with an `eventId`, and calls in process with `idempotencyKey`.
 //
-// - The answer is a row in the commit of the effect, under the hash of who called, which call it was, and the key. The
+// - The answer is a row in the commit of the effect, under the hash of the caller, the call, and the key. The
 //   commit's guard says that there is none yet, so the first call reads nothing. A message or a start that has rows
 //   names them by a pure function (`RowsOf` in `engine/turn/message.ts`), called once the turn has decided all its
 //   messages; when a guard fails, only the message whose row it is is taken out (`turn.ts`, `mailboxes.ts`).
@@ -88,7 +88,7 @@ interface Tried {
 /** Milliseconds for which the number of rows is remembered. */
 const COUNT_MS = 1000
 
-/** Who may not make the call does not learn what it once led to. */
+/** A caller that may not make the call does not learn what it once led to. */
 const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
 
 export class Idempotency {

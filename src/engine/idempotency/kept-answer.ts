@@ -1,5 +1,5 @@
-// engine/idempotency: what is kept of a call under a key, and where: a row of the store, under the hash of who called,
-// which call it was, and the key. It lies with what the call is addressed to, so it is in the commit of the effect. Where
+// engine/idempotency: what is kept of a call under a key, and where: a row of the store, under the hash of the caller,
+// the call, and the key. It lies with what the call is addressed to, so it is in the commit of the effect. Where
 // that is the key of a context that is to be started, time, randomness and UUIDs are the same for all tries of the start,
 // so that they come to the same key.
 import { createHash } from 'node:crypto'
@@ -18,7 +18,7 @@ import { addressOfStart, type RootRequest } from '../turn/start-request.ts'
 
 /** What makes a key one's own. */
 export interface ScopedKey {
-  /** Who called: keys of different callers are different keys. */
+  /** The caller: keys of different callers are different keys. */
   readonly scope: string
   readonly of: { readonly method: string; readonly route: string }
   readonly key: string
@@ -154,7 +154,7 @@ export async function countRepeat(store: Store, rowKey: string, expiresAt: numbe
   }
 }
 
-/** Who does not know the seed can't predict what is drawn. `now`: epoch milliseconds. */
+/** Without the seed, what is drawn can't be predicted. `now`: epoch milliseconds. */
 export interface Drawn {
   readonly seed: string
   readonly now: number

@@ -79,7 +79,7 @@ export class EndWebhooks {
     this.#tasks = new TaskQueue(parts, {
       space: 'ends',
       prefix: RUN_PREFIX,
-      names: { one: 'a webhook at the end of a context', many: 'webhooks at the ends of contexts' },
+      name: 'a webhook at the end of a context',
       load: async (row): Promise<EndRun> => {
         const due = readDue(row)
         const task = new Task(parts, taskOf(due), { before: row.value })

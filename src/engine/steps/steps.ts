@@ -35,7 +35,7 @@ export interface StepsParts {
   readonly secrets?: Pick<ServiceSecrets, 'redactor'> | undefined
   readonly clock: Clock
   readonly log: Log
-  /** Left out: nobody traces steps. */
+  /** Left out: steps are not traced. */
   readonly traces?: Traces | null | undefined
   readonly signals: Pick<Signals, 'stepBegan' | 'stepEnded'>
   readonly loader: ContextLoader

@@ -28,7 +28,7 @@ export interface Condition {
   /** By their names, with their indices in the definition of the context. */
   readonly states: ReadonlyMap<string, number>
   readonly tags: readonly string[]
-  /** It has paused, if it has not ended: whoever called its webhook has an answer. */
+  /** It has paused, if it has not ended: the caller of its webhook has an answer. */
   readonly answered?: true
 }
 
@@ -188,7 +188,7 @@ export class Waits {
     wait.seen = Math.min(wait.seen ?? record.moves, record.moves)
     const watched = this.#watched.get(wait.id)
     if (watched) watched.version ??= record.version
-    // Whoever asks reads it again, with what was missed.
+    // The caller reads it again, with what was missed.
     if (isFinished(record.status) || timeout === 0) return Promise.resolve('over')
     const held = this.#held(wait, timeout, signal)
     if (isBehind) void this.#look(wait.id)
