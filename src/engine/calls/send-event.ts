@@ -269,7 +269,7 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   const told = await admitted(env, input, async () => {
     const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
     if (once) return once(env, said, manner)
-    return isKept ? keptBroadcasts.once(call, said, manner) : keptBroadcasts.send(call, said, manner)
+    return keptBroadcasts.send(call, said, manner, isKept)
   })
   const { transitions, executions, ignored, pending } = told.answer
   const isOver = !told.replayed && told.ended === undefined

@@ -5,10 +5,10 @@ import type { Signals } from '../../ports/signals.ts'
 import type { Gate } from '../calls/call-env.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { RefusalLog } from '../fanout/outcomes.ts'
-import { Once, type OnceParts } from './once.ts'
+import { Once } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 
-export interface WebhooksParts extends Omit<ReceiveParts, 'once'>, Pick<OnceParts, 'idempotency'> {
+export interface WebhooksParts extends Omit<ReceiveParts, 'once'> {
   readonly refusals: RefusalLog
   readonly signals: Signals
   readonly gate: Gate
