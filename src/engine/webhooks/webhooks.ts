@@ -1,4 +1,5 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
+import { serverPaused } from '../../model/failure.ts'
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Gate } from '../calls/call-env.ts'
@@ -44,6 +45,6 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 
-    receive: gate.guard((call) => receive({ ...parts, once }, call)),
+    receive: (call) => (gate.isClosed ? Promise.reject(serverPaused()) : receive({ ...parts, once }, call)),
   }
 }
