@@ -5,7 +5,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { validate, defaults } from '../../definitions/values/properties.ts'
 import { spendOn, WorkBudget } from '../../definitions/work-budget.ts'
 import type { ContextId } from '../../model/context.ts'
-import { type FieldError, type Failure, FluxError } from '../../model/failure.ts'
+import { type FieldError, FluxError, invalid } from '../../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Caller } from '../../model/caller.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
@@ -214,8 +214,7 @@ function textOf(template: Template, scope: Scope, pointer: string, what = ''): s
   }
 }
 
-const refusal = (errors: readonly FieldError[]): FluxError =>
-  new FluxError({ kind: 'invalid', detail: describeInputErrors(errors), errors })
+const refusal = (errors: readonly FieldError[]): FluxError => invalid(describeInputErrors(errors), errors)
 
 /**
  * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the
@@ -236,11 +235,8 @@ function startKeyOf(
 }
 
 /** Another context has the key. */
-export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, by: ContextId): Failure => ({
-  kind: 'conflict',
-  detail: `context ${by} of '${fluxName}' has the key '${key}'`,
-  contextId: by,
-})
+export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, contextId: ContextId): FluxError =>
+  new FluxError({ kind: 'conflict', detail: `context ${contextId} of '${fluxName}' has the key '${key}'`, contextId })
 
 /** The context that has the key, if it was refused for that; else null. */
 export const holderIn = (error: unknown): ContextId | null =>
