@@ -100,6 +100,9 @@ const ofContext = {
   answer: messageAnswer,
 }
 
+/** Of one that admins make. */
+const ofSteering = { ...ofContext, method: 'POST', role: COMMANDS.pause.role, strict: true } as const
+
 const ofTags = {
   ...ofContext,
   route: '/flux-api/context/tag',
@@ -161,15 +164,11 @@ export const COMMAND_CALLS = {
    * @throws FluxError `conflict` when it can't be retried; `invalid`
    */
   retry: describeCall({
-    ...ofContext,
+    ...ofSteering,
     summary: 'Go on with a context that failed or was terminated; while a step waits for its next attempt, make it now',
-    method: 'POST',
     route: '/flux-api/context/retry',
-    role: COMMANDS.retry.role,
-    problems: [404, 409, 429],
     body: retryFields,
     internal: { untyped, idempotencyKey },
-    strict: true,
     answer: component('Retried', z.object({ message: text, contextId }), 'response'),
     mayLackBody: true,
     bodyExample: { state: 'ChargeCard', input: { amount: 12 } },
@@ -177,22 +176,16 @@ export const COMMAND_CALLS = {
   }),
   /** A paused context starts no step and takes no wake-up. It keeps the events that it is sent until it is resumed. */
   pause: describeCall({
-    ...ofContext,
+    ...ofSteering,
     summary: 'Pause a context: it starts no step, takes no wake-up, and keeps the events that it is sent',
-    method: 'POST',
     route: '/flux-api/context/pause',
-    role: COMMANDS.pause.role,
-    strict: true,
     answerExample: { message: 'paused context 1' },
   }),
   /** The context takes the events that it kept, then what is due. */
   resume: describeCall({
-    ...ofContext,
+    ...ofSteering,
     summary: 'Resume a paused context: it takes the events that it kept, then what is due',
-    method: 'POST',
     route: '/flux-api/context/resume',
-    role: COMMANDS.resume.role,
-    strict: true,
     answerExample: { message: 'resumed context 1' },
   }),
   addTags: describeCall({

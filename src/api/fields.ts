@@ -24,11 +24,12 @@ export const name = (description: string) =>
     )
     .meta({ type: 'string', minLength: 1, description })
 
-const isId = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0
-
 export const id = (description = 'Id of a context') =>
   z
-    .custom<ContextId>(isId, requiredOr('must be a positive integer below 2^53'))
+    .custom<ContextId>(
+      (value) => Number.isSafeInteger(value) && Number(value) > 0,
+      requiredOr('must be a positive integer below 2^53'),
+    )
     .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
 
 /** In the schema of a text: it is taken as it is, also where white space around texts does not matter. */

@@ -1,6 +1,6 @@
 // api: the calls that do something with all contexts that match a filter.
 import { z } from 'zod'
-import { type FieldError, FluxError, invalid } from '../model/failure.ts'
+import { FluxError, invalid } from '../model/failure.ts'
 import { type Json, type JsonObject, isObject } from '../model/json/value.ts'
 import { bytesOf } from '../model/json/weight.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
@@ -48,33 +48,26 @@ export function readFilter(given: JsonObject): OperationFilter {
     const detail = `must not have more than about ${MAX_FILTER_CHARACTERS} characters`
     throw invalid(`the filter ${detail}`, [{ pointer: '/filter', detail }])
   }
-  const unknown = unknownErrors(Object.keys(given), new Set(Object.keys(FILTERS)), '/filter')
-  if (unknown.length > 0) throw refusal(unknown)
+  const fields = Object.entries(given)
+  const errors = unknownErrors(Object.keys(given), new Map(Object.entries(FILTERS)), '/filter')
   // Without any it would be no filter at all, and what was meant for none would be done with all.
-  const empty = Object.keys(given).filter((name) => isEmptyList(given[name]))
-  if (empty.length > 0)
-    throw refusal(empty.map((name) => ({ pointer: `/filter/${name}`, detail: 'must not be an empty list' })))
-  const plain = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plainOf(name, value)]))
-  const { success, data, error } = schema.safeParse(plain)
-  if (success) return data
-  throw refusal(errorsOf(error.issues, '/filter'))
+  for (const [name, value] of fields)
+    if (Array.isArray(value) && value.length === 0)
+      errors.push({ pointer: `/filter/${name}`, detail: 'must not be an empty list' })
+  const read = schema.safeParse(Object.fromEntries(fields.map(([name, value]) => [name, plainOf(name, value)])))
+  if (read.success && errors.length === 0) return read.data
+  errors.push(...errorsOf(read.error?.issues ?? [], '/filter'))
+  throw new FluxError({ kind: 'malformed', detail: describeErrors(errors), errors })
 }
-
-const isEmptyList = (value: Json | undefined): boolean => Array.isArray(value) && value.length === 0
-
-const refusal = (errors: readonly FieldError[]): FluxError =>
-  new FluxError({ kind: 'malformed', detail: describeErrors(errors), errors: [...errors] })
 
 /** As the schema takes it: a text becomes what it stands for; that of a list is separated by commas. */
 function plainOf(name: string, given: Json): unknown {
   const all: readonly Json[] = Array.isArray(given) ? given : [given]
   const type = TYPES.get(name)
   if (type === 'array') return all.flatMap((one): readonly Json[] => (typeof one === 'string' ? one.split(',') : [one]))
-  const [first, ...others] = all
-  const single = others.length > 0 ? given : first
-  if (typeof single !== 'string') return single
-  if (type === 'integer' && /^[1-9]\d{0,15}$/.test(single)) return Number(single)
-  return type === 'boolean' && (single === 'true' || single === 'false') ? single === 'true' : single
+  const [single] = all.length === 1 ? all : [given]
+  const isText = typeof single === 'string' && (type === 'integer' || type === 'boolean')
+  return isText && /^(?:[1-9]\d{0,15}|true|false)$/.test(single) ? JSON.parse(single) : single
 }
 
 /** Operations of a list. */

@@ -22,7 +22,7 @@ import { Commits, MoveMessages } from './turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from './contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from './contexts/deps.ts'
 import { Heartbeat, purgesOf } from './cluster/heartbeat.ts'
-import { Identity, Servers } from './cluster/servers.ts'
+import { Servers } from './cluster/servers.ts'
 import { Idempotency } from './idempotency/idempotency.ts'
 import { KeptBroadcasts } from './fanout/kept-broadcasts.ts'
 import { Ids, storeIdOf, type StoreId, Pins } from './contexts/ids.ts'
@@ -76,7 +76,7 @@ export class EngineCore extends Given {
     now: this.given.clock.now(),
     random: Math.random,
     uuid: randomUUID,
-    owner: this.identity.owner,
+    owner: this.servers.own,
     tagLimits: this.given.tagLimits,
     partitions: this.given.store.partitions,
     maxRecord: this.given.memory.record,
@@ -103,7 +103,6 @@ export class EngineCore extends Given {
 
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
-  readonly identity = new Identity(this.given.onOwner)
   readonly gate = new Gate()
   readonly signals: Signals = this.given.signals ?? NO_SIGNALS
   /** Of and for other servers; null: there are none. */

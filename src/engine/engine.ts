@@ -96,7 +96,7 @@ export function createEngine(parts: EngineParts): Engine {
     },
     health: async () => ({
       trouble: store.trouble(),
-      runId: core.identity.owner,
+      runId: core.servers.own,
       steps: parts.slots.usage(),
       servers: await store.servers(),
     }),

@@ -12,16 +12,11 @@ export interface BudgetShare {
   release(): void
 }
 
-interface Waiting {
-  readonly bytes: number
-  readonly resolve: (release: () => void) => void
-}
-
 export class ByteBudget {
   readonly #limit: number
   readonly #what: string
   /** In the order of arrival. */
-  readonly #waiting: Waiting[] = []
+  readonly #waiting: { readonly bytes: number; readonly resolve: (release: () => void) => void }[] = []
   #held = 0
 
   /** `what` completes the sentence "the server holds too much of …" in the refusal. */
@@ -59,13 +54,13 @@ export class ByteBudget {
   }
 
   /** Takes so many bytes as soon as they fit, after all earlier callers. */
-  wait(bytes: number): Promise<() => void> {
-    const release = this.tryTake(bytes)
-    return release
-      ? Promise.resolve(release)
-      : new Promise((resolve) => {
-          this.#waiting.push({ bytes, resolve })
-        })
+  async wait(bytes: number): Promise<() => void> {
+    return (
+      this.tryTake(bytes) ??
+      new Promise((resolve) => {
+        this.#waiting.push({ bytes, resolve })
+      })
+    )
   }
 
   /** Returns an empty share. */

@@ -17,16 +17,11 @@ export function textIn(bytes: Uint8Array, charset: string, { strict }: { readonl
 }
 
 function windows1252(bytes: Uint8Array): string {
-  if (!bytes.some((byte) => byte >= 0x80 && byte < 0xa0)) return Buffer.from(bytes).toString('latin1')
-  // UTF-16 is written to a buffer, since replacing many characters one by one in a text is slow.
-  const units = Buffer.allocUnsafe(bytes.length * 2)
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] ?? 0
-    const code = byte >= 0x80 && byte < 0xa0 ? WINDOWS_1252.charCodeAt(byte - 0x80) : byte
-    units[2 * at] = code & 0xff
-    units[2 * at + 1] = code >> 8
-  }
-  return units.toString('utf16le')
+  let text = Buffer.from(bytes).toString('latin1')
+  if (!bytes.some((byte) => byte >= 0x80 && byte < 0xa0)) return text
+  for (const [at, character] of [...WINDOWS_1252].entries())
+    text = text.replaceAll(String.fromCharCode(0x80 + at), character)
+  return text
 }
 
 const MARKS = [

@@ -64,10 +64,4 @@ const MESSAGE_CHARACTERS = 500
 
 /** Characters that a move takes, about. */
 export const sizeOfMove = ({ message: { tags, entered } }: CommittedMove): number =>
-  MESSAGE_CHARACTERS + lengthOf(tags) + lengthOf(entered)
-
-function lengthOf(list: readonly string[]): number {
-  let length = 0
-  for (const { length: own } of list) length += own + 8
-  return length
-}
+  [...tags, ...entered].reduce((sum, { length }) => sum + length + 8, MESSAGE_CHARACTERS)

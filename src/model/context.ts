@@ -4,16 +4,9 @@ import type { Json, JsonObject } from './json/value.ts'
 /** Positive integer below 2^53. In each partition, later contexts get higher ids. */
 export type ContextId = number
 
-export type Status = 'RUNNING' | 'WAITING' | 'WAITING_UNTIL' | 'COMPLETED' | 'FAILED' | 'TERMINATED'
+export const CONTEXT_STATUSES = ['RUNNING', 'WAITING', 'WAITING_UNTIL', 'COMPLETED', 'FAILED', 'TERMINATED'] as const
 
-export const CONTEXT_STATUSES: readonly Status[] = [
-  'RUNNING',
-  'WAITING',
-  'WAITING_UNTIL',
-  'COMPLETED',
-  'FAILED',
-  'TERMINATED',
-]
+export type Status = (typeof CONTEXT_STATUSES)[number]
 
 export const isFinished = (status: Status): boolean =>
   status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
@@ -40,12 +33,10 @@ export type StackEntry = {
   stateIndex: number
 }
 
-/** A property's declaration as the file has it, with `value`. */
-export type ValueDescriptor = JsonObject
-
 export type ModelDescriptor = {
   name: string
   type: 'model'
   allowExtraProperties: boolean
-  gloopProperties: ValueDescriptor[]
+  /** Of each property the declaration, as the file has it, with `value`. */
+  gloopProperties: JsonObject[]
 }

@@ -5,9 +5,8 @@ import { overloaded } from './failure.ts'
 export class CountBound {
   readonly #limit: number
   readonly #what: string
-  #held = 0
-  /** Of those that were taken for a scope, how many each has. */
-  readonly #shares = new Map<string, number>()
+  /** The scope of each that was taken. */
+  readonly #scopes: (string | undefined)[] = []
 
   /** `what` completes the sentence "the server has too many … at present" in the refusal. */
   constructor({ limit, what }: { readonly limit: number; readonly what: string }) {
@@ -17,12 +16,12 @@ export class CountBound {
 
   /** How many there are at present. */
   get held(): number {
-    return this.#held
+    return this.#scopes.length
   }
 
   /** Whether there are as many as may be. */
   get isFull(): boolean {
-    return this.#held >= this.#limit
+    return this.held >= this.#limit
   }
 
   /**
@@ -30,23 +29,18 @@ export class CountBound {
    * @throws FluxError `overloaded` when there are as many as may be, or the scope has its half
    */
   take(scope?: string): void {
-    if (this.#held >= this.#limit) throw overloaded(`the server has too many ${this.#what} at present`)
-    if (scope !== undefined && (this.#shares.get(scope) ?? 0) >= this.#limit / 2)
+    if (this.isFull) throw overloaded(`the server has too many ${this.#what} at present`)
+    if (scope !== undefined && this.#scopes.filter((one) => one === scope).length >= this.#limit / 2)
       throw overloaded(`half of the ${this.#what} that the server may have are this caller's`)
     this.add(scope)
   }
 
   /** Counts one more, whether or not there are too many: it was accepted before. */
   add(scope?: string): void {
-    this.#held += 1
-    if (scope !== undefined) this.#shares.set(scope, (this.#shares.get(scope) ?? 0) + 1)
+    this.#scopes.push(scope)
   }
 
   release(scope?: string): void {
-    this.#held -= 1
-    if (scope === undefined) return
-    const left = (this.#shares.get(scope) ?? 0) - 1
-    if (left > 0) this.#shares.set(scope, left)
-    else this.#shares.delete(scope)
+    this.#scopes.splice(this.#scopes.lastIndexOf(scope), 1)
   }
 }

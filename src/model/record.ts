@@ -10,12 +10,12 @@ export interface StateData {
 
 /** One row of the log: how a state was entered. The history and the transition contexts are views of the log. */
 export type Move = {
-  /** Index of the state that was left; null for the start. */
-  from: number | null
+  /** Name of the state that was left; null for the start. */
+  from: string | null
   /** Value of `$fluxEvent` when that state was left. */
   event: string | null
-  /** Index of the state that was entered. */
-  to: number
+  /** Name of the state that was entered. */
+  to: string
   /** Epoch milliseconds. */
   at: number
   /** Values that the transition's lines wrote. */
@@ -46,14 +46,6 @@ export type StepError = {
   readonly stack?: string
 }
 
-/** The last event that a context took. */
-export type LastEvent = {
-  readonly event: string
-  /** Epoch milliseconds. */
-  readonly at: number
-  readonly eventId: string
-}
-
 /** Owner in the lease of a ready step. No server runs it, and claiming it does not count as a takeover. */
 export const UNOWNED = 'nobody'
 
@@ -61,8 +53,8 @@ export const UNOWNED = 'nobody'
  * Kind of slot that a ready step needs: `code` runs in the server's process, `isolated` in a process of its own,
  * `script` in the sandbox.
  */
-export type ReadyKind = 'code' | 'isolated' | 'script'
-export const READY_KINDS: readonly ReadyKind[] = ['code', 'isolated', 'script']
+export type ReadyKind = (typeof READY_KINDS)[number]
+export const READY_KINDS = ['code', 'isolated', 'script'] as const
 
 /** Owner under which stores list ready steps of that kind, so that a server finds those that it has slots for. */
 export const readyOwner = (kind: ReadyKind): string => `${UNOWNED}/${kind}`
@@ -123,14 +115,6 @@ export type BeforeEnd = {
   }
 }
 
-/** How the log of a context is read that goes on with another definition, which numbers its states otherwise. */
-export type Numbering = {
-  /** Names of states that the definition no longer has. The first one has the index -1, and so on. */
-  readonly former: readonly string[]
-  /** The present indices of states by earlier ones, for the moves with numbers below `before`; in ascending order. */
-  readonly tables: readonly { readonly before: number; readonly to: readonly number[] }[]
-}
-
 /** A row that is to have the first answer of a context: that of a key under which its webhook was called. */
 export type AnswerRow = {
   /** Of the row. */
@@ -141,99 +125,97 @@ export type AnswerRow = {
   readonly keepMs: number
 }
 
-export interface ContextRecord {
-  readonly id: ContextId
+export type ContextRecord = Readonly<{
+  id: ContextId
   /** 1 when created; incremented by each commit. */
-  readonly version: number
-  readonly package: string
-  readonly fluxName: string
+  version: number
+  package: string
+  fluxName: string
   /** Content hash of the pinned definition. */
-  readonly definition: string
-  readonly status: Status
+  definition: string
+  status: Status
   /** Index of the current state. */
-  readonly state: number
-  readonly startState: number
-  readonly startedAt: number
-  readonly updatedAt: number
-  readonly endedAt: number | null
+  state: number
+  startState: number
+  startedAt: number
+  updatedAt: number
+  endedAt: number | null
   /** When the context must be woken, in epoch milliseconds. */
-  readonly due: number | null
-  readonly tags: readonly string[]
+  due: number | null
+  tags: readonly string[]
   /** Why the context failed. */
-  readonly error: FluxException | null
+  error: FluxException | null
   /** The exception that a delayed `$exception` transition carries. */
-  readonly exception: FluxException | null
-  readonly fluxEvent: Json
+  exception: FluxException | null
+  fluxEvent: Json
   /** `$triggerFluxEvent`. */
-  readonly trigger: string | null
-  readonly trackerId: string
+  trigger: string | null
+  trackerId: string
   /** Of its user's, unique among the unfinished contexts of its service. */
-  readonly key: string | null
+  key: string | null
   /**
    * Rows that the commit writes which gives the context its first answer: repeats of the webhook's call get it from
    * there. Absent if there are none.
    */
-  readonly answerRows?: readonly AnswerRow[] | undefined
-  readonly parent: Parent | null
+  answerRows?: readonly AnswerRow[] | undefined
+  parent: Parent | null
   /** The child whose end this context waits for. */
-  readonly child: ContextId | null
-  readonly lease: Lease | null
+  child: ContextId | null
+  lease: Lease | null
   /**
    * When the current step or child began, in epoch milliseconds. Absent while there is none, while the step is ready,
    * and for scripts and isolated functions: the server that runs these knows when they got a process, which is not
    * worth a commit.
    */
-  readonly stepStartedAt?: number | undefined
+  stepStartedAt?: number | undefined
   /** Why the previous attempt failed, while the step is retried or waits for its next attempt. */
-  readonly lastError?: StepError | undefined
-  /** Absent until it has taken one. */
-  readonly lastEvent?: LastEvent | undefined
+  lastError?: StepError | undefined
+  /** The last event that it took, and when, in epoch milliseconds. Absent until it has taken one. */
+  lastEvent?: Readonly<{ event: string; at: number; eventId: string }> | undefined
   /**
    * The trace of the last sender that had one (the start, or an event that was taken), as the header `traceparent` names
    * it. Absent if there was none.
    */
-  readonly traceparent?: string | undefined
+  traceparent?: string | undefined
   /** Number of all moves so far. */
-  readonly moves: number
+  moves: number
   /**
    * The newest moves, which are not in the log yet. The log is written in larger pieces, since every row that a commit
    * writes has a cost.
    */
-  readonly tail: readonly Move[]
+  tail: readonly Move[]
   /** Indices of the states visited, in order of first visit. */
-  readonly visited: readonly number[]
-  readonly position: Position
-  readonly input: JsonObject
-  readonly output: JsonObject
+  visited: readonly number[]
+  position: Position
+  input: JsonObject
+  output: JsonObject
   /** `$request`; null if no webhook started the context. */
-  readonly request: JsonObject | null
+  request: JsonObject | null
   /** Secrets of an ancestor's `$request`, which views and logs hide; null if there are none. */
-  readonly inheritedSecrets: readonly string[] | null
+  inheritedSecrets: readonly string[] | null
   /** The raw body of the request, in base64 under `body`; null if there is none. */
-  readonly raw: JsonObject | null
+  raw: JsonObject | null
   /** null if no webhook started the context, or no line has written an output. */
-  readonly answer: Answer | null
+  answer: Answer | null
   /** Whether an operator has paused it: it starts no step, and takes no wake-up and no event. Absent while it runs. */
-  readonly isPaused?: true | undefined
+  isPaused?: true | undefined
   /** How often it was retried after it had ended. Absent: never. */
-  readonly retries?: number | undefined
+  retries?: number | undefined
   /** State entry whose step key the current step has, where that is an earlier one: a retry goes on under its key. */
-  readonly keyEpoch?: number | undefined
+  keyEpoch?: number | undefined
   /** Absent while it has not failed or been terminated. */
-  readonly beforeEnd?: BeforeEnd | undefined
-  /** Absent: its log has the indices of its definition. */
-  readonly numbering?: Numbering | undefined
+  beforeEnd?: BeforeEnd | undefined
   /**
    * Status with which the context of a webhook paused for the first time, if it has. The caller of the webhook gets
    * this status, whatever happened later.
    */
-  readonly paused?: Status | undefined
+  paused?: Status | undefined
   /** `$response`; null until a line writes to it. */
-  readonly response: JsonObject | null
+  response: JsonObject | null
   /** Events that came early, in the order of their arrival. They are kept until the context waits for them. */
-  readonly pending: readonly PendingEvent[]
+  pending: readonly PendingEvent[]
   /** Arguments of the current step or child. They stay the same over retries and takeovers. */
-  readonly args: JsonObject | null
+  args: JsonObject | null
   /** Data of the visited states, by state index. */
-  readonly states: { readonly [index: string]: StateData }
-}
+  states: { readonly [index: string]: StateData }
+}>

@@ -65,17 +65,12 @@ export interface RowWrite {
   readonly expiresAt: number | null
 }
 
-/** A write of a context, whose id tells its partition. */
-interface InPartition {
-  readonly context: { readonly id: number }
-}
-
 /**
  * The partition of a commit; null when there is nothing to write.
  * @throws TypeError when contexts and rows are of several partitions, or a row can't be kept, or is written twice
  */
 export function partitionOfCommit(
-  writes: readonly InPartition[],
+  writes: readonly { readonly context: { readonly id: number } }[],
   rows: readonly RowWrite[],
   partitions: number,
 ): number | null {
@@ -110,8 +105,7 @@ export function compareRows(
   one: Pick<StoredRow, 'key' | 'partition'>,
   other: Pick<StoredRow, 'key' | 'partition'>,
 ): number {
-  const order = one.key === other.key ? 0 : Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))
-  return order === 0 ? one.partition - other.partition : order
+  return Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)) || one.partition - other.partition
 }
 
 const FNV_OFFSET = 0x811c9dc5

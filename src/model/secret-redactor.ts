@@ -1,14 +1,12 @@
-// model: hides secrets by value: texts of a request, values of `$secrets`, values of sensitive properties. The work is
-// linear in the size of what is searched: all texts are looked for at once by their first characters, and the comparisons
-// that follow are counted.
+// model: hides secrets by value: texts of a request, values of `$secrets`, values of sensitive properties. All texts are
+// looked for at once by their first 8 characters, and the comparisons that follow are counted, so that the time grows
+// with the size of what is searched alone.
 //
-// - What views and logs hide is told by values. `engine/redact/request.ts` lists the secrets of a request, by the
-//   names in `model/secret-names.ts`; `engine/redact/redactor.ts` hides them in all data of a context and its
-//   children, and values of sensitive properties where they are declared. `model/secret-redactor.ts` is the search,
-//   for `$secrets`, too: for all texts at once, by their first 8 characters, and comparisons are counted, so that its
-//   time grows with the data alone.
+// What views and logs hide is told by values: `engine/redact/redactor.ts` lists the secrets of a request, by the names in
+// `model/secret-names.ts`, and hides them in all data of a context and its children, and values of sensitive properties
+// where they are declared.
 import type { ActionError } from './action-error.ts'
-import { isObject, setOwn, type Json, type JsonObject } from './json/value.ts'
+import { mapJson, type Json } from './json/value.ts'
 import { REDACTED } from './secret-names.ts'
 
 /** Shorter texts are not hidden: they would be found everywhere. It is also how much of each text is searched for. */
@@ -47,9 +45,7 @@ export class SecretRedactor {
     this.longest = Math.max(0, ...[...this.#texts].map(({ length }) => length))
     for (const text of [...this.#texts].slice(0, within)) {
       const start = text.slice(0, MIN_CHARACTERS)
-      const same = this.#within.get(start)
-      if (same) same.push(text)
-      else this.#within.set(start, [text])
+      this.#within.set(start, [...(this.#within.get(start) ?? []), text])
     }
   }
 
@@ -86,22 +82,13 @@ export class SecretRedactor {
   /** Hides them in texts at all depths. What has none is returned as it is. */
   json(value: Json): Json {
     if (this.isEmpty) return value
-    if (typeof value === 'string') return this.text(value)
-    if (typeof value === 'number') return this.#isEverywhere && this.#texts.has(String(value)) ? REDACTED : value
-    if (Array.isArray(value)) {
-      const items = value.map((item: Json) => this.json(item))
-      return items.some((item, index) => item !== value[index]) ? items : value
-    }
-    if (!isObject(value)) return value
-    const copy: JsonObject = {}
-    let changed = false
-    for (const key of Object.keys(value)) {
-      const item = value[key] ?? null
-      const [name, shown] = [this.#isEverywhere ? this.text(key) : key, this.json(item)]
-      changed ||= name !== key || shown !== item
-      setOwn(copy, name, shown)
-    }
-    return changed ? copy : value
+    const hide = (text: string) => this.text(text)
+    if (!this.#isEverywhere) return mapJson(value, (item) => (typeof item === 'string' ? hide(item) : item))
+    return mapJson(
+      value,
+      (item) => (typeof item === 'string' || this.#texts.has(String(item)) ? hide(String(item)) : item),
+      hide,
+    )
   }
 
   error<E extends ActionError>(error: E): E {
@@ -121,18 +108,14 @@ export const HIDES_NOTHING = SecretRedactor.of([])
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
-function formsOf(value: string): string[] {
-  const encoded = [0, 1, 2].map((before) => base64Within(value, before))
-  return [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    ...inUrls(value),
-    // As Node gives the bytes of a header.
-    Buffer.from(value).toString('latin1'),
-    ...encoded,
-    ...encoded.map((text) => text.replaceAll('+', '-').replaceAll('/', '_')),
-  ]
-}
+const formsOf = (value: string): string[] => [
+  value,
+  JSON.stringify(value).slice(1, -1),
+  ...inUrls(value),
+  // As Node gives the bytes of a header.
+  Buffer.from(value).toString('latin1'),
+  ...[0, 1, 2].flatMap((before) => [base64Within(value, before, 'base64'), base64Within(value, before, 'base64url')]),
+]
 
 /** As encoders write it in a query, a form or a path: they differ in what they escape, and in the case of escapes. */
 function inUrls(value: string): string[] {
@@ -147,12 +130,7 @@ function inUrls(value: string): string[] {
     url.search.slice(2),
     url.pathname.slice(2),
   ]
-  return (
-    texts
-      .flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (escape) => escape.toLowerCase())])
-      // URLs drop line breaks, and segments before "..".
-      .filter(({ length }) => length >= MIN_CHARACTERS)
-  )
+  return texts.flatMap((text) => [text, text.replaceAll(/%[\dA-F]{2}/g, (escape) => escape.toLowerCase())])
 }
 
 /**
@@ -160,8 +138,8 @@ function inUrls(value: string): string[] {
  *
  * @param before number of bytes before it, modulo 3
  */
-function base64Within(value: string, before: number): string {
+function base64Within(value: string, before: number, encoding: 'base64' | 'base64url'): string {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)])
   // The characters at the ends also have bits of what stands around it.
-  return bytes.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6))
+  return bytes.toString(encoding).slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6))
 }

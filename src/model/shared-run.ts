@@ -13,10 +13,7 @@ export class SharedRun<T> {
   /** The result of a run that has not begun yet. @throws what the work throws */
   get(): Promise<T> {
     if (this.#running === null) return this.#run()
-    this.#next ??= this.#running.then(
-      () => this.#run(),
-      () => this.#run(),
-    )
+    this.#next ??= this.#running.catch(() => {}).then(() => this.#run())
     return this.#next
   }
 

@@ -27,27 +27,19 @@ let isCounting = false
  * alternately, so that many readers do not keep calls and turns of contexts waiting. Each kind keeps its order.
  */
 export function breathe(characters: number, work: Work = 'reading'): Promise<void> | undefined {
-  countTurns()
-  if (characters > CHARACTERS_A_TURN)
-    return new Promise((resume) => {
-      large[work].push(resume)
-    })
-  if (small.length > 0 || characters > left)
-    return new Promise((resume) => {
-      small.push({ characters, resume })
-    })
-  left -= characters
-  return undefined
-}
-
-function countTurns(): void {
-  if (isCounting) return
+  if (!isCounting) setImmediate(beginTurn)
   isCounting = true
-  setImmediate(beginTurn)
+  if (small.length === 0 && characters <= left) {
+    left -= characters
+    return undefined
+  }
+  return new Promise((resume) => {
+    if (characters > CHARACTERS_A_TURN) large[work].push(resume)
+    else small.push({ characters, resume })
+  })
 }
 
 function beginTurn(): void {
-  isCounting = false
   left = CHARACTERS_A_TURN
   const other = lastLarge === 'acting' ? 'reading' : 'acting'
   if (large[other].length > 0) lastLarge = other
@@ -58,5 +50,6 @@ function beginTurn(): void {
     left -= first.characters
     first.resume()
   }
-  if (next || left < CHARACTERS_A_TURN) countTurns()
+  isCounting = next !== undefined || left < CHARACTERS_A_TURN
+  if (isCounting) setImmediate(beginTurn)
 }

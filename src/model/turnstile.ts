@@ -1,29 +1,25 @@
 // model: a counting semaphore. Waiting callers are admitted in order.
 import { overloaded } from './failure.ts'
 
-export interface TurnstileOptions {
-  /** Callers that may wait; further ones are refused. Left out: any number. */
-  readonly waiting?: number
-  /** Completes the sentence "the server has too many … at present" in the refusal. */
-  readonly what?: string
-}
-
 export class Turnstile {
-  readonly #refusal: string
-  readonly #limit: number
-  #free: number
+  readonly #options: { readonly waiting: number; readonly what?: string }
   readonly #waiting: (() => void)[] = []
+  #free: number
 
-  constructor(places: number, { waiting = Infinity, what = 'callers' }: TurnstileOptions = {}) {
+  /**
+   * `waiting`: callers that may wait; further ones are refused. `what` completes the sentence "the server has too many …
+   * at present" in the refusal.
+   */
+  constructor(places: number, options: { readonly waiting: number; readonly what?: string } = { waiting: Infinity }) {
     this.#free = places
-    this.#limit = waiting
-    this.#refusal = `the server has too many ${what} at present`
+    this.#options = options
   }
 
   /** Resolves when a place is free. @throws FluxError `overloaded` when as many wait as may */
   async enter(): Promise<void> {
+    const { waiting, what = 'callers' } = this.#options
     if (this.#free > 0) this.#free -= 1
-    else if (this.#waiting.length >= this.#limit) throw overloaded(this.#refusal)
+    else if (this.#waiting.length >= waiting) throw overloaded(`the server has too many ${what} at present`)
     else
       await new Promise<void>((resolve) => {
         this.#waiting.push(resolve)

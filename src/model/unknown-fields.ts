@@ -5,9 +5,6 @@ import { suggestion } from './nearest.ts'
 /** Maximum number of errors in the list. If there are more, `detail` has their number. */
 const MAX_ERRORS = 20
 
-/** A longer name is not compared with the known ones. */
-const MAX_COMPARED_CHARACTERS = 100
-
 /** A set of names, or a map by name. */
 interface Names {
   has(name: string): boolean
@@ -40,10 +37,10 @@ export function unknownFields(
  */
 export function unknownErrors(given: readonly string[], known: Names, under = ''): FieldError[] {
   const unknown = given.filter((name) => !known.has(name))
-  return unknown.slice(0, MAX_ERRORS).map((name) => {
-    const meant = name.length > MAX_COMPARED_CHARACTERS ? '' : suggestion(name, known.keys())
-    return { pointer: under + pointerTo(name), detail: `is not known${meant}` }
-  })
+  return unknown.slice(0, MAX_ERRORS).map((name) => ({
+    pointer: under + pointerTo(name),
+    detail: `is not known${suggestion(name, known.keys())}`,
+  }))
 }
 
 /** RFC 6901, 3. */

@@ -164,12 +164,9 @@ export interface Selection extends IdRange {
   readonly windows?: readonly IdRange[] | undefined
 }
 
-export interface SelectQuery extends Selection {
+export interface SelectQuery extends Selection, PageRequest {
   /** `desc`: by descending id. */
   readonly order: 'asc' | 'desc'
-  readonly limit: number
-  /** Number of matches to skip. */
-  readonly skip?: number | undefined
   /** The page ends early, after at least one context, when the texts of its contexts have this many characters. */
   readonly characters?: number | undefined
 }

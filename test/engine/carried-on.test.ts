@@ -1,7 +1,7 @@
 // Broadcasts that were cut off, at the next start: all of them are carried on, no more at once than may be, and what an
 // earlier server counted is not counted again.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Identity, Servers } from '../../src/engine/cluster/servers.ts'
+import { Servers } from '../../src/engine/cluster/servers.ts'
 import { TaskQueue, type TaskRun } from '../../src/engine/tasks/queue.ts'
 import { Task } from '../../src/engine/tasks/task.ts'
 import { unavailable } from '../../src/model/failure.ts'
@@ -266,7 +266,7 @@ test('one that an earlier server moved is counted once, though it has the key of
 function taskParts() {
   const store = new MemoryStore(memory)
   const log: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-  return { store, clock, log, servers: new Servers({ store, clock, identity: new Identity(undefined), beat: null }) }
+  return { store, clock, log, servers: new Servers({ store, clock, beat: null }) }
 }
 const TASK = { partition: 0, space: 'broadcasts', expiresAt: null } as const
 

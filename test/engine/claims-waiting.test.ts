@@ -46,7 +46,7 @@ function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 10
   const budget = new ByteBudget({ bytes: 1000, what: 'steps' })
   const claims = new Claims({
     store,
-    identity: { owner: 'me' },
+    servers: { own: 'me' },
     clock,
     log,
     slots,

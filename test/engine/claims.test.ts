@@ -40,7 +40,7 @@ function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Opt
   const budget = new ByteBudget({ bytes, what: 'steps' })
   const claims = new Claims({
     store: emptyStore({ claimAbandoned: claim }),
-    identity: { owner: 'here' },
+    servers: { own: 'here' },
     clock,
     log,
     slots,

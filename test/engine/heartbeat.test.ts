@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { Heartbeat } from '../../src/engine/cluster/heartbeat.ts'
-import { Identity, LEASE_BEATS, Servers } from '../../src/engine/cluster/servers.ts'
+import { LEASE_BEATS, Servers } from '../../src/engine/cluster/servers.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
@@ -25,9 +25,6 @@ interface State {
 function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial<Pick<Store, 'heartbeat'>> = {}) {
   const clock = new SimulatedClock()
   const [owners, logged]: [string[], string[]] = [[], []]
-  const identity = new Identity((owner) => {
-    owners.push(owner)
-  })
   const state: State = { incarnation: 0, leased: [], running: [], busy: [], claimed: [] }
   const seen: {
     beats: string[]
@@ -42,10 +39,12 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
       return verbs.heartbeat?.(request) ?? Promise.resolve(true)
     },
     leasedTo({ owner }) {
-      expect(owner).toBe(identity.owner)
+      expect(owner).toBe(servers.own)
       return Promise.resolve(state.leased)
     },
   })
+  const onOwner = (owner: string) => void owners.push(owner)
+  const servers: Servers = new Servers({ store, clock, beat: every, onOwner })
   const heartbeat = new Heartbeat({
     store: {
       ...store,
@@ -54,8 +53,7 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
       },
     },
     clock,
-    identity,
-    beat: every,
+    servers,
     log: {
       trace() {},
       debug() {},
@@ -89,14 +87,14 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
       },
     },
   })
-  return { clock, owners, logged, identity, state, seen, heartbeat }
+  return { clock, owners, logged, servers, state, seen, heartbeat }
 }
 
 test('it beats at once and then again and again, and looks for steps of dead servers each time', async () => {
-  const { clock, identity, seen, heartbeat } = open()
+  const { clock, servers, seen, heartbeat } = open()
   await heartbeat.start()
   await clock.advance(BEAT_MS * 2)
-  expect([seen.beats, seen.looks]).toEqual([Array.from({ length: 3 }, () => identity.owner), 3])
+  expect([seen.beats, seen.looks]).toEqual([Array.from({ length: 3 }, () => servers.own), 3])
   await heartbeat.stop()
   await clock.advance(BEAT_MS * 5)
   expect(seen.beats).toHaveLength(3)
@@ -111,15 +109,15 @@ test('one that no other server can hear is enough', async () => {
 
 test('a server that others took for dead lets its steps go, and goes on under another name', async () => {
   const alive = [true, false, true, true]
-  const { clock, owners, logged, identity, seen, heartbeat } = open({
+  const { clock, owners, logged, servers, seen, heartbeat } = open({
     heartbeat: () => Promise.resolve(alive.shift() ?? true),
   })
-  const first = identity.owner
+  const first = servers.own
   await heartbeat.start()
   await clock.advance(BEAT_MS)
-  expect(identity.owner).not.toBe(first)
-  expect(owners).toEqual([first, identity.owner])
-  expect(seen.beats).toEqual([first, first, identity.owner])
+  expect(servers.own).not.toBe(first)
+  expect(owners).toEqual([first, servers.own])
+  expect(seen.beats).toEqual([first, first, servers.own])
   expect([seen.abandoned.length, logged.length]).toEqual([1, 1])
   await heartbeat.stop()
 })
@@ -196,9 +194,8 @@ test('another server lives until its last heartbeat is too long ago; who is not 
       return Promise.resolve([...beats].map(([runId, beat]) => ({ runId, silentMs: clock.now() - beat })))
     },
   })
-  const identity = new Identity(undefined)
-  const servers = new Servers({ store, clock, identity, beat: BEAT_MS })
-  const areOthers = () => Promise.all(['other', identity.owner, ''].map((owner) => servers.isOther(owner)))
+  const servers = new Servers({ store, clock, beat: BEAT_MS })
+  const areOthers = () => Promise.all(['other', servers.own, ''].map((owner) => servers.isOther(owner)))
   expect(await areOthers()).toEqual([true, false, false])
   expect(await servers.isOther('late')).toBe(false)
   beats.set('late', clock.now())
@@ -210,5 +207,5 @@ test('another server lives until its last heartbeat is too long ago; who is not 
   expect([await servers.isOther('other'), await servers.isOther('late')]).toEqual([false, true])
   beats.set('other', clock.now())
   expect(await servers.isOther('other')).toBe(true)
-  expect(await new Servers({ store, clock, identity, beat: null }).isOther('other')).toBe(false)
+  expect(await new Servers({ store, clock, beat: null }).isOther('other')).toBe(false)
 })

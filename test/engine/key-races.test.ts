@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { afterEach, describe, expect, inject, test } from 'vitest'
-import { partitionOfKey } from '../../src/engine/record/context-key.ts'
+import { partitionOfKey } from '../../src/engine/record/index-keys.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../src/store/redis/store.ts'

@@ -32,7 +32,7 @@ function open(...answers: (Error | MessageOutcome)[]) {
   const redelivery = new Redelivery({
     clock,
     ended: end.signal,
-    identity: { owner: 'me' },
+    servers: { own: 'me' },
     log: {
       trace() {},
       debug() {},

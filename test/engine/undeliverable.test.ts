@@ -41,7 +41,7 @@ async function delivered(input: Input, { moves }: { readonly moves: boolean }) {
     alarm: { set: () => undefined, start: () => undefined, close: () => Promise.resolve() },
     clock,
     log: quiet,
-    identity: { owner: 'me' },
+    servers: { own: 'me' },
     ended: new AbortController().signal,
     onEnd: () => undefined,
   })

@@ -107,7 +107,7 @@ class Outline {
     this.#listener = listener
   }
 
-  open(_: number, isList: boolean): void {
+  open(isList: boolean): void {
     this.#levels.push({ isList, keys: new Set(), part: isList ? -1 : '', keyAt: 0 })
     this.depth = Math.max(this.depth, this.#levels.length)
   }

@@ -9,7 +9,7 @@ import { conflict, malformed, notFound } from '../../model/failure.ts'
 import { nearestName, suggestion } from '../../model/nearest.ts'
 import { serviceNameOf, type NamedService } from '../../model/service-name.ts'
 import type { Addressee } from '../idempotency/kept-answer.ts'
-import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
+import { keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/index-keys.ts'
 import type { MessageOutcome } from '../turn/message.ts'
 import { isReadable, requireRole, type CallEnv } from './call-env.ts'
 

@@ -234,14 +234,14 @@ const begin = (
     return { record, condition }
   }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout, signal }))
 
-function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]): number[] {
+function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]): ReadonlyMap<string, number> {
   const errors = names.flatMap((name, at) =>
     stateIndex.has(name)
       ? []
       : [{ pointer: `/state/${at}`, detail: `is no state of '${fluxName}'${suggestion(name, stateIndex.keys())}` }],
   )
   if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
-  return [...new Set(names.flatMap((name) => stateIndex.get(name) ?? []))]
+  return new Map(names.map((name) => [name, stateIndex.get(name) ?? -1]))
 }
 
 async function conclude({ shown }: CallEnv, wait: Waiter, outcome: WaitOutcome): Promise<ContextView> {

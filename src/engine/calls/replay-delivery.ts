@@ -20,7 +20,7 @@ import {
   type StoredDelivery,
 } from '../deliveries/delivery-rows.ts'
 import { decodeRecord } from '../record/decode.ts'
-import { requestShown } from '../redact/request.ts'
+import { redactRequest } from '../redact/redactor.ts'
 import { requireRole, type CallEnv } from './call-env.ts'
 import { visibleEndpoints } from './list-deliveries.ts'
 
@@ -145,7 +145,7 @@ async function send(
     throw error
   })
   const settlement = given.webhooks.settlementOf(result)
-  const [path = ''] = String(requestShown(request)['uri']).split('?', 1)
+  const [path = ''] = String(redactRequest(request).shown['uri']).split('?', 1)
   const duration = clock.now() - delivery.time
   webhooks.settled({ ...delivery, ...settlement, method: String(request['method']), path, duration })
   return { deliveryId: delivery.deliveryId, status: settlement.status, contextId: settlement.contextId }

@@ -33,9 +33,10 @@ import type { StepKind } from '../../ports/steps.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
+import { Periodic } from '../time/periodic.ts'
 import type { Admission, Slot } from '../turn/admission.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
-import type { Identity } from './servers.ts'
+import type { Servers } from './servers.ts'
 
 /**
  * Maximum number of concurrent takeovers of steps of dead servers, each until the step has begun. If one of them kills
@@ -61,7 +62,7 @@ export interface ClaimsParts extends Deps, Pick<EngineParts, 'slots'> {
   readonly feed: CommitFeed | null
   readonly admission: Admission
   readonly recovery: Pick<Recovery, 'takeOver'>
-  readonly identity: Pick<Identity, 'owner'>
+  readonly servers: Pick<Servers, 'own'>
   /** While it is closed, nothing may be claimed. */
   readonly gate: { readonly isClosed: boolean }
 }
@@ -97,13 +98,18 @@ export class Claims {
   #isPaused = false
   #asking: Promise<void> | null = null
   #stopped = false
-  /** Ends the pause after a hint; null: there is none. */
-  #endPause: (() => void) | null = null
-  /** Whether a hint was requested during the pause. */
-  #isHintDue = false
+  /** Hints to other servers. */
+  readonly #hints: Periodic
+  /** When the last one was given, epoch milliseconds. */
+  #hintedAt = -Infinity
 
   constructor(parts: ClaimsParts) {
     this.#parts = parts
+    this.#hints = new Periodic(parts.clock, async () => {
+      this.#hintedAt = parts.clock.now()
+      parts.feed?.notifyReady()
+      return null
+    })
     parts.slots.onFree((kind) => this.#pull(kind))
     parts.feed?.onReady(() => {
       this.#refresh()
@@ -147,21 +153,14 @@ export class Claims {
 
   /** To be called when the last step was released: a hint that is due is given now. */
   close(): void {
-    this.#endPause?.()
-    if (this.#isHintDue) this.#parts.feed?.notifyReady()
-    this.#isHintDue = false
+    void this.#hints.stop()
+    this.#parts.feed?.notifyReady()
   }
 
-  /** Tells other servers that a step is ready, now or at the end of the pause. */
+  /** Tells other servers that a step is ready, now or `HINT_MS` after the last hint. */
   #hint(): void {
     const { feed, clock } = this.#parts
-    this.#isHintDue = feed !== null && this.#endPause !== null
-    if (!feed || this.#endPause) return
-    feed.notifyReady()
-    this.#endPause = clock.after(HINT_MS, () => {
-      this.#endPause = null
-      if (this.#isHintDue) this.#hint()
-    })
+    if (feed) this.#hints.within(Math.max(0, this.#hintedAt + HINT_MS - clock.now()))
   }
 
   /** Assumes that the store may have steps of every kind. */
@@ -205,35 +204,28 @@ export class Claims {
       const lease = this.#found.shift()
       if (!lease) return
       this.#examining += 1
-      void this.#examine(lease)
+      void this.#take(lease.id, null).finally(() => {
+        this.#examining -= 1
+        this.#examineFound()
+        if (this.#examining === 0) this.#pullAll()
+      })
     }
-  }
-
-  async #examine(lease: AbandonedLease): Promise<void> {
-    await this.#take(lease.id, null)
-    this.#examining -= 1
-    this.#examineFound()
-    if (this.#examining === 0) this.#pullAll()
   }
 
   async #take(id: ContextId, slot: Slot | null): Promise<void> {
     const known = this.#known.get(id) ?? { owner: UNOWNED, readyAs: null }
     known.readyAs = null
     const lease = { id, owner: known.owner }
-    const isLost = lease.owner !== UNOWNED
-    if (isLost) await this.#turnstile.enter()
+    const take = () => this.#parts.recovery.takeOver(lease, slot)
     try {
-      const shortage = await this.#parts.recovery.takeOver(lease, slot)
-      if (shortage) this.#queue(id, shortage, slot?.kind)
-      else {
-        this.#known.delete(id)
-        // It may have moved on while it was taken, to a step that is ready.
-        if (known.readyAs !== null) this.ready(id, known.readyAs)
-      }
+      const shortage = await (lease.owner === UNOWNED ? take() : this.#turnstile.run(take))
+      if (shortage) return this.#queue(id, shortage, slot?.kind)
+      this.#known.delete(id)
+      // It may have moved on while it was taken, to a step that is ready.
+      if (known.readyAs !== null) this.ready(id, known.readyAs)
     } catch (error) {
       this.#failed(lease, error)
     }
-    if (isLost) this.#turnstile.leave()
   }
 
   /** Schedules another try. If the store is unavailable, all claims are paused. */
@@ -307,7 +299,7 @@ export class Claims {
 
   /** @param free number of free slots, by kind @throws FluxError `unavailable` */
   async #claimFor(free: readonly (readonly [ReadyKind, number])[]): Promise<readonly AbandonedLease[]> {
-    const { store, identity } = this.#parts
+    const { store, servers } = this.#parts
     const kinds = free.map(([kind]) => kind)
     const slots = free.reduce((sum, [, count]) => sum + count, 0)
     const isBehind = [...this.#overfull].some((kind) => kinds.includes(listedAs(kind)))
@@ -318,7 +310,7 @@ export class Claims {
     for (const kind of kinds) this.#mayHave.delete(kind)
     let mayHaveMore = true
     try {
-      const request = { owner: identity.owner, ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
+      const request = { owner: servers.own, ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
       const leases = await store.claimAbandoned(request)
       mayHaveMore = leases.length >= limit
       return leases
@@ -339,8 +331,8 @@ export class Claims {
       else slots.waitLast(kind, lease.id)
       this.#known.set(lease.id, { owner: kind === null ? lease.owner : UNOWNED, readyAs: null })
     }
-    const lost = leases.filter(({ owner }) => owner !== UNOWNED && readyKindOf(owner) === null)
-    if (lost.length > 0) log.info('steps that another server left are taken over', { contexts: lost.length })
+    const contexts = this.#found.length
+    if (contexts > 0) log.info('steps that another server left are taken over', { contexts })
     // Steps that a dead server was running go first.
     this.#examineFound()
     if (this.#examining === 0) for (const kind of READY_KINDS) this.#pull(kind)

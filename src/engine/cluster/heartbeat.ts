@@ -6,7 +6,7 @@ import type { Mailboxes } from '../turn/mailboxes.ts'
 import { Periodic } from '../time/periodic.ts'
 import type { Claims } from './claims.ts'
 import type { Redelivery } from './redelivery.ts'
-import type { Identity } from './servers.ts'
+import type { Servers } from './servers.ts'
 
 /** Number of heartbeats between two comparisons of the steps leased to this server with those that it runs. */
 const COMPARE_EVERY = 3
@@ -16,9 +16,7 @@ export interface HeartbeatParts extends Deps {
   readonly redelivery: Pick<Redelivery, 'reconcile'>
   readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon' | 'check'>
   readonly claims: Pick<Claims, 'look' | 'has'>
-  readonly identity: Identity
-  /** Milliseconds between heartbeats; null: no other server can use the store, and one heartbeat is enough. */
-  readonly beat: number | null
+  readonly servers: Servers
 }
 
 export class Heartbeat {
@@ -29,19 +27,21 @@ export class Heartbeat {
   readonly #beats: Periodic
 
   constructor(parts: HeartbeatParts) {
-    const { clock, beat, log, store } = parts
+    const { clock, servers, log, store } = parts
     this.#parts = parts
     this.#incarnation = store.incarnation
     this.#beats = new Periodic(clock, async () => {
       await this.#beat().catch((error: unknown) => log.warn('the store did not take the heartbeat', { error }))
-      return beat
+      return servers.beat
     })
   }
 
   /** Sends the first heartbeat and schedules the next. Rejects if the store does not accept it. */
   async start(): Promise<void> {
     await this.#beat()
-    if (this.#parts.beat !== null) this.#beats.within(this.#parts.beat)
+    const { beat } = this.#parts.servers
+    // No other server can use the store: one heartbeat is enough.
+    if (beat !== null) this.#beats.within(beat)
   }
 
   /** Resolves when the heartbeat in progress has ended. */
@@ -50,15 +50,15 @@ export class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    const { store, log, steps, identity, claims } = this.#parts
-    const { owner } = identity
+    const { store, log, steps, servers, claims } = this.#parts
+    const owner = servers.own
     if (!(await store.heartbeat({ owner }))) {
       log.warn('another server declared this server dead and took over its steps; it continues under a new boot id', {
         owner,
       })
       steps.abandon('another server took it over')
-      identity.renew()
-      await store.heartbeat({ owner: identity.owner })
+      servers.renew()
+      await store.heartbeat({ owner: servers.own })
     }
     await claims.look()
     await this.#resume()
@@ -71,13 +71,13 @@ export class Heartbeat {
    * been lost.
    */
   async #resume(): Promise<void> {
-    const { store, mailboxes, redelivery, steps, claims, identity } = this.#parts
+    const { store, mailboxes, redelivery, steps, claims, servers } = this.#parts
     this.#count += 1
     const { incarnation } = store
     const isNew = incarnation !== this.#incarnation
     if (!isNew && this.#count % COMPARE_EVERY !== 0) return
     const running = steps.contexts()
-    const leased = await store.leasedTo({ owner: identity.owner })
+    const leased = await store.leasedTo({ owner: servers.own })
     // In a new incarnation, the leased step may be an earlier one than the step that runs here.
     for (const id of leased)
       if (!mailboxes.isBusy(id) && !claims.has(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)

@@ -2,10 +2,9 @@
 // the context is parsed, because that data may have killed the other server.
 import { isFinished } from '../../model/context.ts'
 import { UNOWNED, type ContextRecord } from '../../model/record.ts'
-import type { RowWrite } from '../../model/rows.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StepKind } from '../../ports/steps.ts'
-import type { AbandonedLease, StoredContext, Write } from '../../ports/store.ts'
+import type { AbandonedLease, Write } from '../../ports/store.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord, decodeHead } from '../record/decode.ts'
@@ -18,10 +17,9 @@ import { blockOf, lossOf } from '../interpreter/leases.ts'
 import type { EndWebhooks } from '../on-end/end-webhooks.ts'
 import { endRowsWithoutTurn, answerRowsAfter } from '../turn/answer.ts'
 import { endWithoutTurn } from '../turn/pending-events.ts'
-import { weightOf, type ContextLoader, type ContextCache } from '../contexts/context-loader.ts'
+import { weightOf, type ContextCache, type ContextLoader, type KnownContext } from '../contexts/context-loader.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Redelivery, Timers } from './redelivery.ts'
-import type { Step } from '../interpreter/position.ts'
 import type { Steps } from '../steps/steps.ts'
 import type { TurnEnv } from '../turn/message.ts'
 
@@ -48,12 +46,8 @@ export interface StepShortage {
 
 type Next = Decision & { readonly kind: 'next' }
 
-/** A context before its step is leased. */
-interface Found {
-  readonly stored: StoredContext
-  /** Without data, unless it is cached. */
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
+/** A context before its step is leased. The record is without data, unless the context is cached. */
+interface Found extends KnownContext {
   readonly isInMemory: boolean
 }
 
@@ -78,46 +72,38 @@ export class Recovery {
    * is released unless the step starts.
    * @throws FluxError `unavailable`
    */
-  async takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
+  takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
     const taking = this.#takeOver(lease, given)
     this.#underWay.add(taking)
-    try {
-      return await taking
-    } finally {
-      this.#underWay.delete(taking)
-    }
+    return taking.finally(() => this.#underWay.delete(taking))
   }
 
   async #takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
     let slot = given
     try {
-      const { store, commits, mailboxes, admission, env } = this.#parts
+      const { store, commits, mailboxes, admission, cache, redelivery, env } = this.#parts
       const { id, owner } = lease
       // The note of that server's watchdog, if its event loop was blocked.
       const standstill = owner === UNOWNED ? null : await store.standstill({ owner })
-      for (let lost = 0; !this.#stopped; lost += 1) {
+      for (let lost = 0; !this.#stopped; lost += 1, cache.delete(id)) {
         const found = await this.#find(lease)
         if (!found) return null
-        const { record, flux, stored } = found
+        const { record, flux, texts } = found
         const blocked = standstill && record.lease?.owner === owner ? blockOf(record, standstill) : null
         if (blocked) {
           await mailboxes.post(id, blocked)
           return null
         }
         const isUncounted = standstill?.isCertain ?? false
-        const turnEnv = env()
-        const decided = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...turnEnv, history: null })
-        if (decided.kind !== 'next') {
-          if (!found.isInMemory) {
-            // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.
-            if (record.lease?.owner === env().owner) void this.#parts.redelivery.reconcile(id)
-            return null
-          }
+        const turn = env()
+        const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...turn, history: null })
+        if (decision.kind !== 'next') {
           // The cached record may be outdated.
-          this.#parts.cache.delete(id)
-          continue
+          if (found.isInMemory) continue
+          // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.
+          if (record.lease?.owner === turn.owner) void redelivery.reconcile(id)
+          return null
         }
-        const { decision, rows } = this.#ended(found, decided, turnEnv)
         if (decision.step) {
           const kind = admission.kindOf(flux, decision.step.state)
           if (slot?.kind !== kind) {
@@ -125,14 +111,13 @@ export class Recovery {
             slot = admission.take(kind)
           }
           if (!slot) return { kind, weight: null }
-          if (!slot.fits(stored.parts)) return { kind, weight: weightOf(stored.parts) }
+          if (!slot.fits(texts)) return { kind, weight: weightOf(texts) }
         }
-        const write = this.#writeOf(found, decision)
-        if (!(await commits.write([write], { rows, lost })).ok) {
-          this.#parts.cache.delete(id)
-          continue
-        }
-        if (this.#publish(found, decision, write, slot)) slot = null
+        const { record: next, rows } = this.#written(found, decision, turn)
+        const notifies = isFinished(next.status) && record.parent ? [record.parent.id] : []
+        const write = headWrite({ version: record.version, parts: texts }, next, flux, notifies)
+        if (!(await commits.write([write], { rows, lost })).ok) continue
+        if (this.#publish(found, { ...decision, record: next }, write, slot)) slot = null
         return null
       }
       return null
@@ -145,37 +130,25 @@ export class Recovery {
   async #find({ id, owner }: AbandonedLease): Promise<Found | null> {
     const { loader, cache } = this.#parts
     const known = owner === UNOWNED ? cache.get(id, loader.incarnation) : undefined
-    if (known) {
-      const { record, flux, texts } = known
-      return { stored: storedOf(record, texts), record, flux, isInMemory: true }
-    }
+    if (known) return { ...known, isInMemory: true }
     const stored = await loader.read(id)
     if (!stored) return null
     const record = decodeHead(stored)
-    return { stored, record, flux: await loader.flux(stored, record), isInMemory: false }
+    return { record, flux: await loader.flux(stored, record), texts: stored.parts, isInMemory: false }
   }
 
-  /** Where the context ends, it keeps no events, has its answer, and may owe a webhook. */
-  #ended(
-    { stored: { parts }, record: before, flux }: Found,
-    decision: Next,
-    turn: TurnEnv,
-  ): { readonly decision: Next; readonly rows?: readonly RowWrite[] } {
-    if (!isFinished(decision.record.status)) return { decision }
-    const { record, rows } = endWithoutTurn({ before, parts, record: decision.record }, turn)
-    const answers = answerRowsAfter({ before, record, flux }, turn.partitions)
-    const owed = endRowsWithoutTurn({ parts, record, flux }, turn)
-    return { decision: { ...decision, record }, rows: [...rows, ...answers, ...owed] }
-  }
-
-  #writeOf({ stored, record: before, flux }: Found, { record }: Next): Write {
-    const notifies = isFinished(record.status) && before.parent ? [before.parent.id] : []
-    return headWrite(stored, record, flux, notifies)
+  /** What is written. Where the context ends, it keeps no events, has its answer, and may owe a webhook. */
+  #written({ texts: parts, record: before, flux }: Found, { record }: Next, turn: TurnEnv) {
+    if (!isFinished(record.status)) return { record, rows: [] }
+    const ended = endWithoutTurn({ before, parts, record }, turn)
+    const answers = answerRowsAfter({ before, record: ended.record, flux }, turn.partitions)
+    const owed = endRowsWithoutTurn({ parts, record: ended.record, flux }, turn)
+    return { record: ended.record, rows: [...ended.rows, ...answers, ...owed] }
   }
 
   /** Performs the effects of the commit. Returns whether the step was started. */
   #publish({ record: before, flux, isInMemory }: Found, decision: Next, write: Write, slot: Slot | null): boolean {
-    const { cache, loader, moves, redelivery } = this.#parts
+    const { cache, loader, moves, redelivery, steps } = this.#parts
     const { context } = write
     const record = { ...decision.record, version: context.version }
     if (isInMemory) cache.put({ record, flux }, context.parts, loader.incarnation)
@@ -188,13 +161,9 @@ export class Recovery {
     const loss = lossOf(record)
     if (loss) void redelivery.deliver(record.id, loss)
     if (loss || !decision.step || !slot) return false
-    this.#start(decision.step, flux, slot, isInMemory ? record : context)
-    return true
-  }
-
-  #start(step: Step, flux: CompiledFlux, slot: Slot, context: ContextRecord | StoredContext): void {
     const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
-    this.#parts.steps.start(step, flux, slot, isScript ? null : 'parts' in context ? decodeRecord(context) : context)
+    steps.start(decision.step, flux, slot, isScript ? null : isInMemory ? record : decodeRecord(context))
+    return true
   }
 
   #end(before: ContextRecord, record: ContextRecord, flux: CompiledFlux): void {
@@ -204,11 +173,4 @@ export class Recovery {
     if (flux.onEnd) ends.onOwed(flux)
     if (record.parent) timers.notifyParent(record.parent.id)
   }
-}
-
-/** The stored form of a cached record, without the fields that `headWrite` sets. */
-function storedOf(record: ContextRecord, parts: StoredContext['parts']): StoredContext {
-  const { id, version, due, endedAt } = record
-  const [owner, parent] = [record.lease?.owner ?? null, record.parent?.id ?? null]
-  return { id, version, indexKeys: [], due, owner, endedAt, parent, parts }
 }

@@ -15,7 +15,7 @@ import { Undecidable } from '../turn/turn.ts'
 import type { Steps } from '../steps/steps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { pause } from '../time/periodic.ts'
-import type { Identity } from './servers.ts'
+import type { Servers } from './servers.ts'
 
 /** Pauses between tries: the first one, doubled each time up to `most`. */
 const PAUSE_MS = { first: 100, most: 5_000 }
@@ -35,7 +35,7 @@ export interface RedeliveryParts extends Pick<Deps, 'clock' | 'log'>, Pick<Engin
   readonly isClaimed: (id: ContextId) => boolean
   /** The step of that context is ready. */
   readonly onReady: (record: ContextRecord, flux: CompiledFlux) => void
-  readonly identity: Pick<Identity, 'owner'>
+  readonly servers: Pick<Servers, 'own'>
   readonly ended: AbortSignal
   /** A context has ended, and another server may run a step of it. */
   readonly onEnd: (id: ContextId) => void
@@ -55,18 +55,17 @@ export class Redelivery {
    */
   async deliver(id: ContextId, input: Input): Promise<MessageOutcome | null> {
     const { mailboxes, clock, log, ended } = this.#parts
-    let faults = 0
+    let cost = 0
     for (let pauseMs = PAUSE_MS.first; !ended.aborted; pauseMs = Math.min(pauseMs * 2, PAUSE_MS.most)) {
       try {
-        return await mailboxes.post(id, faults < MAX_COST ? input : undeliverable(input))
+        return await mailboxes.post(id, cost < MAX_COST ? input : undeliverable(input))
       } catch (error) {
         if (isUnreadable(error, log)) return null
-        const refused = error instanceof FluxError && error.failure.kind !== 'unavailable'
-        if (refused && error.failure.kind === 'notFound') return null
-        if (error instanceof Undecidable) faults += COST.undecidable
-        else if (!(error instanceof FluxError)) faults += COST.store
+        const kind = error instanceof FluxError ? error.failure.kind : null
+        if (kind === 'notFound') return null
+        if (kind === null) cost += error instanceof Undecidable ? COST.undecidable : COST.store
         log.error('a context could not be carried on', { contextId: id, input: input.type, error })
-        if (refused || faults > MAX_COST) return null
+        if ((kind !== null && kind !== 'unavailable') || cost > MAX_COST) return null
         await pause(clock, pauseMs)
       }
     }
@@ -75,7 +74,7 @@ export class Redelivery {
 
   /** Finds out the outcome of an unknown commit, and performs its effects. */
   async reconcile(id: ContextId): Promise<void> {
-    const { steps, alarm, identity, onEnd, onReady } = this.#parts
+    const { steps, alarm, servers, onEnd, onReady } = this.#parts
     if (this.#reconciling.has(id)) return
     this.#reconciling.add(id)
     const outcome = await this.deliver(id, { type: 'WAKE' })
@@ -85,7 +84,7 @@ export class Redelivery {
     if (isFinished(record.status)) {
       steps().abort(id)
       onEnd(id)
-    } else if (record.lease?.owner === identity.owner) this.#giveBack(record)
+    } else if (record.lease?.owner === servers.own) this.#giveBack(record)
     else if (record.lease?.owner === UNOWNED) onReady(record, flux)
     if (record.due !== null) alarm.set(record.due)
   }

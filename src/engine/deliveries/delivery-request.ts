@@ -2,10 +2,10 @@
 // shows; and what is needed to send it again.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
-import { requestShown } from '../redact/request.ts'
+import { redactRequest } from '../redact/redactor.ts'
 
 /** Bytes of a body that are kept, unparsed and as text. */
-export const MAX_KEPT_BODY_BYTES = 64 * 1024
+const MAX_KEPT_BODY_BYTES = 64 * 1024
 
 /** Bytes that such a body may take as JSON, where a control character takes six. */
 const MAX_KEPT_JSON_BYTES = 2 * MAX_KEPT_BODY_BYTES
@@ -23,14 +23,14 @@ export interface KeptRequest {
 
 /** Its work grows with the size of the request, or of what is kept of it. */
 export function keptRequestOf(request: JsonObject, rawBody: Uint8Array): KeptRequest {
-  const shown = requestShown(request)
+  const { shown } = redactRequest(request)
   const raw = Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength)
   const body = getOwn(request, 'body') ?? null
-  if (raw.length > MAX_KEPT_BODY_BYTES || !isShort(body))
+  if (raw.length > MAX_KEPT_BODY_BYTES || !isShort(textOf(body)))
     return { request: { ...shown, body: firstOf(raw, request['encoded'] === true), [TRUNCATED]: true } }
   if (bytesOf(request).equals(raw)) return { request: shown }
   const text = raw.toString()
-  return Buffer.from(text).equals(raw) && Buffer.byteLength(JSON.stringify(text)) <= MAX_KEPT_JSON_BYTES
+  return Buffer.from(text).equals(raw) && isShort(text)
     ? { request: shown, raw: text }
     : { request: shown, base64: raw.toString('base64') }
 }
@@ -55,13 +55,8 @@ export function textsOfRequest({ parameters = null, headers = null }: JsonObject
 
 const textOf = (body: Json): string => (typeof body === 'string' ? body : JSON.stringify(body))
 
-function isShort(body: Json): boolean {
-  const json = JSON.stringify(body)
-  const bytes = Buffer.byteLength(json)
-  return typeof body === 'string'
-    ? bytes <= MAX_KEPT_JSON_BYTES && Buffer.byteLength(body) <= MAX_KEPT_BODY_BYTES
-    : bytes <= MAX_KEPT_BODY_BYTES
-}
+const isShort = (text: string): boolean =>
+  Buffer.byteLength(text) <= MAX_KEPT_BODY_BYTES && Buffer.byteLength(JSON.stringify(text)) <= MAX_KEPT_JSON_BYTES
 
 /** What the body most likely was before it was parsed. */
 function bytesOf(request: JsonObject): Buffer {
@@ -73,12 +68,10 @@ function bytesOf(request: JsonObject): Buffer {
 /** In base64 three bytes take four, a byte that is no text is replaced by three, and a character may be escaped. */
 function firstOf(raw: Buffer, isEncoded: boolean): string {
   if (isEncoded) return raw.subarray(0, (MAX_KEPT_BODY_BYTES / 4) * 3).toString('base64')
-  const text = raw
+  let text = raw
     .subarray(0, MAX_KEPT_BODY_BYTES)
     .toString()
     .replace(/\uFFFD$/, '')
-  const part = Buffer.byteLength(text) > MAX_KEPT_BODY_BYTES ? text.slice(0, Math.floor(MAX_KEPT_BODY_BYTES / 3)) : text
-  return Buffer.byteLength(JSON.stringify(part)) > MAX_KEPT_JSON_BYTES
-    ? part.slice(0, Math.floor(MAX_KEPT_JSON_BYTES / 6))
-    : part
+  while (!isShort(text)) text = text.slice(0, (text.length / 4) * 3)
+  return text
 }

@@ -3,11 +3,12 @@
 import type { StoredRow } from '../../model/rows.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
+import { allRows } from '../tasks/fan-out.ts'
 import type { DeliveryTally } from './deliveries.ts'
 import { deliveryKeyOf, storedDeliveryOf, type DeliveryFacts, type StoredDelivery } from './delivery-rows.ts'
 
-/** Rows of an endpoint that are read at once: first a few, then more and more. */
-const STRIDE = { first: 4, last: 128 }
+/** Rows of an endpoint that are read at once. */
+const ROWS_AT_ONCE = 16
 
 export interface ListedDelivery {
   readonly tally: DeliveryTally
@@ -26,17 +27,12 @@ export async function* storedDeliveries(
   behind: string | null,
 ): AsyncGenerator<ListedDelivery, undefined> {
   const { prefix } = tally
-  let after: Pick<StoredRow, 'key' | 'partition'> | undefined
-  if (behind !== null) after = { key: deliveryKeyOf(prefix, behind), partition: store.partitions }
-  for (let limit = STRIDE.first; ; limit = Math.min(limit * 2, STRIDE.last)) {
-    const rows = await store.listRows({ space: 'deliveries', prefix, after, limit })
-    for (const row of rows) {
-      const delivery = readOrNull(row, log)
-      if (delivery) yield { tally, facts: delivery, stored: { ...row, delivery } }
-    }
-    if (rows.length < limit) return undefined
-    after = rows.at(-1)
+  const after = behind === null ? undefined : { key: deliveryKeyOf(prefix, behind), partition: store.partitions }
+  for await (const row of allRows(store, { space: 'deliveries', prefix, after }, ROWS_AT_ONCE)) {
+    const delivery = readOrNull(row, log)
+    if (delivery) yield { tally, facts: delivery, stored: { ...row, delivery } }
   }
+  return undefined
 }
 
 function readOrNull(row: StoredRow, log: Deps['log']): StoredDelivery | null {
@@ -51,8 +47,8 @@ function readOrNull(row: StoredRow, log: Deps['log']): StoredDelivery | null {
 /** They were noted in the order of their answers, which is almost that of their arrival. */
 async function* refusedDeliveries(tally: DeliveryTally, behind: string | null): AsyncGenerator<ListedDelivery> {
   const refused = tally.refused.filter(({ deliveryId }) => behind === null || deliveryId < behind)
-  const ascending = refused.sort((one, other) => (one.deliveryId < other.deliveryId ? -1 : 1))
-  for (const facts of ascending.toReversed()) yield { tally, facts, stored: null }
+  const descending = refused.sort((one, other) => (one.deliveryId < other.deliveryId ? 1 : -1))
+  for (const facts of descending) yield { tally, facts, stored: null }
 }
 
 /** Both of all those endpoints. `behind`: as of `storedDeliveries`. */

@@ -244,7 +244,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
 
   /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
   get #isAccepted(): boolean {
-    return this.#answer !== null && readKept(this.#answer).isAccepted
+    return this.#answer !== null && readKept(this.#answer).isAccepted === true
   }
 
   /** Sends it to all, and starts what it triggers. */

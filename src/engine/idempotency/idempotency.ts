@@ -4,7 +4,7 @@
 //
 // Such calls are those with an `Idempotency-Key`, events with an `eventId`, and calls in process with `idempotencyKey`.
 //
-// - The answer is a row in the commit of the effect, under the hash of who called, which call it was, and the key. The
+// - The answer is a row in the commit of the effect, under the hash of the caller, the call, and the key. The
 //   commit's guard says that there is none yet, so the first call reads nothing. A message or a start that has rows
 //   names them by a pure function (`RowsOf` in `engine/turn/message.ts`), called once the turn has decided all its
 //   messages; when a guard fails, only the message whose row it is is taken out (`turn.ts`, `mailboxes.ts`).
@@ -32,7 +32,6 @@ import {
   inProgress,
   mismatch,
   placeOf,
-  placeOfEvent,
   readKept,
   rowKeyOf,
   type Addressee,
@@ -89,7 +88,7 @@ interface Tried {
 /** Milliseconds for which the number of rows is remembered. */
 const COUNT_MS = 1000
 
-/** Who may not make the call does not learn what it once led to. */
+/** A caller that may not make the call does not learn what it once led to. */
 const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
 
 export class Idempotency {
@@ -115,9 +114,9 @@ export class Idempotency {
     const { of, addressee, event, content } = call
     const { store, kept } = this.#parts
     const [rowKey, hash] = [rowKeyOf(call), contentHashOf(content)]
-    const isEvent = event !== undefined && addressee !== null
-    const { partitions } = store
-    const place = isEvent ? placeOfEvent(rowKey, addressee, partitions) : placeOf(rowKey, addressee, partitions)
+    // A receipt lists what became of an event for all contexts to which it was sent under its key.
+    const space = event !== undefined && addressee !== null ? 'items' : 'idempotency'
+    const place: KeptPlace = { ...placeOf(rowKey, addressee, store.partitions), space }
     const release = this.hold(place.key, hash)
     const tried = this.tryOf({ place, hash, kept }, { event })
     try {
@@ -161,11 +160,7 @@ export class Idempotency {
   /** Of the event of that row key. A repeat is answered also where it can't be counted. */
   async noteRepeat(rowKey: string, at: number): Promise<void> {
     const { store, kept } = this.#parts
-    try {
-      await countRepeat(store, rowKey, at + kept)
-    } catch {
-      // The store is out of reach.
-    }
+    await countRepeat(store, rowKey, at + kept).catch(() => {})
   }
 
   /** Whether that call is under way here. */

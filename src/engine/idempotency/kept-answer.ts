@@ -1,24 +1,24 @@
-// engine/idempotency: what is kept of a call under a key, and where: a row of the store, under the hash of who called,
-// which call it was, and the key. It lies with what the call is addressed to, so it is in the commit of the effect. Where
+// engine/idempotency: what is kept of a call under a key, and where: a row of the store, under the hash of the caller,
+// the call, and the key. It lies with what the call is addressed to, so it is in the commit of the effect. Where
 // that is the key of a context that is to be started, time, randomness and UUIDs are the same for all tries of the start,
 // so that they come to the same key.
 import { createHash } from 'node:crypto'
 import { v4 } from 'uuid'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import { partitionOf, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import { allRows } from '../tasks/fan-out.ts'
-import { keptKey, partitionOfKey, type KeyAddress } from '../record/context-key.ts'
+import { keptKey, partitionOfKey, type KeyAddress } from '../record/index-keys.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import { addressOfStart, type RootRequest } from '../turn/start-request.ts'
 
 /** What makes a key one's own. */
 export interface ScopedKey {
-  /** Who called: keys of different callers are different keys. */
+  /** The caller: keys of different callers are different keys. */
   readonly scope: string
   readonly of: { readonly method: string; readonly route: string }
   readonly key: string
@@ -50,7 +50,7 @@ export interface KeptAnswer {
   /** Null: of a broadcast that is not done. */
   readonly answer: JsonObject | null
   /** The answer only says that the event is accepted. */
-  readonly isAccepted: boolean
+  readonly isAccepted?: boolean
 }
 
 /** The key of its rows, whatever it is addressed to. */
@@ -66,43 +66,30 @@ const singlePrefix = (rowKey: string): string => `${rowKey}!`
 export function placeOf(rowKey: string, addressee: Addressee, partitions: number): KeptPlace {
   const space = 'idempotency'
   if (addressee === null) return { space, key: rowKey, partition: partitionOf(rowKey, partitions) }
-  if ('contextId' in addressee) {
-    const { contextId } = addressee
-    return { space, key: `${singlePrefix(rowKey)}${contextId}`, partition: contextId % partitions }
-  }
-  const key = `${singlePrefix(rowKey)}${sha256(keptKey(addressee))}`
-  return { space, key, partition: partitionOfKey(addressee, partitions) }
+  const prefix = singlePrefix(rowKey)
+  if ('contextId' in addressee)
+    return { space, key: prefix + addressee.contextId, partition: addressee.contextId % partitions }
+  return { space, key: prefix + sha256(keptKey(addressee)), partition: partitionOfKey(addressee, partitions) }
 }
-
-/** That of an event for one context: a receipt lists them all. */
-export const placeOfEvent = (rowKey: string, addressee: Addressee & object, partitions: number): KeptPlace => ({
-  ...placeOf(rowKey, addressee, partitions),
-  space: 'items',
-})
 
 /**
  * What is kept of an event: as it was sent to all, and to single contexts. What lies in a partition that is out of reach is
  * left out, if the event was sent to all. @throws FluxError `unavailable`
  */
-export async function keptOfEvent(
-  store: Store,
-  rowKey: string,
-): Promise<{ readonly toAll: KeptRow | null; readonly toSingle: readonly KeptRow[] }> {
+export async function keptOfEvent(store: Store, rowKey: string) {
   const toAll = await readKeptToAll(store, rowKey)
-  const ofPartition = (partition: number) =>
-    singleRows(store, rowKey, partition).catch((error: unknown) => {
+  const singleRows = async (partition: number) => {
+    const rows: StoredRow[] = []
+    try {
+      for await (const row of allRows(store, { space: 'items', prefix: singlePrefix(rowKey), partition }))
+        rows.push(row)
+    } catch (error) {
       if (toAll === null) throw error
-      return []
-    })
-  const rows = await Promise.all(Array.from({ length: store.partitions }, (_, partition) => ofPartition(partition)))
+    }
+    return rows
+  }
+  const rows = await Promise.all(Array.from({ length: store.partitions }, (_, partition) => singleRows(partition)))
   return { toAll, toSingle: rows.flat() }
-}
-
-async function singleRows(store: Store, rowKey: string, partition: number): Promise<StoredRow[]> {
-  const found: StoredRow[] = []
-  const query = { space: 'items', prefix: singlePrefix(rowKey), partition } as const
-  for await (const row of allRows(store, query)) found.push(row)
-  return found
 }
 
 /** The row of a broadcast, or of another call that is addressed to nothing. */
@@ -111,19 +98,8 @@ export const readKeptToAll = (store: Store, rowKey: string): Promise<KeptRow | n
 
 /** @throws Error for a text that is no such row */
 export function readKept(text: string): KeptAnswer {
-  const value: unknown = JSON.parse(text)
-  if (isObject(value)) {
-    const [hash, at, event] = [getOwn(value, 'hash'), getOwn(value, 'at'), getOwn(value, 'event')]
-    const answer = getOwn(value, 'answer') ?? null
-    if (typeof hash === 'string' && typeof at === 'number' && (answer === null || isObject(answer)))
-      return {
-        hash,
-        at,
-        answer,
-        event: typeof event === 'string' ? event : undefined,
-        isAccepted: getOwn(value, 'isAccepted') === true,
-      }
-  }
+  const kept: KeptAnswer = JSON.parse(text)
+  if (typeof kept.hash === 'string' && typeof kept.at === 'number') return kept
   throw new Error('the row of an idempotency key is not as it was written')
 }
 
@@ -178,7 +154,7 @@ export async function countRepeat(store: Store, rowKey: string, expiresAt: numbe
   }
 }
 
-/** Who does not know the seed can't predict what is drawn. `now`: epoch milliseconds. */
+/** Without the seed, what is drawn can't be predicted. `now`: epoch milliseconds. */
 export interface Drawn {
   readonly seed: string
   readonly now: number

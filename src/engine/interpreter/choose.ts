@@ -84,7 +84,7 @@ function carry(next: WorkingState, state: CompiledState, transition: CompiledTra
   const input = next.runInto(defaults, transition.lines)
   scope.seesException = false
   if (input)
-    next.turn.carried = { from: state.index, event: waitTextOf(next.data.fluxEvent), values: next.written, input }
+    next.turn.carried = { from: state.name, event: waitTextOf(next.data.fluxEvent), values: next.written, input }
 }
 
 /** Takes the `$exception` transition; without one, the context fails. */

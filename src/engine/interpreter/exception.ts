@@ -108,9 +108,9 @@ export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, his
   const { message = 'failed', type = 'Error', className = type, realException = null } = error
   const fluxStackTrace = history.map((move, position): StackEntry => ({
     fluxName: flux.fluxName,
-    stateName: flux.states[move.to]?.name ?? '',
+    stateName: move.to,
     transition: history[position + 1]?.event ?? null,
-    stateIndex: move.to,
+    stateIndex: flux.stateIndex.get(move.to) ?? -1,
   }))
   return { message, type, className, realException, fluxStackTrace }
 }

@@ -36,7 +36,9 @@ export function takeOver(
   if (!lease || lease.owner === env.owner) return { kind: 'noop' }
   const takeovers = lease.takeovers + (lease.owner === UNOWNED || isUncounted ? 0 : 1)
   if (takeovers > MAX_TAKEOVERS + 1)
-    return endNow(flux, record, LOST, env, [{ from: null, event: null, to: record.state, at: env.now, values: {} }])
+    return endNow(flux, record, LOST, env, [
+      { from: null, event: null, to: flux.states[record.state]?.name ?? '', at: env.now, values: {} },
+    ])
   // Its server has died. While it is paused, no other starts the step.
   const held = record.isPaused ? { owner: UNOWNED, takeovers } : null
   if (held && lease.owner === UNOWNED) return { kind: 'noop' }

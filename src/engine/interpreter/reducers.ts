@@ -199,7 +199,13 @@ function enterState(next: WorkingState, index: number): void {
   if (!data.visited.includes(index)) data.visited = [...data.visited, index]
   next.turn.history = [
     ...next.turn.history,
-    { from: carried?.from ?? null, event: carried?.event ?? null, to: index, at: now, values: carried?.values ?? {} },
+    {
+      from: carried?.from ?? null,
+      event: carried?.event ?? null,
+      to: state.name,
+      at: now,
+      values: carried?.values ?? {},
+    },
   ]
   data.moves += 1
   data.state = index
@@ -232,8 +238,8 @@ function takeEvent(
 /** Arguments that refer to secrets are stored without them: the step's attempts get the values of their time. */
 function prepareArgs(next: WorkingState, inputs: Lines, secrets: readonly string[]): void {
   next.written = {}
-  const marks = secrets.length === 0 ? null : marksOf(secrets, next.env.turn.uuid())
-  next.scope.bindSecrets(marks?.values ?? null)
-  if (next.run(inputs)) next.data.args = marks ? storeReferences(next.written, marks) : next.written
+  const random = secrets.length === 0 ? null : next.env.turn.uuid()
+  next.scope.bindSecrets(random === null ? null : marksOf(secrets, random))
+  if (next.run(inputs)) next.data.args = random === null ? next.written : storeReferences(next.written, random)
   next.scope.bindSecrets(null)
 }

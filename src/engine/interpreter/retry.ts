@@ -53,14 +53,10 @@ export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, e
   const again = begun(dataBeforeEnd(present), input, env)
   if (input.state !== null) return enter(flux, again, input, env)
   if (input.input !== null) return invalid([{ pointer: '/input', detail: 'is taken only together with a state' }])
-  if (present.state < 0) {
-    const name = present.numbering?.former[-present.state - 1] ?? ''
-    return invalid([{ pointer: '/definition', detail: `has no state '${name}', in which the context is` }])
-  }
   const stood = status === 'TERMINATED' ? (present.beforeEnd ?? null) : ACTING
   if (stood === null) return enterAnew(flux, again, env)
   if (stood.phase !== 'waiting' && stood.phase !== 'delayed') return act(flux, again, env)
-  return stand({ ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
+  return stand(flux, { ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
 }
 
 const ACTING: BeforeEnd = { phase: 'acting', due: null }
@@ -111,22 +107,28 @@ function begun(record: ContextRecord, { newKey }: Retry, { now }: DecisionEnv): 
 }
 
 /** How the history shows that a context goes on in that state. */
-const moveTo = (to: number, at: number): Move => ({ from: null, event: RETRY_EVENT, to, at, values: {} })
+const moveTo = (flux: CompiledFlux, state: number, at: number): Move => ({
+  from: null,
+  event: RETRY_EVENT,
+  to: flux.states[state]?.name ?? '',
+  at,
+  values: {},
+})
 
 /** The action of its state runs once more. */
 function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision {
   const { state, moves, lastEvent } = record
   const shown = { ...record, moves: moves + 1 }
-  const from = { ...turnStateOf(shown), turn: { ...NO_TURN, history: [moveTo(state, env.now)] } }
+  const from = { ...turnStateOf(shown), turn: { ...NO_TURN, history: [moveTo(flux, state, env.now)] } }
   return transitFrom(flux, { record: shown, phase: 'begin', state: from, lastEvent }, { type: 'RETRY', state }, env)
 }
 
 /** It stands where it stood: it waits, or is delayed, until the original time. */
-function stand(record: ContextRecord, { phase, due }: BeforeEnd, { now }: DecisionEnv): Decision {
+function stand(flux: CompiledFlux, record: ContextRecord, { phase, due }: BeforeEnd, { now }: DecisionEnv): Decision {
   const status = phase === 'waiting' && due === null ? 'WAITING' : 'WAITING_UNTIL'
   const position = { ...record.position, phase }
   const moves = record.moves + 1
-  return recordChange({ ...record, status, due, moves, position }, [moveTo(record.state, now)])
+  return recordChange({ ...record, status, due, moves, position }, [moveTo(flux, record.state, now)])
 }
 
 /** A context that stood where the other definition has no place. */

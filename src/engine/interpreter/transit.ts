@@ -168,7 +168,6 @@ function nextRecord(
     retries: record.retries,
     keyEpoch: epoch === record.position.epoch ? record.keyEpoch : undefined,
     beforeEnd,
-    numbering: record.numbering,
     paused:
       record.paused ??
       (record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL') ? status : undefined),

@@ -31,8 +31,8 @@ export type Data = Pick<
 
 /** A chosen transition: the facts that the entry of the next state records. */
 export interface Carried {
-  /** null: a retry. */
-  readonly from: number | null
+  /** Name of the state that is left; null: a retry. */
+  readonly from: string | null
   readonly event: string | null
   readonly values: JsonObject
   readonly input: JsonObject

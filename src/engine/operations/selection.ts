@@ -11,8 +11,7 @@ import { serviceNameOf } from '../../model/service-name.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import type { IdRange, SelectedPage, Selection, Store, StoredContext, TimeRange } from '../../ports/store.ts'
 import { decodeHead } from '../record/decode.ts'
-import { hiddenFrom } from '../record/hidden.ts'
-import { keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
+import { hiddenFrom, keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
 import type { StoredOperation } from './operation-rows.ts'
 
 /** Checked filters; times are epoch milliseconds. */

@@ -16,29 +16,26 @@ import { pause, Periodic } from '../time/periodic.ts'
 import { HASH_CHARACTERS, prefixesFor, unclaimedKeyIn, unclaimedRowOf } from './unclaimed-event.ts'
 import type { UnclaimedStore } from './unclaimed-store.ts'
 
-/** A look-up row, and the key of the event that it leads to. */
-export interface FoundLookup {
-  readonly row: StoredRow
-  readonly unclaimedKey: string
-}
+/** The key of an unclaimed event, and the value of a look-up row that leads to it. */
+export type FoundEvent = Pick<StoredRow, 'key' | 'value'>
 
 export type Offered =
   /** The context took it, and has these index keys now. */
-  | { readonly indexKeys: readonly string[] }
+  | readonly string[]
   /** It is not for this context, or another context is at it. */
   | 'passed'
   /** The context does not wait for it any more. */
   | 'notWaiting'
 
 interface LookUpsParts extends Deps {
-  readonly offer: (found: FoundLookup, id: ContextId) => Promise<Offered>
+  readonly offer: (found: FoundEvent, id: ContextId) => Promise<Offered>
   /** A context was not looked at, for lack of room or since the store is out of reach. */
   readonly onMissed: () => void
 }
 
-/** Contexts that are looked at, those among them that wait for it, and those looked at at once. */
-const MAX_LOOKS = 10_000
+/** Contexts that are looked at at once, and those that wait for it. */
 const MAX_AT_ONCE = 32
+const MAX_WAITING = 10_000
 /** Rows from which on a partition has so many that each event is asked for. */
 const FEW_ROWS = 20
 /** Events that one context is offered in vain until others have their turn; so no query needs more rows. */
@@ -55,7 +52,7 @@ interface Look {
 export class LookUps {
   readonly #parts: LookUpsParts
   readonly #looks = new Map<ContextId, Look>()
-  readonly #places = new Turnstile(MAX_AT_ONCE)
+  readonly #places = new Turnstile(MAX_AT_ONCE, { waiting: MAX_WAITING })
   #stopped = false
 
   constructor(parts: LookUpsParts) {
@@ -72,11 +69,9 @@ export class LookUps {
       Object.assign(known, { isDue: true, indexKeys })
       return known.done
     }
-    if (this.#looks.size >= MAX_LOOKS) this.#parts.onMissed()
-    if (this.#stopped || this.#looks.size >= MAX_LOOKS) return Promise.resolve()
     const look: Look = { isDue: true, indexKeys, done: Promise.resolve() }
     this.#looks.set(id, look)
-    look.done = this.#places.run(() => this.#look(id, look))
+    look.done = this.#look(id, look)
     return look.done
   }
 
@@ -89,12 +84,14 @@ export class LookUps {
   async #look(id: ContextId, look: Look): Promise<void> {
     const { log, onMissed } = this.#parts
     try {
-      // The answer to the commit goes first.
-      await yieldTurn()
-      while (look.isDue && !this.#stopped) {
-        look.isDue = false
-        await this.#offerAll(id, look.indexKeys)
-      }
+      await this.#places.run(async () => {
+        // The answer to the commit goes first.
+        await yieldTurn()
+        while (look.isDue && !this.#stopped) {
+          look.isDue = false
+          await this.#offerAll(id, look.indexKeys)
+        }
+      })
     } catch (error) {
       onMissed()
       if (!(error instanceof FluxError)) log.error('a look-up of pending events failed', { contextId: id, error })
@@ -115,7 +112,7 @@ export class LookUps {
     for (const found of await this.#find(id, indexKeys)) {
       const offered = this.#stopped ? 'notWaiting' : await this.#parts.offer(found, id)
       if (offered === 'notWaiting') return null
-      if (offered !== 'passed') return offered.indexKeys
+      if (offered !== 'passed') return offered
     }
     return null
   }
@@ -124,7 +121,7 @@ export class LookUps {
    * The first events that are unclaimed and that the context may take. Where few are in its partition, one read is
    * enough; else one for each event that it waits for, and only where there are many of that one, one for each tag.
    */
-  async #find(id: ContextId, indexKeys: readonly string[]): Promise<readonly FoundLookup[]> {
+  async #find(id: ContextId, indexKeys: readonly string[]): Promise<readonly FoundEvent[]> {
     const { store } = this.#parts
     const [prefixes, partition] = [prefixesFor(indexKeys), id % store.partitions]
     if (prefixes.size === 0) return []
@@ -134,20 +131,18 @@ export class LookUps {
       rows = []
       for (const name of new Set(Array.from(prefixes, (prefix) => prefix.slice(0, HASH_CHARACTERS)))) {
         const ofEvent = await read(name)
+        const withTags = [...prefixes].filter((prefix) => prefix.startsWith(name))
         if (ofEvent.length < MAX_PASSED) rows.push(...ofEvent)
-        else for (const prefix of prefixes) if (prefix.startsWith(name)) rows.push(...(await read(prefix)))
+        else rows.push(...(await Promise.all(withTags.map((prefix) => read(prefix)))).flat())
       }
     }
     // One event may have several tags of the context.
-    const found = new Map<string, FoundLookup>()
+    const found = new Map<string, StoredRow>()
     for (const row of rows) {
-      const unclaimedKey = unclaimedKeyIn(row.key, prefixes)
-      if (unclaimedKey !== null) found.set(unclaimedKey, { row, unclaimedKey })
+      const key = unclaimedKeyIn(row.key, prefixes)
+      if (key !== null) found.set(key, { ...row, key })
     }
-    const byArrival = [...found.values()].toSorted((one, other) =>
-      compareRows({ key: one.unclaimedKey, partition }, { key: other.unclaimedKey, partition }),
-    )
-    return byArrival.slice(0, MAX_PASSED)
+    return [...found.values()].toSorted(compareRows).slice(0, MAX_PASSED)
   }
 }
 
@@ -169,29 +164,20 @@ const PAUSE_MS = 10_000
 
 export class Sweep {
   readonly #parts: SweepParts
-  readonly #passes: Periodic
+  /** Each goes over all events once. */
+  readonly passes: Periodic
   #pages = 0
 
   constructor(parts: SweepParts) {
     this.#parts = parts
-    this.#passes = new Periodic(parts.clock, (signal) => this.#pass(signal))
-  }
-
-  start(): void {
-    this.#passes.within(0)
+    this.passes = new Periodic(parts.clock, (signal) => this.#pass(signal))
   }
 
   /** Begins the next pass soon. */
   hurry(): void {
-    this.#passes.within(TICK_MS)
+    this.passes.within(TICK_MS)
   }
 
-  /** Resolves when nothing is under way any more. */
-  stop(): Promise<void> {
-    return this.#passes.stop()
-  }
-
-  /** Goes over all events once. */
   async #pass(signal: AbortSignal): Promise<number> {
     const { store, log } = this.#parts
     try {

@@ -12,7 +12,7 @@ import { indexKeysOf, keysOfHearers } from '../record/index-keys.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken, standOf, type MessageOutcome, type RowsOf } from '../turn/message.ts'
-import { LookUps, Sweep, type FoundLookup, type Offered } from './matching.ts'
+import { LookUps, Sweep, type FoundEvent, type Offered } from './matching.ts'
 import { homeIn, lookupRowsOf, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-event.ts'
 import { UnclaimedStore } from './unclaimed-store.ts'
 
@@ -51,9 +51,6 @@ const MAX_SWEPT = 500
 const MAX_CONTEXTS = 100
 /** Tries to withdraw an event that contexts claim again and again. */
 const MAX_TRIES = 20
-/** Age of a look-up row from which on it is deleted if there is no event to it: before that, the event may be on its way. */
-const LEFT_OVER_MS = 60_000
-
 export class UnclaimedEvents {
   readonly #parts: UnclaimedEventsParts
   readonly #unclaimed: UnclaimedStore
@@ -72,12 +69,12 @@ export class UnclaimedEvents {
   }
 
   start(): void {
-    this.#sweep.start()
+    this.#sweep.passes.within(0)
   }
 
   /** Offers no more events. */
   async stop(): Promise<void> {
-    await Promise.all([this.#lookUps.stop(), this.#sweep.stop()])
+    await Promise.all([this.#lookUps.stop(), this.#sweep.passes.stop()])
   }
 
   /** Contexts have come to wait, in a partition in which events are unclaimed. */
@@ -93,11 +90,11 @@ export class UnclaimedEvents {
    */
   async endBroadcast(
     { ttl, eventId, event, input, untyped, tags, caller: { roles } }: SentToAll,
-    { answer, receivedAt, receipt, write = (_, rows) => this.#write(rows) }: EndOfBroadcast,
+    { answer, receivedAt, receipt, write }: EndOfBroadcast,
   ): Promise<EventAnswer | null> {
     const { transitions, executions, pending } = answer
     if (ttl === null || transitions.length + executions.length + pending.length > 0) {
-      await write(answer, [])
+      await write?.(answer, [])
       return answer
     }
     if (Buffer.byteLength(JSON.stringify(input)) > MAX_INPUT_BYTES)
@@ -113,7 +110,7 @@ export class UnclaimedEvents {
       pending: [{ contextId: null, expiresAt }],
     }
     await this.#requireRoom(added)
-    if (!(await this.#unclaimed.add(added, (rows) => write(told, rows)))) return null
+    if (!(await this.#unclaimed.add(added, write && ((rows) => write(told, rows))))) return null
     // A context may have come to wait while it was written.
     await this.#announce(added, null)
     return told
@@ -153,7 +150,7 @@ export class UnclaimedEvents {
   }
 
   /** @throws FluxError `unavailable` */
-  async #offer(found: FoundLookup, id: ContextId): Promise<Offered> {
+  async #offer(found: FoundEvent, id: ContextId): Promise<Offered> {
     const unclaimed = this.#unclaimed
     const read = await this.#read(found)
     const free = read && (await unclaimed.unclaimed(read))
@@ -168,18 +165,12 @@ export class UnclaimedEvents {
     return offered
   }
 
-  /** Null: there is none that a context can take. */
-  async #read({ row: { partition, key, value }, unclaimedKey }: FoundLookup): Promise<UnclaimedRow | null> {
-    const { clock, log } = this.#parts
+  /** Null: no context can take it. */
+  async #read({ key, value }: FoundEvent): Promise<UnclaimedRow | null> {
     try {
-      const read = await this.#unclaimed.read(homeIn(value), unclaimedKey)
-      const receivedAt = Number(unclaimedKey.slice(0, unclaimedKey.indexOf(':')))
-      // Nothing is left of the event but this row.
-      if (read === null && clock.now() - receivedAt >= LEFT_OVER_MS)
-        await this.#write([{ partition, space: 'lookups', key, expects: value, value: null, expiresAt: null }])
-      return read
+      return await this.#unclaimed.read(homeIn(value), key)
     } catch (error) {
-      if (isUnreadableRow(error, { space: 'held', key: unclaimedKey }, log)) return null
+      if (isUnreadableRow(error, { space: 'held', key }, this.#parts.log)) return null
       throw error
     }
   }
@@ -193,7 +184,7 @@ export class UnclaimedEvents {
     try {
       if (event.claim !== null) {
         if (await this.#unclaimed.unclaimed(row, true)) void this.#announce(event, id)
-      } else if (typeof offered === 'object') await this.#unclaimed.clear(event)
+      } else if (typeof offered !== 'string') await this.#unclaimed.clear(event)
     } catch (error) {
       this.#parts.log.debug('what an offer of a pending event leaves behind is removed later', { error })
     }
@@ -219,7 +210,7 @@ export class UnclaimedEvents {
   }
 
   async #became(row: UnclaimedRow, { moved, failure, record, flux }: MessageOutcome): Promise<Offered> {
-    if (moved) return { indexKeys: indexKeysOf(record, flux) }
+    if (moved) return indexKeysOf(record, flux)
     if (failure?.kind === 'conflict') return 'notWaiting'
     if (failure?.kind !== 'invalid') return 'passed'
     const reason = `context ${record.id} can't take it: ${failure.detail}`
@@ -229,10 +220,6 @@ export class UnclaimedEvents {
       this.#parts.log.info('a pending event expired', { eventId, event, contextId, fluxName, reason })
     }
     return 'passed'
-  }
-
-  async #write(rows: readonly RowWrite[]): Promise<boolean> {
-    return rows.length === 0 || (await this.#parts.store.commit({ writes: [], rows })).ok
   }
 
   /** Expired events count until they are swept, so that is done before an event is refused. */

@@ -61,7 +61,10 @@ export class UnclaimedStore {
   }
 
   /** Writes the look-up rows of all partitions but its home, and by `write` those of its home. False: `write` did not. */
-  async add(event: UnclaimedEvent, write: (rows: readonly RowWrite[]) => Promise<boolean>): Promise<boolean> {
+  async add(
+    event: UnclaimedEvent,
+    write = async (rows: readonly RowWrite[]) => (await this.#commit(rows)).ok,
+  ): Promise<boolean> {
     await this.#elsewhere(event, (partition) => lookupRowsOf(event, partition, this.#partitions))
     const isAdded = await write(homeRowsOf(event, this.#partitions))
     if (!isAdded) await this.clear(event)
@@ -73,7 +76,8 @@ export class UnclaimedStore {
     const { claim } = event
     return this.#elsewhere(event, (partition) => {
       const rows = lookupRowsOf(event, partition, this.#partitions)
-      return removalOf(claim && this.#isIn(claim, partition) ? [...rows, this.#mark(event, claim, 'void')] : rows)
+      const marks = claim ? [this.#mark(event, claim, 'taken')] : []
+      return removalOf([...rows, ...marks.filter((mark) => mark.partition === partition)])
     })
   }
 
@@ -144,10 +148,6 @@ export class UnclaimedStore {
       value,
       expiresAt,
     }
-  }
-
-  #isIn({ contextId }: Claim, partition: number): boolean {
-    return contextId % this.#partitions === partition
   }
 
   /** Of its rows at home, if it is as it was read. */

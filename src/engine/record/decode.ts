@@ -58,7 +58,6 @@ function recordOf({ id, version, parts }: Stored, names: readonly string[]): Con
     version,
     ...base,
     ...head,
-    key: base.key ?? null,
     tail: part('tail', []).map(moveOf),
     input: part('input', {}),
     output: part('output', {}),

@@ -9,8 +9,7 @@ import { sizeOf } from '../../model/json/weight.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
-import { addressOf, usingKey } from './context-key.ts'
-import { indexKeysOf } from './index-keys.ts'
+import { addressOf, indexKeysOf, usingKey } from './index-keys.ts'
 import { tailAfter } from './move-log.ts'
 import { ownerOf } from '../interpreter/position.ts'
 
@@ -37,7 +36,7 @@ export const STATE_PREFIX = 's'
 export type Base = ReturnType<typeof baseOf>
 export type Head = ReturnType<typeof headOf>
 
-/** The fields `key` and `answerRows` are left out where there are none. */
+/** The field `answerRows` is left out where there are none. */
 export const baseOf = ({
   package: owner,
   fluxName,
@@ -58,7 +57,7 @@ export const baseOf = ({
   trigger,
   trackerId,
   parent,
-  key: key ?? undefined,
+  key,
   answerRows,
 })
 
@@ -81,7 +80,6 @@ const headOf = ({
   isPaused,
   retries,
   keyEpoch,
-  numbering,
   paused,
   stepStartedAt,
   lastError,
@@ -105,7 +103,6 @@ const headOf = ({
   isPaused,
   retries,
   keyEpoch,
-  numbering,
   paused,
   stepStartedAt,
   lastError,
@@ -113,7 +110,7 @@ const headOf = ({
   traceparent,
 })
 
-interface Change {
+interface Change extends Pick<Write, 'notifies' | 'answersNotification'> {
   /** null: the context is new. */
   readonly before: ContextRecord | null
   /**
@@ -125,8 +122,6 @@ interface Change {
   readonly flux: CompiledFlux
   /** Moves made since `before`. */
   readonly log: readonly Move[]
-  readonly notifies: readonly ContextId[]
-  readonly answersNotification: boolean
   /** Characters that the texts of all data parts may have together. */
   readonly maxRecord: number
 }
@@ -206,7 +201,7 @@ const contextOf = (record: ContextRecord, flux: CompiledFlux, parts: Texts): Sto
 
 /** The write that changes only the head of a context, whose other parts need not be parsed for it. */
 export function headWrite(
-  { version, parts: texts }: StoredContext,
+  { version, parts: texts }: Pick<StoredContext, 'version' | 'parts'>,
   next: ContextRecord,
   flux: CompiledFlux,
   notifies: readonly ContextId[],

@@ -1,35 +1,64 @@
 // engine/record: the index keys of a context, and the keys of a query.
+import type { OperationFilter } from '../../api/operations.ts'
+import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type ContextId, type Status } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { contextKeysOf, indexKey } from './context-key.ts'
+import { partitionOf } from '../../model/rows.ts'
 
-const eventKey = (event: string, tag: string | null) =>
-  tag === null ? indexKey('hear', event) : `${indexKey('hear', event)}:${tag}`
-const earlyKey = (event: string, tag: string | null) =>
-  tag === null ? indexKey('early', event) : `${indexKey('early', event)}:${tag}`
-const elseKey = (tag: string | null) => (tag === null ? 'any' : indexKey('any', tag))
-/** Finished and unfinished contexts have separate keys: most queries ask for the unfinished ones, which are few. */
-const setOf = (status: Status) => (isFinished(status) ? 'f' : 'u')
-
-interface Service {
+/** A key means something within one service only. */
+export interface KeyAddress {
   readonly package: string
   readonly fluxName: string
+  readonly key: string
 }
+type Service = Omit<KeyAddress, 'key'>
+type Tag = string | null
+
+/** An index key made of names: each is length-prefixed, so that different names never give the same key. */
+const indexKey = (kind: string, name: string): string => `${kind}:${name.length}:${name}`
+const ofService = (kind: string, { package: owner, fluxName }: Service): string =>
+  indexKey(indexKey(kind, owner), fluxName)
+
+/** Index key of the contexts that have the key, as long as they are kept. */
+export const keptKey = (address: KeyAddress): string => indexKey(ofService('key', address), address.key)
+/** Index key of the context that uses the key: no other may. */
+export const usingKey = (address: KeyAddress): string => indexKey(ofService('using', address), address.key)
+
+/** The partition in which all contexts of that key lie. */
+export const partitionOfKey = (address: KeyAddress, partitions: number): number =>
+  partitions === 1 ? 0 : partitionOf(keptKey(address), partitions)
+
+/** The key of a context and its service; null: it has none. */
+export const addressOf = ({
+  package: owner,
+  fluxName,
+  key,
+}: Pick<ContextRecord, keyof KeyAddress>): KeyAddress | null =>
+  key === null ? null : { package: owner, fluxName, key }
 
 /** The key of contexts whose service is secured in their pinned definition. */
 export const SECURED = 'secured'
 /** The key that these have besides, by service. */
-export const keyOfSecured = ({ package: owner, fluxName }: Service): string =>
-  indexKey(indexKey(SECURED, owner), fluxName)
+export const keyOfSecured = (service: Service): string => ofService(SECURED, service)
 /** The key of all other contexts, by service, which may have been secured since. */
-export const keyOfOpen = ({ package: owner, fluxName }: Service): string => indexKey(indexKey('open', owner), fluxName)
-
+export const keyOfOpen = (service: Service): string => ofService('open', service)
 /** The key of contexts that are paused. */
 export const PAUSED = 'paused'
+
+/** Contexts with tags have a key for each, contexts without tags one for all. */
+const tagged = (key: string, tag: Tag): string => (tag === null ? key : `${key}:${tag}`)
+const eventKey = (event: string, tag: Tag) => tagged(indexKey('hear', event), tag)
+const earlyKey = (event: string, tag: Tag) => tagged(indexKey('early', event), tag)
+const elseKey = (tag: Tag) => tagged('any', tag)
+const eachOf = (tags: readonly string[]): readonly Tag[] => (tags.length > 0 ? tags : [null])
 const errorKey = (type: string) => indexKey('error', type)
 const parentKey = (id: ContextId) => `parent:${id}`
+
+/** Finished and unfinished contexts have separate keys: most queries ask for the unfinished ones, which are few. */
+const setOf = (status: Status) => (isFinished(status) ? 'f' : 'u')
 
 /**
  * Cached keys of contexts without tags. A service has few different lists of keys, and most commits do not change them.
@@ -38,20 +67,25 @@ const untagged = new WeakMap<CompiledFlux, Map<string, readonly string[]>>()
 
 /** The index keys of a context. */
 export function indexKeysOf(record: ContextRecord, flux: CompiledFlux): readonly string[] {
-  if (record.tags.length > 0) return [...keysOf(record, flux), ...ownKeysOf(record, flux)]
+  const own = ownKeysOf(record, flux)
+  if (record.tags.length > 0) return [...keysOf(record, flux), ...own]
   const lists = untagged.get(flux) ?? new Map<string, readonly string[]>()
   untagged.set(flux, lists)
   const key = `${record.status} ${record.state} ${record.startState} ${record.position.phase}`
   const keys = lists.get(key) ?? keysOf(record, flux)
   lists.set(key, keys)
-  const isPlain = record.key === null && record.parent === null && record.error === null && !record.isPaused
-  return isPlain ? keys : [...keys, ...ownKeysOf(record, flux)]
+  return own.length === 0 ? keys : [...keys, ...own]
 }
 
 /** Keys that few other contexts of the service have. */
-function ownKeysOf(record: ContextRecord, flux: CompiledFlux): string[] {
-  const { error, parent } = record
-  const keys = [...contextKeysOf(record, flux)]
+function ownKeysOf(record: ContextRecord, { keyReuse }: CompiledFlux): string[] {
+  const { error, parent, status } = record
+  const address = addressOf(record)
+  const keys: string[] = []
+  if (address !== null) {
+    keys.push(indexKey(`${setOf(status)}:key`, address.key), keptKey(address))
+    if (!isFinished(status) || keyReuse !== 'ended') keys.push(usingKey(address))
+  }
   if (error !== null) keys.push(errorKey(error.type))
   if (parent !== null) keys.push(parentKey(parent.id))
   if (record.isPaused) keys.push(PAUSED)
@@ -59,123 +93,105 @@ function ownKeysOf(record: ContextRecord, flux: CompiledFlux): string[] {
 }
 
 function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
-  const { status, tags } = record
+  const { status, tags, position } = record
   const at = setOf(status)
-  const terms = [
+  const state = flux.states[record.state]
+  const keys = [
     `${at}:all`,
     `status:${status}`,
     indexKey(`${at}:flux`, record.fluxName),
     indexKey(`${at}:start`, flux.states[record.startState]?.name ?? ''),
-    indexKey(`${at}:state`, flux.states[record.state]?.name ?? ''),
+    indexKey(`${at}:state`, state?.name ?? ''),
     ...tags.map((tag) => indexKey(`${at}:tag`, tag)),
     ...(getOwn(flux.source, 'secured') === true ? [SECURED, keyOfSecured(record)] : [keyOfOpen(record)]),
   ]
-  const choice = record.position.phase === 'waiting' ? flux.states[record.state]?.choice : undefined
-  if (choice) {
-    for (const tag of tags.length > 0 ? tags : [null]) {
-      for (const event of choice.events.keys()) terms.push(eventKey(event, tag))
-      if (choice.otherwise !== null) terms.push(elseKey(tag))
+  for (const tag of eachOf(tags)) {
+    if (state && position.phase === 'waiting') {
+      for (const event of state.choice.events.keys()) keys.push(eventKey(event, tag))
+      if (state.choice.otherwise !== null) keys.push(elseKey(tag))
     }
+    // The same over the life of a context, apart from its tags.
+    if (!isFinished(status)) for (const event of flux.early.keys()) keys.push(earlyKey(event, tag))
   }
-  // The same over the life of a context, apart from its tags.
-  if (flux.early.size > 0 && !isFinished(status))
-    for (const tag of tags.length > 0 ? tags : [null])
-      for (const event of flux.early.keys()) terms.push(earlyKey(event, tag))
-  return terms
+  return keys
 }
 
-/** Facts about the definition of a context that its index keys contain. */
-export interface IndexedFacts {
-  /** Name of the current state; null: no key has it. */
-  readonly state: string | null
-  readonly startState: string | null
-  /** Events that the context waits for. */
-  readonly events: readonly string[]
-  readonly takesAny: boolean
-  /** True unless a key says that the context is open. */
-  readonly isSecured: boolean
-}
+const NAMED_KEY = /^(?:[uf]:)?(start|state|hear):(\d+):(.*)$/s
 
-const INDEX_KEY = /^(?:[uf]:)?(start|state|hear|any):(\d+):(.*)$/s
-
-/** Parses the keys that `indexKeysOf` returns. */
-export function parseIndexKeys(terms: readonly string[]): IndexedFacts {
-  const [names, events] = [new Map<string, string>(), new Set<string>()]
-  for (const term of terms) {
-    const [, kind = '', length, rest = ''] = INDEX_KEY.exec(term) ?? []
+/** The names in keys that `indexKeysOf` returns: of states, and of events, each with a tag. */
+const namesIn = (keys: readonly string[]) =>
+  keys.flatMap((key) => {
+    const [, kind, length, rest = ''] = NAMED_KEY.exec(key) ?? []
     const name = rest.slice(0, Number(length))
-    if (kind === 'hear') events.add(name)
-    else if (kind !== '') names.set(kind, name)
-  }
+    return kind === undefined ? [] : [{ kind, name, tag: rest === name ? null : rest.slice(name.length + 1) }]
+  })
+
+/**
+ * Facts about the definition of a context that its index keys contain: the names of its states, null where no key has
+ * it; the events that it waits for; whether it is secured, unless a key says that it is open.
+ */
+export function parseIndexKeys(keys: readonly string[]) {
+  const names = namesIn(keys)
+  const nameOf = (kind: string) => names.find((one) => one.kind === kind)?.name ?? null
   return {
-    state: names.get('state') ?? null,
-    startState: names.get('start') ?? null,
-    events: [...events],
-    takesAny: terms.includes('any') || names.has('any'),
-    isSecured: terms.includes(SECURED) || !terms.some((term) => term.startsWith('open:')),
+    state: nameOf('state'),
+    startState: nameOf('start'),
+    events: [...new Set(heardEvents(keys).map(({ event }) => event))],
+    takesAny: keys.some((key) => key === 'any' || key.startsWith('any:')),
+    isSecured: keys.includes(SECURED) || !keys.some((key) => key.startsWith('open:')),
   }
 }
 
 /** The events that a context waits for by their names, each with a tag that it must have, by its index keys. */
-export function heardEvents(terms: readonly string[]): { readonly event: string; readonly tag: string | null }[] {
-  return terms.flatMap((term) => {
-    const [, kind, length, rest = ''] = INDEX_KEY.exec(term) ?? []
-    if (kind !== 'hear') return []
-    const event = rest.slice(0, Number(length))
-    return { event, tag: rest.length > event.length ? rest.slice(event.length + 1) : null }
-  })
-}
+export const heardEvents = (keys: readonly string[]): { readonly event: string; readonly tag: string | null }[] =>
+  namesIn(keys).flatMap(({ kind, name, tag }) => (kind === 'hear' ? [{ event: name, tag }] : []))
 
 /** Keys of which a context that waits for the event by its name has at least one. */
 export const keysOfHearers = (event: string, tags: readonly string[]): string[] =>
-  (tags.length > 0 ? tags : [null]).map((tag) => eventKey(event, tag))
+  eachOf(tags).map((tag) => eventKey(event, tag))
 
-/** What contexts are asked for by their index keys. */
-export interface KeyFilters {
-  readonly fluxName?: string | undefined
-  readonly key?: string | undefined
-  readonly tag?: readonly string[] | undefined
-  readonly currentState?: string | undefined
-  readonly startState?: string | undefined
-  readonly errorType?: string | undefined
-  readonly parent?: ContextId | undefined
-  readonly paused?: boolean | undefined
-}
+/** Keys of which a context that waits for the event has at least one. */
+export const keysOfEvent = (event: string, tags: readonly string[]): string[] =>
+  eachOf(tags).flatMap((tag) => [eventKey(event, tag), elseKey(tag)])
+
+/** Keys of which an unfinished context that keeps the event when it comes early has at least one. */
+export const keysOfEarly = (event: string, tags: readonly string[]): string[] =>
+  eachOf(tags).map((tag) => earlyKey(event, tag))
 
 /**
  * Lists of keys: the contexts with these statuses that pass the filters are those that have all keys of one list. None
  * has all keys of two.
  */
-export function keysOfList(filters: KeyFilters, statuses: readonly Status[]): string[][] {
-  const named = (at: string) => namedKeys(filters, at)
+export function keysOfList(filters: OperationFilter, statuses: readonly Status[]): string[][] {
+  const { fluxName, key, startState, currentState, tag = [], errorType, parent, paused } = filters
+  const named = Object.entries({ flux: fluxName, key, start: startState, state: currentState })
+  const names = [...named, ...tag.map((name) => ['tag', name] as const)].flatMap(([kind, name]) =>
+    name === undefined ? [] : [[kind, name] as const],
+  )
   const fixed = [
-    ...(filters.errorType === undefined ? [] : [errorKey(filters.errorType)]),
-    ...(filters.parent === undefined ? [] : [parentKey(filters.parent)]),
-    ...(filters.paused === true ? [PAUSED] : []),
+    ...(errorType === undefined ? [] : [errorKey(errorType)]),
+    ...(parent === undefined ? [] : [parentKey(parent)]),
+    ...(paused === true ? [PAUSED] : []),
   ]
-  const hasNames = named('u').length > 0
-  if (!hasNames && CONTEXT_STATUSES.every((status) => statuses.includes(status))) return [fixed]
+  if (names.length === 0 && CONTEXT_STATUSES.every((status) => statuses.includes(status))) return [fixed]
   return ['u', 'f'].flatMap((at) => {
+    const keys = [...names.map(([kind, name]) => indexKey(`${at}:${kind}`, name)), ...fixed]
     const own = CONTEXT_STATUSES.filter((status) => setOf(status) === at)
     const some = own.filter((status) => statuses.includes(status))
-    if (some.length < own.length) return some.map((status) => [...named(at), ...fixed, `status:${status}`])
-    return [[...(hasNames ? named(at) : [`${at}:all`]), ...fixed]]
+    if (some.length < own.length) return some.map((status) => [...keys, `status:${status}`])
+    return [names.length > 0 ? keys : [`${at}:all`, ...keys]]
   })
 }
 
-const namedKeys = ({ fluxName, key, startState, currentState, tag = [] }: KeyFilters, at: string): string[] => [
-  ...(fluxName !== undefined ? [indexKey(`${at}:flux`, fluxName)] : []),
-  ...(key !== undefined ? [indexKey(`${at}:key`, key)] : []),
-  ...(startState !== undefined ? [indexKey(`${at}:start`, startState)] : []),
-  ...(currentState !== undefined ? [indexKey(`${at}:state`, currentState)] : []),
-  ...tag.map((name) => indexKey(`${at}:tag`, name)),
-]
-
-/** Keys of which an unfinished context that keeps the event when it comes early has at least one. */
-export const keysOfEarly = (event: string, tags: readonly string[]): string[] =>
-  (tags.length > 0 ? tags : [null]).map((tag) => earlyKey(event, tag))
-
-/** Keys of which a context that waits for the event has at least one. */
-export function keysOfEvent(event: string, tags: readonly string[]): string[] {
-  return (tags.length > 0 ? tags : [null]).flatMap((tag) => [eventKey(event, tag), elseKey(tag)])
+/**
+ * Index keys of the contexts for which the caller would need that role, and lacks it: their service was secured when
+ * they were started, or is secured now. The caller must not learn of them, not even how many they are.
+ */
+export function hiddenFrom(
+  { catalog, caller }: { readonly catalog: Pick<Catalog, 'all'>; readonly caller: Pick<Caller, 'roles'> },
+  role: Role,
+): string[] {
+  if (denial(caller, role) === null) return []
+  const secured = catalog.all().filter((flux) => flux.secured)
+  return [SECURED, ...secured.map(keyOfOpen)]
 }

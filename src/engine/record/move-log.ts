@@ -3,11 +3,9 @@
 import { sizeOf } from '../../model/json/weight.ts'
 import type { ContextId } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
-import { getOwn, setOwn } from '../../model/json/value.ts'
 import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { renumberedRow } from './repin.ts'
 import { isUnreadable } from './unreadable.ts'
 
 /** Moves in the tail, and characters of its text, beyond which it is moved to the log. */
@@ -29,19 +27,11 @@ type Row = readonly [
   number: number,
 ]
 
-/** The tail of a record after a commit. */
-export interface Tail {
-  readonly moves: readonly Move[]
-  readonly text: string
-  /** The rows that the commit adds to the log. */
-  readonly rows: readonly string[]
-}
-
 /**
- * The tail of a record after the moves of a turn.
+ * The tail of a record after the moves of a turn, and the rows that the commit adds to the log.
  * @param text the text of `decided.tail`; undefined if it is not known
  */
-export function tailAfter(decided: ContextRecord, text: string | undefined, made: readonly Move[]): Tail {
+export function tailAfter(decided: ContextRecord, text: string | undefined, made: readonly Move[]) {
   const added = made.map(shortened)
   const moves = added.length === 0 ? decided.tail : [...decided.tail, ...added]
   const whole =
@@ -64,48 +54,42 @@ function appended(list: string | undefined, more: readonly string[]): string | u
   return list === '[]' ? `[${text}]` : `${list.slice(0, -1)},${text}]`
 }
 
-function shortened(move: Move): Move {
-  const { values } = move
-  const large = Object.keys(values).filter(
-    (name) => sizeOf(getOwn(values, name) ?? null, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS,
-  )
-  if (large.length === 0) return move
-  const copy = { ...values }
-  for (const name of large) setOwn(copy, name, `[more than ${MAX_LOGGED_CHARACTERS} characters]`)
-  return { ...move, values: copy }
-}
+const shortened = (move: Move): Move => ({
+  ...move,
+  values: Object.fromEntries(
+    Object.entries(move.values).map(([name, value]) => [
+      name,
+      sizeOf(value, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS
+        ? `[more than ${MAX_LOGGED_CHARACTERS} characters]`
+        : value,
+    ]),
+  ),
+})
 
 /**
  * All moves that are kept: those of the log and those of the tail. The log may have grown since the record was read: a
  * move in both is returned once, and a later move is omitted.
  */
 export async function movesOf(
-  { id, moves, tail, numbering }: ContextRecord,
+  { id, moves, tail }: ContextRecord,
   { store, log }: { readonly store: Store; readonly log: Log },
 ): Promise<readonly Move[]> {
   if (moves === tail.length) return tail
   const rows = readableRows(id, await store.log({ id, limit: MAX_LOG_ROWS - tail.length }), log)
   const logged = moves - tail.length
-  const kept = rows.filter(([, , , , , number]) => number < logged)
-  return [...kept.map((row) => renumberedRow(moveOf(row), row[5], numbering)), ...tail]
+  return [...rows.filter(([, , , , , number]) => number < logged).map(moveOf), ...tail]
 }
 
 export const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })
 
-const rowsOf = (text: string): Row[] => JSON.parse(text)
-
-/** Parses all rows together, which is faster. If that fails, parses each one, so that only damaged rows are lost. */
-function readableRows(id: ContextId, texts: readonly string[], log: Log): Row[] {
-  try {
-    return rowsOf(`[${texts.join(',')}]`)
-  } catch (error) {
-    isUnreadable(unreadable(id, error), log)
-    return texts.flatMap((text) => {
-      try {
-        return rowsOf(`[${text}]`)
-      } catch {
-        return []
-      }
-    })
-  }
-}
+/** Only damaged rows are lost. */
+const readableRows = (id: ContextId, texts: readonly string[], log: Log): Row[] =>
+  texts.flatMap((text) => {
+    try {
+      const row: Row = JSON.parse(text)
+      return [row]
+    } catch (error) {
+      isUnreadable(unreadable(id, error), log)
+      return []
+    }
+  })

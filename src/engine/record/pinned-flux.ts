@@ -12,49 +12,39 @@ import type { Store, StoredContext } from '../../ports/store.ts'
 import { hasPhase } from '../interpreter/nodes.ts'
 import { parseIndexKeys } from './index-keys.ts'
 
-interface Parts {
-  readonly catalog: Catalog
-  readonly store: Pick<Store, 'getDefinition'>
-}
-
-type Stored = Pick<StoredContext, 'indexKeys'>
-
-/**
- * The definition of a stored context. `record`: its decoded record; the head is enough. Not an async function, because
- * most definitions are cached.
- * @throws FluxError `unreadable` when the record has an invalid state index
- */
-export function pinnedFluxOf({ catalog, store }: Parts, stored: Stored, record: ContextRecord): Promise<CompiledFlux> {
-  const { definition } = record
-  return catalog
-    .compiled(definition, () => store.getDefinition({ hash: definition }))
-    .then((flux) => fitted(flux, record))
-    .catch((error: unknown) => {
-      if (error instanceof UnreadableDefinition) return lost(catalog, stored, record, error)
-      throw error
-    })
-}
-
 /** The fault of a definition that does not have the phase or state in which the context was left. */
 const MISFIT = 'the context stands where its definition has no place'
+
+/**
+ * The definition of a stored context. `record`: its decoded record; the head is enough.
+ * @throws FluxError `unreadable` when the record has an invalid state index
+ */
+export async function pinnedFluxOf(
+  { catalog, store }: { readonly catalog: Catalog; readonly store: Pick<Store, 'getDefinition'> },
+  { indexKeys }: Pick<StoredContext, 'indexKeys'>,
+  record: ContextRecord,
+): Promise<CompiledFlux> {
+  const { definition: hash } = record
+  try {
+    return fitted(await catalog.compiled(hash, () => store.getDefinition({ hash })), record)
+  } catch (error) {
+    if (error instanceof UnreadableDefinition) return lost(catalog, indexKeys, record, error)
+    throw error
+  }
+}
 
 /**
  * Adds a fault to the current state if it lacks the context's phase. @throws UnreadableDefinition if the definition
  * lacks a state of the context
  */
-function fitted(flux: CompiledFlux, { state, startState, visited, status, position }: ContextRecord): CompiledFlux {
-  const { states } = flux
-  if (!states[state] || !states[startState] || !visited.every((index) => states[index])) {
+function fitted(flux: CompiledFlux, { state: at, startState, visited, status, position }: ContextRecord): CompiledFlux {
+  const { states, faults } = flux
+  if (![at, startState, ...visited].every((index) => states[index]))
     throw new UnreadableDefinition(MISFIT, { source: flux.source })
-  }
-  return isFinished(status) || hasPhase(flux, position.phase, state) ? flux : withFault(flux, state)
+  if (isFinished(status) || hasPhase(flux, position.phase, at)) return flux
+  const broken = states.map((state) => (state.index === at ? brokenState(state, MISFIT) : state))
+  return { ...flux, faults: [...faults, MISFIT], states: broken }
 }
-
-const withFault = (flux: CompiledFlux, at: number): CompiledFlux => ({
-  ...flux,
-  faults: [...flux.faults, MISFIT],
-  states: flux.states.map((state) => (state.index === at ? brokenState(state, MISFIT) : state)),
-})
 
 /**
  * Upper limit of state indices. A replacement definition has all states up to the highest index that the record
@@ -66,7 +56,7 @@ const isStateIndex = (index: number): boolean => Number.isInteger(index) && inde
 
 function lost(
   catalog: Catalog,
-  { indexKeys }: Stored,
+  indexKeys: readonly string[],
   record: ContextRecord,
   { message: reason, source, isForeign }: UnreadableDefinition,
 ): CompiledFlux {

@@ -23,17 +23,10 @@ export interface RelativesEnv {
   readonly isVisible: (flux: CompiledFlux) => boolean
 }
 
-const NONE: Relatives = { parent: null, child: null }
-
-/** Most contexts have neither, and cost nothing here. */
-export async function relativesOf({ parent, child }: ContextRecord, env: RelativesEnv): Promise<Relatives> {
-  if (parent === null && child === null) return NONE
-  const [parentView, childView] = await Promise.all([
-    parent === null ? null : relativeOf(parent.id, env),
-    child === null ? null : relativeOf(child, env),
-  ])
-  return { parent: parentView, child: childView }
-}
+export const relativesOf = async ({ parent, child }: ContextRecord, env: RelativesEnv): Promise<Relatives> => ({
+  parent: parent === null ? null : await relativeOf(parent.id, env),
+  child: child === null ? null : await relativeOf(child, env),
+})
 
 /** Only its id is shown of one that is not visible, not kept any more, or damaged. */
 export async function relativeOf(contextId: ContextId, { isVisible, ...parts }: RelativesEnv): Promise<RelativeView> {

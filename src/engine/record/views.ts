@@ -2,22 +2,12 @@
 import type { CompiledAction, CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { describeValues } from '../../definitions/values/properties.ts'
 import type { ContextView, StateContextView, StepView } from '../../api/contexts.ts'
-import type { ModelDescriptor } from '../../model/context.ts'
-import { getOwn, type Json } from '../../model/json/value.ts'
-import {
-  RETRY_EVENT,
-  UNOWNED,
-  type ContextRecord,
-  type Move,
-  type StateData,
-  type StepError,
-} from '../../model/record.ts'
+import { getOwn } from '../../model/json/value.ts'
+import { RETRY_EVENT, UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
 import { maxAttemptsOf } from '../interpreter/attempts.ts'
 import { stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'
 import type { Relatives } from './relatives.ts'
-
-const NO_DATA: StateData = { input: {}, output: {} }
 
 /**
  * The start time of a step on this server, epoch milliseconds; null: it waits for a process; undefined: it is not on
@@ -39,10 +29,11 @@ export function contextView(
   flux: CompiledFlux,
   { moves: log, startedAt: stepStartedAt, now, parent, child }: ViewEnv,
 ): ContextView {
-  const { id, version, status, tags, startedAt, updatedAt, endedAt, error, definition } = record
+  const { id, version, fluxName, status, tags, startedAt, updatedAt, endedAt, error, definition, lastEvent } = record
   const redactor = redactorOf(record, flux)
+  const input = describeValues('input', flux.input, redactor.values(flux.input, record.input))
   return {
-    fluxName: record.fluxName,
+    fluxName,
     id,
     currentState: nameOf(flux, record.state),
     startState: nameOf(flux, record.startState),
@@ -50,22 +41,28 @@ export function contextView(
     debugged: false,
     nextRun: record.due,
     status,
-    input: withRequest(
-      describeValues('input', flux.input, redactor.values(flux.input, record.input)),
-      record.request && redactor.request(record.request),
-    ),
+    input: record.request
+      ? {
+          ...input,
+          gloopProperties: [
+            ...input.gloopProperties,
+            { name: '$request', type: 'object', value: redactor.request(record.request) },
+          ],
+        }
+      : input,
     output: describeValues('output', flux.output, redactor.values(flux.output, record.output)),
     tags: tags.map((tag) => redactor.text(tag)),
     stateContexts: record.visited.flatMap((index) => {
       const state = flux.states[index]
-      return state ? [stateShown({ record, flux, state, log, redactor })] : []
+      return state ? [stateView(record, flux, state, log, redactor)] : []
     }),
-    executionHistory: log.map((move) => ({
-      fluxName: record.fluxName,
-      stateName: nameIn(record, flux, move.to),
-      stateIndex: move.to,
-      ...(isRetry(move) && { event: RETRY_EVENT }),
-      enteredAt: move.at,
+    executionHistory: log.map(({ from, event, to, at }) => ({
+      fluxName,
+      stateName: to,
+      stateIndex: flux.stateIndex.get(to) ?? -1,
+      // A transition on an event of that name comes from a state.
+      ...(from === null && event === RETRY_EVENT && { event }),
+      enteredAt: at,
     })),
     package: record.package,
     version,
@@ -77,7 +74,7 @@ export function contextView(
     step: stepView(record, flux, stepStartedAt, redactor),
     parent,
     child,
-    lastEvent: lastEventShown(record, redactor),
+    lastEvent: lastEvent ? { ...lastEvent, event: redactor.text(lastEvent.event) } : null,
     pending: pendingShown(record, now),
     forkedFrom: null,
     paused: record.isPaused === true,
@@ -85,36 +82,39 @@ export function contextView(
   }
 }
 
+const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number): ContextView['pending'] =>
+  pending
+    .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+    .map(({ eventId, event, tags, receivedAt, expiresAt }) => ({
+      eventId,
+      event,
+      contextId: id,
+      fluxName,
+      tags: [...tags],
+      receivedAt,
+      expiresAt,
+    }))
+
 /** The view of a state of the definition. Its values are empty if it was not visited. */
-export const stateView = (
+export function stateView(
   record: ContextRecord,
   flux: CompiledFlux,
-  state: CompiledState,
+  { index, name, ...shapes }: CompiledState,
   log: readonly Move[],
-): StateContextView => stateShown({ record, flux, state, log, redactor: redactorOf(record, flux) })
-
-interface Seen {
-  readonly record: ContextRecord
-  readonly flux: CompiledFlux
-  readonly state: CompiledState
-  readonly log: readonly Move[]
-  readonly redactor: ContextRedactor
-}
-
-function stateShown({ record, flux, state, log, redactor }: Seen): StateContextView {
-  const { index } = state
-  const { input, output } = getOwn(record.states, String(index)) ?? NO_DATA
+  redactor = redactorOf(record, flux),
+): StateContextView {
+  const { input = {}, output = {} } = getOwn(record.states, String(index)) ?? {}
   return {
-    name: state.name,
-    input: describeValues('input', state.input, redactor.values(state.input, input)),
-    output: describeValues('output', state.output, redactor.values(state.output, output)),
+    name,
+    input: describeValues('input', shapes.input, redactor.values(shapes.input, input)),
+    output: describeValues('output', shapes.output, redactor.values(shapes.output, output)),
     transitionContexts: log
-      .filter(({ from }) => from === index)
+      .filter(({ from }) => from === name)
       .map(({ event, to, at, values }) => ({
         event: event === null ? null : redactor.text(event),
-        to: nameIn(record, flux, to),
+        to,
         takenAt: at,
-        values: redactor.values(flux.states[to]?.input, values),
+        values: redactor.values(flux.states[flux.stateIndex.get(to) ?? -1]?.input, values),
       })),
   }
 }
@@ -126,11 +126,12 @@ function stepView(
   startedAt: StartedAt,
   redactor: ContextRedactor,
 ): StepView | null {
-  const phase = record.position.phase
+  const { phase, attempt } = record.position
   const state = flux.states[record.state]
   const action = state?.action
   if (!action || action.type === 'map' || (phase !== 'acting' && phase !== 'backoff')) return null
-  const { attempt } = record.position
+  const { lastError: error } = record
+  const shown = (text: string) => redactor.logged.text(text)
   const began = phase === 'acting' ? beganAt(record, startedAt) : null
   const owner = record.lease?.owner ?? UNOWNED
   return {
@@ -145,7 +146,14 @@ function stepView(
     nextAttemptAt: phase === 'backoff' ? record.due : null,
     stepKey: stepKeyIn(record),
     server: owner === UNOWNED ? null : owner,
-    lastError: errorShown(record.lastError, (text) => redactor.logged.text(text)),
+    lastError: error
+      ? {
+          type: shown(error.type),
+          message: shown(error.message),
+          at: error.at,
+          stack: error.stack === undefined ? null : shown(error.stack),
+        }
+      : null,
   }
 }
 
@@ -163,46 +171,5 @@ function timeoutOf(record: ContextRecord, { effect, timeoutMs }: CompiledAction,
   if (effect === 'child') return record.due
   return began === null || timeoutMs === null ? null : began + timeoutMs
 }
-
-function errorShown(error: StepError | undefined, shown: (text: string) => string): StepView['lastError'] {
-  if (!error) return null
-  const { type, message, at, stack } = error
-  return { type: shown(type), message: shown(message), at, stack: stack === undefined ? null : shown(stack) }
-}
-
-function lastEventShown({ lastEvent }: ContextRecord, redactor: ContextRedactor): ContextView['lastEvent'] {
-  if (!lastEvent) return null
-  const { event, at, eventId } = lastEvent
-  return { event: redactor.text(event), at, eventId }
-}
-
-const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number): ContextView['pending'] =>
-  pending
-    .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
-    .map(({ eventId, event, tags, receivedAt, expiresAt }) => ({
-      eventId,
-      event,
-      contextId: id,
-      fluxName,
-      tags: [...tags],
-      receivedAt,
-      expiresAt,
-    }))
-
-/** Adds the request of the webhook. */
-function withRequest(input: ModelDescriptor, request: Json): ModelDescriptor {
-  if (request === null) return input
-  return {
-    ...input,
-    gloopProperties: [...input.gloopProperties, { name: '$request', type: 'object', value: request }],
-  }
-}
-
-/** How the history shows a retry. A transition on an event of that name comes from a state. */
-const isRetry = ({ from, event }: Move): boolean => from === null && event === RETRY_EVENT
-
-/** Also of a state that the definition no longer has. */
-const nameIn = ({ numbering }: ContextRecord, flux: CompiledFlux, index: number): string =>
-  index < 0 ? (numbering?.former[-index - 1] ?? '') : nameOf(flux, index)
 
 const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''

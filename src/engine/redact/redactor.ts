@@ -5,11 +5,10 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Property, Shape } from '../../definitions/values/properties.ts'
 import type { ContextView } from '../../api/contexts.ts'
 import type { FluxException } from '../../model/context.ts'
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, mapJson, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { REDACTED } from '../../model/secret-names.ts'
+import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 import { SecretRedactor } from '../../model/secret-redactor.ts'
-import { requestShown, secretsOf } from './request.ts'
 
 /** The start of each stack frame in the text of a stack. */
 export const FRAME = '\n    at '
@@ -18,65 +17,108 @@ type Redacted = Pick<ContextRecord, 'request' | 'inheritedSecrets' | 'input' | '
 
 /** The texts of a request that must be hidden in this context and in its children. */
 export const secretTextsOf = ({ request, inheritedSecrets }: Redacted): readonly string[] =>
-  request === null ? (inheritedSecrets ?? []) : secretsOf(request)
+  request === null ? (inheritedSecrets ?? []) : redactRequest(request).secrets
 
 /** Redacts a text that tells what became of a request, such as why it was refused. */
 export const redactedFor = (request: JsonObject, text: string): string =>
-  SecretRedactor.of(secretsOf(request)).text(text)
+  SecretRedactor.of(redactRequest(request).secrets).text(text)
 
-export const redactorOf = (record: Redacted, flux: CompiledFlux): ContextRedactor => new ContextRedactor(record, flux)
-
-export class ContextRedactor {
-  readonly #record: Redacted
-  readonly #flux: CompiledFlux
-  readonly #secrets: readonly string[]
-  readonly #data: SecretRedactor
-  #logged: SecretRedactor | undefined
-
-  constructor(record: Redacted, flux: CompiledFlux) {
-    this.#record = record
-    this.#flux = flux
-    this.#secrets = secretTextsOf(record)
-    this.#data = SecretRedactor.of(this.#secrets)
+/**
+ * A redacted copy of `$request`: the rest of what the client sent, such as the body, is not changed. Its secrets come the
+ * most important first: headers, of `Authorization` also what follows the scheme, then cookies as they were sent and
+ * decoded, then parameters.
+ */
+export function redactRequest(request: JsonObject): {
+  readonly shown: JsonObject
+  readonly secrets: readonly string[]
+} {
+  const { uri, headers, cookies, parameters } = request
+  const shown = { ...request }
+  const first: string[] = []
+  const others: string[] = []
+  const ofCookies: string[] = []
+  const ofParameters: string[] = []
+  if (Array.isArray(headers))
+    shown['headers'] = withoutValues(headers, (name, value) => {
+      if (!isSecretName(name)) return false
+      if (name.toLowerCase() === 'authorization') first.push(value, value.replace(/^\S+\s+/, ''))
+      if (name.toLowerCase() === 'cookie') ofCookies.push(...value.split(';').map(cookieSent))
+      return others.push(value) > 0
+    })
+  if (Array.isArray(cookies)) shown['cookies'] = withoutValues(cookies, (_, value) => ofCookies.push(value) > 0)
+  const hide = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(hide)
+    if (typeof value === 'string') ofParameters.push(value)
+    return REDACTED
   }
-
-  /** Values of declared properties; `shape` undefined: their declaration is gone, so any may have been sensitive. */
-  values(shape: Shape | undefined, values: JsonObject): JsonObject {
-    const shown = this.#flux.isSensitive ? fieldsShown(shape, values, () => REDACTED) : values
-    const copy: JsonObject = {}
-    for (const name of Object.keys(shown)) setOwn(copy, name, this.#data.json(shown[name] ?? null))
-    return copy
+  if (isObject(parameters)) {
+    const copy = { ...parameters }
+    for (const name of Object.keys(copy)) if (isSecretName(name)) setOwn(copy, name, hide(getOwn(copy, name) ?? null))
+    shown['parameters'] = copy
   }
+  if (typeof uri === 'string') shown['uri'] = uriShown(uri, new Set(ofParameters))
+  return { shown, secrets: [...new Set([...first, ...others, ...ofCookies, ...ofParameters])] }
+}
 
-  json(value: Json): Json {
-    return this.#data.json(value)
-  }
+/** A list of `{ name, value }` without the values that are secrets. */
+const withoutValues = (list: Json[], isSecret: (name: string, value: string) => boolean): Json[] =>
+  list.map((entry) =>
+    isObject(entry) && isSecret(String(entry['name']), String(entry['value'])) ? { ...entry, value: REDACTED } : entry,
+  )
 
-  text(text: string): string {
-    return this.#data.text(text)
-  }
+/** The value of a cookie as it was sent, without quotes around it. */
+const cookieSent = (pair: string): string =>
+  pair
+    .slice(pair.indexOf('=') + 1)
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
 
-  request(request: JsonObject): Json {
-    return this.#data.json(requestShown(request))
-  }
+/** Redacts path and query. `secret`: values of path parameters that are secrets. */
+function uriShown(uri: string, secret: ReadonlySet<string>): string {
+  const [, path = '', query] = /^([^?]*)(?:\?(.*))?$/s.exec(uri) ?? []
+  const shown = path
+    .split('/')
+    .map((segment) => (segment !== '' && secret.has(decoded(segment)) ? REDACTED : segment))
+    .join('/')
+  return query === undefined ? shown : `${shown}?${redactQuery(query)}`
+}
 
-  error(error: FluxException): NonNullable<ContextView['error']> {
-    const shown: FluxException = {
-      ...this.logged.error(error),
-      fluxStackTrace: error.fluxStackTrace.map((entry) => ({
-        ...entry,
-        transition: entry.transition === null ? null : this.text(entry.transition),
-      })),
-    }
-    const stack = isObject(shown.realException) ? shown.realException['stack'] : undefined
-    return typeof stack === 'string' && stack.includes(FRAME) ? { ...shown, stack } : shown
-  }
+export type ContextRedactor = ReturnType<typeof redactorOf>
 
-  /** For errors and lines of the log, which may quote values of sensitive properties, too. */
-  get logged(): SecretRedactor {
-    return (this.#logged ??= this.#flux.isSensitive
-      ? SecretRedactor.of([...this.#secrets, ...sensitiveTexts(this.#record, this.#flux)])
-      : this.#data)
+export function redactorOf(record: Redacted, flux: CompiledFlux) {
+  const secrets = secretTextsOf(record)
+  const data = SecretRedactor.of(secrets)
+  let logged: SecretRedactor | undefined
+  return {
+    /** Values of declared properties; `shape` undefined: their declaration is gone, so any may have been sensitive. */
+    values(shape: Shape | undefined, values: JsonObject): JsonObject {
+      const shown = data.json(flux.isSensitive ? fieldsShown(shape, values, () => REDACTED) : values)
+      return isObject(shown) ? shown : {}
+    },
+
+    json: (value: Json): Json => data.json(value),
+
+    text: (text: string): string => data.text(text),
+
+    request: (request: JsonObject): Json => data.json(redactRequest(request).shown),
+
+    error(error: FluxException): NonNullable<ContextView['error']> {
+      const shown: FluxException = {
+        ...this.logged.error(error),
+        fluxStackTrace: error.fluxStackTrace.map((entry) => ({
+          ...entry,
+          transition: entry.transition === null ? null : data.text(entry.transition),
+        })),
+      }
+      const stack = isObject(shown.realException) ? shown.realException['stack'] : undefined
+      return typeof stack === 'string' && stack.includes(FRAME) ? { ...shown, stack } : shown
+    },
+
+    /** For errors and lines of the log, which may quote values of sensitive properties, too. */
+    get logged(): SecretRedactor {
+      logged ??= flux.isSensitive ? SecretRedactor.of([...secrets, ...sensitiveTexts(record, flux)]) : data
+      return logged
+    },
   }
 }
 
@@ -101,11 +143,11 @@ function valueShown(property: Property | undefined, value: Json, hide: (value: J
 
 function sensitiveTexts({ input, output, states }: Redacted, flux: CompiledFlux): readonly string[] {
   const texts: string[] = []
-  const collect = (value: Json): Json => {
-    if (typeof value === 'string') texts.push(value)
-    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(collect)
-    return value
-  }
+  const collect = (value: Json): Json =>
+    mapJson(value, (item) => {
+      if (typeof item === 'string') texts.push(item)
+      return item
+    })
   fieldsShown(flux.input, input, collect)
   fieldsShown(flux.output, output, collect)
   for (const state of flux.states) {

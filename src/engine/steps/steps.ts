@@ -35,7 +35,7 @@ export interface StepsParts {
   readonly secrets?: Pick<ServiceSecrets, 'redactor'> | undefined
   readonly clock: Clock
   readonly log: Log
-  /** Left out: nobody traces steps. */
+  /** Left out: steps are not traced. */
   readonly traces?: Traces | null | undefined
   readonly signals: Pick<Signals, 'stepBegan' | 'stepEnded'>
   readonly loader: ContextLoader
@@ -71,44 +71,21 @@ export class Steps {
     if (this.has(step)) return slot.release()
     const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
     if (isScript) slot.releaseRoom()
-    const span = this.#spanOf(step, flux, { parent, sender: record?.traceparent })
+    const { id: contextId, state, attempt } = step
+    const span = this.#parts.traces?.step({
+      contextId,
+      service: `${flux.package}/${flux.fluxName}`,
+      state: flux.states[state]?.name ?? '',
+      attempt,
+      parent,
+      sender: record?.traceparent,
+    })
     const job: Job = { step, flux, slot, controller: new AbortController(), startedAt: null, span }
-    this.#jobs.set(step.id, job)
+    this.#jobs.set(contextId, job)
     // The job stays known, so that the engine releases the lease when it closes (`abandon`).
     if (this.#stopped) return slot.release()
     this.#running += 1
-    const run = () => this.#run(job, isScript ? null : record)
-    void this.#end(
-      job,
-      (span ? span.run(run) : run())
-        .then((result): StepResult => ({
-          type: 'DONE',
-          result: this.#redactor.json(result),
-        }))
-        .catch((error: unknown): StepResult => ({ type: 'FAIL', error: this.#errorOf(error, flux.package) })),
-    )
-  }
-
-  #spanOf(
-    { id: contextId, state, attempt }: Step,
-    { package: owner, fluxName, states }: CompiledFlux,
-    trace: { readonly parent: string | undefined; readonly sender: string | undefined },
-  ): StepSpan | null {
-    const { traces } = this.#parts
-    if (!traces) return null
-    return traces.step({
-      contextId,
-      service: `${owner}/${fluxName}`,
-      state: states[state]?.name ?? '',
-      attempt,
-      ...trace,
-    })
-  }
-
-  /** The error as it is stored. No secret is in it that the step was given. */
-  #errorOf(thrown: unknown, owner: string): ActionError {
-    const redactor = this.#redactor
-    return redactor.error(errorOf(thrown, this.#parts.runner.stackOf(thrown, owner), redactor))
+    void this.#execute(job, isScript ? null : record)
   }
 
   get #redactor(): SecretRedactor {
@@ -182,19 +159,27 @@ export class Steps {
     return ids
   }
 
-  async #end(job: Job, outcome: Promise<StepResult>): Promise<void> {
-    const { id, epoch, attempt, owner } = job.step
-    const { signals } = this.#parts
+  async #execute(job: Job, record: ContextRecord | null): Promise<void> {
+    const { step, span, flux } = job
+    const { id, epoch, attempt, owner } = step
+    const { signals, runner, answer } = this.#parts
     const began = performance.now()
     signals.stepBegan()
-    const input = await outcome
+    const run = () => this.#run(job, record)
+    // No secret that the step was given is in the result, or in the error, as it is stored.
+    const input = await (span ? span.run(run) : run())
+      .then((result): StepResult => ({ type: 'DONE', result: this.#redactor.json(result) }))
+      .catch((thrown: unknown): StepResult => {
+        const redactor = this.#redactor
+        return { type: 'FAIL', error: redactor.error(errorOf(thrown, runner.stackOf(thrown, flux.package), redactor)) }
+      })
     signals.stepEnded(performance.now() - began)
-    job.span?.end(input.type === 'FAIL' ? input.error.type : null)
-    const traceparent = job.span?.traceparent
+    span?.end(input.type === 'FAIL' ? input.error.type : null)
     job.slot.release()
     this.#running -= 1
     // The result of an aborted step is discarded: its context has ended, or another server will run the step again.
-    if (this.#jobs.get(id) === job) await this.#parts.answer(id, { ...input, epoch, attempt, owner, traceparent })
+    if (this.#jobs.get(id) === job)
+      await answer(id, { ...input, epoch, attempt, owner, traceparent: span?.traceparent })
     // Kept until the result is delivered, so that a server that stops before that releases the step.
     if (this.#jobs.get(id) === job) this.#jobs.delete(id)
     if (this.#running === 0) this.#onIdle?.()
@@ -209,7 +194,7 @@ export class Steps {
     if (action.script != null) {
       const names = () => {
         job.startedAt = clock.now()
-        return namesText(this.#parts, job, () => this.#isWanted(job))
+        return this.#namesText(job)
       }
       const onSlow = () => this.#setAside(job)
       return dispatcher.run({ script: action.script, names, timeoutMs, controller, onSlow })
@@ -227,6 +212,33 @@ export class Steps {
     const result = await dispatcher.run({ name, args, hasSecrets, flux: argument, isolate, timeoutMs, controller })
     this.#warnOfMissing(job, action, record, result)
     return result
+  }
+
+  /**
+   * The JSON text of the names, made when the script begins, and not kept. Reading the context is repeated until it
+   * succeeds or the step is not wanted any more.
+   * @throws DOMException `AbortError` when the context is no longer at that step, or cannot be parsed
+   */
+  async #namesText(job: Job): Promise<string> {
+    const { flux, step } = job
+    const { loader, turns, clock, log } = this.#parts
+    const known = loader.cache(step.id)
+    if (known && isAt(step, known)) return JSON.stringify(scriptNames(flux, known))
+    while (this.#isWanted(job)) {
+      const opened = await loader.open(step.id, turns).catch((error: unknown) => {
+        if (isUnreadable(error, log)) return null
+        log.error('a step could not be read; it will be tried again', { contextId: step.id, error })
+        return undefined
+      })
+      try {
+        if (opened && isAt(step, opened.record)) return JSON.stringify(scriptNames(flux, opened.record))
+      } finally {
+        opened?.release()
+      }
+      if (opened !== undefined) break
+      await pause(clock, READ_AGAIN_MS)
+    }
+    throw new DOMException('the context has moved on', 'AbortError')
   }
 
   /** Warns, once for an action, of outputs that its lines read and its function did not give. */
@@ -255,6 +267,9 @@ export class Steps {
   }
 }
 
+/** Milliseconds until a failed read of the context is repeated. */
+const READ_AGAIN_MS = 1000
+
 /** The error of a step whose definition has changed or is damaged. */
 const noAction = ({ flux, step }: Job): Error =>
   new DefinitionError(flux.states[step.state]?.fault ?? 'the action of the state is another one now')
@@ -267,52 +282,9 @@ interface Job {
   readonly controller: AbortController
   /** Epoch milliseconds; null: a script that waits for a process. */
   startedAt: number | null
-  /** null: nobody traces it. */
-  readonly span: StepSpan | null
+  /** Left out: steps are not traced. */
+  readonly span: StepSpan | undefined
 }
 
 type StepResult =
   { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
-
-/** Milliseconds until a failed read of the context is repeated. */
-const READ_AGAIN_MS = 1000
-
-interface NamesParts {
-  readonly loader: ContextLoader
-  readonly turns: ByteBudget
-  readonly clock: Clock
-  readonly log: Log
-}
-
-/**
- * The JSON text of the names, made when the script begins, and not kept. Reading the context is repeated until it succeeds or `isWanted` returns false.
- * @throws DOMException `AbortError` when the context is no longer at that step, or cannot be parsed
- */
-async function namesText(
-  { loader, turns, clock, log }: NamesParts,
-  job: Job,
-  isWanted: () => boolean,
-): Promise<string> {
-  const { flux, step } = job
-  const { id } = step
-  const known = loader.cache(id)
-  if (known && isAt(step, known)) return JSON.stringify(scriptNames(flux, known))
-  while (isWanted()) {
-    const opened = await loader.open(id, turns).catch((error: unknown) => {
-      if (isUnreadable(error, log)) return null
-      log.error('a step could not be read; it will be tried again', { contextId: id, error })
-      return undefined
-    })
-    if (opened === undefined) {
-      await pause(clock, READ_AGAIN_MS)
-      continue
-    }
-    try {
-      if (opened && isAt(step, opened.record)) return JSON.stringify(scriptNames(flux, opened.record))
-      break
-    } finally {
-      opened?.release()
-    }
-  }
-  throw new DOMException('the context has moved on', 'AbortError')
-}

@@ -248,7 +248,7 @@ function moveOf(
     eventId: cause && 'eventId' in cause ? cause.eventId : null,
     from: before === null ? null : (fluxBefore.states[before.state]?.name ?? ''),
     to: nameOf(record.state),
-    entered: history.map(({ to }) => nameOf(to)),
+    entered: history.map(({ to }) => to),
     status: record.status,
     nextRun: record.due,
     tags,

@@ -11,7 +11,7 @@ import type { ContextRecord } from '../../model/record.ts'
 import type { DecisionEnv, Input } from '../interpreter/decision.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import { dataBeforeEnd } from '../interpreter/transit.ts'
-import { addressOf, keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/context-key.ts'
+import { addressOf, keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/index-keys.ts'
 import { repinned } from '../record/repin.ts'
 import { secretTextsOf } from '../redact/redactor.ts'
 import { outputsOf } from './answer.ts'
@@ -102,7 +102,7 @@ const errorOf = (type: string, message: string): ActionError => ({
 /** The definition that a context is retried with, and the environment of the decision. @throws Lacking */
 export function retryEnvOf(
   { record, flux }: Family,
-  { caller, definition }: Input & { readonly type: 'RETRY' },
+  { caller, definition, state }: Input & { readonly type: 'RETRY' },
   work: Work,
   env: DecisionEnv,
 ): { readonly flux: CompiledFlux; readonly env: DecisionEnv } {
@@ -115,7 +115,7 @@ export function retryEnvOf(
     const holder = address && holderWith(usingKey(address), address, work)
     // Another context may have got its key since it ended.
     if (address && holder !== null && holder !== record.id) throw keyInUse(address, holder)
-    const fitted = definition === 'current' ? currentOf({ record, flux }, work) : { record, flux }
+    const fitted = definition === 'current' ? currentOf({ record, flux }, state, work) : { record, flux }
     return { flux: fitted.flux, env: { ...env, retry: { failure: null, record: fitted.record } } }
   } catch (error) {
     if (!(error instanceof FluxError)) throw error
@@ -138,7 +138,7 @@ export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: Work
 }
 
 /** The record as the definition that is loaded now continues it. @throws Lacking; FluxError when it can't be continued */
-function currentOf({ record, flux: pinned }: Family, { atHand, env }: Work): Family {
+function currentOf({ record, flux: pinned }: Family, wanted: string | null, { atHand, env }: Work): Family {
   const { package: owner, fluxName } = record
   const flux = atHand.service(owner, fluxName)
   if (flux === undefined || flux === 'ambiguous' || flux.package !== owner) {
@@ -148,8 +148,12 @@ function currentOf({ record, flux: pinned }: Family, { atHand, env }: Work): Fam
   if (flux.hash === record.definition) return { record, flux: pinned }
   if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
   const fitted = repinned(dataBeforeEnd(record), pinned, flux, env.now)
-  if ('errors' in fitted) throw invalid(describeInputErrors(fitted.errors), fitted.errors)
-  return { record: fitted.record, flux }
+  const errors = [...fitted.errors]
+  const present = pinned.states[record.state]?.name ?? ''
+  if (wanted === null && !flux.stateIndex.has(present))
+    errors.push({ pointer: '/definition', detail: `has no state '${present}', in which the context is` })
+  if (errors.length === 0) return { record: fitted.record, flux }
+  throw invalid(describeInputErrors(errors), errors)
 }
 
 /** A child goes on only while its parent waits for it. @throws Lacking; FluxError when it does not */

@@ -17,7 +17,7 @@ import { suggestion } from '../../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { keyFault } from '../../model/key.ts'
-import { addressOf, type KeyAddress } from '../record/context-key.ts'
+import { addressOf, type KeyAddress } from '../record/index-keys.ts'
 
 export interface StartRequest {
   readonly flux: CompiledFlux
@@ -153,7 +153,6 @@ function recordOf(
     retries: undefined,
     keyEpoch: undefined,
     beforeEnd: undefined,
-    numbering: undefined,
     paused: undefined,
     response: null,
     pending: event ? [{ ...event, receivedAt: now, expiresAt: null }] : NO_PENDING,

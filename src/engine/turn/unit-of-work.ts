@@ -1,6 +1,5 @@
 // engine/turn: the changes of one turn: the context, and the relatives that must change in the same commit. It is
 // synchronous; if data is missing, it throws `Lacking`.
-import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { SYSTEM } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
@@ -14,7 +13,7 @@ import { begin, decide } from '../interpreter/decide.ts'
 import type { Decision, DecisionEnv, Input } from '../interpreter/decision.ts'
 import { nextPending, unexpired, without } from '../interpreter/early.ts'
 import { isAt } from '../interpreter/position.ts'
-import { partitionOfKey } from '../record/context-key.ts'
+import { partitionOfKey } from '../record/index-keys.ts'
 import { writeOf } from '../record/encode.ts'
 import { readied } from './admission.ts'
 import { answerRowsAfter, endRowsOf } from './answer.ts'
@@ -78,7 +77,7 @@ export class UnitOfWork {
     const decision = decide(flux, context.record, message, env)
     if (decision.kind === 'needsHistory') {
       this.#budget.spent = spent
-      return this.#apply(context, input, { ...given, history: historyOf(context, flux, this.atHand) })
+      return this.#apply(context, input, { ...given, history: historyOf(context, this.atHand) })
     }
     if (decision.kind === 'refused' || decision.kind === 'noop') return decision
     noteCause(context, message)
@@ -244,19 +243,10 @@ export class UnitOfWork {
 
 type Next = Decision & { kind: 'next' }
 
-/**
- * The newest moves of a context, with those of the turn, for the trace of an exception. `flux`: the definition by which
- * the moves are to be read, which a retry may replace. @throws Lacking
- */
-function historyOf(
-  { before, history, flux: present }: TrackedContext,
-  flux: CompiledFlux,
-  atHand: KnownContexts,
-): readonly Move[] {
+/** The newest moves of a context, with those of the turn, for the trace of an exception. @throws Lacking */
+function historyOf({ before, history }: TrackedContext, atHand: KnownContexts): readonly Move[] {
   if (!before) return history.slice(-MAX_LOG_ROWS)
   const earlier = before.moves === before.tail.length ? before.tail : atHand.history(before.id)
   if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
-  const indexOf = (index: number): number => flux.stateIndex.get(present.states[index]?.name ?? '') ?? -1
-  const read = flux === present ? earlier : earlier.map((move) => ({ ...move, to: indexOf(move.to) }))
-  return [...read, ...history].slice(-MAX_LOG_ROWS)
+  return [...earlier, ...history].slice(-MAX_LOG_ROWS)
 }

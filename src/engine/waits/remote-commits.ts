@@ -52,7 +52,7 @@ export class RemoteCommits {
     this.#ticks.within(TICK_MS)
   }
 
-  /** Asks the others now, who are otherwise asked at the next renewal. */
+  /** Asks the other servers now. Otherwise they are asked at the next renewal. */
   announce(id: ContextId): void {
     this.#parts.feed.watch([id])
   }

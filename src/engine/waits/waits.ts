@@ -25,16 +25,14 @@ import { RemoteCommits } from './remote-commits.ts'
 /** Any of these is enough. */
 export interface Condition {
   readonly statuses: readonly Status[]
-  /** Indices in the definition that the context was started with. */
-  readonly states: readonly number[]
+  /** By their names, with their indices in the definition of the context. */
+  readonly states: ReadonlyMap<string, number>
   readonly tags: readonly string[]
-  /** It has paused, if it has not ended: whoever called its webhook has an answer. */
+  /** It has paused, if it has not ended: the caller of its webhook has an answer. */
   readonly answered?: true
 }
 
-export const ANSWERED: Condition = { statuses: [], states: [], tags: [], answered: true }
-
-type Standing = Pick<ContextRecord, 'status' | 'state' | 'paused' | 'tags'>
+export const ANSWERED: Condition = { statuses: [], states: new Map(), tags: [], answered: true }
 
 /**
  * Whether it has that status or a tag of those, is in that state, or has an answer. `tags`: its tags, made once for all
@@ -42,17 +40,17 @@ type Standing = Pick<ContextRecord, 'status' | 'state' | 'paused' | 'tags'>
  */
 export const standsSo = (
   condition: Condition,
-  { status, state, paused, tags: own }: Standing,
+  { status, state, paused, tags: own }: ContextRecord,
   tags: ReadonlySet<string> = new Set(own),
 ): boolean =>
   condition.statuses.includes(status) ||
-  condition.states.includes(state) ||
+  [...condition.states.values()].includes(state) ||
   (condition.answered === true && (paused !== undefined || status !== 'RUNNING')) ||
   condition.tags.some((tag) => tags.has(tag))
 
 /** Whether one of the last `count` moves entered a state that is waited for. */
 export const hasEntered = ({ states }: Condition, moves: readonly Move[], count: number): boolean =>
-  states.length > 0 && moves.slice(Math.max(0, moves.length - count)).some(({ to }) => states.includes(to))
+  states.size > 0 && moves.slice(Math.max(0, moves.length - count)).some(({ to }) => states.has(to))
 
 export interface WaitsParts extends Deps {
   /** What other servers report; null: there are none. */
@@ -84,6 +82,15 @@ export interface Expected<T> {
   /** Null: its time is up. */
   readonly within: (milliseconds: number) => Promise<T | null>
   readonly leave: () => void
+}
+
+/** A context as it was committed. */
+interface Seen {
+  readonly record: ContextRecord
+  /** The newest; if older ones were not looked at, the store is asked. */
+  readonly moves: readonly Move[]
+  readonly tags: ReadonlySet<string>
+  readonly whole: () => ContextRecord
 }
 
 interface Watched {
@@ -153,8 +160,7 @@ export class Waits {
 
   /** Whether the caller of the webhook of that context waits here. */
   hasCaller(id: ContextId): boolean {
-    for (const { take } of this.#watched.get(id)?.waits ?? []) if (take) return true
-    return false
+    return [...(this.#watched.get(id)?.waits ?? [])].some(({ take }) => take !== null)
   }
 
   /** Forgets it at once. */
@@ -162,8 +168,7 @@ export class Waits {
     const watched = this.#watched.get(wait.id)
     if (!watched?.waits.delete(wait)) return
     if (wait.take === null) this.#parts.bound.release()
-    if (watched.waits.size > 0) return
-    this.#watched.delete(wait.id)
+    if (watched.waits.size === 0) this.#watched.delete(wait.id)
   }
 
   /**
@@ -173,7 +178,7 @@ export class Waits {
    */
   hold(
     wait: Waiter,
-    record: Pick<ContextRecord, 'version' | 'moves' | 'status' | 'state' | 'tags' | 'paused'>,
+    record: ContextRecord,
     { condition, timeout, signal }: { condition: Condition; timeout: number; signal: AbortSignal | undefined },
   ): Promise<WaitOutcome> {
     if (standsSo(condition, record)) return Promise.resolve('there')
@@ -183,7 +188,7 @@ export class Waits {
     wait.seen = Math.min(wait.seen ?? record.moves, record.moves)
     const watched = this.#watched.get(wait.id)
     if (watched) watched.version ??= record.version
-    // Whoever asks reads it again, with what was missed.
+    // The caller reads it again, with what was missed.
     if (isFinished(record.status) || timeout === 0) return Promise.resolve('over')
     const held = this.#held(wait, timeout, signal)
     if (isBehind) void this.#look(wait.id)
@@ -233,7 +238,7 @@ export class Waits {
     if (!watched) return
     watched.version = record.version
     const tags = new Set(record.tags)
-    for (const wait of watched.waits) this.#judge(wait, record, { moves, tags, whole: () => record })
+    for (const wait of watched.waits) this.#judge(wait, { record, moves, tags, whole: () => record })
   }
 
   /** Ends all requests that are held; those of steps and of callers of webhooks stay. No more are taken. */
@@ -258,12 +263,8 @@ export class Waits {
     return [...this.#watched.values()].flatMap(({ waits }) => [...waits])
   }
 
-  /** `moves`: the newest; if older ones were not looked at, the store is asked. */
-  #judge(
-    wait: Waiter,
-    record: Standing & Pick<ContextRecord, 'id' | 'moves'>,
-    { moves, tags, whole }: { moves: readonly Move[]; tags: ReadonlySet<string>; whole: () => ContextRecord },
-  ): void {
+  /** `whole`: the record with its data. */
+  #judge(wait: Waiter, { record, moves, tags, whole }: Seen): void {
     const { condition, seen } = wait
     if (condition === null || seen === null) {
       wait.seen ??= record.moves - moves.length
@@ -274,7 +275,7 @@ export class Waits {
       wait.take?.(whole())
       return wait.end?.('there')
     }
-    if (condition.states.length > 0 && unseen > moves.length && moves.length < record.moves)
+    if (condition.states.size > 0 && unseen > moves.length && moves.length < record.moves)
       return void this.#look(record.id)
     wait.seen = record.moves
     if (isFinished(record.status)) wait.end?.('over')
@@ -304,7 +305,7 @@ export class Waits {
     if (!stored) throw notFound(`there is no context ${id}`)
     const record = decodeMoves(stored)
     const isBehind = [...watched.waits].some(
-      ({ condition, seen }) => (condition?.states.length ?? 0) > 0 && record.moves - (seen ?? 0) > record.tail.length,
+      ({ condition, seen }) => (condition?.states.size ?? 0) > 0 && record.moves - (seen ?? 0) > record.tail.length,
     )
     const moves = isBehind ? await movesOf(record, this.#parts) : record.tail
     watched.version = record.version
@@ -314,7 +315,7 @@ export class Waits {
       const { seen } = wait
       // Older ones are no longer kept.
       if (isBehind && seen !== null) wait.seen = Math.max(seen, record.moves - moves.length)
-      this.#judge(wait, record, { moves, tags, whole: () => decodeRecord(stored) })
+      this.#judge(wait, { record, moves, tags, whole: () => decodeRecord(stored) })
     }
   }
 }

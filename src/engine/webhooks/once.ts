@@ -12,7 +12,7 @@ import type { EventAnswer } from '../../api/events.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { WebhookAnswer, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
-import { inProgress, mismatch, readKept, type KeptPlace, type KeptRow } from '../idempotency/kept-answer.ts'
+import { inProgress, mismatch, type KeptPlace, type KeptRow } from '../idempotency/kept-answer.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { decodeHead } from '../record/decode.ts'
 import { pause } from '../time/periodic.ts'
@@ -151,18 +151,17 @@ const isUnavailable = (error: unknown): boolean => isKind(error, 'unavailable')
 const isFiltered = (answer: Committed['answer'] | Settled['answer']): boolean =>
   'kind' in answer && answer.kind === 'filtered'
 
+/** `answer`: null while an event is being sent to all, `running` while there is none yet. */
 interface KeptWebhook {
   /** Of what was asked for. */
   readonly hash: string
-  /** `running`: there is no answer yet. Null: an event is being sent to all. */
-  readonly answer: WebhookAnswer | null
+  readonly answer: WebhookAnswer | EventAnswer | null
   /** When the caller of the first is answered in any case, epoch milliseconds. */
-  readonly until: number
+  readonly until?: number
 }
 
-/** The engine wrote the row, so its shape is trusted. @throws Error for a text that is no such row */
-export function readKeptWebhook(text: string): KeptWebhook {
-  const { hash } = readKept(text)
-  const { answer, until = 0 }: { answer: WebhookAnswer | EventAnswer | null; until?: number } = JSON.parse(text)
+/** The engine wrote the row, so its shape is trusted. @throws SyntaxError for a damaged one */
+export function readKeptWebhook(text: string) {
+  const { hash, answer, until = 0 }: KeptWebhook = JSON.parse(text)
   return { hash, until, answer: answer === null || 'kind' in answer ? answer : sentTo(answer) }
 }

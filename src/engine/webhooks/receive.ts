@@ -132,13 +132,10 @@ async function commit(
     const ofKey = keeping ? [keeping.tried.rowOf(answer ?? { kind: 'running', contextId })] : []
     return [...ofKey, ...deliveries.rowsOf(call, record, answer)]
   }
-  const request = { ...startOf(asked), ...(keeping && keyedStart(keeping, isAccepted)) }
+  const { key } = keeping ?? NO_KEY
+  const answerRows = isAccepted || !key ? undefined : [{ key: key.place.key, hash: key.hash, keepMs: key.keepMs }]
+  const request = { ...startOf(asked), answerRows, drawn: key?.drawn }
   const { record } = await mailboxes.start(request, { partition: keeping?.tried.partition, rows, isCall: true })
   call.onStarted()
   return record
 }
-
-const keyedStart = ({ key: { place, hash, keepMs, drawn } }: WebhookKeeping, isAccepted: boolean) => ({
-  drawn,
-  answerRows: isAccepted ? undefined : [{ key: place.key, hash, keepMs }],
-})

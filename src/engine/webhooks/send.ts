@@ -25,16 +25,10 @@ export interface SendParts {
   readonly envOf: (access: Access) => CallEnv
 }
 
-interface Sending {
-  readonly send: WebhookSend
-  /** What the request says. */
-  readonly wanted: EventRequest
-}
-
-/** @throws FluxError when the event is refused */
+/** `wanted`: what the request says. @throws FluxError when the event is refused */
 export async function sendForWebhook(
   { envOf, deliveries }: SendParts,
-  { send, wanted }: Sending,
+  { send, wanted }: { readonly send: WebhookSend; readonly wanted: EventRequest },
   call: WebhookCall,
   keeping: WebhookKeeping | null,
 ): Promise<Committed> {
@@ -94,17 +88,13 @@ const SENT_TO_ALL = {
   },
 }
 
-/** The endpoint's scope of keys. */
-export const scopeOfEndpoint = ({ package: owner, fluxName, urlPath }: Endpoint): string =>
-  `webhook ${owner}/${fluxName} ${urlPath}`
-
 /**
  * Whoever passed `verify` acts for the service, as its functions do. Where anybody may call, secured services stay out of
  * reach.
  */
 export const accessOf = (endpoint: Endpoint, traceparent: string | undefined): Access => ({
   caller: endpoint.verify === null ? ANONYMOUS : SYSTEM,
-  scope: scopeOfEndpoint(endpoint),
+  scope: `webhook ${endpoint.package}/${endpoint.fluxName} ${endpoint.urlPath}`,
   home: endpoint.package,
   // The HTTP server charges the request.
   admission: null,

@@ -3,7 +3,7 @@
 /** Callbacks for the parts of a text, in its order. Offsets count UTF-16 units. */
 export interface JsonVisitor {
   /** A list or an object begins. */
-  open(at: number, isList: boolean): void
+  open(isList: boolean): void
   /** The key of the member that follows. `token` includes the quotes. */
   key(at: number, token: string): void
   /** A value begins: a member's, an element, or the whole. */
@@ -18,7 +18,6 @@ export interface TextPosition {
   readonly column: number
 }
 
-const [LF, CR] = [10, 13]
 const SPACE = /[ \n\r\t]*/y
 const PLAIN = /[ !#-[\]-\uffff]*/y
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
@@ -54,7 +53,7 @@ export function scanJson(text: string, visitor?: JsonVisitor): number {
       at += 1
     } else if (character === '{' || character === '[') {
       visitor?.value(at)
-      visitor?.open(at, character === '[')
+      visitor?.open(character === '[')
       lists.push(character === '[')
       expects = 'first'
       at += 1
@@ -87,14 +86,8 @@ function endOfText(text: string, start: number): number {
 
 /** Line and column of an offset. Lines end in LF, CR LF or CR. */
 export function positionOf(text: string, offset: number): TextPosition {
-  let [line, start] = [1, 0]
-  for (let at = 0; at < offset; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code !== LF && (code !== CR || text.charCodeAt(at + 1) === LF)) continue
-    line += 1
-    start = at + 1
-  }
-  return { line, column: offset - start + 1 }
+  const lines = text.slice(0, offset).split(/\r\n|\r|\n/)
+  return { line: lines.length, column: (lines.at(-1) ?? '').length + 1 }
 }
 
 /** The character at the offset, quoted for a message; null at the end of the text. */

@@ -41,12 +41,10 @@ export function endOfString(text: string, start: number): number {
   return text.length
 }
 
+const CLOSE = /[ \n\r\t]*[\]}]/y
+
 /** Whether the list or object that has just been opened is empty. */
 function closesAt(text: string, start: number): boolean {
-  let at = start
-  while (isSpace(text.charCodeAt(at))) at++
-  const code = text.charCodeAt(at)
-  return code === CLOSE_LIST || code === CLOSE_OBJECT
+  CLOSE.lastIndex = start
+  return CLOSE.test(text)
 }
-
-const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9

@@ -70,7 +70,13 @@ export function toBoundedJson(value: unknown, maxBytes: number): Json {
   return json
 }
 
-const leastBytes = (value: unknown): number => (typeof value === 'string' ? value.length : 1)
+/** Bytes of the JSON text of a value, at least: its quotes, or its brackets and commas, are counted. */
+function leastBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 1
+  const items = value instanceof Set ? value.size : isList(value) ? value.length : 0
+  return 1 + Math.max(1, items)
+}
 
 function convert(given: unknown, conversion: Conversion, depth: number): Json {
   const { notFinite, count } = conversion
@@ -93,26 +99,22 @@ function convert(given: unknown, conversion: Conversion, depth: number): Json {
   if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
   const bytes = bytesOf(value)
   if (bytes !== null) {
-    count(bytes.length)
+    if (!isList(value)) count(bytes.length)
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
   }
   if (value instanceof Set || isList(value)) return Array.from(value, (item) => convert(item, conversion, depth + 1))
   if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') {
     const text = JSON.stringify(value, (key, item: unknown) => {
       // The outermost value is counted already.
-      count(leastBytes(item) - (key === '' ? 1 : 0))
+      count(leastBytes(item) - (key === '' ? 2 : 0))
       return item
     })
     return convert(JSON.parse(text ?? 'null'), { notFinite, count: () => {} }, depth + 1)
   }
-  return convertObject(value, conversion, depth)
-}
-
-function convertObject(value: object, conversion: Conversion, depth: number): JsonObject {
   const result: JsonObject = {}
   const add = (key: string, item: unknown) => {
     if (item === undefined || typeof item === 'function' || typeof item === 'symbol') return
-    conversion.count(key.length)
+    count(key.length + 3)
     setOwn(result, key, convert(item, conversion, depth + 1))
   }
   if (value instanceof Map) for (const [key, item] of value) add(String(key), item)
@@ -121,9 +123,9 @@ function convertObject(value: object, conversion: Conversion, depth: number): Js
   return result
 }
 
-/** True for arrays and typed arrays. Views of bytes have been handled by `bytesOf` before. */
+/** True for arrays and typed arrays. */
 const isList = (value: object): value is { readonly length: number } & Iterable<unknown> =>
-  Array.isArray(value) || ArrayBuffer.isView(value)
+  Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView))
 
 function bytesOf(value: object): Uint8Array | null {
   if (value instanceof Uint8Array) return value
@@ -138,6 +140,26 @@ export function tryJson(value: unknown): Json {
   } catch {
     return null
   }
+}
+
+/**
+ * A copy with other scalar values at all depths, and other names of objects; the value itself where nothing differs.
+ */
+export function mapJson(value: Json, scalar: (value: Json) => Json, name = (key: string) => key): Json {
+  if (Array.isArray(value)) {
+    const items = value.map((item: Json) => mapJson(item, scalar, name))
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  if (!isObject(value)) return scalar(value)
+  const copy: JsonObject = {}
+  let isSame = true
+  for (const key of Object.keys(value)) {
+    const item = value[key] ?? null
+    const [newKey, newItem] = [name(key), mapJson(item, scalar, name)]
+    isSame &&= newKey === key && newItem === item
+    setOwn(copy, newKey, newItem)
+  }
+  return isSame ? value : copy
 }
 
 /** Freezes a value and everything in it. */

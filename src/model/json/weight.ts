@@ -19,41 +19,29 @@ export function parsedBytes(text: string | Uint8Array): number {
   return text.length + marks * VALUE_BYTES
 }
 
-/** What each part of a value counts. */
-interface Weights {
-  /** A text, beside its characters. */
-  readonly text: number
-  readonly scalar: number
-  readonly container: number
-  readonly element: number
-  /** A name, beside its characters. */
-  readonly name: number
-}
-
-const IN_MEMORY: Weights = { text: VALUE_BYTES, scalar: VALUE_BYTES, container: VALUE_BYTES, element: 0, name: 0 }
-const AS_JSON: Weights = { text: 2, scalar: 4, container: 2, element: 1, name: 4 }
+/** Characters in JSON text of one value, without those of a text: quotes or brackets, and a comma. */
+const VALUE_CHARACTERS = 4
 
 /**
  * Estimated bytes of a value; counting stops beyond `limit`. A value that occurs in several places is counted in each
  * of them, as in a text.
  */
-export const bytesOf = (value: unknown, limit: number): number => weigh(value, limit, IN_MEMORY)
+export const bytesOf = (value: unknown, limit: number): number => weigh(value, limit, VALUE_BYTES)
 
 /** Approximate number of characters of the JSON text of a value. Counting stops beyond `limit`. */
-export const sizeOf = (value: unknown, limit: number): number => weigh(value, limit, AS_JSON)
+export const sizeOf = (value: unknown, limit: number): number => weigh(value, limit, VALUE_CHARACTERS)
 
-/** The work is bounded by the limit, not by the value. */
-function weigh(value: unknown, limit: number, weights: Weights): number {
-  if (typeof value === 'string') return value.length + weights.text
-  if (typeof value !== 'object' || value === null) return weights.scalar
-  let sum = weights.container
+/** The work is bounded by the limit, not by the value. `each`: of a value, beside the characters of texts and names. */
+function weigh(value: unknown, limit: number, each: number): number {
+  if (typeof value === 'string') return value.length + each
+  let sum = each
+  if (typeof value !== 'object' || value === null) return sum
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length && sum <= limit; at += 1)
-      sum += weights.element + weigh(value[at], limit - sum, weights)
+    for (let at = 0; at < value.length && sum <= limit; at += 1) sum += weigh(value[at], limit - sum, each)
     return sum
   }
   for (const key of Object.keys(value)) {
-    sum += key.length + weights.name + weigh(Reflect.get(value, key), limit - sum, weights)
+    sum += key.length + weigh(Reflect.get(value, key), limit - sum, each)
     if (sum > limit) break
   }
   return sum

@@ -121,11 +121,10 @@ export function signatureScheme(provider?: SignatureForm): WebhookScheme {
 
     verify(rule, request, env) {
       const form: SignatureForm = provider ?? rule
-      const { algorithm = 'sha256', encoding = 'hex', prefix = '', separator, header } = form
+      const { algorithm = 'sha256', encoding = 'hex', prefix = '' } = form
       const signed = readSigned(form, rule, request, env)
       if (typeof signed === 'string') return signed
       const given = signaturesIn(signed.parts, bytesAsText(prefix), encoding)
-      if (given.length === 0 && separator === undefined) return `the header "${header}" is malformed`
       // All are compared, whatever the outcome.
       const fits = signed.contents.map((content) => isSignedByOne(given, algorithm, rule.secrets, content))
       return tooMany(given) ?? (fits.includes(true) ? null : NO_SIGNATURE_FITS)

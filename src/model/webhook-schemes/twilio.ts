@@ -14,7 +14,7 @@ export const twilioScheme = signatureScheme({
   contentsOf({ url }, request, { publicUrl }) {
     const fields = signedFields(request)
     if (typeof fields === 'string') return fields
-    const called = calledUrl({ url, publicUrl, request })
+    const called = calledUrl(url, publicUrl, request)
     if (called === null) return 'the URL is not known: there is no "Host" header'
     return variantsOf(called).map((text) => [rawBytes(text), fields])
   },
@@ -80,19 +80,16 @@ function formContent(body: Uint8Array): Uint8Array | string {
 
 const decodeField = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
 
-interface UrlSources {
-  /** Of the endpoint: the query as received is added. */
-  readonly url: string | undefined
-  /** Of the server: what stands before the target. */
-  readonly publicUrl: string | null
-  readonly request: Pick<ReceivedWebhook, 'target' | 'host'>
-}
-
 /**
- * The URL that Twilio called and signed, as far as this server can know it; each character is a byte. `X-Forwarded-*`
- * headers are not used: anyone can send them.
+ * The URL that Twilio called and signed, as far as this server can know it: that of the endpoint, to which the query as
+ * received is added, else that of the server before the target; each character is a byte. `X-Forwarded-*` headers are not
+ * used: anyone can send them.
  */
-function calledUrl({ url, publicUrl, request: { target, host } }: UrlSources): string | null {
+function calledUrl(
+  url: string | undefined,
+  publicUrl: string | null,
+  { target, host }: ReceivedWebhook,
+): string | null {
   if (url !== undefined) {
     const [, ...query] = target.split('?')
     const separator = url.includes('?') ? '&' : '?'

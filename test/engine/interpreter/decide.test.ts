@@ -114,7 +114,7 @@ describe('a decision', () => {
     expect(record.due).toBe(6000)
     expect(tell(record, { type: 'WAKE' }, { now: 5999 })).toEqual({ kind: 'noop' })
     expect(next(tell(record, { type: 'WAKE' }, { now: 6000 })).log).toMatchObject([
-      { from: 0, to: 0, event: null, at: 6000 },
+      { from: 'wait', to: 'wait', event: null, at: 6000 },
     ])
   })
 

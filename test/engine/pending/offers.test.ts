@@ -141,8 +141,10 @@ describe('a context that is not looked at', () => {
 
   test('since there are too many, is told of, and all others are looked at', async () => {
     const { lookUps, missed, looks } = openLookUps({})
-    const room = 10_000
+    // Those that are looked at, and those that wait for it.
+    const room = 32 + 10_000
     for (let id = 1; id <= room + 3; id += 1) void lookUps.request(id, null)
+    await nextTurn()
     expect(missed).toHaveLength(3)
     // One that waits already takes no other place.
     await lookUps.request(room, null)

@@ -59,9 +59,9 @@ async function swept(
     unclaimed: { unclaimed: (row) => Promise.resolve(row) },
     lookUps: { request: (id) => Promise.resolve(void looked.add(id)) },
   })
-  sweep.start()
+  sweep.passes.within(0)
   for (let pass = 0; pass < passes; pass += 1) await clock.advance(10_000)
-  await sweep.stop()
+  await sweep.passes.stop()
   return { looked, errors }
 }
 

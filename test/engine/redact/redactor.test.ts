@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compileFlux } from '../../../src/definitions/compile/service.ts'
 import type { CompiledFlux } from '../../../src/definitions/flux.ts'
 import { Report } from '../../../src/definitions/report.ts'
-import { redactorOf, secretTextsOf } from '../../../src/engine/redact/redactor.ts'
-import { secretsOf } from '../../../src/engine/redact/request.ts'
+import { redactorOf, redactRequest, secretTextsOf } from '../../../src/engine/redact/redactor.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 
 function compiled(source: JsonObject): CompiledFlux {
@@ -40,7 +39,7 @@ describe('secrets of a request', () => {
   })
 
   test('are told in the order in which they count', () => {
-    expect(secretsOf(request)).toEqual([
+    expect(redactRequest(request).secrets).toEqual([
       'Bearer the token',
       'the token',
       'a=sent%20first; b="sent second"',
@@ -56,7 +55,7 @@ describe('secrets of a request', () => {
 
   test('are those of its children, and theirs', () => {
     const inheritedSecrets = secretTextsOf({ ...started, request })
-    expect(inheritedSecrets).toEqual(secretsOf(request))
+    expect(inheritedSecrets).toEqual(redactRequest(request).secrets)
     expect(secretTextsOf({ ...started, request: null, inheritedSecrets })).toEqual(inheritedSecrets)
     const redactor = redactorOf({ ...started, request: null, inheritedSecrets }, flux)
     expect(redactor.values(flux.output, { body: ['got the token', 'the key'] })).toEqual({
