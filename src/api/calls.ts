@@ -116,7 +116,13 @@ export interface FluxApi extends TypedMethods, Omit<PlainMethods, keyof TypedMet
 
 export type AnswerTo<Name extends MethodName> = Awaited<ReturnType<FluxApi[Name]>>
 /** What a method is given besides its request. */
-export type MoreOf<Name extends MethodName> = Parameters<FluxApi[Name]>[1]
+export type MoreOf<Name extends MethodName> = Name extends 'sendEvent' ? Placing : Parameters<FluxApi[Name]>[1]
+
+/** For senders inside the server that send several events to one context, and keep their order. */
+export interface Placing {
+  /** Called once, when an event by id is in the mailbox of its context: those sent after that come behind it. */
+  readonly onPlaced?: () => void
+}
 
 /** The calls inside the server, with the rights of one caller. */
 export interface Calls {

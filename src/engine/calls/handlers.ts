@@ -57,7 +57,7 @@ const HANDLERS: Handlers = {
   replayDelivery: plain(replayDelivery),
   resume,
   retry,
-  sendEvent: (env, request) => sendEvent(env, request),
+  sendEvent: (env, request, more) => sendEvent(env, request, { onPlaced: more?.onPlaced }),
   startOperation: plain(startOperation),
   stopEvent: plain(stopEvent),
   stopOperation: plain(stopOperation),

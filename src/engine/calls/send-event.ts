@@ -35,6 +35,8 @@ export interface SendOptions {
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
   readonly redact?: ((text: string) => string) | undefined
+  /** See `Placing`. */
+  readonly onPlaced?: (() => void) | undefined
 }
 
 /** See `FluxApi`. For an event to one context it calls no other async function, because each creates promises. */
@@ -57,7 +59,11 @@ export async function sendEvent(
         return env.mailboxes.post(id, message, { isCall: isRefusable(env, waits), waits, rows })
       }
       return admitted(env, input, () => {
-        if (address.contextId !== undefined) return postTo(address.contextId)
+        if (address.contextId !== undefined) {
+          const posted = postTo(address.contextId)
+          options.onPlaced?.()
+          return posted
+        }
         if (start === null) return sendTo(env, address, postTo)
         return sendOrStart(env, sent, { address, start, rows, webhook: options.webhook }, postTo)
       })

@@ -25,23 +25,17 @@ export function startConcernOf(fields: CallFields): Concern {
   return concernOf(fields) ?? (typeof idempotencyKey === 'string' ? JSON.stringify([idempotencyKey]) : null)
 }
 
-/** Bytes of a line up to which an event is in its context's mailbox as soon as it is sent. */
-const PROMPT_BYTES = 4096
-
 interface EventLine {
   readonly request: z.output<typeof CALLS.sendEvent.request>
   readonly fields: CallFields
-  readonly bytes: number
 }
 
 /** One that names no context is for all, and is sent when no other is under way. */
-export function eventLine(calls: Calls, { request, fields, bytes }: EventLine): LineRequest {
-  const concern = concernOf(fields)
+export function eventLine(calls: Calls, { request, fields }: EventLine): LineRequest {
   return {
-    concern: concern ?? 'everything',
-    keepsPlace: typeof concern === 'number' && bytes <= PROMPT_BYTES,
+    concern: concernOf(fields) ?? 'everything',
     key: request.eventId ?? null,
-    run: () => calls.call('sendEvent', request).then(answered),
+    run: (onPlaced) => calls.call('sendEvent', request, { onPlaced }).then(answered),
   }
 }
 

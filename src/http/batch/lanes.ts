@@ -6,23 +6,21 @@ export type Concern = number | string | 'everything' | null
 
 export interface LaneJob {
   readonly concern: Concern
-  /**
-   * Whether it takes its place in the order as it is called. Then those behind it needn't wait until it is done, as long
-   * as all do so.
-   */
-  readonly keepsPlace: boolean
   /** Under which it has its effect once: one that repeats it begins when it is done, and gets its answer. */
   readonly key: string | null
-  /** Never rejects. */
-  run(): Promise<void>
+  /**
+   * Never rejects. Calls `placed` when it has its place in the order of its context: those behind it need not wait until
+   * it is done.
+   */
+  run(placed: () => void): Promise<void>
 }
 
 /** Of one thing. */
 interface Lane {
   /** Under way. */
   count: number
-  /** Whether all that is under way took its place as it was called. */
-  keepsPlace: boolean
+  /** Whether the last that began has its place. */
+  isPlaced: boolean
   /** Of the jobs under way. */
   readonly keys: Set<string>
   readonly waiting: LaneJob[]
@@ -67,7 +65,7 @@ export class Lanes {
   #enter(concern: number | string, job: LaneJob): void {
     let lane = this.#lanes.get(concern)
     if (lane === undefined) {
-      lane = { count: 0, keepsPlace: true, keys: new Set(), waiting: [] }
+      lane = { count: 0, isPlaced: true, keys: new Set(), waiting: [] }
       this.#lanes.set(concern, lane)
     }
     if (lane.waiting.length === 0 && mayBegin(lane, job)) this.#begin(job, lane)
@@ -76,31 +74,47 @@ export class Lanes {
 
   #begin(job: LaneJob, lane: Lane | null): void {
     if (lane) {
-      lane.keepsPlace = job.keepsPlace
+      lane.isPlaced = false
       lane.count += 1
       if (job.key !== null) lane.keys.add(job.key)
     }
-    void job.run().then(() => this.#end(job, lane))
+    let [isPlaced, hasBegun] = [false, false]
+    const placed = () => {
+      if (!lane || isPlaced) return
+      isPlaced = lane.isPlaced = true
+      // Until it has begun, its caller begins those behind it.
+      if (hasBegun) this.#goOn(lane)
+    }
+    const run = job.run(placed)
+    hasBegun = true
+    void run.then(() => {
+      placed()
+      this.#end(job, lane)
+    })
   }
 
   #end(job: LaneJob, lane: Lane | null): void {
     this.#count -= 1
-    if (lane) this.#goOn(job, lane)
+    if (lane) this.#leave(job, lane)
     if (this.#barrier === job) this.#barrier = null
     else if (this.#barrier !== null && this.#count === 1) this.#begin(this.#barrier, null)
     this.#onRoom()
   }
 
-  #goOn({ concern, key }: LaneJob, lane: Lane): void {
+  #leave({ concern, key }: LaneJob, lane: Lane): void {
     lane.count -= 1
     if (key !== null) lane.keys.delete(key)
+    this.#goOn(lane)
+    if (lane.count === 0 && concern !== null) this.#lanes.delete(concern)
+  }
+
+  #goOn(lane: Lane): void {
     for (let next = lane.waiting[0]; next !== undefined && mayBegin(lane, next); next = lane.waiting[0]) {
       lane.waiting.shift()
       this.#begin(next, lane)
     }
-    if (lane.count === 0 && concern !== null) this.#lanes.delete(concern)
   }
 }
 
-const mayBegin = ({ count, keepsPlace, keys }: Lane, job: LaneJob): boolean =>
-  count === 0 || (count < LANE_JOBS && keepsPlace && job.keepsPlace && !(job.key !== null && keys.has(job.key)))
+const mayBegin = ({ count, isPlaced, keys }: Lane, { key }: LaneJob): boolean =>
+  count === 0 || (count < LANE_JOBS && isPlaced && !(key !== null && keys.has(key)))

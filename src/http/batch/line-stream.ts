@@ -27,7 +27,7 @@ export interface LineAnswer {
 /** What a line asks for. */
 export interface LineRequest extends Omit<LaneJob, 'run'> {
   /** Its status, and what else the answer says. @throws FluxError when it is refused */
-  run(): Promise<Told<LineAnswer>>
+  run(placed: () => void): Promise<Told<LineAnswer>>
 }
 
 export interface LineStreamOptions {
@@ -213,8 +213,8 @@ export class LineStream {
     }
     try {
       const request = this.#options.read(line)
-      const { concern, keepsPlace, key } = request
-      this.#lanes.add({ concern, keepsPlace, key, run: () => request.run().then(succeed, fail) })
+      const { concern, key } = request
+      this.#lanes.add({ concern, key, run: (placed) => request.run(placed).then(succeed, fail) })
     } catch (error) {
       fail(error)
     }

@@ -189,7 +189,7 @@ const START_READER = requestReader({ ...CALLS.execute, body: EXECUTES.line })
 const events: ReaderOf = (_, valueOf) => (line, calls) => {
   const fields: CallFields = { waits: true }
   const request = EVENT_READER.finish(fields, { value: valueOf(line), untyped: false })
-  return eventLine(calls, { request, fields, bytes: line.length })
+  return eventLine(calls, { request, fields })
 }
 
 const starts: ReaderOf = (c, valueOf) => (line, calls) => {
@@ -197,7 +197,6 @@ const starts: ReaderOf = (c, valueOf) => (line, calls) => {
   const request = START_READER.finish(fields, { value: valueOf(line), untyped: false })
   return {
     concern: startConcernOf(fields),
-    keepsPlace: false,
     key: request.idempotencyKey ?? null,
     async run() {
       const { answer, replayed } = await calls.call('execute', request)

@@ -171,9 +171,9 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
   const refuse = (n: number, error: unknown) => {
     answers[n] = refusedLineOf(n, failureOf(problemAsSent(error, NO_FIELDS)))
   }
-  const run = async (n: number, { run: send }: LineRequest) => {
+  const run = async (n: number, { run: send }: LineRequest, placed: () => void) => {
     try {
-      const { answer, ended } = await send()
+      const { answer, ended } = await send(placed)
       answers[n] = { n, ...answer }
       // Those behind it wait for that.
       if (n < events.length - 1) await ended
@@ -186,9 +186,9 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
       caller.quota?.take(1)
       const fields: CallFields = { waits: true }
       const request = requestOf(fields, await bodyOfStructured(event, decode))
-      const line = eventLine(calls, { request, fields, bytes: Infinity })
+      const line = eventLine(calls, { request, fields })
       while (lanes.isFull) await room()
-      lanes.add({ ...line, run: () => run(n, line) })
+      lanes.add({ ...line, run: (placed) => run(n, line, placed) })
     } catch (error) {
       refuse(n, error)
     }

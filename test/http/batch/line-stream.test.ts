@@ -64,11 +64,11 @@ function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> 
   }
 }
 
-const at = (concern: number | string | 'everything' | null, run: () => Promise<unknown>, keepsPlace = false) => ({
+const at = (concern: number | string | 'everything' | null, run: () => Promise<unknown>, isPlaced = false) => ({
   concern,
-  keepsPlace,
   key: null,
-  run: async () => {
+  run: async (placed: () => void) => {
+    if (isPlaced) placed()
     await run()
     return { answer: { status: 200 } }
   },
@@ -132,12 +132,12 @@ describe('order', () => {
       await nextTurn()
       running -= 1
     }
-    for (const [keepsPlace, expected] of [
+    for (const [isPlaced, expected] of [
       [true, 100],
       [false, 1],
     ] as const) {
       most = 0
-      const place = open(() => at(1, run, keepsPlace))
+      const place = open(() => at(1, run, isPlaced))
       const answers = place.rest()
       await place.feed('x\n'.repeat(300))
       place.end()
@@ -146,7 +146,7 @@ describe('order', () => {
     }
   })
 
-  test('one that takes its place as it is called does not pass those that wait', async () => {
+  test('one that takes its place as it is called does not pass one that has no place yet', async () => {
     const { gate, go } = waiting()
     const begun: string[] = []
     const place = open((line) => {
@@ -155,11 +155,39 @@ describe('order', () => {
     })
     const answers = place.rest()
     await place.feed('first\nslow\nlast\n')
-    expect(begun).toEqual(['first'])
+    expect(begun).toEqual(['first', 'slow'])
     place.end()
     go()
     await answers
     expect(begun).toEqual(['first', 'slow', 'last'])
+  })
+
+  test('one that takes its place later holds up those behind it until then, or until it is refused', async () => {
+    for (const isRefused of [false, true]) {
+      const [first, all] = [waiting(), waiting()]
+      const begun: string[] = []
+      const place = open((line) => {
+        const name = line.toString()
+        const run = async (placed: () => void) => {
+          begun.push(name)
+          if (name === 'slow') await first.gate
+          if (name === 'slow' && isRefused) throw malformed('refused')
+          placed()
+          await all.gate
+          return { answer: { status: 200 } }
+        }
+        return { concern: 1, key: null, run }
+      })
+      const answers = place.rest()
+      await place.feed('early\nslow\nnext\nlast\n')
+      expect(begun).toEqual(['early', 'slow'])
+      first.go()
+      await place.settle()
+      expect(begun).toEqual(['early', 'slow', 'next', 'last'])
+      place.end()
+      all.go()
+      expect((await answers).at(-1)).toMatchObject({ done: true, failed: isRefused ? 1 : 0 })
+    }
   })
 
   test('one that repeats a key waits for the one before it, and for no other', async () => {
