@@ -5,7 +5,7 @@ import { compileFlux } from './definitions/compile/service.ts'
 import { Report } from './definitions/report.ts'
 import { BUILT_IN_MODELS } from './definitions/values/builtin-models.ts'
 import { stockMachine } from './engine/turn/stock-machine.ts'
-import { isObject, type Json, type JsonObject } from './model/json/value.ts'
+import { isObject, type JsonObject } from './model/json/value.ts'
 import { serviceNameOf } from './model/service-name.ts'
 
 export interface MachineOptions {
@@ -23,11 +23,9 @@ export interface MachineOptions {
  * @throws Error with all faults of the definition, such as a model that is missing
  */
 export function machineOf(definition: object, { models = {}, name = 'service' }: MachineOptions = {}): AnyStateMachine {
-  const { models: resolved, ...source } = jsonOf(definition)
-  const own = [
-    ...entriesOf(resolved),
-    ...entriesOf(jsonOf(models instanceof Map ? Object.fromEntries(models) : models)),
-  ]
+  const { models: resolved = {}, ...source } = jsonOf(definition)
+  const given = { ...jsonOf(resolved ?? {}), ...jsonOf(models instanceof Map ? Object.fromEntries(models) : models) }
+  const own = Object.entries(given).flatMap(([name, model]) => (isObject(model) ? [[name, model] as const] : []))
   const { package: owner = '', fluxName } = serviceNameOf({ fluxName: name })
   const unit = {
     package: owner,
@@ -43,11 +41,8 @@ export function machineOf(definition: object, { models = {}, name = 'service' }:
 }
 
 /** A copy, since the compiler freezes what it is given. */
-function jsonOf(value: object): JsonObject {
+function jsonOf(value: unknown): JsonObject {
   const copy: unknown = structuredClone(value)
   if (!isObject(copy)) throw new Error('a definition and its models must be objects')
   return copy
 }
-
-const entriesOf = (models: Json | undefined): [string, JsonObject][] =>
-  isObject(models) ? Object.entries(models).flatMap(([name, model]) => (isObject(model) ? [[name, model]] : [])) : []

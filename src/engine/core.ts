@@ -12,8 +12,7 @@ import type { ContextRecord } from '../model/record.ts'
 import type { WebhookApi } from '../model/webhook.ts'
 import type { CommitFeed } from '../ports/feeds.ts'
 import type { Signals } from '../ports/signals.ts'
-import { Gate, type Access, type CallEnv } from './calls/call-env.ts'
-import { EventHints } from './calls/event-hint.ts'
+import type { Access, CallEnv, Gate } from './calls/call-env.ts'
 import { callsOf } from './calls/handlers.ts'
 import { KnownServices, ServiceCounts } from './calls/service-counts.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
@@ -103,7 +102,7 @@ export class EngineCore extends Given {
 
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
-  readonly gate = new Gate()
+  readonly gate: Gate = { isClosed: false }
   readonly signals: Signals = this.given.signals ?? NO_SIGNALS
   /** Of and for other servers; null: there are none. */
   readonly feed: CommitFeed | null = this.given.others?.feed ?? null
@@ -200,7 +199,6 @@ export class EngineCore extends Given {
     settlementOf: this.given.webhooks.settlementOf,
   })
   readonly webhooks: WebhookApi = webhooks({ ...this.#parts, keptMs: this.given.idempotency.keptOfWebhooks })
-  readonly hints = new EventHints(this.given.catalog)
   readonly shown: ShownContexts = new ShownContexts(this.#parts)
   readonly serviceCounts = new ServiceCounts(this.given)
   readonly knownServices = new KnownServices(this.given.store)

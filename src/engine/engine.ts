@@ -2,69 +2,20 @@
 import type { ReadScope } from '../model/read-scope.ts'
 import { apiOf, type Calls, type FluxApi } from '../api/calls.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
-import type { WebhookApi } from '../model/webhook.ts'
-import type { StepUsage } from '../ports/steps.ts'
-import type { ServerSeen } from '../ports/store.ts'
-import type { StatusCount } from '../ports/signals.ts'
 import { EngineCore } from './core.ts'
 import type { EngineParts } from './contexts/deps.ts'
 
 export type { EngineParts } from './contexts/deps.ts'
 
-export interface EngineHealth {
-  /** Why it cannot serve now; null if it can. */
-  readonly trouble: string | null
-  /** Boot id of this server. */
-  readonly runId: string
-  readonly steps: readonly StepUsage[]
-  /** None where the store is of one server alone. */
-  readonly servers: readonly ServerSeen[]
-}
-
-export interface Engine {
-  /** How it is, for people. */
-  health(): Promise<EngineHealth>
-  /** Why the engine cannot serve now; null if it can. */
-  trouble(): string | null
-  /** The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself. */
-  /**
-   * `traceparent`: the trace of the request, as the header names it; left out: it has none. `reads`: that of a request
-   * that changes nothing; left out: the calls don't end with its client.
-   */
-  calls(caller: Caller, traceparent?: string, reads?: ReadScope): Calls
-  /** The same, as methods. */
-  api(caller: Caller, traceparent?: string, reads?: ReadScope): FluxApi
-  /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
-  local(): FluxApi
-  readonly webhooks: WebhookApi
-  /** The contexts of the namespace, by service and status, some seconds ago at most. @throws FluxError `unavailable` */
-  countContexts(): Promise<readonly StatusCount[]>
-  /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
-  endWaits(): void
-  /**
-   * Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges.
-   * `paused`: nothing of that, and all that changes something is refused, until `resume`.
-   */
-  start(options?: { readonly paused?: boolean | undefined }): Promise<void>
-  /** Whether it was started paused and not resumed yet. */
-  isPaused(): boolean
-  /** Starts what `start` left out. Resolves at once when it is not paused. @throws FluxError `unavailable` */
-  resume(): Promise<void>
-  /**
-   * Stops takeovers, gives running steps, and webhooks that are being sent, at most `grace` milliseconds (default
-   * 10,000) to finish, aborts the rest (they run again, or are sent again, later), and closes the store.
-   */
-  close(options?: { grace?: number }): Promise<void>
-}
+export type Engine = ReturnType<typeof createEngine>
 
 /** Milliseconds for which contexts are not counted again for metrics, which keep them for some seconds more. */
 const MAX_COUNT_AGE_MS = 4000
 
 /** Creates an engine. Nothing runs before `start`. */
-export function createEngine(parts: EngineParts): Engine {
+export function createEngine(parts: EngineParts) {
   const { store, memory } = parts
   const core = new EngineCore(parts)
-  const known = new WeakMap<Caller, Calls>()
   const own = {
     caller: SYSTEM,
     scope: 'runtime',
@@ -73,46 +24,70 @@ export function createEngine(parts: EngineParts): Engine {
     isStep: false,
     accepts: false,
   }
-  const callsFor: Engine['calls'] = (caller, traceparent, reads) => {
-    const isBare = traceparent === undefined && reads === undefined
-    const scope = scopeOfToken(caller.name)
-    const calls =
-      (isBare ? known.get(caller) : undefined) ??
-      core.calls({ caller, scope, home: null, admission: null, isStep: false, accepts: true, traceparent, reads })
-    if (isBare) known.set(caller, calls)
-    return calls
-  }
+  const calls = callsOverHttp(core)
   let resuming: Promise<void> | null = null
-  const run = () => runParts(core)
   return {
-    calls: callsFor,
-    api: (...given) => apiOf(callsFor(...given)),
-    local: () => apiOf(core.calls(own)),
+    calls,
+    /** The same, as methods. */
+    api: (...given: Parameters<typeof calls>): FluxApi => apiOf(calls(...given)),
+    /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
+    local: (): FluxApi => apiOf(core.calls(own)),
     webhooks: core.webhooks,
-    countContexts: () => core.envOf(own).serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
+    /** The contexts of the namespace, by service and status, some seconds ago at most. @throws FluxError `unavailable` */
+    countContexts: () => core.serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
+    /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
     endWaits() {
       core.waits.giveUp()
       core.keptBroadcasts.tasks.giveUp()
     },
+    /** How it is, for people. `runId`: its boot id. `servers`: none where the store is of one server alone. */
     health: async () => ({
       trouble: store.trouble(),
       runId: core.servers.own,
       steps: parts.slots.usage(),
       servers: await store.servers(),
     }),
+    /** Why the engine cannot serve now; null if it can. */
     trouble: () => store.trouble(),
-    async start({ paused = false } = {}) {
-      if (paused) core.gate.close()
-      else await run()
+    /**
+     * Starts heartbeats, takeovers of steps of dead servers, wake-ups of due contexts, webhooks at ends, and purges.
+     * `paused`: nothing of that, and all that changes something is refused, until `resume`.
+     */
+    async start({ paused = false }: { readonly paused?: boolean | undefined } = {}) {
+      if (paused) core.gate.isClosed = true
+      else await runParts(core)
     },
+    /** Whether it was started paused and not resumed yet. */
     isPaused: () => core.gate.isClosed,
+    /** Starts what `start` left out. Resolves at once when it is not paused. @throws FluxError `unavailable` */
     resume() {
-      resuming ??= (core.gate.isClosed ? run() : Promise.resolve()).finally(() => {
+      resuming ??= (core.gate.isClosed ? runParts(core) : Promise.resolve()).finally(() => {
         resuming = null
       })
       return resuming
     },
-    close: ({ grace = 10_000 } = {}) => close(core, grace),
+    /**
+     * Stops takeovers, gives running steps, and webhooks that are being sent, at most `grace` milliseconds to finish,
+     * aborts the rest (they run again, or are sent again, later), and closes the store.
+     */
+    close: ({ grace = 10_000 }: { readonly grace?: number } = {}) => close(core, grace),
+  }
+}
+
+/**
+ * The calls for a caller over HTTP. They charge no budget: the HTTP server charges the requests itself.
+ * `traceparent`: the trace of the request, as the header names it; left out: it has none. `reads`: that of a request
+ * that changes nothing; left out: the calls don't end with its client.
+ */
+function callsOverHttp(core: EngineCore) {
+  const known = new WeakMap<Caller, Calls>()
+  return (caller: Caller, traceparent?: string, reads?: ReadScope): Calls => {
+    const isBare = traceparent === undefined && reads === undefined
+    const scope = scopeOfToken(caller.name)
+    const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true, traceparent, reads }
+    const calls = (isBare ? known.get(caller) : undefined) ?? core.calls(access)
+    if (isBare) known.set(caller, calls)
+    return calls
   }
 }
 
@@ -121,9 +96,9 @@ async function runParts(core: EngineCore): Promise<void> {
   const { gate } = core
   const { isClosed } = gate
   // Opened before: the first heartbeat claims steps.
-  gate.open()
+  gate.isClosed = false
   await core.heartbeat.start().catch((error: unknown) => {
-    if (isClosed) gate.close()
+    gate.isClosed = isClosed
     throw error
   })
   core.given.alarm.start(() => core.timers.dispatchDue())

@@ -12,6 +12,14 @@ export interface ActionError {
   readonly retry?: RetryHint
 }
 
+/** An error of the server's own. */
+export const actionError = (type: string, message: string): ActionError => ({
+  message,
+  type,
+  className: type,
+  realException: null,
+})
+
 /** `afterMs`: no attempt before that many milliseconds; null: no further attempt is of use. */
 export interface RetryHint {
   readonly afterMs: number | null

@@ -289,7 +289,7 @@ test('a task that another server takes over meanwhile is no error, and those beh
     {
       space: 'broadcasts',
       prefix: '',
-      names: { one: 'a broadcast', many: 'broadcasts' },
+      name: 'a broadcast',
       // Another server writes the row of the first one meanwhile.
       load: async ({ key, value }) => ({
         task: new Task(given, { ...TASK, key }, { before: key === 'a' ? '{"id":"other"}' : value }),

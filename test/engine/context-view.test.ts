@@ -99,11 +99,6 @@ describe('the view of a context', () => {
     expect(await snapshotFor(bench)).toMatchObject({ children: { [id]: { src: 'p/SecretChild' } } })
   })
 
-  test('names the service of a child that is gone in a snapshot, to those who may see it', async () => {
-    const seen = await snapshotsWithout(() => Promise.resolve(null))
-    expect(seen).toEqual({ all: 'p/SecretChild', anyone: '' })
-  })
-
   test('shows the snapshot also where the child can not be read', async () => {
     const seen = await snapshotsWithout((id) => Promise.reject(unreadable(id)))
     expect(seen).toEqual({ all: '', anyone: '' })

@@ -4,7 +4,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { CountBound } from '../../model/count-bound.ts'
-import { FluxError, invalid, serverPaused } from '../../model/failure.ts'
+import { FluxError, invalid } from '../../model/failure.ts'
 import { isObject, toJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
@@ -25,7 +25,6 @@ import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import type { StartedAt } from '../record/views.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { Waits } from '../waits/waits.ts'
-import type { EventHints } from './event-hint.ts'
 import type { KnownServices, ServiceCounts } from './service-counts.ts'
 import type { ShownContexts } from './shown-contexts.ts'
 
@@ -33,26 +32,8 @@ import type { ShownContexts } from './shown-contexts.ts'
  * Closed while the server is paused, from its start. Until it is resumed, it serves what only reads, and does nothing of its
  * own: it takes no lease, wakes nobody, and sends, purges and claims nothing.
  */
-export class Gate {
-  #isClosed = false
-
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
-  close(): void {
-    this.#isClosed = true
-  }
-
-  open(): void {
-    this.#isClosed = false
-  }
-
-  /** Makes the call, unless the gate is closed: then the result is rejected with the failure `paused`. */
-  readonly guard =
-    <R, A>(call: (request: R) => Promise<A>) =>
-    (request: R): Promise<A> =>
-      this.#isClosed ? Promise.reject(serverPaused()) : call(request)
+export interface Gate {
+  isClosed: boolean
 }
 
 /** The caller, and the package it calls from. */
@@ -87,7 +68,6 @@ export interface CallEnv extends Access, Omit<EngineParts, 'idempotency' | 'webh
   readonly shown: ShownContexts
   /** The start time of a step that runs or waits on this server. */
   readonly startedAt: StartedAt
-  readonly hints: EventHints
   readonly refusals: RefusalLog
   readonly idempotency: Idempotency
   /** Broadcasts to many contexts at once. */

@@ -3,13 +3,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address } from '../../api/fields.ts'
 import type { AnswerKind } from '../../api/call.ts'
 import { CALLS, type AnswerTo, type CheckedCall, type Told } from '../../api/calls.ts'
-import { COMMANDS, type ExecuteAnswer } from '../../api/commands.ts'
+import { COMMANDS, type Command, type ExecuteAnswer } from '../../api/commands.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
 import { addresseeOfNew, rowKeyOf } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
-import { MESSAGES } from '../operations/operation-run.ts'
+import { messageOf } from '../operations/operation-run.ts'
 import { decodeHead } from '../record/decode.ts'
 import { RowTaken, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, type RootRequest } from '../turn/start-request.ts'
@@ -130,15 +130,16 @@ const giving =
     env: CallEnv,
     { tag, idempotencyKey: key, ...address }: CheckedCall<'terminate'> & { readonly tag?: readonly string[] },
   ): Promise<Told<MessageAnswer>> => {
-    const tags = checkedTags(env, tag, '/tag')
+    const tags = [...checkedTags(env, tag, '/tag')]
     if (tag && tags.length === 0) throw malformed('no tag is given')
+    const command: Command = name === 'tag' || name === 'untag' ? { do: name, with: { tags } } : { do: name, with: {} }
     const names = tags.map((each) => `'${each}'`).join(', ')
     return sendCommand(env, {
       of,
       key,
       address,
       asked: tag && { tags },
-      message: async () => ({ to: address, input: MESSAGES[name]({ tags: [...tags] }, env) }),
+      message: async () => ({ to: address, input: messageOf(command, { caller: env.caller }) }),
       answerOf: (id) => ({ message: `${done(names)} context ${id}` }),
     })
   }
@@ -168,7 +169,7 @@ export async function retry(
         // Of several that see the same position, one retries the context.
         const { epoch, attempt } = decodeHead(stored).position
         const sent = { caller: env.caller, untyped, seen: { epoch, attempt } }
-        return { to: { contextId }, input: MESSAGES.retry(asked, sent) }
+        return { to: { contextId }, input: messageOf({ do: 'retry', with: asked }, sent) }
       },
       answerOf: (contextId) => ({ message: `retried context ${contextId}`, contextId }),
     }),

@@ -12,11 +12,11 @@ import type { ContextRecord, Move } from '../../model/record.ts'
 import type { Reading } from '../contexts/context-loader.ts'
 import { describeInputErrors } from '../interpreter/describe.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
-import { decodeHead, extentOfState, HEAD, WHOLE, type Extent } from '../record/decode.ts'
+import { extentOfState, HEAD, WHOLE, type Extent } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
-import { isUnreadable } from '../record/unreadable.ts'
+import { readRelative } from '../record/relatives.ts'
 import { contextView, stateView } from '../record/views.ts'
-import { hasEntered, standsSo, type Condition, type Waiter, type WaitOutcome } from '../waits/waits.ts'
+import { hasEntered, standsSo, type Waiter } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
 import { checkedTags, isReadable, requireRole, type CallEnv } from './call-env.ts'
 import { isSendable } from './event-hint.ts'
@@ -47,40 +47,13 @@ export async function readContext<T>(
 /** See `FluxApi`. */
 export const getContext = (env: CallEnv, { snapshot, ...address }: CheckedCall<'getContext'>): Promise<ContextView> =>
   readContext(env, address, WHOLE, async ({ record, flux }) => {
-    const view = contextView(record, flux, await viewEnvOf(env, record, isReadable(env)))
+    const isVisible = isReadable(env)
+    const view = contextView(record, flux, await viewEnvOf(env, record, isVisible))
     if (!snapshot) return view
-    return { ...view, snapshot: snapshotOf(record, flux, await childNameOf(env, record, flux, view.child)) }
+    const child = record.child === null ? null : await readRelative(record.child, { ...env, isVisible })
+    const childName = child && `${child.record.package}/${child.record.fluxName}`
+    return { ...view, snapshot: snapshotOf(record, flux, childName) }
   })
-
-/** Package and name of the service of the child that the context waits for; null: none that the caller may see. */
-async function childNameOf(
-  env: CallEnv,
-  record: ContextRecord,
-  flux: CompiledFlux,
-  shown: ContextView['child'],
-): Promise<string | null> {
-  if (record.child === null) return null
-  try {
-    const stored = await env.store.load({ id: record.child })
-    if (!stored) return calledBy(env, record, flux)
-    // One that the view does not name is secured, or damaged.
-    if (shown === null || shown.fluxName === null) return null
-    const child = decodeHead(stored)
-    return `${child.package}/${child.fluxName}`
-  } catch (error) {
-    // It has a fault of its own, which its own view tells.
-    if (!isUnreadable(error, env.log)) throw error
-    return null
-  }
-}
-
-/** The service that the action calls, as a start of it would find it: its context is not kept any more. */
-function calledBy(env: CallEnv, { package: owner, state }: ContextRecord, flux: CompiledFlux): string | null {
-  const name = flux.states[state]?.action.child ?? null
-  const called = name === null ? undefined : env.catalog.resolve(owner, name)
-  if (called === undefined || called === 'ambiguous' || !isReadable(env)(called)) return null
-  return `${called.package}/${called.fluxName}`
-}
 
 /** See `FluxApi`. */
 export const getStateContext = (
@@ -112,7 +85,7 @@ export const getContextEvents = (env: CallEnv, address: CheckedCall<'getContextE
       events: taking === null ? [] : eventsOf(taking, flux),
       else: takesAny ? eventSchema(taking) : null,
       timed: timedOf(record, state, flux),
-      others: takesAny ? [] : otherEvents(flux, { record, state, taking }),
+      others: takesAny ? [] : otherEvents(flux, record, state, taking),
       ...(record.isPaused && ({ paused: true } as const)),
     }
   })
@@ -135,58 +108,43 @@ function timedOf(
 const targetOf = ({ transitions }: CompiledState, at: number, { states }: CompiledFlux): string =>
   states[transitions[at]?.to ?? -1]?.name ?? ''
 
-interface Standing {
-  readonly record: ContextRecord
-  readonly state: CompiledState
-  /** The state, if it takes events now. */
-  readonly taking: CompiledState | null
-}
-
 /**
  * The events that the context does not take now, and why, in the order in which the definition names them; those that only
- * start the service come last.
+ * start the service come last. `taking`: its state, if it takes events now.
  */
-function otherEvents(flux: CompiledFlux, standing: Standing): ContextEventsView['others'] {
+function otherEvents(
+  flux: CompiledFlux,
+  { position }: ContextRecord,
+  state: CompiledState,
+  taking: CompiledState | null,
+): ContextEventsView['others'] {
   const events = [
     ...flux.states.flatMap(({ choice }) => [...choice.events.keys()]),
     ...flux.triggers.map(({ event }) => event),
   ]
+  const reasonOf = (event: string, states: readonly CompiledState[], takers: readonly CompiledState[]) => {
+    if (states.length === 0) return `starts '${flux.fluxName}', and is taken in no state`
+    if (flux.isForeign) return `is taken in ${listed(states)}, by a server of the version that wrote the definition`
+    if (takers.length === 0) return `is set by the action of ${listed(states)}, and is not taken from outside`
+    const pause = position.phase === 'delayed' ? 'it waits to be left' : 'its action is under way'
+    // Where it is taken now, it is none of the others.
+    const why = takers.includes(state) ? `, but not while ${pause}` : ''
+    const kept = flux.early.has(event) ? ', and is kept for it if it comes earlier' : ''
+    return `is taken in ${listed(takers)}${why}${kept}`
+  }
   return [...new Set(events)]
-    .filter((event) => isSendable(event) && standing.taking?.choice.events.has(event) !== true)
+    .filter((event) => isSendable(event) && taking?.choice.events.has(event) !== true)
     .map((event) => {
       const states = flux.states.filter(({ choice }) => choice.events.has(event))
       const takers = states.filter(({ waiting }) => waiting)
       const shown = takers.length > 0 ? takers : states
-      return { event, states: shown.map(({ name }) => name), reason: reasonOf(event, states, takers, flux, standing) }
+      return { event, states: shown.map(({ name }) => name), reason: reasonOf(event, states, takers) }
     })
 }
 
-function reasonOf(
-  event: string,
-  states: readonly CompiledState[],
-  takers: readonly CompiledState[],
-  flux: CompiledFlux,
-  { record, state }: Standing,
-): string {
-  if (states.length === 0) return `starts '${flux.fluxName}', and is taken in no state`
-  if (flux.isForeign) return `is taken in ${listed(states)}, by a server of the version that wrote the definition`
-  if (takers.length === 0) return `is set by the action of ${listed(states)}, and is not taken from outside`
-  // Where it is taken now, it is none of the others.
-  const isHere = takers.includes(state)
-  const why = isHere ? (record.position.phase === 'delayed' ? DELAYED : ACTING) : ''
-  const kept = flux.early.has(event) ? ', and is kept for it if it comes earlier' : ''
-  return `is taken in ${listed(takers)}${why}${kept}`
-}
-
-const ACTING = ', but not while its action is under way'
-const DELAYED = ', but not while it waits to be left'
-
 /** As in a sentence. */
-function listed(states: readonly CompiledState[]): string {
-  const names = states.map(({ name }) => name)
-  const last = names.pop() ?? ''
-  return names.length === 0 ? last : `${names.join(', ')} and ${last}`
-}
+const listed = (states: readonly CompiledState[]): string =>
+  new Intl.ListFormat('en-GB').format(states.map(({ name }) => name))
 
 /** States that one call may wait for. */
 const MAX_STATES = 1000
@@ -205,34 +163,23 @@ export async function waitFor(
   if (status.length + state.length + tags.length === 0) throw malformed('no status, state or tag to wait for is given')
   // What may be waited for is small: it is kept as long as the request is held.
   if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
-  const wanted = { statuses: [...new Set(status)], stateNames: state, tags, timeout: timeout * 1000 }
-  const { contextId } = address
-  const wait = env.waits.join(contextId ?? (await contextIdOf(env, address, 'read')), env)
+  const id = address.contextId ?? (await contextIdOf(env, address, 'read'))
+  const wait = env.waits.join(id, env)
   try {
-    const outcome = await begin(env, wait, wanted, signal)
-    return await conclude(env, wait, outcome)
+    // What was read is not kept for as long as the request is held.
+    const outcome = await readContext(env, { contextId: id }, HEAD, ({ record, flux }) => {
+      const condition = { statuses: [...new Set(status)], states: statesOf(flux, state), tags }
+      return { record, condition }
+    }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout: timeout * 1000, signal }))
+    const { record, moves, view } = await env.shown.show(id)
+    if (outcome === 'there' || isThere(wait, record, moves)) return view
+    if (isFinished(record.status))
+      throw new FluxError({ kind: 'conflict', detail: `context ${id} has ended: ${record.status}`, context: view })
+    throw new FluxError({ kind: 'waitTimeout', detail: `context ${id} did not get there in time`, context: view })
   } finally {
     env.waits.leave(wait)
   }
 }
-
-interface Wanted extends Omit<Condition, 'states'> {
-  readonly stateNames: readonly string[]
-  /** Milliseconds. */
-  readonly timeout: number
-}
-
-/** No async function: it would keep what was read for as long as the request is held. */
-const begin = (
-  env: CallEnv,
-  wait: Waiter,
-  { statuses, stateNames, tags, timeout }: Wanted,
-  signal: AbortSignal | undefined,
-): Promise<WaitOutcome> =>
-  readContext(env, { contextId: wait.id }, HEAD, ({ record, flux }) => {
-    const condition = { statuses, states: statesOf(flux, stateNames), tags }
-    return { record, condition }
-  }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout, signal }))
 
 function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]): ReadonlyMap<string, number> {
   const errors = names.flatMap((name, at) =>
@@ -244,15 +191,7 @@ function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string
   return new Map(names.map((name) => [name, stateIndex.get(name) ?? -1]))
 }
 
-async function conclude({ shown }: CallEnv, wait: Waiter, outcome: WaitOutcome): Promise<ContextView> {
-  const { record, moves, view } = await shown.show(wait.id)
-  if (outcome === 'there' || (wait.condition && isThere(wait.condition, wait.seen, record, moves))) return view
-  const { id, status } = record
-  if (isFinished(status))
-    throw new FluxError({ kind: 'conflict', detail: `context ${id} has ended: ${status}`, context: view })
-  throw new FluxError({ kind: 'waitTimeout', detail: `context ${id} did not get there in time`, context: view })
-}
-
 /** Another server may have brought it there, and that was not heard. */
-const isThere = (condition: Condition, seen: number | null, record: ContextRecord, moves: readonly Move[]): boolean =>
-  standsSo(condition, record) || hasEntered(condition, moves, record.moves - (seen ?? record.moves))
+const isThere = ({ condition, seen }: Waiter, record: ContextRecord, moves: readonly Move[]): boolean =>
+  condition !== null &&
+  (standsSo(condition, record) || hasEntered(condition, moves, record.moves - (seen ?? record.moves)))

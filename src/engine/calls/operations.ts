@@ -3,10 +3,10 @@ import type { CheckedCall } from '../../api/calls.ts'
 import { COMMANDS, readCommand } from '../../api/commands.ts'
 import { DEFAULT_RATE, MIN_RATE, readFilter, type OperationStart, type OperationView } from '../../api/operations.ts'
 import { denial } from '../../model/caller.ts'
-import { invalid, notFound } from '../../model/failure.ts'
+import { notFound } from '../../model/failure.ts'
 import { operationViewOf, type OperationProgress } from '../operations/operation-rows.ts'
 import { statusesOf } from '../operations/selection.ts'
-import { admitted, checkedInput, checkedTags, requireRole, type CallEnv } from './call-env.ts'
+import { admitted, checkedInput, checkedTags, refuse, requireRole, type CallEnv } from './call-env.ts'
 
 /** See `FluxApi`. Answers when the operation is stored. */
 export async function startOperation(
@@ -20,9 +20,9 @@ export async function startOperation(
   const command = readCommand(name, told)
   if (command.do === 'tag' || command.do === 'untag') checkedTags(env, command.with.tags, '/with/tags')
   if (command.do === 'retry' && !statusesOf(filter).some((status) => status === 'FAILED' || status === 'TERMINATED'))
-    throw refused('filter/status', 'must name FAILED or TERMINATED: those that have not ended can not be retried')
+    refuse('/filter/status', 'must name FAILED or TERMINATED: those that have not ended can not be retried')
   const rate = rest.rate ?? DEFAULT_RATE
-  if (rate < MIN_RATE) throw refused('rate', `must be at least ${MIN_RATE}`)
+  if (rate < MIN_RATE) refuse('/rate', `must be at least ${MIN_RATE}`)
   const { name: who, roles } = env.caller
   const wish = {
     command,
@@ -39,9 +39,6 @@ export async function startOperation(
   const { operationId, matched } = await admitted(env, told, () => env.operations.begin(wish))
   return { operationId, matched }
 }
-
-const refused = (field: string, detail: string) =>
-  invalid(`${field.split('/').at(-1)} ${detail}`, [{ pointer: `/${field}`, detail }])
 
 /** See `FluxApi`. */
 export async function getOperation(

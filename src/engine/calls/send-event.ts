@@ -19,6 +19,7 @@ import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '
 import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
 import { addresseeOf, holderOfKey, keyNamed, sendTo, serviceNamed } from './address.ts'
 import { admitted, checkedInput, checkedTags, isRefusable, refuse, type CallEnv } from './call-env.ts'
+import { hintOn } from './event-hint.ts'
 
 /** How often a start is tried again, because the context that had the key has ended, or another start was faster. */
 const MAX_TRIES = 10
@@ -268,7 +269,7 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   const told = await admitted(env, input, async () => {
     const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
     if (once) return once(env, said, manner)
-    return isKept ? keptBroadcasts.once(call, said, manner) : keptBroadcasts.send(call, said, manner)
+    return keptBroadcasts.send(call, said, manner, isKept)
   })
   const { transitions, executions, ignored, pending } = told.answer
   const isOver = !told.replayed && told.ended === undefined
@@ -276,10 +277,4 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   const hasEffect =
     [...transitions, ...executions, ...ignored].length > 0 || pending.some((one) => one.contextId !== null)
   return isOver && !hasEffect ? { answer: { ...told.answer, ...hintOn(env, event) } } : told
-}
-
-/** The hint that no loaded service knows the event, if none does. */
-function hintOn({ hints, caller }: CallEnv, event: string): { hint?: string } {
-  const hint = hints.hintFor(event, caller)
-  return hint === null ? {} : { hint }
 }

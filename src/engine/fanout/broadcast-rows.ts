@@ -7,14 +7,13 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { drawnFrom, type Drawn } from '../idempotency/kept-answer.ts'
 import type { SentToAll } from '../pending/unclaimed-events.ts'
-import { allRows, Marks } from '../tasks/fan-out.ts'
-import { RowTaken, standOf, type RowsOf } from '../turn/message.ts'
-import type { Item, Outcomes } from './outcomes.ts'
+import { Marks } from '../tasks/fan-out.ts'
+import { RowTaken, type RowsOf } from '../turn/message.ts'
+import { itemOf, type Item, type Outcomes } from './outcomes.ts'
 
 export interface BroadcastEvent extends SentToAll {
   readonly input: JsonObject
@@ -82,7 +81,7 @@ export class BroadcastRows {
   /** What was done to that context, if anything was. @throws FluxError `unavailable` */
   async doneTo(id: ContextId): Promise<Item | null> {
     const row = await this.marks.read(id)
-    return row && itemOf(row.value)
+    return row && itemIn(row.value)
   }
 
   /**
@@ -96,7 +95,7 @@ export class BroadcastRows {
   /** That context, if an earlier try started it, of whose commit no server heard; else null. @throws FluxError `unavailable` */
   async startedAs(flux: CompiledFlux, id: ContextId): Promise<Item | null> {
     const row = await this.#store.readRow(this.#start(flux, id % this.#store.partitions, ''))
-    const item = row && itemOf(row.value)
+    const item = row && itemIn(row.value)
     return item?.answer === 'executions' && item.stand.contextId === id ? item : null
   }
 
@@ -105,12 +104,12 @@ export class BroadcastRows {
     const item: Item =
       applied.kind === 'kept'
         ? { answer: 'pending', kept: { contextId, expiresAt: applied.expiresAt }, at }
-        : { answer: 'transitions', stand: standOf({ record, flux }), at }
+        : itemOf('transitions', { record, flux })
     return [this.marks.write(contextId, JSON.stringify(item), this.#stored.expiresAt)]
   }
 
   readonly started: RowsOf = (_, record, flux) => {
-    const item: Item = { answer: 'executions', stand: standOf({ record, flux }), at: record.updatedAt }
+    const item = itemOf('executions', { record, flux })
     return [this.#start(flux, record.id % this.#store.partitions, JSON.stringify(item))]
   }
 
@@ -125,28 +124,25 @@ export class BroadcastRows {
     return listed(itemsOf(this.#store, this.key, LAST_ID))
   }
 
-  /** What was done already, where that is why it was refused now; `item` null: a server that took it over ruled it out. */
-  doneBefore(error: unknown): { readonly item: Item | null } | null {
+  /** What was done already, if that is why it was refused now; null: a server that took it over ruled it out. */
+  doneBefore(error: unknown): Item | null | undefined {
     const isTaken = error instanceof RowTaken && error.space === 'items'
-    return isTaken && error.value !== null ? { item: itemOf(error.value) } : null
+    return isTaken && error.value !== null ? itemIn(error.value) : undefined
   }
 
-  #start(flux: CompiledFlux, partition: number, value: string): RowWrite {
+  #start(flux: CompiledFlux, partition: number, value: string) {
     const key = `${marksPrefix(this.key)}s${createHash('sha256').update(serviceOf(flux)).digest('hex')}`
     return { ...this.at('items', key), partition, expects: null, value }
   }
 }
 
-const serviceOf = ({ package: folder, fluxName }: CompiledFlux): string => JSON.stringify([folder, fluxName])
+const serviceOf = ({ package: folder, fluxName }: CompiledFlux) => JSON.stringify([folder, fluxName])
 
 /** In place of an item: the service must not be started any more. */
 const NOT_STARTED = 'null'
 
 /** Null: nothing was done, and nothing will be. */
-function itemOf(value: string): Item | null {
-  const item: Item | null = JSON.parse(value)
-  return item
-}
+const itemIn = (value: string): Item | null => JSON.parse(value)
 
 /** Behind all contexts, and before what was started. */
 const LAST_ID = Number.MAX_SAFE_INTEGER
@@ -154,12 +150,12 @@ const LAST_ID = Number.MAX_SAFE_INTEGER
 /** What was done to contexts with higher ids than that, and then what was started. @throws FluxError `unavailable` */
 export async function* itemsOf(store: Store, rowKey: string, after: ContextId, partition?: number) {
   for await (const { value } of marksOf(store, rowKey).behind(after, partition)) {
-    const item = itemOf(value)
+    const item = itemIn(value)
     if (item) yield item
   }
 }
 
-async function listed(items: AsyncIterable<Item>): Promise<Item[]> {
+async function listed(items: AsyncIterable<Item>) {
   const list: Item[] = []
   for await (const item of items) list.push(item)
   return list
@@ -175,31 +171,24 @@ export async function itemsInReach(store: Store, rowKey: string, after: ContextI
 }
 
 // No row of the number of repeats is called so.
-const eventKey = (key: string): string => `${key}=`
-const summaryKey = (key: string): string => `${key}$`
+const eventKey = (key: string) => `${key}=`
+const summaryKey = (key: string) => `${key}$`
 
-const marksPrefix = (rowKey: string): string => `${rowKey}:`
+const marksPrefix = (rowKey: string) => `${rowKey}:`
 
-const marksOf = (store: Store, rowKey: string): Marks => new Marks(store, 'items', marksPrefix(rowKey))
-
-/** What became of what an event left pending, by the keys of the rows. */
-export async function outcomesOf(store: Store, rowKey: string): Promise<ReadonlyMap<string, PendingOutcome>> {
-  const outcomes = new Map<string, PendingOutcome>()
-  for await (const { key, value } of allRows(store, { space: 'items', prefix: outcomesPrefix(rowKey) }))
-    outcomes.set(key, JSON.parse(value))
-  return outcomes
-}
+const marksOf = (store: Store, rowKey: string) => new Marks(store, 'items', marksPrefix(rowKey))
 
 type RowPlace = Pick<StoredRow, 'key' | 'partition'>
 
 /** Null: it is done, or was lost. */
-export async function readStored(store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> {
-  const row = await store.readRow({ partition, space: 'items', key: eventKey(key) })
-  return row && JSON.parse(row.value)
-}
+export const readStored = (store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> =>
+  readItem(store, partition, eventKey(key))
 
 /** Null: it is done, and met nobody. */
-export async function readSummary(store: Store, { key, partition }: RowPlace): Promise<Summary | null> {
-  const row = await store.readRow({ partition, space: 'items', key: summaryKey(key) })
+export const readSummary = (store: Store, { key, partition }: RowPlace): Promise<Summary | null> =>
+  readItem(store, partition, summaryKey(key))
+
+async function readItem(store: Store, partition: number, key: string) {
+  const row = await store.readRow({ partition, space: 'items', key })
   return row && JSON.parse(row.value)
 }

@@ -27,7 +27,7 @@ import type { RowWrite } from '../../model/rows.ts'
 import type { Signals } from '../../ports/signals.ts'
 import { inProgress, readKept } from '../idempotency/kept-answer.ts'
 import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
-import { goThrough, type FanOut } from '../tasks/fan-out.ts'
+import { goThrough, yieldTurn, type FanOut } from '../tasks/fan-out.ts'
 import { leftInDoubt, type TaskRun } from '../tasks/queue.ts'
 import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
 import { BroadcastRows, itemsOf, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
@@ -43,7 +43,7 @@ import {
 } from './receivers.ts'
 
 export interface RunParts extends ReceiverParts, TaskParts {
-  readonly unclaimed: Pick<UnclaimedEvents, 'endBroadcast'>
+  readonly unclaimed: UnclaimedEvents
   readonly signals: Signals
 }
 
@@ -109,14 +109,8 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   acceptance(): EventAnswer {
     const { event, eventId } = this.facts.stored.sent
     const { matched } = this
-    return {
-      message: `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`,
-      transitions: [],
-      executions: [],
-      ignored: [],
-      eventId,
-      pending: [],
-    }
+    const message = `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`
+    return { message, transitions: [], executions: [], ignored: [], eventId, pending: [] }
   }
 
   /**
@@ -209,12 +203,12 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     return ended
   }
 
-  get hasMore(): boolean {
-    return this.#at < this.#ids.length
-  }
-
-  next(): readonly ContextId[] {
-    return this.#ids.slice(this.#at, this.#at + (this.#sending.rows ? WAVE_CONTEXTS : UNSTORED_WAVE_CONTEXTS))
+  async *waves() {
+    const contexts = this.#sending.rows ? WAVE_CONTEXTS : UNSTORED_WAVE_CONTEXTS
+    for (; this.#at < this.#ids.length; this.#at += contexts) {
+      yield this.#ids.slice(this.#at, this.#at + contexts)
+      await yieldTurn()
+    }
   }
 
   deal(id: ContextId): Promise<Dealt> {
@@ -226,29 +220,26 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     this.#dealt += 1
   }
 
-  advance(): void {
-    this.#at += this.next().length
-  }
-
   progress(): RowWrite | null {
     return this.#sending.rows && this.#summary()
   }
 
-  #summary(outcomes = this.#tally.outcomes(), isDone = false): RowWrite {
+  #summary(outcomes = this.#tally.outcomes(), isDone = false) {
     const { left, stored } = this.facts
     // All that was done before a takeover is in the outcomes.
-    const cursor = this.hasMore && !left ? (this.#ids[this.#at - 1] ?? 0) : stored.upTo
+    const hasMore = this.#at < this.#ids.length
+    const cursor = hasMore && !left ? (this.#ids[this.#at - 1] ?? 0) : stored.upTo
     const summary: Summary = { matched: this.matched, dealt: this.#dealt, cursor, outcomes, isDone }
     return this.#rows.summary(summary)
   }
 
   /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
-  get #isAccepted(): boolean {
+  get #isAccepted() {
     return this.#answer !== null && readKept(this.#answer).isAccepted === true
   }
 
   /** Sends it to all, and starts what it triggers. */
-  async #send(): Promise<void> {
+  async #send() {
     const { catalog, clock, refusals } = this.#parts
     const { event } = this.#sending.sent
     const { left } = this.facts
@@ -266,10 +257,10 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     this.#tally.logRefusals(refusals, event)
   }
 
-  async #start(): Promise<Dealt[]> {
+  async #start() {
     const isDealtWith = (id: ContextId) => this.#earlier.has(id) || this.#ids.includes(id)
     for (;;) {
-      const found = await startTriggered(this.#sending, { hasMoved: this.#tally.hasMoved, isDealtWith })
+      const found = await startTriggered(this.#sending, this.#tally.hasMoved, isDealtWith)
       const away = found.find((one) => one instanceof FluxError)
       if (!away || !(await this.task.mayTryAgain(away))) return found
     }

@@ -62,7 +62,7 @@ export class KeptBroadcasts {
     this.tasks = new TaskQueue(parts, {
       space: 'broadcasts',
       prefix: '',
-      names: { one: 'a broadcast', many: 'broadcasts' },
+      name: 'a broadcast',
       bound,
       load: async (row) => {
         const { key, partition, value: task } = row
@@ -79,15 +79,23 @@ export class KeptBroadcasts {
   }
 
   /**
-   * Sends the event to all that it is for, unless that was done before: then gives the answer to that.
-   * @throws FluxError as `Idempotency.once`
+   * Sends the event to all that it is for. `isKept`: once under its key; a repeat gets the answer to the first. Else it is
+   * stored only where it is for so many that it is accepted before it is sent.
+   * @throws FluxError as `Idempotency.once`; `unavailable` when the store was out of reach and the event moved and started
+   * nothing; `overloaded` when it is for many, and too many such broadcasts are under way
    */
-  once(call: ScopedKey & Pick<BroadcastKey, 'of'>, sent: BroadcastEvent, manner: Manner): Promise<Told<EventAnswer>> {
-    const { of } = call
-    return this.onceUnder({ key: rowKeyOf(call), hash: hashOf(sent), of, kept: this.#parts.kept }, sent, manner)
+  send(
+    call: ScopedKey & Pick<BroadcastKey, 'of'>,
+    sent: BroadcastEvent,
+    manner: Manner,
+    isKept: boolean,
+  ): Promise<Told<EventAnswer>> {
+    const key = rowKeyOf(call)
+    if (!isKept) return this.#sendNew(key, sent, manner, null)
+    return this.onceUnder({ key, hash: hashOf(sent), of: call.of, kept: this.#parts.kept }, sent, manner)
   }
 
-  /** As `once`, under the key of that row. */
+  /** Sends it once, under the key of that row. */
   async onceUnder(under: BroadcastKey, sent: BroadcastEvent, manner: Manner): Promise<Told<EventAnswer>> {
     const release = this.#parts.idempotency.hold(under.key, under.hash)
     try {
@@ -101,15 +109,6 @@ export class KeptBroadcasts {
     } finally {
       release()
     }
-  }
-
-  /**
-   * Sends an event that has no key. It is stored only where it is for so many that it is accepted before it is sent.
-   * @throws FluxError `unavailable` when the store was out of reach and the event moved and started nothing; `overloaded`
-   * when it is for many, and too many such broadcasts are under way
-   */
-  send(call: ScopedKey, sent: BroadcastEvent, manner: Manner): Promise<Told<EventAnswer>> {
-    return this.#sendNew(rowKeyOf(call), sent, manner, null)
   }
 
   /**
@@ -179,11 +178,11 @@ export class KeptBroadcasts {
   }
 }
 
-function nullIfLost(error: unknown): null {
+function nullIfLost(error: unknown) {
   if (error instanceof TaskLost) return null
   throw error
 }
 
 /** Of what is sent. */
-const hashOf = ({ event, input, tags, ttl }: BroadcastEvent): string =>
+const hashOf = ({ event, input, tags, ttl }: BroadcastEvent) =>
   contentHashOf({ event, input, tags, ttl: ttl ?? undefined })

@@ -4,8 +4,8 @@
 import type { EventAnswer } from '../../api/events.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Signals } from '../../ports/signals.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Log } from '../../ports/log.ts'
+import type { Deps } from '../contexts/deps.ts'
+import { standOf, type MessageOutcome } from '../turn/message.ts'
 
 /** Entries that a receipt has of each list. */
 const MAX_LISTED = 1000
@@ -37,6 +37,16 @@ export interface Ignored {
   readonly hasEnded: boolean
 }
 
+/** That the context was moved, or started. */
+export const itemOf = (
+  answer: 'transitions' | 'executions',
+  outcome: Pick<MessageOutcome, 'record' | 'flux'>,
+): Item => ({
+  answer,
+  stand: standOf(outcome),
+  at: outcome.record.updatedAt,
+})
+
 /** What it came to for one receiver; null: nothing, and there is nothing to report. */
 export type Found = Item | Ignored | null
 
@@ -63,13 +73,9 @@ export const newest = <T>(list: readonly T[]): T[] => list.slice(-MAX_LISTED)
 
 /** As many of the newest as are stored: the number is counted apart. */
 export function storedIgnored(list: EventAnswer['ignored']): EventAnswer['ignored'] {
-  let [from, characters] = [list.length, 0]
-  while (from > 0 && list.length - from < MAX_LISTED) {
-    characters += JSON.stringify(list[from - 1]).length
-    if (characters > MAX_IGNORED_CHARACTERS) break
-    from -= 1
-  }
-  return list.slice(from)
+  let stored = newest(list)
+  while (JSON.stringify(stored).length > MAX_IGNORED_CHARACTERS) stored = stored.slice(stored.length / 2 + 1)
+  return stored
 }
 
 const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))
@@ -152,7 +158,7 @@ export class BroadcastTally {
     if (kinds !== '') void refusals.log('a broadcast was refused by some', kinds, fields)
   }
 
-  #noteRefusal({ entry, failure }: Ignored): void {
+  #noteRefusal({ entry, failure }: Ignored) {
     this.#firstRefused ??= entry
     if (failure === null) return
     this.#refused[failure.kind] = (this.#refused[failure.kind] ?? 0) + 1
@@ -179,20 +185,13 @@ const LOGGED: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'bu
 /** Whether the refusal of an event by id with this failure is logged. */
 export const isLogged = ({ kind }: Failure): boolean => LOGGED.has(kind)
 
-interface Window {
-  lines: number
-  leftOut: number
-}
-
 export class RefusalLog {
-  readonly #log: Log
-  readonly #clock: Clock
-  /** Open windows, by message and reason. */
-  readonly #windows = new Map<string, Window>()
+  readonly #deps: Pick<Deps, 'log' | 'clock'>
+  /** Lines of the second that is under way, by message and reason. */
+  readonly #lines = new Map<string, number>()
 
-  constructor({ log, clock }: { readonly log: Log; readonly clock: Clock }) {
-    this.#log = log
-    this.#clock = clock
+  constructor(deps: Pick<Deps, 'log' | 'clock'>) {
+    this.#deps = deps
   }
 
   /**
@@ -206,28 +205,21 @@ export class RefusalLog {
     fields: () => object | Promise<object>,
     level: 'info' | 'error' = 'info',
   ): Promise<void> {
+    const { log, clock } = this.#deps
     const key = `${message}: ${kind}`
-    const window = this.#windows.get(key) ?? this.#open(key, { message, kind, level })
-    if (window.lines >= MOST_LINES) {
-      window.leftOut += 1
-      return
-    }
-    window.lines += 1
+    const lines = (this.#lines.get(key) ?? 0) + 1
+    this.#lines.set(key, lines)
+    if (lines === 1)
+      clock.after(WINDOW_MS, () => {
+        const leftOut = (this.#lines.get(key) ?? 0) - MOST_LINES
+        this.#lines.delete(key)
+        if (leftOut > 0) log[level](`${message}, and others like it`, { reason: kind, leftOut })
+      })
+    if (lines > MOST_LINES) return
     try {
-      this.#log[level](message, await fields())
+      log[level](message, await fields())
     } catch (error) {
-      this.#log[level](message, { reason: kind, error })
+      log[level](message, { reason: kind, error })
     }
-  }
-
-  #open(key: string, { message, kind, level }: { message: string; kind: string; level: 'info' | 'error' }): Window {
-    const window: Window = { lines: 0, leftOut: 0 }
-    this.#windows.set(key, window)
-    this.#clock.after(WINDOW_MS, () => {
-      this.#windows.delete(key)
-      if (window.leftOut > 0)
-        this.#log[level](`${message}, and others like it`, { reason: kind, leftOut: window.leftOut })
-    })
-    return window
   }
 }

@@ -4,9 +4,9 @@ import { CALLS } from '../../api/calls.ts'
 import type { Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
 import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from './outcomes.ts'
-import type { ContextId } from '../../model/context.ts'
-import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
-import { itemsInReach, outcomesOf, readSummary, type Summary } from './broadcast-rows.ts'
+import { outcomeRowKey, outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
+import { allRows } from '../tasks/fan-out.ts'
+import { itemsInReach, readSummary, type Summary } from './broadcast-rows.ts'
 import {
   keptOfEvent,
   readKept,
@@ -84,22 +84,30 @@ function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer): void {
 
 const byTime = (one: { readonly at: number }, other: { readonly at: number }): number => one.at - other.at
 
-type Left = Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn' | 'counts'>
-
 /** What became of those for whom it was pending. That the time of one is over is true whether or not anybody saw it. */
-async function leftOf(store: Store, key: string, counted: Outcomes, now: number): Promise<Left> {
+async function leftOf(store: Store, key: string, counted: Outcomes, now: number) {
   const counts = { ...counted.counts, expired: 0, withdrawn: 0 }
-  const left: Left = { moved: [], pending: [], expired: [], withdrawn: [], counts }
-  if (counts.pending === 0) return left
-  const outcomes = await outcomesOf(store, key)
-  for (const { became } of outcomes.values()) {
+  const left: Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn'> = {
+    moved: [],
+    pending: [],
+    expired: [],
+    withdrawn: [],
+  }
+  if (counts.pending === 0) return { ...left, counts }
+  const outcomes = new Map<string, PendingOutcome>()
+  for await (const row of allRows(store, { space: 'items', prefix: outcomesPrefix(key) })) {
+    const outcome: PendingOutcome = JSON.parse(row.value)
+    outcomes.set(row.key, outcome)
     counts.pending -= 1
-    counts[became] += 1
+    counts[outcome.became] += 1
   }
   for (const entry of counted.pending) {
     const { contextId, expiresAt } = entry
     const outcome = outcomes.get(outcomeRowKey(key, contextId))
-    if (outcome !== undefined) addOutcome(left, contextId, outcome)
+    if (outcome?.became === 'moved')
+      left.moved.push({ contextId: outcome.contextId, state: outcome.state, at: outcome.at })
+    else if (outcome?.became === 'expired') left.expired.push({ contextId, at: outcome.at, reason: outcome.reason })
+    else if (outcome) left.withdrawn.push({ contextId, at: outcome.at })
     else if (expiresAt === null || expiresAt > now) left.pending.push(entry)
     else {
       counts.pending -= 1
@@ -109,17 +117,5 @@ async function leftOf(store: Store, key: string, counted: Outcomes, now: number)
   }
   left.expired.sort(byTime)
   left.withdrawn.sort(byTime)
-  return left
-}
-
-function addOutcome(left: Left, contextId: ContextId | null, outcome: PendingOutcome): void {
-  const { at } = outcome
-  switch (outcome.became) {
-    case 'moved':
-      return void left.moved.push({ contextId: outcome.contextId, state: outcome.state, at })
-    case 'expired':
-      return void left.expired.push({ contextId, at, reason: outcome.reason })
-    case 'withdrawn':
-      return void left.withdrawn.push({ contextId, at })
-  }
+  return { ...left, counts }
 }

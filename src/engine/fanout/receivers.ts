@@ -19,7 +19,7 @@ import type { Mailboxes } from '../turn/mailboxes.ts'
 import { standOf } from '../turn/message.ts'
 import { holderIn, type RootRequest } from '../turn/start-request.ts'
 import type { BroadcastEvent, BroadcastRows } from './broadcast-rows.ts'
-import type { Found, Ignored, RefusalLog } from './outcomes.ts'
+import { itemOf, type Found, type Ignored, type RefusalLog } from './outcomes.ts'
 
 export interface ReceiverParts {
   readonly store: Store
@@ -97,18 +97,19 @@ const FIRST_PAUSE_MS = 10
 const isIgnored = (one: Dealt): one is Ignored => one !== null && 'answer' in one && one.answer === 'ignored'
 
 /** It was refused since its mailbox was full, and not read: a context that keeps no more events has its state here. */
-const isFull = (one: Dealt): boolean => isIgnored(one) && one.failure?.kind === 'busy' && one.entry.state === null
+const isFull = (one: Dealt) => isIgnored(one) && one.failure?.kind === 'busy' && one.entry.state === null
 
 /**
  * Moves the context, or has it keep the event. One whose mailbox is full is tried again for a while before it is one that
- * ignored the event. `byTags`: whether its tags must fit.
+ * ignored the event. `flux`: the context has the key with which the event would start that service. Its tags need not fit,
+ * and it may be what the event itself has started.
  */
-export async function move(sending: Sending, id: ContextId, byTags = true): Promise<Dealt> {
+export async function move(sending: Sending, id: ContextId, flux?: CompiledFlux): Promise<Dealt> {
   const { rows } = sending
-  let found = await tryToMove(sending, id, byTags)
+  let found = await tryToMove(sending, id, flux)
   for (let tries = 0; tries < MAX_TRIES && isFull(found); tries += 1) {
     await sleep(FIRST_PAUSE_MS * 2 ** tries)
-    found = await tryToMove(sending, id, byTags)
+    found = await tryToMove(sending, id, flux)
   }
   if (rows === null || (found !== null && !isIgnored(found))) return found
   try {
@@ -119,42 +120,38 @@ export async function move(sending: Sending, id: ContextId, byTags = true): Prom
   }
 }
 
-async function tryToMove(sending: Sending, id: ContextId, byTags: boolean): Promise<Dealt> {
+async function tryToMove(sending: Sending, id: ContextId, keyOf?: CompiledFlux): Promise<Dealt> {
   const { store, mailboxes, log, rows, sent } = sending
   const { event: name, input, untyped, caller, eventId, traceparent } = sent
   try {
     const arrival = { tags: sent.tags, receipt: rows?.key ?? null, keep: null }
-    const tags = byTags ? sent.tags : null
+    const started = keyOf && (await rows?.startedAs(keyOf, id))
+    if (started) return started
+    const tags = keyOf ? null : sent.tags
     const message = { type: 'EVENT', name, eventId, input, untyped, tags, caller, arrival, traceparent } as const
     const outcome = await mailboxes.post(id, message, { rows: rows?.moved })
     const { failure, kept, record, flux } = outcome
-    const { updatedAt: at } = record
-    if (kept) return { answer: 'pending', kept: { contextId: id, expiresAt: kept.expiresAt }, at }
-    if (outcome.moved) return { answer: 'transitions', stand: standOf(outcome), at }
+    if (kept) return { answer: 'pending', kept: { contextId: id, expiresAt: kept.expiresAt }, at: record.updatedAt }
+    if (outcome.moved) return itemOf('transitions', outcome)
     if (!failure) return null
     const { state } = standOf(outcome)
     const entry = { contextId: id, fluxName: flux.fluxName, state, reason: failure.detail }
     return { answer: 'ignored', entry, failure, hasEnded: isFinished(record.status) }
   } catch (error) {
     const done = rows?.doneBefore(error)
-    if (done) return done.item
+    if (done !== undefined) return done
     const kind = error instanceof FluxError ? error.failure.kind : null
     // The context was purged after it was found.
     if (kind === 'notFound' || isUnreadable(error, log)) return null
-    const fluxName = kind === 'busy' ? await nameOf(store, id) : ''
+    const fluxName = kind === 'busy' ? await nameOf(store, id).catch(() => '') : ''
     return ignored(sending, { contextId: id, fluxName, state: null }, error)
   }
 }
 
 /** Of a context that was not read, since its mailbox is full; empty if it can't be. */
-async function nameOf(store: Store, id: ContextId): Promise<string> {
-  try {
-    const stored = await store.load({ id })
-    return stored ? decodeHead(stored).fluxName : ''
-  } catch (error) {
-    if (error instanceof FluxError) return ''
-    throw error
-  }
+async function nameOf(store: Store, id: ContextId) {
+  const stored = await store.load({ id })
+  return stored ? decodeHead(stored).fluxName : ''
 }
 
 /** What goes wrong with one is no reason to fail for all: others may have moved already. */
@@ -173,27 +170,27 @@ function ignored(
   return { answer: 'ignored', entry: { ...entry, reason }, failure, hasEnded: false }
 }
 
-/** What the event came to so far. */
-interface OutcomesSoFar {
-  readonly hasMoved: boolean
-  /** Whether that context was dealt with. */
-  isDealtWith(id: ContextId): boolean
-}
-
-/** Starts the services that the event triggers. Those that start only if nobody was moved come last. */
-export async function startTriggered(sending: Sending, outcomes: OutcomesSoFar): Promise<Dealt[]> {
+/**
+ * Starts the services that the event triggers. Those that start only if no context was moved come last. `isDealtWith`:
+ * whether the event was sent to that context before.
+ */
+export async function startTriggered(
+  sending: Sending,
+  hasMoved: boolean,
+  isDealtWith: (id: ContextId) => boolean,
+): Promise<Dealt[]> {
   const { sent, catalog } = sending
   const startAll = (isUnlessMoved: boolean) =>
     Promise.all(
       catalog.triggeredBy(sent.event).flatMap((flux) => {
         const trigger = flux.triggers.find(({ event }) => event === sent.event)
         if (trigger?.unlessMoved !== isUnlessMoved || (flux.secured && denial(sent.caller, 'invoke'))) return []
-        return [start(sending, outcomes, flux, trigger.key ?? undefined)]
+        return [start(sending, flux, trigger.key ?? undefined, isDealtWith)]
       }),
     )
   const always = await startAll(false)
-  const hasMoved = always.some((one) => one && 'answer' in one && one.answer !== 'executions' && !isIgnored(one))
-  return outcomes.hasMoved || hasMoved ? always : [...always, ...(await startAll(true))]
+  const isMoved = (one: Dealt) => one && 'answer' in one && (one.answer === 'transitions' || one.answer === 'pending')
+  return hasMoved || always.some(isMoved) ? always : [...always, ...(await startAll(true))]
 }
 
 /** How often a start is tried again since the context that had its key has ended meanwhile. */
@@ -202,49 +199,39 @@ const MAX_START_TRIES = 10
 /** Starts the service by the key of its trigger. Where another context has the key, that one gets the event, unless it has. */
 async function start(
   sending: Sending,
-  { isDealtWith }: OutcomesSoFar,
   flux: CompiledFlux,
   key: RootRequest['key'],
+  isDealtWith: (id: ContextId) => boolean,
 ): Promise<Dealt> {
   const { mailboxes, rows, sent } = sending
-  const { event, input, untyped, tags, traceparent } = sent
-  const request: RootRequest = {
+  const { event: trigger, eventId: triggerId, input, untyped, tags, traceparent } = sent
+  const drawn = rows?.drawnFor(flux)
+  const request = {
     flux,
     input,
     untyped,
     unknown: 'ignore',
     tags,
-    trigger: event,
-    triggerId: sent.eventId,
+    trigger,
+    triggerId,
     key,
-    drawn: rows?.drawnFor(flux),
+    drawn,
     traceparent,
-  }
+  } as const
   const { fluxName } = flux
   for (let tries = 1; ; tries += 1) {
     try {
       const outcome = await mailboxes.start(request, { rows: rows?.started, partition: rows?.partition })
-      return { answer: 'executions', stand: standOf(outcome), at: outcome.record.updatedAt }
+      return itemOf('executions', outcome)
     } catch (error) {
       const done = rows?.doneBefore(error)
-      if (done) return done.item
+      if (done !== undefined) return done
       const holder = holderIn(error)
       if (holder === null) return ignored(sending, { contextId: null, fluxName, state: null }, error)
       if (isDealtWith(holder)) return null
-      const given = await giveToHolder(sending, flux, holder)
+      const given = await move(sending, holder, flux)
       const isOver = given === null || (isIgnored(given) && given.hasEnded && flux.keyReuse === 'ended')
       if (!isOver || tries === MAX_START_TRIES) return given
     }
   }
-}
-
-/** Unless it is what the event itself has started before. */
-async function giveToHolder(sending: Sending, flux: CompiledFlux, holder: ContextId): Promise<Dealt> {
-  try {
-    const started = await sending.rows?.startedAs(flux, holder)
-    if (started) return started
-  } catch (error) {
-    return ignored(sending, { contextId: holder, fluxName: flux.fluxName, state: null }, error)
-  }
-  return move(sending, holder, false)
 }

@@ -1,6 +1,6 @@
 // engine/interpreter: failed attempts of a step: what the record keeps of the last one, and what is logged.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { actionError, type ActionError } from '../../model/action-error.ts'
 import type { ContextRecord, StepError } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import { redactorOf } from '../redact/redactor.ts'
@@ -10,7 +10,6 @@ export interface FailedAttempt {
   readonly state: number
   /** 1, 2, … */
   readonly attempt: number
-  readonly maxAttempts: number
   readonly error: ActionError
 }
 
@@ -19,30 +18,18 @@ const MAX_MESSAGE_CHARACTERS = 4096
 /** The number of the attempt from which a failure is logged as a warning. */
 const WARN_FROM = 3
 
-/** The failed attempt; null if `error` is null. `record`: the record at the time of the failure. */
-export function failureOf(flux: CompiledFlux, record: ContextRecord, error: ActionError | null): FailedAttempt | null {
-  if (!error) return null
-  const { state } = record
-  return { state, attempt: record.position.attempt, maxAttempts: maxAttemptsOf(flux, state), error }
-}
-
 /** The maximum number of attempts of the action of a state. A child has one attempt. */
 export function maxAttemptsOf(flux: CompiledFlux, state: number): number {
   return flux.states[state]?.action.retry.maxAttempts ?? 1
 }
 
-/** The last error of the step in progress, which began with the entry `epoch` of the state. */
-export function errorAfter(
-  record: ContextRecord,
-  epoch: number,
-  failure: FailedAttempt | null,
-  now: number,
-): StepError | undefined {
-  if (record.position.epoch !== epoch) return undefined
-  if (!failure) return record.lastError
-  const { type, message, stack } = failure.error
-  return { type: cut(type), message: cut(message), at: now, ...(stack !== undefined && { stack }) }
-}
+/** What the record keeps of the error. */
+export const stepErrorOf = ({ type, message, stack }: ActionError, at: number): StepError => ({
+  type: cut(type),
+  message: cut(message),
+  at,
+  ...(stack !== undefined && { stack }),
+})
 
 /** Logs failed attempts, and the failure of the context, after the commit. */
 export function logFailures(
@@ -63,25 +50,22 @@ export function logFailures(
   if (failures.length === 0 && !hasFailed) return
   const redactor = redactorOf(record, flux)
   const fields = (state: number, error: Pick<ActionError, 'type' | 'message' | 'realException'>) => {
-    const stateName = flux.states[state]?.name ?? ''
-    const trace = [{ fluxName: record.fluxName, stateName, transition: null, stateIndex: state }]
-    const { type, message, stack } = redactor.error({ ...error, className: error.type, fluxStackTrace: trace })
+    const { type, message, stack } = redactor.error({ ...error, className: error.type, fluxStackTrace: [] })
     return {
       contextId: record.id,
       fluxName: record.fluxName,
-      state: stateName,
+      state: flux.states[state]?.name ?? '',
       reason: cut(`${type}: ${message}`),
       ...(stack !== undefined && { stack: cut(stack) }),
     }
   }
-  for (const { state, attempt, maxAttempts, error } of failures) {
-    log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', { ...fields(state, error), attempt, maxAttempts })
-  }
-  if (hasFailed)
-    log.warn(
-      'a context failed',
-      fields(record.state, record.error ?? { type: 'Error', message: '', realException: null }),
-    )
+  for (const { state, attempt, error } of failures)
+    log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', {
+      ...fields(state, error),
+      attempt,
+      maxAttempts: maxAttemptsOf(flux, state),
+    })
+  if (hasFailed) log.warn('a context failed', fields(record.state, record.error ?? actionError('Error', '')))
 }
 
 const cut = (text: string): string =>

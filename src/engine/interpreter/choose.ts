@@ -1,10 +1,8 @@
 // engine/interpreter: chooses the transition to take, and runs its lines.
-import type { CompiledState, CompiledTransition } from '../../definitions/flux.ts'
-import { spendOn, TooMuchWork } from '../../definitions/work-budget.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { spendOn } from '../../definitions/work-budget.ts'
+import { actionError } from '../../model/action-error.ts'
 import type { FluxException } from '../../model/context.ts'
 import type { Json } from '../../model/json/value.ts'
-import type { Pick as Choice } from '../../model/record.ts'
 import { exceptionOf } from './exception.ts'
 import type { WorkingState } from './working-state.ts'
 
@@ -17,115 +15,94 @@ const MAX_SHOWN_CHARACTERS = 1000
 /** Thrown when the trace of an exception needs the history of the context, which a turn does not have at first. */
 export class NeedsHistory extends Error {}
 
-export interface Chosen {
-  readonly pick: Choice
-  /** Epoch milliseconds until which the transition is delayed; null: it is taken now. */
-  readonly due: number | null
-}
-
-/** Chooses what follows a state's action. `picked`: the choice that was made before a delay. */
-export function choose(
-  next: WorkingState,
-  index: number,
-  { moves, picked }: { readonly moves: number; readonly picked: Choice | null },
-): Chosen {
-  const state = next.state(index)
+/** Chooses what follows a state's action. */
+export function choose(next: WorkingState): void {
+  const { state, data, env } = next
   const { choice } = state
-  if (typeof picked === 'number' && !next.failed) return leave(next, state, picked, { isDelayed: true })
   if (next.failed || !choice.end) {
-    if (moves >= MAX_MOVES)
-      return end(next, { message: `${MAX_MOVES} moves without a pause or a step`, type: 'TooManyMoves' })
-    spendOnEvent(next)
-    if (next.env.budget.exhausted) return end(next, tooMuch(next))
+    if (next.moves >= MAX_MOVES) return fail(next, 'TooManyMoves', `${MAX_MOVES} moves without a pause or a step`)
+    // It is converted to text, which may be long.
+    next.tryTo(() => spendOn(data.fluxEvent, env.budget))
+    if (env.budget.exhausted) return tooMuch(next)
   }
-  if (next.failed) return except(next, state)
-  if (next.data.fluxEvent === '$fluxTerminate') return { pick: 'terminated', due: null }
-  if (choice.end) return { pick: 'completed', due: null }
-  const event = waitTextOf(next.data.fluxEvent)
+  if (next.failed) return except(next)
+  if (data.fluxEvent === '$fluxTerminate') return end(next, 'terminated')
+  if (choice.end) return end(next, 'completed')
+  const event = waitTextOf(data.fluxEvent)
   const named = event === null ? undefined : (choice.events.get(event) ?? choice.internal.get(event))
   const pick = choice.lone ?? named ?? choice.otherwise
-  if (pick !== null) return leave(next, state, pick, { isDelayed: false })
-  const unknown =
-    event === null
-      ? 'no event is set'
-      : `no transition names the event${event.length > MAX_SHOWN_CHARACTERS ? '' : ` '${event}'`}`
-  return end(next, {
-    message: `state '${state.name}' can't be left: ${unknown} and there is no '$else'`,
-    type: 'UndefinedEventException',
-  })
-}
-
-/** Takes a transition: first its wait, then its lines. A failure in either is a failure of the state that is left. */
-function leave(
-  next: WorkingState,
-  state: CompiledState,
-  pick: number,
-  { isDelayed }: { readonly isDelayed: boolean },
-): Chosen {
-  const transition = state.transitions[pick]
-  if (!transition)
-    return end(next, { message: `state '${state.name}' has no transition ${pick}`, type: 'DefinitionError' })
-  const isExceptional = pick === state.choice.exception
-  if (!isDelayed && transition.wait) {
-    const due = next.dueOf(transition.wait)
-    if (due !== null) return { pick, due }
-  } else {
-    carry(next, state, transition, isExceptional)
-  }
-  if (!next.failed) return { pick, due: null }
-  return isExceptional ? end(next, next.turn.error) : except(next, state)
-}
-
-function carry(next: WorkingState, state: CompiledState, transition: CompiledTransition, isExceptional: boolean): void {
-  const { scope } = next
-  const defaults = next.defaults(next.state(transition.to).input)
-  if (next.failed) return
-  scope.seesException = isExceptional
-  const input = next.runInto(defaults, transition.lines)
-  scope.seesException = false
-  if (input)
-    next.turn.carried = { from: state.name, event: waitTextOf(next.data.fluxEvent), values: next.written, input }
-}
-
-/** Takes the `$exception` transition; without one, the context fails. */
-function except(next: WorkingState, state: CompiledState): Chosen {
-  if (next.env.budget.exhausted) return end(next, tooMuch(next))
-  const error = next.turn.error ?? { message: 'failed', type: 'Error' }
-  const pick = state.choice.exception
-  if (pick === null) return end(next, error)
-  next.data.exception = exception(next, error)
-  next.turn.error = null
-  return leave(next, state, pick, { isDelayed: false })
-}
-
-/** Charges the conversion of `$fluxEvent` to text, which may be long. */
-function spendOnEvent({ data, env: { budget } }: WorkingState): void {
-  try {
-    spendOn(data.fluxEvent, budget)
-  } catch (error) {
-    if (!(error instanceof TooMuchWork)) throw error
-  }
+  if (pick !== null) return leave(next, pick, false)
+  const shown = event !== null && event.length <= MAX_SHOWN_CHARACTERS ? ` '${event}'` : ''
+  const unknown = event === null ? 'no event is set' : `no transition names the event${shown}`
+  fail(next, 'UndefinedEventException', `state '${state.name}' can't be left: ${unknown} and there is no '$else'`)
 }
 
 /**
- * The error of an exhausted budget. It is not passed to an `$exception` transition, whose lines would exceed the
- * budget, too.
+ * Takes a transition: first its wait, unless that is over, then its lines. A failure in either is a failure of the state
+ * that is left.
  */
-const tooMuch = ({ env: { budget } }: WorkingState): Partial<ActionError> => ({
-  message: `the lines and moves take more than ${budget.limit} steps without a pause or a step`,
-  type: 'TooMuchWork',
-})
+export function leave(next: WorkingState, pick: number, isOver: boolean): void {
+  const { state, scope } = next
+  const transition = state.transitions[pick]
+  if (!transition) return fail(next, 'DefinitionError', `state '${state.name}' has no transition ${pick}`)
+  const isExceptional = pick === state.choice.exception
+  next.pick = pick
+  next.due = null
+  if (!isOver && transition.wait) next.due = next.dueOf(transition.wait)
+  else {
+    const { to, lines } = transition
+    next.written = {}
+    const target = next.stateAt(to)
+    next.input = next.defaults(target.input)
+    scope.seesException = isExceptional
+    if (!next.failed && next.run(lines)) {
+      const event = waitTextOf(next.data.fluxEvent)
+      const move = { from: state.name, event, to: target.name, at: next.now, values: next.written }
+      next.turn.carried = { move, input: next.input }
+    }
+    scope.seesException = false
+  }
+  if (!next.failed) return
+  if (isExceptional) end(next, 'failed')
+  else except(next)
+}
 
-function end(next: WorkingState, error: Partial<ActionError> | null): Chosen {
-  next.turn.contextError = exception(next, error ?? {})
+/** Takes the `$exception` transition; without one, the context fails. */
+function except(next: WorkingState): void {
+  if (next.env.budget.exhausted) return tooMuch(next)
+  const pick = next.state.choice.exception
+  if (pick === null) return end(next, 'failed')
+  next.data.exception = exception(next)
   next.turn.error = null
-  return { pick: 'failed', due: null }
+  leave(next, pick, false)
+}
+
+/**
+ * The budget is exhausted. The error is not passed to an `$exception` transition, whose lines would exceed the budget,
+ * too.
+ */
+function tooMuch(next: WorkingState): void {
+  const { limit } = next.env.budget
+  fail(next, 'TooMuchWork', `the lines and moves take more than ${limit} steps without a pause or a step`)
+}
+
+function fail(next: WorkingState, type: string, message: string): void {
+  next.turn.error = actionError(type, message)
+  end(next, 'failed')
+}
+
+function end(next: WorkingState, pick: 'completed' | 'failed' | 'terminated'): void {
+  if (pick !== 'completed') next.turn.dataBeforeAction = next.before
+  if (pick === 'failed') next.turn.contextError = exception(next)
+  next.turn.error = null
+  next.pick = pick
+  next.due = null
 }
 
 /** @throws NeedsHistory */
-function exception({ flux, env: { history }, turn }: WorkingState, error: Partial<ActionError>): FluxException {
+function exception({ flux, env: { history }, turn }: WorkingState): FluxException {
   if (history === null) throw new NeedsHistory()
-  return exceptionOf(error, flux, [...history, ...turn.history])
+  return exceptionOf(turn.error ?? {}, flux, [...history, ...turn.history])
 }
 
 /** A value as text. Events are compared as text, so that a boolean matches `"true"`. null for null. */

@@ -4,14 +4,13 @@ import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { validate } from '../../definitions/values/properties.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import { isFinished } from '../../model/context.ts'
-import type { Failure } from '../../model/failure.ts'
-import type { JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
-import { describeInputErrors } from './describe.ts'
+import { invalidInput } from './describe.ts'
 import { endNow, release, takeOver } from './leases.ts'
-import type { Decision, Input, DecisionEnv, StepAnswer } from './decision.ts'
+import type { Decision, Input, DecisionEnv } from './decision.ts'
 import { keepOrRefuse, keepWhilePaused, withdraw } from './early.ts'
 import { takes } from './nodes.ts'
+import { isAt } from './position.ts'
 import { retry } from './retry.ts'
 import { childOf, conflicting, recordChange, transit } from './transit.ts'
 
@@ -32,18 +31,17 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
     case 'EVENT':
       return event(flux, record, input, env)
     case 'WAKE':
-      return record.isPaused ? { kind: 'noop' } : transit(flux, record, { type: 'WAKE' }, env)
+      return record.isPaused ? { kind: 'noop' } : transit(flux, record, input, env)
     case 'DONE':
     case 'FAIL':
-      return transit(flux, record, input, env)
     case 'TERMINATE':
-      return transit(flux, record, { type: 'TERMINATE' }, env)
+      return transit(flux, record, input, env)
     case 'TAKE_OVER':
       return takeOver(flux, record, input, env)
     case 'RELEASE':
       return release(record, input, env)
     case 'OUTGROWN':
-      if (input.answer && !isAwaited(record, input.answer)) return { kind: 'noop' }
+      if (input.answer && !isAt(input.answer, record)) return { kind: 'noop' }
       return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
     case 'TAG':
       return tag(record, input, env)
@@ -62,68 +60,45 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
 const roleOf = (type: Input['type']): Role =>
   type === 'PAUSE' || type === 'RESUME' || type === 'RETRY' ? 'admin' : 'invoke'
 
-/** Whether the result is of the step in progress. */
-function isAwaited({ position, lease }: ContextRecord, { epoch, attempt, owner }: StepAnswer): boolean {
-  return position.epoch === epoch && position.attempt === attempt && (owner === undefined || owner === lease?.owner)
-}
-
 /** Decides the first turn of a context from its initial record. */
 export const begin = (flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision =>
-  transit(flux, initial, { type: 'START', state: initial.startState }, env)
+  transit(flux, initial, { type: 'START' }, env)
 
-function event(
-  flux: CompiledFlux,
-  record: ContextRecord,
-  input: Input & { type: 'EVENT' },
-  env: DecisionEnv,
-): Decision {
+type Event = Input & { readonly type: 'EVENT' }
+
+function event(flux: CompiledFlux, record: ContextRecord, input: Event, env: DecisionEnv): Decision {
   if (input.tags && !matches(record.tags, input.tags)) return { kind: 'noop' }
-  if (record.isPaused) return eventWhilePaused(flux, record, input, env)
+  const { now } = env
+  const { name, eventId, isHeld } = input
   const state = flux.states[record.state]
-  const waits = record.position.phase === 'waiting'
-  if (!state || !waits)
-    return keepOrRefuse(flux, record, input, {
-      now: env.now,
-      refusal: `context ${record.id} can't take an event now: it is ${record.status} in state '${state?.name ?? ''}'`,
-    })
-  if (!state.choice.events.has(input.name) && (!takes(state, input.name) || input.isHeld))
-    return keepOrRefuse(flux, record, input, {
-      now: env.now,
-      refusal: `context ${record.id} doesn't wait for '${input.name}' in state '${state.name}'`,
-    })
-  const { value, failure } = inputOf(state, input, env.now)
-  if (failure) return { kind: 'refused', failure }
-  const { name, eventId } = input
-  return transit(flux, record, { type: 'EVENT', name, input: value }, env, { event: name, at: env.now, eventId })
+  const waits = state && record.position.phase === 'waiting'
+  const isTaken = waits && (isHeld ? state.choice.events.has(name) : takes(state, name))
+  if (record.isPaused) {
+    // Where it is the next one that the context would take, its sender is told now of a fault of its input.
+    const isNext = isTaken && record.pending.length === 0 && !isHeld
+    const { failure } = isNext ? inputOf(state, input, now) : NO_FAILURE
+    return failure ? { kind: 'refused', failure } : keepWhilePaused(flux, record, input, now)
+  }
+  if (!isTaken) {
+    const where = `in state '${state?.name ?? ''}'`
+    const reason = waits
+      ? `doesn't wait for '${name}' ${where}`
+      : `can't take an event now: it is ${record.status} ${where}`
+    return keepOrRefuse(flux, record, input, now, `context ${record.id} ${reason}`)
+  }
+  const { value, failure } = inputOf(state, input, now)
+  return failure
+    ? { kind: 'refused', failure }
+    : transit(flux, record, { type: 'EVENT', name, eventId, input: value }, env)
 }
 
-/**
- * Keeps the event. Where it is the next one that the context would take, its input is checked now: its sender is told of
- * a fault, which nobody would be told of later.
- */
-function eventWhilePaused(
-  flux: CompiledFlux,
-  record: ContextRecord,
-  input: Input & { type: 'EVENT' },
-  { now }: DecisionEnv,
-): Decision {
-  const state = flux.states[record.state]
-  const isNext = state && record.position.phase === 'waiting' && record.pending.length === 0
-  const isTaken = isNext && takes(state, input.name)
-  const { failure = null } = isTaken && !input.isHeld ? inputOf(state, input, now) : {}
-  return failure ? { kind: 'refused', failure } : keepWhilePaused(flux, record, input, now)
-}
+const NO_FAILURE = { failure: null }
 
 /** The input of an event for the state, or why it is refused. */
-function inputOf(
-  state: CompiledState,
-  { input, untyped }: Pick<Input & { type: 'EVENT' }, 'input' | 'untyped'>,
-  now: number,
-): { readonly value: JsonObject; readonly failure: Failure | null } {
+export function inputOf(state: CompiledState, { input, untyped }: Pick<Event, 'input' | 'untyped'>, now: number) {
   const rules = { now, unknown: 'ignore', fill: false, text: untyped, pointer: '/input' } as const
   const { value, errors } = validate(state.input, input, rules)
-  const failure = errors.length > 0 ? ({ kind: 'invalid', detail: describeInputErrors(errors), errors } as const) : null
-  return { value, failure }
+  return { value, failure: errors.length > 0 ? invalidInput(errors) : null }
 }
 
 /**
@@ -135,12 +110,11 @@ function matches(own: readonly string[], sent: readonly string[]): boolean {
 
 function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, env: DecisionEnv): Decision {
   const tags = [...new Set([...record.tags, ...add])].filter((name) => !remove.includes(name))
-  if (tags.length > env.tagLimits.count) {
-    const errors = [{ pointer: '/tag', detail: `a context can have ${env.tagLimits.count} tags` }]
-    return {
-      kind: 'refused',
-      failure: { kind: 'invalid', detail: `context ${record.id} would have ${tags.length} tags`, errors },
-    }
+  const { count } = env.tagLimits
+  if (tags.length > count) {
+    const detail = `context ${record.id} would have ${tags.length} tags`
+    const errors = [{ pointer: '/tag', detail: `a context can have ${count} tags` }]
+    return { kind: 'refused', failure: { kind: 'invalid', detail, errors } }
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'noop' }
   return recordChange({ ...record, tags, updatedAt: env.now })

@@ -3,21 +3,14 @@ import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { Caller } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
-import type { Json, JsonObject } from '../../model/json/value.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import type { PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import type { FailedAttempt } from './attempts.ts'
-import type { Step } from './position.ts'
-
-/** Identifies the step that a result is of, see `Input`. */
-export interface StepAnswer {
-  readonly epoch: number
-  readonly attempt: number
-  readonly owner?: string
-}
+import type { Step, StepAnswer } from './position.ts'
+import type { Happening } from './turn-state.ts'
 
 /** What is known of an event, for a context that keeps it. */
 export interface Arrival extends Pick<PendingEvent, 'tags' | 'receipt'> {
@@ -47,25 +40,8 @@ export type Input =
   /** `receipt`: only what was sent under it; null: whoever sent it. */
   | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly receipt: string | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
-  /** `owner`: boot id that the step was leased to when it started; omitted for the end of a child. */
-  | {
-      readonly type: 'DONE'
-      readonly epoch: number
-      readonly attempt: number
-      readonly owner?: string
-      readonly result: Json
-      /** Of the step. */
-      readonly traceparent?: string | undefined
-    }
-  | {
-      readonly type: 'FAIL'
-      readonly epoch: number
-      readonly attempt: number
-      readonly owner?: string
-      readonly error: ActionError
-      readonly isUnspawned?: true
-      readonly traceparent?: string | undefined
-    }
+  /** `traceparent`: of the step. */
+  | (Happening & { readonly type: 'DONE' | 'FAIL'; readonly traceparent?: string | undefined })
   | { readonly type: 'TERMINATE'; readonly caller: Caller }
   | { readonly type: 'PAUSE' | 'RESUME'; readonly caller: Caller }
   /**
@@ -80,7 +56,7 @@ export type Input =
       readonly untyped: boolean
       readonly definition: 'pinned' | 'current' | null
       readonly newKey: boolean
-      readonly seen: { readonly epoch: number; readonly attempt: number } | null
+      readonly seen: StepAnswer | null
       readonly caller: Caller
     }
   /**
@@ -89,7 +65,7 @@ export type Input =
    */
   | { readonly type: 'TAKE_OVER'; readonly owner: string; readonly isUncounted?: boolean }
   /** `step`: the step to release; omitted: whichever step is leased to this server. */
-  | { readonly type: 'RELEASE'; readonly step?: { readonly epoch: number; readonly attempt: number } }
+  | { readonly type: 'RELEASE'; readonly step?: StepAnswer }
   /**
    * Fails a context, because a message would make it larger than the store accepts, or cannot be processed. `answer`:
    * identifies the step if the message was its result; a context that is no longer at that step is not changed.
@@ -111,12 +87,12 @@ export interface DecisionEnv extends Turn {
   /** The work budget; omitted: a new one of the default size. */
   readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
-  /** Only for a retry of a context that has ended: why it can't be retried, or the record that it goes on with. */
-  readonly retry?: RetryFacts | undefined
+  /**
+   * Only for a retry of a context that has ended: why it can't be retried, or the record that it goes on with, as it is
+   * or fitted to another definition.
+   */
+  readonly retry?: { readonly failure: Failure } | { readonly record: ContextRecord } | undefined
 }
-
-/** `record`: as it is, or fitted to another definition. */
-export type RetryFacts = { readonly failure: Failure } | { readonly failure: null; readonly record: ContextRecord }
 
 export type Decision =
   | {
@@ -127,8 +103,6 @@ export type Decision =
       readonly step: Step | null
       /** A service to start as a child of this context. */
       readonly child: { readonly name: string; readonly input: JsonObject } | null
-      /** A child that the context no longer waits for. */
-      readonly abandonedChild: ContextId | null
       /** The attempt that failed in this decision. */
       readonly failure: FailedAttempt | null
     }

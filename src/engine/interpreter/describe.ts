@@ -1,5 +1,5 @@
 // engine/interpreter: describes the errors of an input in one sentence.
-import type { FieldError } from '../../model/failure.ts'
+import type { Failure, FieldError } from '../../model/failure.ts'
 
 /** Approximate length. A detail may quote what the client sent; the list of errors is complete. */
 const MAX_DETAIL_CHARACTERS = 1000
@@ -12,3 +12,10 @@ export function describeInputErrors(errors: readonly FieldError[]): string {
   }
   return text
 }
+
+/** Why an input with those errors is refused. */
+export const invalidInput = (errors: readonly FieldError[]): Failure => ({
+  kind: 'invalid',
+  detail: describeInputErrors(errors),
+  errors,
+})

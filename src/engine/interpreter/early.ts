@@ -20,6 +20,7 @@ import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Decision, Input } from './decision.ts'
 import { takes } from './nodes.ts'
+import { conflicting } from './transit.ts'
 
 /** What one context may keep: events, bytes of their inputs as JSON, and of their names and tags. */
 const MAX_PENDING = { count: 100, bytes: 64 * 1024, words: 64 * 1024 }
@@ -28,53 +29,43 @@ const MAX_PENDING = { count: 100, bytes: 64 * 1024, words: 64 * 1024 }
 export const isNamed = ({ states }: CompiledFlux, event: string): boolean =>
   states.some(({ waiting, choice }) => waiting && choice.events.has(event))
 
+type Event = Input & { readonly type: 'EVENT' }
+
 /** Keeps an event that the context can't take now, if its sender or its definition asks for that; else refuses it. */
 export function keepOrRefuse(
   flux: CompiledFlux,
   record: ContextRecord,
-  { name, eventId, input, untyped, arrival }: Input & { type: 'EVENT' },
-  { now, refusal }: { readonly now: number; readonly refusal: string },
+  event: Event,
+  now: number,
+  refusal: string,
 ): Decision {
+  const { name, arrival } = event
   const keep = arrival?.keep ?? flux.early.get(name)
-  if (arrival === undefined || keep === undefined)
-    return { kind: 'refused', failure: { kind: 'conflict', detail: refusal } }
+  if (arrival === undefined || keep === undefined) return conflicting(refusal)
   if (keep === 'end' && !isNamed(flux, name)) return { kind: 'refused', failure: notNamed(flux, name) }
-  const { tags, receipt } = arrival
-  const expiresAt = keep === 'end' ? null : now + keep
-  return kept(record, { eventId, event: name, input, untyped, tags, receivedAt: now, expiresAt, receipt })
+  return kept(record, event, now, { expiresAt: keep === 'end' ? null : now + keep })
 }
 
 /**
  * Keeps an event for a paused context until it is resumed, and then until it waits for it. `expiresAt` is null unless
  * its sender says otherwise.
  */
-export function keepWhilePaused(
-  flux: CompiledFlux,
-  record: ContextRecord,
-  { name, eventId, input, untyped, arrival, isHeld, tags }: Input & { type: 'EVENT' },
-  now: number,
-): Decision {
-  const isEver = flux.states.some((state) => state.waiting && takes(state, name))
-  if (!isEver || isHeld) {
-    const detail = isHeld ? `context ${record.id} is paused` : `no state of '${flux.fluxName}' waits for '${name}'`
-    return { kind: 'refused', failure: { kind: 'conflict', detail } }
-  }
+export function keepWhilePaused(flux: CompiledFlux, record: ContextRecord, event: Event, now: number): Decision {
+  const { name, arrival, isHeld } = event
+  if (isHeld) return conflicting(`context ${record.id} is paused`)
+  if (!flux.states.some((state) => state.waiting && takes(state, name))) return conflicting(noState(flux, name))
   const expiresAt = typeof arrival?.keep === 'number' ? now + arrival.keep : null
-  return kept(record, {
-    eventId,
-    event: name,
-    input,
-    untyped,
-    tags: arrival?.tags ?? tags ?? [],
-    receivedAt: now,
-    expiresAt,
-    receipt: arrival?.receipt ?? null,
-    takesAny: true,
-  })
+  return kept(record, event, now, { expiresAt, takesAny: true })
 }
 
-function kept(record: ContextRecord, event: PendingEvent): Decision {
-  const now = event.receivedAt
+function kept(
+  record: ContextRecord,
+  { name, eventId, input, untyped, arrival, tags: sent }: Event,
+  now: number,
+  rules: Pick<PendingEvent, 'expiresAt' | 'takesAny'>,
+): Decision {
+  const { tags = sent ?? [], receipt = null } = arrival ?? {}
+  const event = { eventId, event: name, input, untyped, tags, receivedAt: now, receipt, ...rules }
   const others = unexpired(record.pending, now)
   const failure = overBound(record, others, event)
   return failure
@@ -82,24 +73,22 @@ function kept(record: ContextRecord, event: PendingEvent): Decision {
     : { kind: 'kept', record: { ...record, pending: [...others, event], updatedAt: now }, event }
 }
 
+const noState = ({ fluxName }: CompiledFlux, event: string): string => `no state of '${fluxName}' waits for '${event}'`
+
 /** An event that waits for a context until it ends must be one that it can wait for. */
-export function notNamed({ fluxName }: CompiledFlux, event: string): Failure {
-  const detail = `no state of '${fluxName}' waits for '${event}'`
+export function notNamed(flux: CompiledFlux, event: string): Failure {
+  const detail = noState(flux, event)
   return { kind: 'invalid', detail, errors: [{ pointer: '/event', detail }] }
 }
 
 function overBound({ id }: ContextRecord, kept: readonly PendingEvent[], event: PendingEvent): Failure | null {
-  const bytes = bytesOfInput(event)
-  if (bytes > MAX_PENDING.bytes)
-    return {
-      kind: 'tooLarge',
-      detail: `context ${id} can't keep the event: its input has more than ${MAX_PENDING.bytes} bytes`,
-    }
-  const all = kept.reduce((sum, one) => sum + bytesOfInput(one), bytes)
-  const words = kept.reduce((sum, one) => sum + bytesOfWords(one), bytesOfWords(event))
+  const { bytes, count, words } = MAX_PENDING
+  if (bytesOfInput(event) > bytes)
+    return { kind: 'tooLarge', detail: `context ${id} can't keep the event: its input has more than ${bytes} bytes` }
+  const all = (sizeOf: (one: PendingEvent) => number) => kept.reduce((sum, one) => sum + sizeOf(one), sizeOf(event))
   // However many words it has, one is kept: how many tags it may have is a setting.
-  const isWordy = kept.length > 0 && words > MAX_PENDING.words
-  if (kept.length < MAX_PENDING.count && all <= MAX_PENDING.bytes && !isWordy) return null
+  const isWordy = kept.length > 0 && all(bytesOfWords) > words
+  if (kept.length < count && all(bytesOfInput) <= bytes && !isWordy) return null
   return { kind: 'busy', detail: `context ${id} can't keep more events until it takes some`, retryAfter: 1 }
 }
 
@@ -114,10 +103,8 @@ export const tooLargeToKeep = (record: ContextRecord): Failure | null => {
   return event && others.length === 0 ? overBound(record, NO_PENDING, event) : null
 }
 
-const isOver = ({ expiresAt }: PendingEvent, now: number): boolean => expiresAt !== null && expiresAt <= now
-
 export const unexpired = (pending: readonly PendingEvent[], now: number): readonly PendingEvent[] =>
-  pending.filter((event) => !isOver(event, now))
+  pending.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
 
 /**
  * The first of the events that the context keeps and waits for now; null: there is none. It may be over. Only the version

@@ -77,16 +77,10 @@ const start = (text: string, redactor: SecretRedactor): string => redactor.text(
 
 function otherData(thrown: unknown, redactor: SecretRedactor): ActionError {
   const realException = withoutStack(typeof thrown === 'string' ? start(thrown, redactor) : dataOf(() => thrown))
-  const { name, message } = isObject(realException) ? realException : {}
+  const { name, message } = isObject(realException) ? realException : { name: null, message: realException }
   const type = typeof name === 'string' && name !== '' ? name : 'Error'
-  const text =
-    typeof realException === 'string'
-      ? realException
-      : typeof message === 'string'
-        ? message
-        : JSON.stringify(realException)
   return {
-    message: start(text, redactor),
+    message: start(typeof message === 'string' ? message : JSON.stringify(realException), redactor),
     type,
     className: type === 'Error' ? typeof thrown : type,
     realException,

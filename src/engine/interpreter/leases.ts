@@ -1,12 +1,14 @@
 // engine/interpreter: decisions about the lease of a step (takeover, release), and about a context that cannot continue. None reads
 // the context's data, which may be the cause of the failure.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { actionError, type ActionError } from '../../model/action-error.ts'
 import type { Standstill } from '../../model/standstill.ts'
 import { UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Decision, Input, DecisionEnv } from './decision.ts'
 import { exceptionOf } from './exception.ts'
-import { runsHere, stepKeyIn, stepOf } from './position.ts'
+import { isAt, runsHere, stepKeyIn, stepOf } from './position.ts'
+import { recordChange } from './transit.ts'
+import { entryOf } from './turn-state.ts'
 
 /**
  * Maximum number of takeovers with which a step is started again, so that a step that kills its server does not kill
@@ -14,12 +16,7 @@ import { runsHere, stepKeyIn, stepOf } from './position.ts'
  */
 const MAX_TAKEOVERS = 5
 
-const LOST: ActionError = {
-  message: `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`,
-  type: 'LeaseLost',
-  className: 'LeaseLost',
-  realException: null,
-}
+const LOST = actionError('LeaseLost', `${MAX_TAKEOVERS + 1} servers were lost while they ran this step`)
 
 /**
  * Leases the step to this server, and counts the takeover. Reads only the head of `record`. After too many takeovers
@@ -32,56 +29,40 @@ export function takeOver(
   { isUncounted = false }: Input & { type: 'TAKE_OVER' },
   env: DecisionEnv,
 ): Decision {
-  const { lease } = record
+  const { lease, state } = record
   if (!lease || lease.owner === env.owner) return { kind: 'noop' }
-  const takeovers = lease.takeovers + (lease.owner === UNOWNED || isUncounted ? 0 : 1)
+  const isReady = lease.owner === UNOWNED
+  const takeovers = lease.takeovers + (isReady || isUncounted ? 0 : 1)
   if (takeovers > MAX_TAKEOVERS + 1)
-    return endNow(flux, record, LOST, env, [
-      { from: null, event: null, to: flux.states[record.state]?.name ?? '', at: env.now, values: {} },
-    ])
+    return endNow(flux, record, LOST, env, [entryOf(flux.states[state]?.name ?? '', env.now)])
+  const changed = { ...record, stepStartedAt: undefined, updatedAt: env.now }
   // Its server has died. While it is paused, no other starts the step.
-  const held = record.isPaused ? { owner: UNOWNED, takeovers } : null
-  if (held && lease.owner === UNOWNED) return { kind: 'noop' }
+  if (record.isPaused)
+    return isReady ? { kind: 'noop' } : recordChange({ ...changed, lease: { owner: UNOWNED, takeovers } })
   const next = {
-    ...record,
-    lease: held ?? { owner: env.owner, takeovers },
-    stepStartedAt: held === null && runsHere(flux, record.state) ? env.now : undefined,
-    updatedAt: env.now,
+    ...changed,
+    lease: { owner: env.owner, takeovers },
+    stepStartedAt: runsHere(flux, state) ? env.now : undefined,
   }
-  return {
-    kind: 'next',
-    record: next,
-    log: [],
-    step: held !== null || isLost(next) ? null : stepOf(next),
-    child: null,
-    abandonedChild: null,
-    failure: null,
-  }
+  return { ...recordChange(next), step: isLost(next) ? null : stepOf(next) }
 }
 
 const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
 
 /** The message to a context whose step was taken over too many times; null: the step may start. */
 export function lossOf(record: ContextRecord): Input | null {
-  const { lease } = record
-  if (lease === null || !isLost(record)) return null
-  const { epoch, attempt } = record.position
-  return { type: 'FAIL', epoch, attempt, owner: lease.owner, error: LOST }
+  const step = stepOf(record)
+  return step && isLost(record) ? { type: 'FAIL', ...step, error: LOST } : null
 }
 
 /** The failure of a step that blocked the event loop of a server until the server ended; null: it was not this step. */
-export function blockOf(record: ContextRecord, { step, message, stack }: Standstill): Input | null {
-  const { epoch, attempt } = record.position
-  if (record.lease === null || step?.stepKey !== stepKeyIn(record) || step.attempt !== attempt) return null
-  const type = 'EventLoopBlocked'
-  const realException = { name: type, message, ...(stack !== '' && { stack }) }
-  return {
-    type: 'FAIL',
-    epoch,
-    attempt,
-    owner: record.lease.owner,
-    error: { message, type, className: type, realException, ...(stack !== '' && { stack }) },
-  }
+export function blockOf(record: ContextRecord, { step: blocked, message, stack: at }: Standstill): Input | null {
+  const step = stepOf(record)
+  if (!step || blocked?.stepKey !== stepKeyIn(record) || blocked.attempt !== step.attempt) return null
+  const stack = at === '' ? {} : { stack: at }
+  const error = actionError('EventLoopBlocked', message)
+  const realException = { name: error.type, message, ...stack }
+  return { type: 'FAIL', ...step, error: { ...error, realException, ...stack } }
 }
 
 /**
@@ -93,11 +74,9 @@ export function release(
   { step }: Input & { type: 'RELEASE' },
   { owner }: DecisionEnv,
 ): Decision {
-  const { lease, position } = record
-  if (lease?.owner !== owner) return { kind: 'noop' }
-  if (step && (step.epoch !== position.epoch || step.attempt !== position.attempt)) return { kind: 'noop' }
-  const next = { ...record, lease: { ...lease, owner: UNOWNED }, stepStartedAt: undefined }
-  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: null, failure: null }
+  const { lease } = record
+  if (lease?.owner !== owner || (step && !isAt(step, record))) return { kind: 'noop' }
+  return recordChange({ ...record, lease: { ...lease, owner: UNOWNED }, stepStartedAt: undefined })
 }
 
 /** Ends a context as failed. No transition is taken, and its data is not changed. */
@@ -108,7 +87,7 @@ export function endNow(
   { now }: DecisionEnv,
   history: readonly Move[],
 ): Decision {
-  const next: ContextRecord = {
+  return recordChange({
     ...record,
     status: 'FAILED',
     due: null,
@@ -120,6 +99,5 @@ export function endNow(
     position: { ...record.position, phase: 'failed' },
     updatedAt: now,
     endedAt: now,
-  }
-  return { kind: 'next', record: next, log: [], step: null, child: null, abandonedChild: record.child, failure: null }
+  })
 }

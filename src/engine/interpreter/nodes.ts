@@ -1,6 +1,7 @@
 // engine/interpreter: the phases in which a context can rest in a state, and the names of the machine's nodes. These are
 // the names of the service's states, escaped so that none has a meaning to XState.
-import type { CompiledFlux, CompiledState, Retry } from '../../definitions/flux.ts'
+import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
+import { isObject } from '../../model/json/value.ts'
 import type { Phase } from '../../model/record.ts'
 
 /**
@@ -23,37 +24,56 @@ function escaped(character: string): string {
 
 const hex = (number: number): string => number.toString(16).toUpperCase().padStart(2, '0')
 
-/** The node in which a machine begins or ends. No state has a node of that name, because `$` is escaped. */
-export const endNode = (phase: 'begin' | 'completed' | 'failed' | 'terminated'): string => `$${phase}`
+/**
+ * The phases by the names of their nodes. A machine begins and ends in nodes beside those of the states, none of which
+ * has such a name, because `$` is escaped.
+ */
+const PHASES: { readonly [node: string]: Phase } = {
+  $begin: 'begin',
+  $completed: 'completed',
+  $failed: 'failed',
+  $terminated: 'terminated',
+  waiting: 'waiting',
+  acting: 'acting',
+  backoff: 'backoff',
+  delayed: 'delayed',
+}
 
-const PHASES: ReadonlyMap<string, Phase> = new Map([
-  ...(['begin', 'completed', 'failed', 'terminated'] as const).map((phase) => [endNode(phase), phase] as const),
-  ...(['waiting', 'acting', 'backoff', 'delayed'] as const).map((phase) => [phase, phase] as const),
-])
-
-/** The phase of a machine from the value of its snapshot. */
-export function phaseOf(value: unknown): Phase {
-  const name = typeof value === 'object' && value !== null ? Object.values(value)[0] : value
-  const phase = PHASES.get(String(name))
-  if (!phase) throw new Error(`a machine rests in '${String(name)}'`)
+/** @throws Error when it is no node in which a context can rest */
+export function phaseOf(node: unknown): Phase {
+  const phase = PHASES[String(node)]
+  if (!phase) throw new Error(`a machine rests in '${String(node)}'`)
   return phase
 }
 
+/** Whether the node of the phase is inside that of a state. */
+const isInside = (phase: Phase): boolean => Object.hasOwn(PHASES, phase)
+
+/** By which XState finds the node of that phase of that state. */
+export const nodeId = (phase: Phase, state: number): string => (isInside(phase) ? `#s${state}.${phase}` : `#${phase}`)
+
 /** The value of the snapshot of a context in that phase of that state. */
-export function valueOf({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } {
-  switch (phase) {
-    case 'begin':
-    case 'completed':
-    case 'failed':
-    case 'terminated':
-      return endNode(phase)
-    default:
-      return { [nodeName(states[state]?.name ?? '')]: phase }
+export const valueOf = ({ states }: CompiledFlux, phase: Phase, state: number): string | { [node: string]: string } =>
+  isInside(phase) ? { [nodeName(states[state]?.name ?? '')]: phase } : `$${phase}`
+
+/** The phase and the index of the state, 0 outside all states, of a machine with that value of its snapshot. */
+export function positionIn(
+  { states }: CompiledFlux,
+  value: unknown,
+): { readonly phase: Phase; readonly state: number } {
+  const [node, name] = isObject(value) ? (Object.entries(value)[0] ?? []) : [undefined, value]
+  return {
+    phase: phaseOf(name),
+    state: Math.max(
+      0,
+      states.findIndex((state) => nodeName(state.name) === node),
+    ),
   }
 }
 
 /** Whether the state's action has no effect outside the turn: it ends in the turn. */
 export const isMap = ({ action }: CompiledState): boolean => action.effect === null
+export const retries = ({ action }: CompiledState): boolean => action.retry.maxAttempts > 1
 export const delays = ({ transitions }: CompiledState): boolean => transitions.some(({ wait }) => wait)
 
 /**
@@ -63,13 +83,6 @@ export const delays = ({ transitions }: CompiledState): boolean => transitions.s
 export const takes = ({ choice: { events, internal, otherwise } }: CompiledState, event: string): boolean =>
   events.has(event) || (otherwise !== null && !internal.has(event))
 
-/** Whether a context never rests in the state, because nothing in it takes time. */
-export const passes = (state: CompiledState): boolean =>
-  isMap(state) && !state.waiting && !delays(state) && state.fault === null
-
-/** The retry policy; null: there is only one attempt. */
-export const retryOf = ({ action: { retry } }: CompiledState): Retry | null => (retry.maxAttempts > 1 ? retry : null)
-
 /**
  * Whether a context can rest in that phase of that state. A state with a fault has all phases, because its contexts may
  * be in any of them.
@@ -77,17 +90,11 @@ export const retryOf = ({ action: { retry } }: CompiledState): Retry | null => (
 export function hasPhase({ states }: CompiledFlux, phase: Phase, index: number): boolean {
   const state = states[index]
   if (!state) return false
-  if (state.fault !== null) return true
-  switch (phase) {
-    case 'waiting':
-      return state.waiting
-    case 'acting':
-      return !isMap(state)
-    case 'backoff':
-      return retryOf(state) !== null
-    case 'delayed':
-      return delays(state)
-    default:
-      return true
+  const present: { readonly [phase in Phase]?: boolean } = {
+    waiting: state.waiting,
+    acting: !isMap(state),
+    backoff: retries(state),
+    delayed: delays(state),
   }
+  return state.fault !== null || (present[phase] ?? true)
 }

@@ -1,41 +1,44 @@
 // engine/interpreter: a service as plain configuration of XState, with the user's own events: a picture for its tools. The
 // machine that runs is another one, see `machine.ts`: there, a user's name never has a meaning to XState.
-import type { CompiledFlux, CompiledState, CompiledTransition } from '../../definitions/flux.ts'
+import type { CompiledFlux, CompiledState, Wait } from '../../definitions/flux.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { nodeName } from './nodes.ts'
 
 /** Configuration for `createMachine`. Each transition is in it once. */
 export function pictureOf({ fluxName, source, states, startState }: CompiledFlux): JsonObject {
-  const nodes: JsonObject = {}
-  const sources = listOf(getOwn(source, 'states'))
-  for (const state of states) setOwn(nodes, nodeName(state.name), nodeOf(state, states, sources[state.index]))
+  const nameOf = (index: number) => nodeName(states[index]?.name ?? '')
+  const nodes = states.map((state) => [
+    nameOf(state.index),
+    nodeOf(state, nameOf, listIn(source, 'states')[state.index]),
+  ])
   return {
     id: fluxName,
     ...described(source),
-    initial: nodeName(states[startState]?.name ?? ''),
-    states: nodes,
+    initial: nameOf(startState),
+    states: Object.fromEntries(nodes),
   }
 }
 
-function nodeOf(state: CompiledState, states: readonly CompiledState[], source: Json | undefined): JsonObject {
-  const node: JsonObject = { ...described(source) }
-  if (state.transitions.length === 0) return { ...node, type: 'final' }
-  const sources = isObject(source) ? listOf(getOwn(source, 'transitions')) : []
-  const groups: { on: JsonObject; after: JsonObject; always: Json[] } = { on: {}, after: {}, always: [] }
-  for (const [index, transition] of state.transitions.entries()) {
-    const to = states[transition.to]
-    if (!to) continue
-    const written = sources[index]
-    const wait = isObject(written) ? getOwn(written, 'wait') : undefined
-    const edge = { target: nodeName(to.name), ...described(written) }
-    if (transition.event !== null && transition.event !== '') add(groups.on, transition.event, edge)
-    else if (transition.wait !== null) add(groups.after, delayOf(transition.wait, wait), edge)
-    else groups.always.push(edge)
+function nodeOf(
+  { transitions }: CompiledState,
+  nameOf: (index: number) => string,
+  source: Json | undefined,
+): JsonObject {
+  if (transitions.length === 0) return { ...described(source), type: 'final' }
+  const [on, after, always]: [JsonObject, JsonObject, Json[]] = [{}, {}, []]
+  for (const [index, { to, event, wait }] of transitions.entries()) {
+    const written = listIn(source, 'transitions')[index]
+    const edge = { target: nameOf(to), ...described(written) }
+    if (event !== null && event !== '') add(on, event, edge)
+    else if (wait !== null) add(after, delayOf(wait, written), edge)
+    else always.push(edge)
   }
-  if (Object.keys(groups.on).length > 0) node['on'] = groups.on
-  if (Object.keys(groups.after).length > 0) node['after'] = groups.after
-  if (groups.always.length > 0) node['always'] = groups.always
-  return node
+  return {
+    ...described(source),
+    ...(Object.keys(on).length > 0 && { on }),
+    ...(Object.keys(after).length > 0 && { after }),
+    ...(always.length > 0 && { always }),
+  }
 }
 
 /** Adds a transition beside those of the same trigger. */
@@ -45,7 +48,8 @@ function add(group: JsonObject, trigger: string, edge: JsonObject): void {
 }
 
 /** Milliseconds, where the file has a number of seconds; else the text in the file, as the name of a delay. */
-function delayOf({ kind }: NonNullable<CompiledTransition['wait']>, written: Json | undefined): string {
+function delayOf({ kind }: Wait, transition: Json | undefined): string {
+  const written = isObject(transition) ? getOwn(transition, 'wait') : undefined
   const text = typeof written === 'string' ? written : JSON.stringify(written ?? kind)
   const seconds = kind === 'duration' ? Number(/^duration:(.+)$/s.exec(text)?.[1] ?? NaN) : NaN
   return Number.isFinite(seconds) && seconds >= 0 ? String(Math.ceil(seconds * 1000)) : text
@@ -56,4 +60,7 @@ function described(source: Json | undefined): JsonObject {
   return typeof comment === 'string' && comment !== '' ? { description: comment } : {}
 }
 
-const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : [])
+function listIn(source: Json | undefined, key: string): readonly Json[] {
+  const list = isObject(source) ? getOwn(source, key) : undefined
+  return Array.isArray(list) ? list : []
+}

@@ -4,28 +4,28 @@ import type { ContextId } from '../../model/context.ts'
 import { stepKeyOf } from '../../model/standstill.ts'
 import { readyOwner, UNOWNED, type ContextRecord, type ReadyKind } from '../../model/record.ts'
 
-/** Identifies a step. Its data is in the record. */
-export interface Step {
-  readonly id: ContextId
-  readonly state: number
+/** Identifies the attempt of a step that a result is of. */
+export interface StepAnswer {
   readonly epoch: number
   readonly attempt: number
-  /** Boot id of the server that the step is leased to. */
-  readonly owner: string
+  /** Boot id of the server that the step was leased to when it started; left out: any, or the end of a child. */
+  readonly owner?: string
+}
+
+/** Identifies a step. Its data is in the record. */
+export interface Step extends Required<StepAnswer> {
+  readonly id: ContextId
+  readonly state: number
 }
 
 /** The step in progress, whether it runs or is ready; null: there is none. */
-export function stepOf(record: ContextRecord): Step | null {
-  if (record.lease === null) return null
-  const { epoch, attempt } = record.position
-  return { id: record.id, state: record.state, epoch, attempt, owner: record.lease.owner }
+export function stepOf({ id, state, lease, position: { epoch, attempt } }: ContextRecord): Step | null {
+  return lease && { id, state, epoch, attempt, owner: lease.owner }
 }
 
-/** Whether the context of that record is at that step. */
-export function isAt(step: Step, record: ContextRecord): boolean {
-  const present = stepOf(record)
-  return present?.epoch === step.epoch && present.attempt === step.attempt && present.owner === step.owner
-}
+/** Whether the context of that record is at that attempt. */
+export const isAt = ({ epoch, attempt, owner }: StepAnswer, { position, lease }: ContextRecord): boolean =>
+  position.epoch === epoch && position.attempt === attempt && (owner === undefined || owner === lease?.owner)
 
 /** The key under which external systems know the step of that record; the same in all its attempts. */
 export const stepKeyIn = ({ id, keyEpoch, position }: ContextRecord): string =>
@@ -47,7 +47,5 @@ export function ownerOf({ lease, state, isPaused }: ContextRecord, flux: Compile
 }
 
 /** Whether the step of that state is a function that runs in the server's own process. */
-export function runsHere({ states }: CompiledFlux, state: number): boolean {
-  const action = states[state]?.action
-  return action?.code?.isolate === false
-}
+export const runsHere = ({ states }: CompiledFlux, state: number): boolean =>
+  states[state]?.action.code?.isolate === false

@@ -11,11 +11,7 @@ const MAX_PAUSE_MS = 100 * 365 * 86_400_000
  * @param attempt that failed, from 1
  * @param random at least 0, below 1
  */
-export function pauseAfter(
-  retry: Retry,
-  attempt: number,
-  { hint, random }: { readonly hint: RetryHint | undefined; readonly random: () => number },
-): number {
+export function pauseAfter(retry: Retry, attempt: number, random: () => number, hint?: RetryHint): number {
   const delay = delayOf(retry, attempt)
   const varied = retry.jitter === undefined ? delay : delay * (1 + retry.jitter * (2 * random() - 1))
   return Math.ceil(Math.min(MAX_PAUSE_MS, Math.max(varied, hint?.afterMs ?? 0)))

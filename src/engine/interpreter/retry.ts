@@ -32,56 +32,46 @@ import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { RETRY_EVENT, type BeforeEnd, type ContextRecord, type Move } from '../../model/record.ts'
-import { describeInputErrors } from './describe.ts'
+import { invalidInput } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
-import { dataBeforeEnd, recordChange, conflicting, transit, transitFrom } from './transit.ts'
-import { NO_TURN, turnStateOf } from './turn-state.ts'
+import { dataBeforeEnd, recordChange, conflicting, statusOf, transit } from './transit.ts'
+import { isAt } from './position.ts'
+import { entryOf, NO_TURN, START, stateData } from './turn-state.ts'
 
 type Retry = Input & { readonly type: 'RETRY' }
 
 /** Decides a retry. Nothing of a context changes that can't be retried. */
 export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
   const { id, status, position } = record
-  const { seen } = input
-  if (seen && (seen.epoch !== position.epoch || seen.attempt !== position.attempt))
-    return conflicting(`context ${id} has been retried already, or has gone on`)
-  if (!isFinished(status)) return position.phase === 'backoff' ? attemptNow(flux, record, input, env) : runs(record)
-  if (status === 'COMPLETED') return conflicting(`context ${id} can't be retried: it is COMPLETED`)
-  const facts = env.retry ?? { failure: null, record }
-  if (facts.failure) return { kind: 'refused', failure: facts.failure }
+  const refused = (reason: string) => conflicting(`context ${id} ${reason}`)
+  if (input.seen && !isAt(input.seen, record)) return refused('has been retried already, or has gone on')
+  if (position.phase === 'backoff' && !isFinished(status)) return attemptNow(flux, record, input, env)
+  if (status !== 'FAILED' && status !== 'TERMINATED') return refused(`can't be retried: it is ${status}`)
+  const facts = env.retry ?? { record }
+  if ('failure' in facts) return { kind: 'refused', failure: facts.failure }
   const { record: present } = facts
   const again = begun(dataBeforeEnd(present), input, env)
   if (input.state !== null) return enter(flux, again, input, env)
-  if (input.input !== null) return invalid([{ pointer: '/input', detail: 'is taken only together with a state' }])
-  const stood = status === 'TERMINATED' ? (present.beforeEnd ?? null) : ACTING
-  if (stood === null) return enterAnew(flux, again, env)
+  if (input.input !== null) return invalid('/input', 'is taken only together with a state')
+  if (status === 'FAILED') return act(flux, again, env)
+  const stood = present.beforeEnd
+  // A context that stood where the other definition has no place.
+  if (!stood) return enterWith(flux, again, stateData(again, again.state).input, env)
   if (stood.phase !== 'waiting' && stood.phase !== 'delayed') return act(flux, again, env)
   return stand(flux, { ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
 }
 
-const ACTING: BeforeEnd = { phase: 'acting', due: null }
-
-const runs = ({ id, status }: ContextRecord): Decision => conflicting(`context ${id} can't be retried: it is ${status}`)
-
-const invalid = (errors: readonly FieldError[]): Decision => ({
-  kind: 'refused',
-  failure: { kind: 'invalid', detail: describeInputErrors(errors), errors },
-})
+const refusedInput = (errors: readonly FieldError[]): Decision => ({ kind: 'refused', failure: invalidInput(errors) })
+const invalid = (pointer: string, detail: string): Decision => refusedInput([{ pointer, detail }])
 
 /** The attempts go on counting. */
 function attemptNow(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
   if (input.state !== null || input.input !== null || input.definition !== null)
     return conflicting(`context ${record.id} waits for its next attempt: only newKey can be given`)
-  const now = { ...record, due: env.now }
-  const { position } = record
-  return transit(flux, input.newKey ? underNewKey(now, position.epoch + 1) : now, { type: 'WAKE' }, env)
+  const epoch = record.position.epoch + 1
+  const underNewKey = input.newKey && { keyEpoch: undefined, position: { ...record.position, epoch } }
+  return transit(flux, { ...record, due: env.now, ...underNewKey }, { type: 'WAKE' }, env)
 }
-
-const underNewKey = (record: ContextRecord, epoch: number): ContextRecord => ({
-  ...record,
-  keyEpoch: undefined,
-  position: { ...record.position, epoch },
-})
 
 /**
  * The record of a context that goes on. The state counts as entered once more, so that late results of earlier attempts
@@ -100,40 +90,32 @@ function begun(record: ContextRecord, { newKey }: Retry, { now }: DecisionEnv): 
     retries: (record.retries ?? 0) + 1,
     keyEpoch: newKey ? undefined : (record.keyEpoch ?? position.epoch),
     beforeEnd: undefined,
-    position: { phase: 'begin', moves: 0, epoch: position.epoch + 1, attempt: 1, pick: null },
+    position: { ...START, epoch: position.epoch + 1 },
     // The caller of its webhook had its answer when the context ended.
     paused: record.paused ?? (request === null ? undefined : status),
   }
 }
 
 /** How the history shows that a context goes on in that state. */
-const moveTo = (flux: CompiledFlux, state: number, at: number): Move => ({
-  from: null,
+const moveTo = (flux: CompiledFlux, { state }: ContextRecord, { now }: DecisionEnv, values: JsonObject = {}): Move => ({
+  ...entryOf(flux.states[state]?.name ?? '', now),
   event: RETRY_EVENT,
-  to: flux.states[state]?.name ?? '',
-  at,
-  values: {},
+  values,
 })
 
 /** The action of its state runs once more. */
 function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision {
-  const { state, moves, lastEvent } = record
-  const shown = { ...record, moves: moves + 1 }
-  const from = { ...turnStateOf(shown), turn: { ...NO_TURN, history: [moveTo(flux, state, env.now)] } }
-  return transitFrom(flux, { record: shown, phase: 'begin', state: from, lastEvent }, { type: 'RETRY', state }, env)
+  const turn = { ...NO_TURN, history: [moveTo(flux, record, env)] }
+  return transit(flux, { ...record, moves: record.moves + 1 }, { type: 'RETRY' }, env, turn)
 }
 
 /** It stands where it stood: it waits, or is delayed, until the original time. */
-function stand(flux: CompiledFlux, record: ContextRecord, { phase, due }: BeforeEnd, { now }: DecisionEnv): Decision {
-  const status = phase === 'waiting' && due === null ? 'WAITING' : 'WAITING_UNTIL'
+function stand(flux: CompiledFlux, record: ContextRecord, { phase, due }: BeforeEnd, env: DecisionEnv): Decision {
   const position = { ...record.position, phase }
   const moves = record.moves + 1
-  return recordChange({ ...record, status, due, moves, position }, [moveTo(flux, record.state, now)])
+  const log = [moveTo(flux, record, env)]
+  return recordChange({ ...record, status: statusOf(phase, due), due, moves, position }, log)
 }
-
-/** A context that stood where the other definition has no place. */
-const enterAnew = (flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision =>
-  enterWith(flux, record, { index: record.state, input: record.states[record.state]?.input ?? {} }, env)
 
 /** The state that is named is entered, as by a transition, with those inputs over its defaults. */
 function enter(
@@ -142,23 +124,22 @@ function enter(
   { state: name, input, untyped }: Retry,
   env: DecisionEnv,
 ): Decision {
-  const index = flux.stateIndex.get(name ?? '')
-  const state = flux.states[index ?? -1]
-  if (index === undefined || !state) {
+  const { now, budget } = env
+  const state = flux.states.find((one) => one.name === name)
+  if (!state) {
     const meant = suggestion(name ?? '', flux.stateIndex.keys())
-    return invalid([{ pointer: '/state', detail: `'${flux.fluxName}' has no state '${name}'${meant}` }])
+    return invalid('/state', `'${flux.fluxName}' has no state '${name}'${meant}`)
   }
-  const rules = { now: env.now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
-  const given = input ?? {}
   let filled
   try {
-    filled = defaults(state.input, env.now, env.budget)
+    filled = defaults(state.input, now, budget)
   } catch (error) {
-    return invalid([{ pointer: '/state', detail: messageOf(error) }])
+    return invalid('/state', messageOf(error))
   }
-  const { value, errors } = validate(shapeFor(state, { ...filled, ...given }), given, rules)
-  if (errors.length > 0) return invalid(errors)
-  return enterWith(flux, record, { index, values: value, input: { ...filled, ...value } }, env)
+  const rules = { now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
+  const { value, errors } = validate(shapeFor(state, { ...filled, ...input }), input ?? {}, rules)
+  if (errors.length > 0) return refusedInput(errors)
+  return enterWith(flux, { ...record, state: state.index }, { ...filled, ...value }, env, value)
 }
 
 /** What must be given. A state that waits gets the rest with its event. */
@@ -173,11 +154,10 @@ function shapeFor({ input: shape, waiting }: CompiledState, present: JsonObject)
 function enterWith(
   flux: CompiledFlux,
   record: ContextRecord,
-  { index, values = {}, input }: { readonly index: number; readonly values?: JsonObject; readonly input: JsonObject },
+  input: JsonObject,
   env: DecisionEnv,
+  values?: JsonObject,
 ): Decision {
-  const carried = { from: null, event: RETRY_EVENT, values, input }
-  const state = { ...turnStateOf(record), turn: { ...NO_TURN, carried } }
-  const { lastEvent } = record
-  return transitFrom(flux, { record, phase: 'begin', state, lastEvent }, { type: 'START', state: index }, env)
+  const carried = { move: moveTo(flux, record, env, values), input }
+  return transit(flux, record, { type: 'START' }, env, { ...NO_TURN, carried })
 }

@@ -9,32 +9,27 @@ import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../mode
 import { SECRETS } from '../../model/secret-reference.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import { LANGUAGE_NAMES } from './language-names.ts'
-import { stateData, type Data } from './turn-state.ts'
-
-interface ScopeParts {
-  readonly flux: CompiledFlux
-  readonly turn: Turn
-  readonly budget: WorkBudget
-  /** The data of the turn so far. */
-  readonly data: Readonly<Data>
-}
+import { stateData, type Data, type ReducerEnv } from './turn-state.ts'
 
 export class EvaluationScope implements Scope {
   readonly turn: Turn
   readonly budget: WorkBudget
   /** Whether `$fluxException` is visible: only to the lines of its transition. */
   seesException = false
+  /** `$result`; its keys are visible, too, and shadow all other names. */
+  result: { readonly value: Json } | null = null
+  /** `$secrets`, with marks in place of the values. */
+  secrets: JsonObject | null = null
   readonly #flux: CompiledFlux
   readonly #data: Readonly<Data>
-  #result: { readonly value: Json } | null = null
-  #secrets: JsonObject | null = null
   /**
    * What the running lines have written, merged into what was visible before, so that a model that is written field by
    * field keeps its other fields visible.
    */
   #overlay: JsonObject = {}
 
-  constructor({ flux, turn, budget, data }: ScopeParts) {
+  /** @param data of the turn so far */
+  constructor(flux: CompiledFlux, data: Readonly<Data>, { turn, budget }: Pick<ReducerEnv, 'turn' | 'budget'>) {
     this.turn = turn
     this.budget = budget
     this.#flux = flux
@@ -46,29 +41,21 @@ export class EvaluationScope implements Scope {
    * ones.
    */
   get(name: string): Json | undefined {
-    const data = this.#data
-    const near = this.#result?.value
+    const near = this.result?.value
     if (isObject(near) && Object.hasOwn(near, name)) return near[name]
     if (name.startsWith('$')) {
       const special = this.#special(name)
       if (special !== undefined) return special
     }
     if (Object.hasOwn(this.#overlay, name)) return this.#overlay[name]
-    if (name.startsWith('$'))
-      return this.#layers().find(({ values, shape }) => Object.hasOwn(values, name) && isShown(name, shape))?.values[
-        name
-      ]
-    const here = stateData(data, data.state)
-    for (const layer of [here.output, here.input, data.output, data.input]) {
-      if (Object.hasOwn(layer, name)) return layer[name]
-    }
+    for (const { values, shape } of this.#layers())
+      if (Object.hasOwn(values, name) && isShown(name, shape)) return values[name]
     return undefined
   }
 
   /** All visible names with their values, for a script. */
   names(): JsonObject {
     const names: JsonObject = {}
-    for (const name of SPECIAL_NAMES) names[name] = null
     const layers = this.#layers().toReversed()
     // A declared name without a value is null: a script that reads an undefined variable would throw.
     for (const { shape } of layers) for (const name of shape?.properties.keys() ?? []) setOwn(names, name, null)
@@ -80,29 +67,16 @@ export class EvaluationScope implements Scope {
 
   /** The scopes in which names are looked up, innermost first. */
   #layers(): { readonly values: JsonObject; readonly shape: Shape | undefined }[] {
-    const [data, flux] = [this.#data, this.#flux]
-    const state = flux.states[data.state]
+    const { states, input, output } = this.#flux
+    const data = this.#data
+    const state = states[data.state]
     const here = stateData(data, data.state)
     return [
       { values: here.output, shape: state?.output },
       { values: here.input, shape: state?.input },
-      { values: data.output, shape: flux.output },
-      { values: data.input, shape: flux.input },
+      { values: data.output, shape: output },
+      { values: data.input, shape: input },
     ]
-  }
-
-  /** Makes `$result` and its keys visible. They shadow all other names. */
-  bindResult(value: Json): void {
-    this.#result = { value }
-  }
-
-  unbindResult(): void {
-    this.#result = null
-  }
-
-  /** Makes `$secrets` visible, with marks in place of the values; null: no more. */
-  bindSecrets(marks: JsonObject | null): void {
-    this.#secrets = marks
   }
 
   /**
@@ -117,15 +91,14 @@ export class EvaluationScope implements Scope {
    * Makes the value that a line has written visible to the following lines. `written`: what the lines wrote to a target
    * outside the turn's data.
    */
-  overlay(
-    line: Line,
-    value: Json,
-    { before, written }: { readonly before: Json | undefined; readonly written: JsonObject },
-  ): void {
+  overlay(line: Line, value: Json, before: Json | undefined, written: JsonObject): void {
     const [name] = line.path
     if (name === undefined || line.place === 'response') return
-    const present = getOwn(this.#rootOf(line.place) ?? written, name) ?? null
-    setOwn(this.#overlay, name, before === undefined ? present : (this.#merged(line, value, before) ?? present))
+    let root = written
+    if (line.place === 'stateOutput') root = stateData(this.#data, this.#data.state).output
+    else if (line.place === 'serviceOutput') root = this.#data.output
+    const merged = before === undefined ? undefined : this.#merged(line, value, { [name]: before })
+    setOwn(this.#overlay, name, getOwn(merged ?? root, name) ?? null)
   }
 
   /** Removes the overlay at the end of the lines. */
@@ -133,27 +106,13 @@ export class EvaluationScope implements Scope {
     this.#overlay = {}
   }
 
-  /**
-   * The value written into what was visible under its name; undefined if that has a different shape than the target.
-   */
-  #merged(line: Line, value: Json, before: Json): Json | undefined {
-    const [name = ''] = line.path
+  /** The value written into what was visible; undefined if that has a different shape than the target. */
+  #merged(line: Line, value: Json, before: JsonObject): JsonObject | undefined {
     try {
-      return getOwn(line.write({ [name]: before }, value, this.budget), name)
+      return line.write(before, value, this.budget)
     } catch (error) {
       if (error instanceof TooMuchWork) throw error
       return undefined
-    }
-  }
-
-  #rootOf(place: Line['place']): JsonObject | null {
-    switch (place) {
-      case 'stateOutput':
-        return stateData(this.#data, this.#data.state).output
-      case 'serviceOutput':
-        return this.#data.output
-      default:
-        return null
     }
   }
 
@@ -161,9 +120,9 @@ export class EvaluationScope implements Scope {
     const data = this.#data
     switch (name) {
       case '$result':
-        return this.#result?.value
+        return this.result?.value
       case SECRETS:
-        return this.#secrets ?? undefined
+        return this.secrets ?? undefined
       case '$fluxContextId':
         return data.id
       case '$fluxName':
@@ -202,12 +161,9 @@ const isSafe = (name: string, shape: Shape | undefined): boolean =>
 /** Not used: names are only looked up, and nothing is evaluated. */
 const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
 
-/** The names that are visible in a context between two turns. */
-export const scopeOf = (flux: CompiledFlux, record: ContextRecord): EvaluationScope =>
-  new EvaluationScope({ flux, turn: NO_TURN, budget: new WorkBudget(), data: record })
-
 /**
- * The names that a script sees. They are computed from the record, and not stored: the data of a context does not
- * change while its step is in progress, so they are the same for retries and takeovers.
+ * The names that are visible in a context between two turns, also to a script. They are not stored: the data of a context
+ * does not change while its step is in progress, so they are the same for retries and takeovers.
  */
-export const scriptNames = (flux: CompiledFlux, record: ContextRecord): JsonObject => scopeOf(flux, record).names()
+export const scopeOf = (flux: CompiledFlux, record: ContextRecord): EvaluationScope =>
+  new EvaluationScope(flux, record, { turn: NO_TURN, budget: new WorkBudget() })

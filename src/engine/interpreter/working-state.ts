@@ -7,25 +7,48 @@ import type { Line, Lines } from '../../definitions/compile/line.ts'
 import { parseDate } from '../../definitions/values/dates.ts'
 import { startOf, toldOf } from '../../definitions/values/told.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
-import type { Answer } from '../../model/record.ts'
+import type { Answer, Pick } from '../../model/record.ts'
 import { errorOf } from './exception.ts'
 import { EvaluationScope } from './scope.ts'
-import { stateData, type Data, type InTurn, type ReducerEnv, type TurnState } from './turn-state.ts'
+import { dataOf, stateData, type Data, type InTurn, type ReducerEnv, type TurnState } from './turn-state.ts'
 
-export class WorkingState {
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+export class WorkingState implements TurnState {
   readonly flux: CompiledFlux
   readonly env: ReducerEnv
-  readonly data: { -readonly [K in keyof Data]: Data[K] }
-  readonly turn: { -readonly [K in keyof InTurn]: InTurn[K] }
+  readonly data: Mutable<Data>
+  readonly turn: Mutable<InTurn>
+  moves: number
+  epoch: number
+  attempt: number
+  due: number | null
+  pick: Pick | null
+  /** The data before the action. */
+  before: Data
   /** What lines wrote: those of a transition to the inputs of its target, those of an action to its arguments. */
   written: JsonObject = {}
+  /** The inputs of a transition's target: its defaults, and over them what lines wrote. */
+  input: JsonObject = {}
   #scope: EvaluationScope | null = null
 
-  constructor(flux: CompiledFlux, { data, turn }: TurnState, env: ReducerEnv) {
+  constructor(flux: CompiledFlux, { data, turn, moves, epoch, attempt, due, pick }: TurnState, env: ReducerEnv) {
     this.flux = flux
     this.env = env
-    this.data = { ...data }
+    this.data = dataOf(data)
+    this.before = data
     this.turn = { ...turn }
+    this.moves = moves
+    this.epoch = epoch
+    this.attempt = attempt
+    this.due = due
+    this.pick = pick
+  }
+
+  /** The state that the reducer has made. */
+  get result(): TurnState {
+    const { data, turn, moves, epoch, attempt, due, pick } = this
+    return { data, turn, moves, epoch, attempt, due, pick }
   }
 
   /** Whether the current action, transition or wait has failed. */
@@ -38,45 +61,38 @@ export class WorkingState {
   }
 
   get scope(): EvaluationScope {
-    const {
-      flux,
-      data,
-      env: { turn, budget },
-    } = this
-    return (this.#scope ??= new EvaluationScope({ flux, turn, budget, data }))
+    return (this.#scope ??= new EvaluationScope(this.flux, this.data, this.env))
   }
 
-  /** The result of the reducer: the state with changed fields. */
-  next(state: TurnState, registers: Partial<Omit<TurnState, 'data' | 'turn'>>): TurnState {
-    const { data, turn } = this
-    return { ...state, ...registers, data, turn }
+  /** The current state. */
+  get state(): CompiledState {
+    return this.stateAt(this.data.state)
   }
 
-  state(index: number): CompiledState {
+  stateAt(index: number): CompiledState {
     const state = this.flux.states[index]
     if (!state) throw new Error(`'${this.flux.fluxName}' has no state ${index}`)
     return state
   }
 
-  /** The defaults of a shape; empty, with `error` set, if one can no longer be read. */
-  defaults(shape: Shape): JsonObject {
+  /** The value of the function; null, with `error` set, if it throws. */
+  tryTo<T>(evaluate: () => T): T | null {
     try {
-      return defaults(shape, this.now, this.env.budget)
-    } catch (error) {
-      this.turn.error = errorOf(error)
-      return {}
-    }
-  }
-
-  /** When the wait ends, epoch milliseconds; null: there is no wait, or its evaluation failed, and `error` is set. */
-  dueOf(wait: Wait | null): number | null {
-    if (!wait) return null
-    try {
-      return endOfWait(wait, this.scope)
+      return evaluate()
     } catch (error) {
       this.turn.error = errorOf(error)
       return null
     }
+  }
+
+  /** The defaults of a shape; empty, with `error` set, if one can no longer be read. */
+  defaults(shape: Shape): JsonObject {
+    return this.tryTo(() => defaults(shape, this.now, this.env.budget)) ?? {}
+  }
+
+  /** When the wait ends, epoch milliseconds; null: there is no wait, or its evaluation failed, and `error` is set. */
+  dueOf(wait: Wait | null | undefined): number | null {
+    return wait ? this.tryTo(() => endOfWait(wait, this.scope)) : null
   }
 
   /** Runs an action's lines. If one fails, the changes of all are undone. */
@@ -93,7 +109,7 @@ export class WorkingState {
         const value = line.read(scope)
         const before = scope.before(line)
         this.#write(line, value)
-        scope.overlay(line, value, { before, written: this.written })
+        scope.overlay(line, value, before, this.written)
       }
       return true
     } catch (error) {
@@ -104,42 +120,17 @@ export class WorkingState {
     }
   }
 
-  /** Runs a transition's lines. Returns the inputs of its target; null, with `error` set, if one fails. */
-  runInto(input: JsonObject, lines: Lines): JsonObject | null {
-    const {
-      scope,
-      env: { budget },
-    } = this
-    let filled = input
-    this.written = {}
-    try {
-      for (const line of lines) {
-        const value = line.read(scope)
-        const before = scope.before(line)
-        this.written = line.write(this.written, value, budget)
-        filled = line.write(filled, value, budget)
-        scope.overlay(line, value, { before, written: this.written })
-      }
-      return filled
-    } catch (error) {
-      this.turn.error = errorOf(error)
-      return null
-    } finally {
-      scope.clearOverlay()
-    }
-  }
-
   #write(line: Line, value: Json): void {
-    const {
-      data,
-      env: { budget },
-    } = this
-    const index = data.state
+    const { data } = this
+    const { budget } = this.env
     switch (line.place) {
       case 'stateOutput': {
         budget.spend(data.visited.length)
-        const present = stateData(data, index)
-        data.states = { ...data.states, [index]: { ...present, output: line.write(present.output, value, budget) } }
+        const present = stateData(data, data.state)
+        data.states = {
+          ...data.states,
+          [data.state]: { ...present, output: line.write(present.output, value, budget) },
+        }
         return
       }
       case 'serviceOutput':
@@ -155,6 +146,7 @@ export class WorkingState {
       case 'args':
       case 'stateInput':
         this.written = line.write(this.written, value, budget)
+        if (line.place === 'stateInput') this.input = line.write(this.input, value, budget)
     }
   }
 }
@@ -184,7 +176,6 @@ const MAX_WAIT_CHARACTERS = 1000
  */
 function endOfWait(wait: Wait, scope: Scope): number {
   const value = valueOf(wait, scope)
-  const { now } = scope.turn
   if (wait.kind === 'date') {
     const date = parseDate(value)
     if (date === null) throw new WaitError(wait, `${toldOf(value)} is no date to wait for`)
@@ -194,7 +185,7 @@ function endOfWait(wait: Wait, scope: Scope): number {
   const seconds = typeof value === 'number' ? value : isText ? Number(value) : NaN
   if (!Number.isFinite(seconds)) throw new WaitError(wait, `${toldOf(value)} is no number of seconds to wait`)
   // Rounded up, so that a wait never ends early.
-  return Math.min(now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
+  return Math.min(scope.turn.now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
 }
 
 function valueOf(wait: Wait, scope: Scope): Json {

@@ -79,7 +79,7 @@ export class EndWebhooks {
     this.#tasks = new TaskQueue(parts, {
       space: 'ends',
       prefix: RUN_PREFIX,
-      names: { one: 'a webhook at the end of a context', many: 'webhooks at the ends of contexts' },
+      name: 'a webhook at the end of a context',
       load: async (row): Promise<EndRun> => {
         const due = readDue(row)
         const task = new Task(parts, taskOf(due), { before: row.value })
@@ -211,7 +211,7 @@ export class EndWebhooks {
       if (failure) task.check()
       const attempts = due.attempts + 1
       const isLast = failure?.hint?.afterMs === null || attempts >= DELIVERY_RETRY.maxAttempts
-      const pauseMs = pauseAfter(DELIVERY_RETRY, attempts, { hint: failure?.hint, random: Math.random })
+      const pauseMs = pauseAfter(DELIVERY_RETRY, attempts, Math.random, failure?.hint)
       const next = failure && !isLast ? { ...due, due: Math.ceil(clock.now()) + pauseMs, attempts } : null
       // Another server may have sent it, and have ended it just now: then this fails.
       await task.persist(() => task.end([next ? dueRow(next) : settledRow(due)]))

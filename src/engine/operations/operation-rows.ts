@@ -45,13 +45,11 @@ const MARK_KEPT_MS = 30 * 86_400_000
 /** The time in an id counts down, so that the newest operation is the first. */
 const COUNTDOWN_DIGITS = 9
 const LAST_MS = 36 ** COUNTDOWN_DIGITS - 1
-const RANDOM_DIGITS = 12
+const RANDOM_BYTES = 6
 const OPERATION_ID = /^[\da-z]{9}-[\da-z]{12}$/
 
-export const newOperationId = (now: number): string => {
-  const random = [...randomBytes(RANDOM_DIGITS)].map((byte) => (byte % 36).toString(36)).join('')
-  return `${(LAST_MS - now).toString(36).padStart(COUNTDOWN_DIGITS, '0')}-${random}`
-}
+export const newOperationId = (now: number): string =>
+  `${(LAST_MS - now).toString(36).padStart(COUNTDOWN_DIGITS, '0')}-${randomBytes(RANDOM_BYTES).toString('hex')}`
 
 export const isOperationId = (text: string): boolean => OPERATION_ID.test(text)
 
@@ -67,12 +65,8 @@ export class OperationRows {
 
   constructor(id: string, store: Store) {
     this.id = id
-    this.task = {
-      partition: partitionOf(id, store.partitions),
-      space: 'operations',
-      key: TASK_PREFIX + id,
-      expiresAt: null,
-    }
+    const partition = partitionOf(id, store.partitions)
+    this.task = { partition, space: 'operations', key: TASK_PREFIX + id, expiresAt: null }
     this.marks = new Marks(store, 'marks', `${id}:`)
     this.#store = store
   }

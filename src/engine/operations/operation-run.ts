@@ -6,7 +6,7 @@
 //    down, so a list reads the newest first.
 // 2. It goes through contexts as `tasks/fan-out.ts` tells. Each wave reads the next contexts that match now
 //    (`selection.ts`), up to the highest id that there was at the start, and sends each the message that its call would
-//    send (`MESSAGES`). Of several partitions, contexts that were started later are left out by their time, too.
+//    send (`messageOf`). Of several partitions, contexts that were started later are left out by their time, too.
 // 3. What changes nothing (a tag that is there) writes its mark alone; what is refused writes none, and is asked again.
 // 4. Every 0.4 seconds, or 1,000 contexts, it stores counts, and the id up to which all is done. A server that takes it
 //    over goes on behind that id. What the former server changed behind it may not match any more, and its commits may
@@ -30,9 +30,9 @@ import type { Command } from '../../api/commands.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { Input } from '../interpreter/decision.ts'
 
-export interface OperationParts extends TaskParts, Pick<MatchingParts, 'catalog' | 'startTimes'> {
-  readonly mailboxes: Pick<Mailboxes, 'post'>
-  readonly signals: Pick<Signals, 'event'>
+export interface OperationParts extends TaskParts, MatchingParts {
+  readonly mailboxes: Mailboxes
+  readonly signals: Signals
 }
 
 interface OperationFacts {
@@ -94,33 +94,33 @@ export class OperationRun implements TaskRun {
     const { operationId, startedAt } = progress
     const matching = await task.persist(() => matchingOf(this.#parts, stored, startedAt))
     const limit = Math.min(WAVE_CONTEXTS, Math.ceil(stored.rate / WAVES_A_SECOND))
-    let begunAt = clock.now()
-    /** Contexts of the wave, and behind which id it continues. */
-    let [sent, rest]: [number, ContextId | null] = [0, 0]
-    const waves = {
-      task,
-      noteMs: NOTE_MS,
-      hasMore: true,
-      nextAt: begunAt,
-      next: async () => {
-        begunAt = clock.now()
+    async function* waves() {
+      let nextAt = clock.now()
+      for (let rest: ContextId | null = progress.cursor; rest !== null;) {
+        for (let left = 0; (left = nextAt - clock.now()) > 0; yield [])
+          await task.pause(Math.ceil(Math.min(left, NOTE_MS)))
+        const begunAt = clock.now()
         const page = await task.persist(() => matching.page(progress.cursor, limit))
-        ;[sent, rest] = [page.ids.length, page.rest]
-        return page.ids
-      },
-      deal: (id: ContextId) => this.#deal(id),
-      add: (handled: Handled | null) => handled && this.#count(handled),
-      advance: () => {
-        waves.hasMore = rest !== null
+        yield page.ids
+        rest = page.rest
         progress.cursor = rest ?? stored.upTo
         const now = clock.now()
-        const byRate = Math.max(waves.nextAt, begunAt) + (sent * SECOND_MS) / stored.rate
-        waves.nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
-      },
-      progress: () => rows.progress(progress),
+        const byRate = Math.max(nextAt, begunAt) + (page.ids.length * SECOND_MS) / stored.rate
+        nextAt = Math.max(byRate, now + Math.min(now - begunAt, MAX_REST_MS))
+      }
     }
-    await goThrough(waves, clock)
-    const status: OperationProgress['status'] = waves.hasMore ? 'stopped' : 'done'
+    const isDone = await goThrough(
+      {
+        task,
+        noteMs: NOTE_MS,
+        waves,
+        deal: (id) => this.#deal(id),
+        add: (handled: Handled | null) => handled && this.#count(handled),
+        progress: () => rows.progress(progress),
+      },
+      clock,
+    )
+    const status: OperationProgress['status'] = isDone ? 'done' : 'stopped'
     const changed = before === null ? progress.changed : await task.persist(() => rows.marks.count())
     const ended = { ...progress, status, changed, done: changed + progress.failed, endedAt: clock.now() }
     await task.persist(() => task.end([rows.progress(ended), rows.stored(null)]))
@@ -171,51 +171,42 @@ export class OperationRun implements TaskRun {
 const refused = (contextId: ContextId, { kind, detail }: Failure): Handled | null =>
   kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden' ? null : { contextId, detail }
 
-type Name = Command['do']
-type Withs = { readonly [N in Name]: Extract<Command, { readonly do: N }>['with'] }
-type CommandOf<N extends Name> = { readonly [K in N]: { readonly do: K; readonly with: Withs[K] } }[N]
-
+/** The caller of a command, and what it asked for besides. */
 interface Sent {
   readonly caller: Caller
-}
-
-/** Of an operation. */
-interface SentToMany extends Sent {
-  readonly untyped: boolean
-  readonly operationId: string
+  readonly untyped?: boolean
+  /** Of an operation: the id of its events. */
+  readonly operationId?: string
   readonly traceparent?: string | undefined
-}
-
-interface RetrySent extends Sent {
-  readonly untyped: boolean
   /** The position that the caller saw. Of an operation, the mark of the context keeps it from being retried twice. */
   readonly seen?: { readonly epoch: number; readonly attempt: number }
 }
 
-export const MESSAGES = {
-  event({ event: name, input }, { caller, untyped, operationId: eventId, traceparent }: SentToMany) {
-    const arrival = { tags: [], receipt: null, keep: null }
-    return { type: 'EVENT', name, eventId, input: input ?? {}, untyped, tags: null, caller, arrival, traceparent }
-  },
-  terminate: (_: object, { caller }: Sent) => ({ type: 'TERMINATE', caller }),
-  tag: ({ tags }, { caller }: Sent) => ({ type: 'TAG', add: tags, remove: [], caller }),
-  untag: ({ tags }, { caller }: Sent) => ({ type: 'TAG', add: [], remove: tags, caller }),
-  retry: ({ state = null, input = null, definition = null, newKey }, { caller, untyped, seen }: RetrySent) => ({
-    type: 'RETRY',
-    state,
-    input,
-    definition,
-    newKey: newKey ?? false,
-    untyped,
-    seen: seen ?? null,
-    caller,
-  }),
-  pause: (_: object, { caller }: Sent) => ({ type: 'PAUSE', caller }),
-  resume: (_: object, { caller }: Sent) => ({ type: 'RESUME', caller }),
-} satisfies { readonly [N in Name]: (given: Withs[N], sent: SentToMany) => Input }
-
-const OF_MANY: { readonly [N in Name]: (given: Withs[N], sent: SentToMany) => Input } = MESSAGES
-
-/** The message by which an operation does it with a context. */
-export const messageOf = <N extends Name>({ do: name, with: given }: CommandOf<N>, sent: SentToMany): Input =>
-  OF_MANY[name](given, sent)
+/** The message by which a command is done with a context, alone and as part of an operation. */
+export function messageOf(
+  command: Command,
+  { caller, untyped = false, operationId: eventId = '', traceparent, seen }: Sent,
+): Input {
+  switch (command.do) {
+    case 'event': {
+      const { event: name, input } = command.with
+      const arrival = { tags: [], receipt: null, keep: null }
+      return { type: 'EVENT', name, eventId, input: input ?? {}, untyped, tags: null, caller, arrival, traceparent }
+    }
+    case 'tag':
+      return { type: 'TAG', add: command.with.tags, remove: [], caller }
+    case 'untag':
+      return { type: 'TAG', add: [], remove: command.with.tags, caller }
+    case 'retry': {
+      const { state = null, input = null, definition = null, newKey } = command.with
+      const retry = { state, input, definition, newKey: newKey ?? false, seen: seen ?? null }
+      return { type: 'RETRY', ...retry, untyped, caller }
+    }
+    case 'terminate':
+      return { type: 'TERMINATE', caller }
+    case 'pause':
+      return { type: 'PAUSE', caller }
+    case 'resume':
+      return { type: 'RESUME', caller }
+  }
+}

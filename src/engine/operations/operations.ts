@@ -56,7 +56,7 @@ export class Operations {
     this.tasks = new TaskQueue(parts, {
       space: 'operations',
       prefix: TASK_PREFIX,
-      names: { one: 'an operation', many: 'operations' },
+      name: 'an operation',
       bound: this.#bound,
       load: async ({ key, value: before }) => {
         const rows = new OperationRows(key.slice(TASK_PREFIX.length), parts.store)
@@ -110,7 +110,17 @@ export class Operations {
 
   /** The newest first. @throws FluxError `unavailable`; `overloaded` when too many lists are asked for */
   list(): Promise<OperationProgress[]> {
-    return this.#lists.run(() => this.#list())
+    const { store, log } = this.#parts
+    const query = { space: 'operations', prefix: PROGRESS_PREFIX } as const
+    return this.#lists.run(async () => {
+      const listed: OperationProgress[] = []
+      // Each may have many errors.
+      for await (const row of allRows(store, query, LISTED_AT_ONCE)) {
+        listed.push(...readableProgress(row, log))
+        if (listed.length >= MAX_LISTED_OPERATIONS) break
+      }
+      return listed
+    })
   }
 
   /**
@@ -126,24 +136,12 @@ export class Operations {
   }
 
   /** What it has of the bounds, until it has ended here. */
-  #reserve(run: OperationRun): void {
+  #reserve(run: OperationRun) {
     const releaseBytes = this.#commands.tryTake(run.commandBytes)
     run.release = () => {
       this.#bound.release(run.progress.scope)
       releaseBytes?.()
     }
-  }
-
-  async #list(): Promise<OperationProgress[]> {
-    const { store, log } = this.#parts
-    const query = { space: 'operations', prefix: PROGRESS_PREFIX } as const
-    const listed: OperationProgress[] = []
-    // Each may have many errors.
-    for await (const row of allRows(store, query, LISTED_AT_ONCE)) {
-      listed.push(...readableProgress(row, log))
-      if (listed.length >= MAX_LISTED_OPERATIONS) break
-    }
-    return listed
   }
 
   /** With the contexts that there are now. */

@@ -28,19 +28,25 @@ export const relativesOf = async ({ parent, child }: ContextRecord, env: Relativ
   child: child === null ? null : await relativeOf(child, env),
 })
 
-/** Only its id is shown of one that is not visible, not kept any more, or damaged. */
-export async function relativeOf(contextId: ContextId, { isVisible, ...parts }: RelativesEnv): Promise<RelativeView> {
-  const unknown = { contextId, fluxName: null, state: null }
+/** Only its id is shown of one that can't be read. */
+export async function relativeOf(contextId: ContextId, env: RelativesEnv): Promise<RelativeView> {
+  const found = await readRelative(contextId, env)
+  if (!found) return { contextId, fluxName: null, state: null }
+  const { record, flux } = found
+  return { contextId, fluxName: record.fluxName, state: flux.states[record.state]?.name ?? '' }
+}
+
+/** Null: it is not visible, not kept any more, or damaged. */
+export async function readRelative(contextId: ContextId, { isVisible, ...parts }: RelativesEnv) {
   try {
     const stored = await parts.store.load({ id: contextId })
-    if (!stored) return unknown
+    if (!stored) return null
     const record = decodeHead(stored)
     const flux = await pinnedFluxOf(parts, stored, record)
-    if (!isVisible(flux)) return unknown
-    return { contextId, fluxName: record.fluxName, state: flux.states[record.state]?.name ?? '' }
+    return isVisible(flux) ? { record, flux } : null
   } catch (error) {
     // It has a fault of its own, which its own view tells.
     if (!isUnreadable(error, parts.log)) throw error
-    return unknown
+    return null
   }
 }

@@ -24,7 +24,7 @@ import type { Slot } from '../turn/admission.ts'
 import { missingOutputs } from './missing-outputs.ts'
 import { decodeHead } from '../record/decode.ts'
 import { isAt, type Step } from '../interpreter/position.ts'
-import { scriptNames } from '../interpreter/scope.ts'
+import { scopeOf } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { pause } from '../time/periodic.ts'
 
@@ -223,7 +223,7 @@ export class Steps {
     const { flux, step } = job
     const { loader, turns, clock, log } = this.#parts
     const known = loader.cache(step.id)
-    if (known && isAt(step, known)) return JSON.stringify(scriptNames(flux, known))
+    if (known && isAt(step, known)) return JSON.stringify(scopeOf(flux, known).names())
     while (this.#isWanted(job)) {
       const opened = await loader.open(step.id, turns).catch((error: unknown) => {
         if (isUnreadable(error, log)) return null
@@ -231,7 +231,7 @@ export class Steps {
         return undefined
       })
       try {
-        if (opened && isAt(step, opened.record)) return JSON.stringify(scriptNames(flux, opened.record))
+        if (opened && isAt(step, opened.record)) return JSON.stringify(scopeOf(flux, opened.record).names())
       } finally {
         opened?.release()
       }

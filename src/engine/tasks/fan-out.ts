@@ -19,20 +19,14 @@ import type { Task } from './task.ts'
 /** The contexts of a task, and what it does with them. `F`: what it comes to for one. */
 export interface FanOut<F extends object | null> {
   readonly task: Task
-  /** Whether there may be contexts that it has not dealt with. */
-  readonly hasMore: boolean
-  /** Epoch milliseconds at which the next wave may begin; left out: at once. */
-  readonly nextAt?: number
   /** Milliseconds after which it stores how far it is, even if few contexts were dealt with. */
   readonly noteMs?: number
-  /** The next wave. */
-  next(): Promise<readonly ContextId[]> | readonly ContextId[]
+  /** Waves of contexts, in the order of their ids. It goes on when all of a wave were dealt with, and serves others first. */
+  waves(): AsyncIterable<readonly ContextId[]>
   /** Deals with that context; the error that the store is out of reach, if it is to be tried again. */
   deal(id: ContextId): Promise<F | FluxError>
   /** Counts what it came to; called in the order of the ids. */
   add(found: F): void
-  /** All of the wave were dealt with. */
-  advance(): void
   /** How far it is; null: that is not stored. */
   progress(): RowWrite | null
 }
@@ -46,35 +40,29 @@ export const yieldTurn = (): Promise<void> =>
 /** Contexts after which it stores how far it is. */
 const NOTE_CONTEXTS = 1000
 
-/** Deals with all contexts, unless the task is to be stopped before. @throws TaskLost; FluxError when the server stops */
-export async function goThrough<F extends object | null>(fanOut: FanOut<F>, clock: Clock): Promise<void> {
+/** Deals with all contexts; false: the task was to be stopped before. @throws TaskLost; FluxError when the server stops */
+export async function goThrough<F extends object | null>(fanOut: FanOut<F>, clock: Clock): Promise<boolean> {
   const { task, noteMs = Infinity } = fanOut
   let [notedAt, dealt] = [clock.now(), 0]
-  while (fanOut.hasMore && !task.stopRequested) {
-    const ids = await fanOut.next()
+  for await (const ids of fanOut.waves()) {
+    const row = dealt >= NOTE_CONTEXTS || clock.now() - notedAt >= noteMs ? fanOut.progress() : null
+    if (row) {
+      // The same commit finds whether the task is to be stopped.
+      await task.persist(() => task.commit([row]))
+      ;[notedAt, dealt] = [clock.now(), 0]
+    }
+    if (task.stopRequested) return false
     for (let left = ids; left.length > 0;) {
       const found = await Promise.all(left.map((id) => fanOut.deal(id)))
       for (const one of found) if (!(one instanceof FluxError)) fanOut.add(one)
       left = left.filter((_, at) => found[at] instanceof FluxError)
       const away = found.find((one) => one instanceof FluxError)
-      if (away && !(await task.mayTryAgain(away))) return
+      if (away && !(await task.mayTryAgain(away))) return false
     }
-    fanOut.advance()
     dealt += ids.length
-    await yieldTurn()
     task.check()
-    while (fanOut.hasMore) {
-      const row = dealt >= NOTE_CONTEXTS || clock.now() - notedAt >= noteMs ? fanOut.progress() : null
-      if (row) {
-        // The same commit finds whether the task is to be stopped.
-        await task.persist(() => task.commit([row]))
-        ;[notedAt, dealt] = [clock.now(), 0]
-      }
-      const rest = (fanOut.nextAt ?? 0) - clock.now()
-      if (rest <= 0 || task.stopRequested) break
-      await task.pause(Math.ceil(Math.min(rest, noteMs)))
-    }
   }
+  return true
 }
 
 /** Digits of an id in a key, so that keys sort by it. */

@@ -22,8 +22,8 @@ export interface TaskKind<R extends TaskRun> {
   readonly space: ListedSpace
   /** What the keys of the rows of tasks begin with. */
   readonly prefix: string
-  /** As the log names it, and several of it. */
-  readonly names: { readonly one: string; readonly many: string }
+  /** As the log names it. */
+  readonly name: string
   /** How many may run at once; left out: any number. */
   readonly bound?: CountBound
   /** What an abandoned task has to run with; null: its rows are lost. */
@@ -46,7 +46,7 @@ const ROWS_AT_ONCE = 100
 const STOP_LOOKS = 50
 const STOP_LOOK_MS = 100
 
-const isInDoubt = ({ failure }: FluxError): boolean => failure.kind === 'unavailable' && failure.inDoubt === true
+const isInDoubt = ({ failure }: FluxError) => failure.kind === 'unavailable' && failure.inDoubt === true
 
 /** What follows a change that is stored: where the store is out of reach for it, the change is in doubt for its caller. */
 export async function inDoubtIfAway<T>(step: () => Promise<T>): Promise<T> {
@@ -114,7 +114,7 @@ export class TaskQueue<R extends TaskRun> {
     await this.#ends()
   }
 
-  async #ends(): Promise<void> {
+  async #ends() {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended))
   }
 
@@ -125,9 +125,9 @@ export class TaskQueue<R extends TaskRun> {
     return ended
   }
 
-  async #run(run: R, begun: Promise<void> | undefined): Promise<void> {
+  async #run(run: R, begun?: Promise<void>) {
     const { log } = this.#parts
-    const { one } = this.#kind.names
+    const { name } = this.#kind
     const { task } = run
     let isBegun = false
     try {
@@ -136,13 +136,13 @@ export class TaskQueue<R extends TaskRun> {
       await run.run()
     } catch (error) {
       const isLeft = error instanceof TaskLost || (error instanceof FluxError && isInDoubt(error))
-      if (isLeft) log.debug(`${one} is left to another server`, { error })
-      else if (isBegun) log.error(`${one} could not be carried out`, { error })
+      if (isLeft) log.debug(`${name} is left to another server`, { error })
+      else if (isBegun) log.error(`${name} could not be carried out`, { error })
     }
     run.giveUp?.()
     if (task.isStopping)
       await task.handOver().catch((error: unknown) => {
-        log.debug(`${one} could not be handed over`, { error })
+        log.debug(`${name} could not be handed over`, { error })
       })
     this.#running.delete(task.key)
     run.release?.()
@@ -159,15 +159,14 @@ export class TaskQueue<R extends TaskRun> {
   /** Takes the task over from a server that runs it no more; null: that one does, or it has ended. */
   async takeOver({ key, partition }: TaskPlace): Promise<R | null> {
     const { store, servers, log } = this.#parts
-    const { space, names, load, onTakenOver } = this.#kind
+    const { space, name, load, onTakenOver } = this.#kind
     const row = await store.readRow({ partition, space, key })
     if (!row || (await isRunElsewhere(row.value, servers))) return null
     const run = await load(row)
     if (!run) {
       // It was ended just now; else it is nothing that could be resumed.
       const gone = { ...row, space, expects: row.value, value: null }
-      if ((await store.commit({ writes: [], rows: [gone] })).ok)
-        log.error(`${names.one} that was cut off is lost`, { key })
+      if ((await store.commit({ writes: [], rows: [gone] })).ok) log.error(`${name} that was cut off is lost`, { key })
       return null
     }
     try {
@@ -199,9 +198,9 @@ export class TaskQueue<R extends TaskRun> {
   }
 
   /** Whether all rows could be dealt with. */
-  async #resumeAll(): Promise<boolean> {
+  async #resumeAll() {
     const { store, log } = this.#parts
-    const { space, prefix, names, bound } = this.#kind
+    const { space, prefix, bound } = this.#kind
     try {
       for (let after; !this.#isStopped;) {
         const rows = await store.listRows({ space, prefix, after, limit: ROWS_AT_ONCE })
@@ -222,7 +221,7 @@ export class TaskQueue<R extends TaskRun> {
       }
     } catch (error) {
       if (!this.#isStopped)
-        log.error(`${names.many} that were cut off could not be resumed; trying again later`, { error })
+        log.error('tasks that were cut off could not be resumed; trying again later', { space, error })
       return false
     }
     return true

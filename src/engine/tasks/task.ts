@@ -55,10 +55,7 @@ const RETRY_MS = 1000
 /** Tries to request a stop which the commits of the task outrun. */
 const MAX_STOP_TRIES = 100
 
-function readRow(text: string): TaskRow {
-  const row: TaskRow = JSON.parse(text)
-  return row
-}
+const readRow = (text: string): TaskRow => JSON.parse(text)
 
 /** Whether another server, which lives, runs the task of that row. @throws FluxError `unavailable` */
 export const isRunElsewhere = (row: string, servers: Servers): Promise<boolean> => servers.isOther(readRow(row).owner)
@@ -174,7 +171,7 @@ export class Task {
     this.check()
   }
 
-  async #commit(rows: readonly RowWrite[], nextOf: () => string | null, unlessStopped = false): Promise<boolean> {
+  async #commit(rows: readonly RowWrite[], nextOf: () => string | null, unlessStopped = false) {
     for (;;) {
       if (unlessStopped && this.#stopRequested) return false
       const next = nextOf()
@@ -206,13 +203,12 @@ export class Task {
     }
   }
 
-  #write(value: string | null): RowWrite {
+  #write(value: string | null) {
     return { ...this.#address, value, expects: this.#latest }
   }
 
-  #rowOf(owner: string): string {
-    const row: TaskRow = { id: this.#id, owner, stops: this.#stopRequested }
-    return JSON.stringify({ ...row, ...this.#options.facts })
+  #rowOf(owner: string) {
+    return JSON.stringify({ id: this.#id, owner, stops: this.#stopRequested, ...this.#options.facts })
   }
 }
 

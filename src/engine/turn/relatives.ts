@@ -2,14 +2,14 @@
 // a new context, and its end where that is asked for; and of a context that is retried, whether its parent still waits
 // for it, whether its key is free, and the definition that it goes on with.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ActionError } from '../../model/action-error.ts'
+import { actionError, type ActionError } from '../../model/action-error.ts'
 import { denial } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { DecisionEnv, Input } from '../interpreter/decision.ts'
-import { describeInputErrors } from '../interpreter/describe.ts'
+import { invalidInput } from '../interpreter/describe.ts'
 import { dataBeforeEnd } from '../interpreter/transit.ts'
 import { addressOf, keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/index-keys.ts'
 import { repinned } from '../record/repin.ts'
@@ -44,10 +44,11 @@ export function startChild(
 ): ContextId | ActionError {
   const { id, package: own, parent, position, traceparent } = record
   const depth = (parent?.depth ?? 0) + 1
-  if (depth > MAX_DEPTH) return errorOf('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
+  if (depth > MAX_DEPTH)
+    return actionError('InvocationTooDeep', `services invoke one another more than ${MAX_DEPTH} deep`)
   const flux = work.atHand.service(own, name)
-  if (flux === undefined) return errorOf('ServiceNotFound', `there is no service '${name}'`)
-  if (flux === 'ambiguous') return errorOf('ServiceNotFound', `several packages have a service '${name}'`)
+  if (flux === undefined) return actionError('ServiceNotFound', `there is no service '${name}'`)
+  if (flux === 'ambiguous') return actionError('ServiceNotFound', `several packages have a service '${name}'`)
   try {
     const child = work.create({
       flux,
@@ -64,7 +65,7 @@ export function startChild(
     return child.record.id
   } catch (error) {
     if (!(error instanceof FluxError)) throw error
-    return errorOf('InvalidInput', `'${name}' can't be started: ${error.failure.detail}`)
+    return actionError('InvalidInput', `'${name}' can't be started: ${error.failure.detail}`)
   }
 }
 
@@ -75,29 +76,22 @@ export function startChild(
 export function childResultOf({ child: id, position }: ContextRecord, child: Family | null): Input | null {
   const { epoch, attempt } = position
   const fail = (error: ActionError): Input => ({ type: 'FAIL', epoch, attempt, error })
-  if (!child) return fail(errorOf('ServiceNotFound', `context ${id} is gone`))
+  if (!child) return fail(actionError('ServiceNotFound', `context ${id} is gone`))
   const { status, output, error, fluxName } = child.record
   switch (status) {
     case 'COMPLETED':
       return { type: 'DONE', epoch, attempt, result: outputsOf(child.flux, output) }
     case 'TERMINATED':
-      return fail(errorOf('ServiceTerminated', `'${fluxName}' (context ${id}) was terminated`))
+      return fail(actionError('ServiceTerminated', `'${fluxName}' (context ${id}) was terminated`))
     case 'FAILED':
       return fail({
-        ...errorOf('ServiceFailed', error?.message ?? 'failed'),
+        ...actionError('ServiceFailed', error?.message ?? 'failed'),
         realException: { contextId: id, ...error },
       })
     default:
       return null
   }
 }
-
-const errorOf = (type: string, message: string): ActionError => ({
-  message,
-  type,
-  className: type,
-  realException: null,
-})
 
 /** The definition that a context is retried with, and the environment of the decision. @throws Lacking */
 export function retryEnvOf(
@@ -111,9 +105,8 @@ export function retryEnvOf(
   if (flux.secured && denial(caller, 'admin')) return { flux, env }
   const failure = goneOn(record, work) ?? keyTaken(record, work)
   const fitted = failure ?? (definition === 'current' ? currentOf({ record, flux }, state, work) : { record, flux })
-  return 'kind' in fitted
-    ? { flux, env: { ...env, retry: { failure: fitted } } }
-    : { flux: fitted.flux, env: { ...env, retry: { failure: null, record: fitted.record } } }
+  const isRefused = 'kind' in fitted
+  return { flux: isRefused ? flux : fitted.flux, env: { ...env, retry: isRefused ? { failure: fitted } : fitted } }
 }
 
 /**
@@ -145,8 +138,7 @@ function currentOf({ record, flux: pinned }: Family, wanted: string | null, { at
   const present = pinned.states[record.state]?.name ?? ''
   if (wanted === null && !flux.stateIndex.has(present))
     errors.push({ pointer: '/definition', detail: `has no state '${present}', in which the context is` })
-  if (errors.length === 0) return { record: fitted.record, flux }
-  return { kind: 'invalid', detail: describeInputErrors(errors), errors }
+  return errors.length > 0 ? invalidInput(errors) : { record: fitted.record, flux }
 }
 
 /** A child goes on only while its parent waits for it. */

@@ -10,7 +10,7 @@ import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Caller } from '../../model/caller.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Parent } from '../../model/record.ts'
-import { describeInputErrors } from '../interpreter/describe.ts'
+import { invalidInput } from '../interpreter/describe.ts'
 import { START } from '../interpreter/turn-state.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
 import { suggestion } from '../../model/nearest.ts'
@@ -213,8 +213,7 @@ function textOf(template: Template, scope: Scope, pointer: string, what = ''): s
   }
 }
 
-const refusal = (errors: readonly FieldError[]): FluxError =>
-  new FluxError({ kind: 'invalid', detail: describeInputErrors(errors), errors })
+const refusal = (errors: readonly FieldError[]): FluxError => new FluxError(invalidInput(errors))
 
 /**
  * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the

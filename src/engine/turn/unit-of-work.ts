@@ -213,11 +213,13 @@ export class UnitOfWork {
   }
 
   #take(context: TrackedContext, decision: Next): void {
+    const { child } = context.record
     context.record = decision.record
     for (const move of decision.log) context.history.push(move)
     if (decision.step) context.step = decision.step
     if (decision.failure) context.failures.push(decision.failure)
-    if (decision.abandonedChild !== null) this.#cancelChild(decision.abandonedChild)
+    // It no longer waits for that child.
+    if (child !== null && child !== decision.record.child) this.#cancelChild(child)
     if (decision.child) this.#spawnChild(context, decision.child)
     const { status, parent } = context.record
     if (isFinished(status) && parent) context.parents = [parent.id]

@@ -1,13 +1,14 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
+import { serverPaused } from '../../model/failure.ts'
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Gate } from '../calls/call-env.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { RefusalLog } from '../fanout/outcomes.ts'
-import { Once, type OnceParts } from './once.ts'
+import { Once } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 
-export interface WebhooksParts extends Omit<ReceiveParts, 'once'>, Pick<OnceParts, 'idempotency'> {
+export interface WebhooksParts extends Omit<ReceiveParts, 'once'> {
   readonly refusals: RefusalLog
   readonly signals: Signals
   readonly gate: Gate
@@ -44,6 +45,6 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 
-    receive: gate.guard((call) => receive({ ...parts, once }, call)),
+    receive: (call) => (gate.isClosed ? Promise.reject(serverPaused()) : receive({ ...parts, once }, call)),
   }
 }

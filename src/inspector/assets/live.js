@@ -1,12 +1,7 @@
 // The script of the inspector. Every page works without it. It keeps parts of a page as they are on the server, shows times
 // in the zone of the reader, and adds copying and keys.
 const RELOAD_MS = 1000
-const UNITS = [
-  [86400000, 'd'],
-  [3600000, 'h'],
-  [60000, 'min'],
-  [1000, 's'],
-]
+const UNITS = [[86400000, 'd'], [3600000, 'h'], [60000, 'min'], [1000, 's']]
 
 // Times
 

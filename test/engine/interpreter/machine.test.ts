@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { openCatalog, type Catalog } from '../../../src/definitions/catalog.ts'
 import type { CompiledFlux } from '../../../src/definitions/flux.ts'
 import { WorkBudget } from '../../../src/definitions/work-budget.ts'
-import { serviceMachine, transition } from '../../../src/engine/interpreter/machine.ts'
+import { newMachine, transition } from '../../../src/engine/interpreter/machine.ts'
 import type { MachineEvent } from '../../../src/engine/interpreter/turn-state.ts'
 import { valueOf } from '../../../src/engine/interpreter/nodes.ts'
 import { nodeName } from '../../../src/engine/interpreter/nodes.ts'
@@ -85,7 +85,7 @@ function compareWithXState(
   choose: (events: MachineEvent[]) => MachineEvent[],
   depthLimit: number,
 ): number {
-  const machine = serviceMachine(flux)
+  const machine = newMachine(flux)
   const [begun] = initialTransition(machine, seed(flux))
   let compared = 0
   const visit = (
@@ -107,14 +107,16 @@ function compareWithXState(
       }
       expect(ours.state).toEqual(after.context)
       expect(after.value).toEqual(valueOf(flux, ours.phase, ours.state.data.state))
-      expect(ours.effect).toBe(
-        actions.map(({ type }) => String(type)).findLast((type) => type === 'step' || type === 'child') ?? null,
-      )
+      // The engine starts the step or child of a state in which the machine comes to rest as it acts.
+      if (ours.phase === 'acting')
+        expect(flux.states[ours.state.data.state]?.action.effect).toBe(
+          actions.map(({ type }) => String(type)).findLast((type) => type === 'step' || type === 'child'),
+        )
       if (depth < depthLimit && after.status === 'active')
         visit(after, ours.phase, ours.state, choose(eventsFor(flux, ours.state, depth + 1)), depth + 1)
     }
   }
-  visit(begun, 'begin', seed(flux), [{ type: 'START', state: flux.startState, env: envAt(NOW) }], 0)
+  visit(begun, 'begin', seed(flux), [{ type: 'START', env: envAt(NOW) }], 0)
   return compared
 }
 
@@ -140,7 +142,7 @@ describe.each([
   test('goes on in stock XState from what the store has', () => {
     const flux = catalog.findAnywhere(fluxName)[0]
     if (!flux) throw new Error('there is no such example')
-    const started = transition(flux, 'begin', seed(flux), { type: 'START', state: flux.startState, env: envAt(NOW) })
+    const started = transition(flux, 'begin', seed(flux), { type: 'START', env: envAt(NOW) })
     if (!started) throw new Error('not started')
     // As it comes back from the store: plain JSON.
     const stored: { phase: typeof started.phase; state: TurnState } = JSON.parse(JSON.stringify(started))
@@ -155,7 +157,7 @@ describe.each([
     }
     const event: MachineEvent = { type: 'TERMINATE', env: envAt(NOW) }
     for (const next of [...eventsFor(flux, stored.state, 1), event]) {
-      const actor = createActor(serviceMachine(flux), { snapshot, input: stored.state }).start()
+      const actor = createActor(newMachine(flux), { snapshot, input: stored.state }).start()
       actor.send(next)
       const ours = transition(flux, stored.phase, stored.state, { ...next, env: envAt(next.env?.turn.now ?? NOW) })
       expect(actor.getSnapshot().context).toEqual(ours?.state ?? stored.state)
