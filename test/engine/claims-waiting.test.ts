@@ -182,5 +182,5 @@ test('slow scripts that are in the store alone do not send other scripts there',
   slots.release('slowScript')
   await vi.waitFor(() => expect(idsOf(taken)).toEqual([1, 3, 4, 5, 6]))
   await claims.look()
-  expect(limits).toEqual([512, 3])
+  expect(limits).toEqual([1, 1, 1, 1, 3])
 })

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { EngineCore } from '../../src/engine/core.ts'
 import { sendUnder } from '../../src/engine/webhooks/send.ts'
 import { acceptedAs, sentTo } from '../../src/engine/turn/answer.ts'
-import { Once, readKeptWebhook, type Committed, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
+import { Filtered, once, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
 import { placeOf, type Addressee } from '../../src/engine/idempotency/kept-answer.ts'
 import type { WebhookKeeping, WebhookKeys } from '../../src/engine/webhooks/webhook-keys.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
@@ -40,22 +40,19 @@ const KINDS = [
 ] as const
 const TIMEOUT_MS = 30_000
 const ACCESS = { caller: SYSTEM, scope: 's', home: null, admission: null, isStep: false, accepts: false }
-const FILTERED: Committed = { answer: { kind: 'filtered' } }
 
-const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
+const refuse: WebhookEffect = () => Promise.reject(new Filtered())
 
 interface Server {
   readonly bench: Bench
   readonly core: EngineCore
-  readonly once: Once
 }
 
 async function open(store: Store): Promise<Server> {
   const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
   closing.push(() => bench.close())
   const core = new EngineCore(bench.parts)
-  const { waits, idempotency } = core
-  return { bench, core, once: new Once({ store, clock, idempotency, waits }) }
+  return { bench, core }
 }
 /** Starts a context, and that is the answer. */
 const start =
@@ -120,7 +117,8 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     key: { ...key, place: placeOf(name, addressee, partitions) },
     remark: null,
   })
-  const run = ({ once }: Server, keys: WebhookKeys, effect: WebhookEffect) => once.run(keys, TIMEOUT_MS, effect)
+  const run = ({ bench, core: { waits, idempotency } }: Server, keys: WebhookKeys, effect: WebhookEffect) =>
+    once({ ...bench.parts, waits, idempotency }, keys, TIMEOUT_MS, effect)
 
   /** Sends an event to one context. */
   const post =
@@ -292,9 +290,4 @@ test('the answer of an event names each context once', () => {
   ]
   const sent = { kind: 'sent', eventId: 'e', contextIds: [1, 2, 3] }
   expect(sentTo({ ...answer, pending })).toEqual(sent)
-  expect(readKeptWebhook(JSON.stringify({ hash: '', at: 1, answer: { ...answer, pending } }))).toEqual({
-    hash: '',
-    until: 0,
-    answer: sent,
-  })
 })

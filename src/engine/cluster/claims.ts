@@ -33,15 +33,14 @@ import type { StepKind } from '../../ports/steps.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { Periodic } from '../time/periodic.ts'
+import { pause, Periodic } from '../time/periodic.ts'
 import type { Admission, Slot } from '../turn/admission.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
 import type { Servers } from './servers.ts'
 
 /**
  * Maximum number of concurrent takeovers of steps of dead servers, each until the step has begun. If one of them kills
- * this server, the takeovers of all others in progress are counted, too. The same limit applies to the claimed contexts
- * that are examined at a time.
+ * this server, the takeovers of all others in progress are counted, too.
  */
 const AT_ONCE = 8
 /** Number of contexts waiting for memory at which nothing else is claimed. */
@@ -52,8 +51,8 @@ const TRY_AGAIN_MS = 5_000
 const PAUSE_MS = 1_000
 /** Milliseconds for which a claim hides a context from other servers. */
 const HIDE_MS = 10_000
-/** Contexts in one claim: as many as there are slots, or many if the queue of this server can't hold all of its own. */
-const CLAIM = { usual: 64, refill: 512 }
+/** Maximum number of contexts in one claim. */
+const MAX_CLAIMED = 64
 /** Milliseconds between two hints to other servers. */
 const HINT_MS = 100
 
@@ -69,21 +68,21 @@ export interface ClaimsParts extends Deps, Pick<EngineParts, 'slots'> {
 
 /** A context whose step is queued in this server or is being taken. */
 interface Known {
+  readonly id: ContextId
   /** The server to which the step was leased when it was found. */
   owner: string
   /** It has become ready since it was last taken. */
   readyAs: StepKind | null
+  /** Gives back the memory that is reserved for its data. */
+  room: (() => void) | null
 }
 
 export class Claims {
   readonly #parts: ClaimsParts
   readonly #known = new Map<ContextId, Known>()
-  /** Steps of dead servers. The kind of slot that they need is not known yet. */
-  #found: AbandonedLease[] = []
-  /** Number of entries of `#found` that are being taken over. */
-  #examining = 0
-  /** Memory reserved for queued contexts. */
-  readonly #rooms = new Map<ContextId, () => void>()
+  /** Number of takeovers in progress without a slot: the kind of slot that they need is not known yet. */
+  #unplaced = 0
+  /** Number of contexts that wait for memory. */
   #forRoom = 0
   /** Limits concurrent takeovers from dead servers. */
   readonly #turnstile = new Turnstile(AT_ONCE)
@@ -98,16 +97,14 @@ export class Claims {
   #isPaused = false
   #asking: Promise<void> | null = null
   #stopped = false
-  /** Hints to other servers. */
+  /** Hints to other servers, `HINT_MS` apart. */
   readonly #hints: Periodic
-  /** When the last one was given, epoch milliseconds. */
-  #hintedAt = -Infinity
 
   constructor(parts: ClaimsParts) {
     this.#parts = parts
-    this.#hints = new Periodic(parts.clock, async () => {
-      this.#hintedAt = parts.clock.now()
+    this.#hints = new Periodic(parts.clock, async (signal) => {
       parts.feed?.notifyReady()
+      await pause(parts.clock, HINT_MS, signal)
       return null
     })
     parts.slots.onFree((kind) => this.#pull(kind))
@@ -124,7 +121,7 @@ export class Claims {
 
   /** Queues a ready step that this server has committed. */
   ready(id: ContextId, kind: StepKind): void {
-    this.#hint()
+    if (this.#parts.feed) this.#hints.within(0)
     if (this.#stopped) return
     const known = this.#known.get(id)
     if (known) return void Object.assign(known, { owner: UNOWNED, readyAs: kind })
@@ -132,7 +129,7 @@ export class Claims {
     if (this.#overfull.has(kind) || !this.#parts.slots.wait(kind, id)) {
       this.#overfull.add(kind)
       this.#mayHave.add(listedAs(kind))
-    } else this.#known.set(id, { owner: UNOWNED, readyAs: null })
+    } else this.#know(id, UNOWNED)
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
 
@@ -145,9 +142,7 @@ export class Claims {
   /** Stops claiming. Other servers can claim the queued steps. */
   stop(): void {
     this.#stopped = true
-    this.#found = []
-    for (const release of this.#rooms.values()) release()
-    this.#rooms.clear()
+    for (const { room } of this.#known.values()) room?.()
     this.#parts.feed?.notifyReady()
   }
 
@@ -157,10 +152,10 @@ export class Claims {
     this.#parts.feed?.notifyReady()
   }
 
-  /** Tells other servers that a step is ready, now or `HINT_MS` after the last hint. */
-  #hint(): void {
-    const { feed, clock } = this.#parts
-    if (feed) this.#hints.within(Math.max(0, this.#hintedAt + HINT_MS - clock.now()))
+  #know(id: ContextId, owner: string): Known {
+    const known: Known = { id, owner, readyAs: null, room: null }
+    this.#known.set(id, known)
+    return known
   }
 
   /** Assumes that the store may have steps of every kind. */
@@ -174,12 +169,11 @@ export class Claims {
       const id = slots.next(kind)
       if (id === null) break
       const slot = admission.slotOf(kind)
-      const room = this.#rooms.get(id)
-      if (room) slot.addRoom(room)
-      this.#rooms.delete(id)
-      void this.#take(id, slot)
+      const known = this.#known.get(id) ?? this.#know(id, UNOWNED)
+      if (known.room) slot.addRoom(known.room)
+      known.room = null
+      void this.#take(known, slot)
     }
-    this.#examineFound()
     this.#askForMore()
   }
 
@@ -191,54 +185,43 @@ export class Claims {
     return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.gate.isClosed
   }
 
-  /** Number of free slots, for kinds that have any. No script is claimed while the queue of slow ones is full. */
-  get #free(): ReadonlyMap<ReadyKind, number> {
+  /** Number of free slots. No script is claimed while the queue of slow ones is full. */
+  #free(kind: ReadyKind): number {
     const { slots } = this.#parts
-    const kinds = READY_KINDS.filter((kind) => kind !== 'script' || !slots.isFull('slowScript'))
-    return new Map(kinds.map((kind) => [kind, slots.free(kind)] as const).filter(([, count]) => count > 0))
+    return kind === 'script' && slots.isFull('slowScript') ? 0 : slots.free(kind)
   }
 
-  /** Takes over steps of dead servers while slots are free. */
-  #examineFound(): void {
-    while (this.#mayTake && this.#examining < AT_ONCE && this.#found.length > 0 && this.#free.size > 0) {
-      const lease = this.#found.shift()
-      if (!lease) return
-      this.#examining += 1
-      void this.#take(lease.id, null).finally(() => {
-        this.#examining -= 1
-        this.#examineFound()
-        if (this.#examining === 0) this.#pullAll()
-      })
-    }
+  /** Takes a step that finds its slot itself. Queued steps get slots after it. */
+  async #takeUnplaced(known: Known): Promise<void> {
+    this.#unplaced += 1
+    await this.#take(known, null)
+    this.#unplaced -= 1
+    if (this.#unplaced === 0) this.#pullAll()
   }
 
-  async #take(id: ContextId, slot: Slot | null): Promise<void> {
-    const known = this.#known.get(id) ?? { owner: UNOWNED, readyAs: null }
+  async #take(known: Known, slot: Slot | null): Promise<void> {
+    const { id, owner } = known
     known.readyAs = null
-    const lease = { id, owner: known.owner }
-    const take = () => this.#parts.recovery.takeOver(lease, slot)
+    const take = () => this.#parts.recovery.takeOver({ id, owner }, slot)
     try {
-      const shortage = await (lease.owner === UNOWNED ? take() : this.#turnstile.run(take))
-      if (shortage) return this.#queue(id, shortage, slot?.kind)
+      const shortage = await (owner === UNOWNED ? take() : this.#turnstile.run(take))
+      if (shortage) return this.#queue(known, shortage, slot?.kind)
       this.#known.delete(id)
       // It may have moved on while it was taken, to a step that is ready.
       if (known.readyAs !== null) this.ready(id, known.readyAs)
     } catch (error) {
-      this.#failed(lease, error)
+      this.#failed(known, error)
     }
   }
 
   /** Schedules another try. If the store is unavailable, all claims are paused. */
-  #failed(lease: AbandonedLease, error: unknown): void {
+  #failed(known: Known, error: unknown): void {
     const { log, clock } = this.#parts
-    if (isUnreadable(error, log)) return void this.#known.delete(lease.id)
-    log.error('a context could not be taken over; it will be tried again', { contextId: lease.id, error })
+    if (isUnreadable(error, log)) return void this.#known.delete(known.id)
+    log.error('a context could not be taken over; it will be tried again', { contextId: known.id, error })
     const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
     if (isAway) this.#pause()
-    clock.after(isAway ? PAUSE_MS : TRY_AGAIN_MS, () => {
-      this.#found.push(lease)
-      this.#examineFound()
-    })
+    clock.after(isAway ? PAUSE_MS : TRY_AGAIN_MS, () => void this.#takeUnplaced(known))
   }
 
   #pause(): void {
@@ -251,11 +234,11 @@ export class Claims {
   }
 
   /** Queues a step that lacks a slot or memory. `from`: the kind of slot that it has waited for. */
-  #queue(id: ContextId, { kind, weight }: StepShortage, from: StepKind = kind): void {
+  #queue(known: Known, { kind, weight }: StepShortage, from: StepKind = kind): void {
     const { slots, admission } = this.#parts
     if (this.#stopped) return
     if (weight === null) {
-      slots[kind === from ? 'waitFirst' : 'waitLast'](kind, id)
+      slots[kind === from ? 'waitFirst' : 'waitLast'](kind, known.id)
       if (slots.free(kind) > 0) this.#pull(kind)
       return
     }
@@ -263,15 +246,15 @@ export class Claims {
     void admission.waitForRoom(weight).then((release) => {
       this.#forRoom -= 1
       if (this.#stopped) return release()
-      this.#rooms.set(id, release)
-      slots.waitFirst(kind, id)
+      known.room = release
+      slots.waitFirst(kind, known.id)
       // Of all kinds: none was given a slot while too many waited for memory.
       return this.#pullAll()
     })
   }
 
   #askForMore(): void {
-    if (this.#asking || this.#mayHave.size === 0) return
+    if (this.#asking) return
     this.#ask().catch((error: unknown) => {
       this.#parts.log.warn('unowned steps could not be claimed', { error })
       this.#pause()
@@ -279,44 +262,38 @@ export class Claims {
   }
 
   #ask(): Promise<void> {
-    this.#asking ??= this.#claim().finally(() => {
-      this.#asking = null
-    })
-    return this.#asking
+    if (this.#wanted.length > 0) this.#asking ??= this.#claim()
+    return this.#asking ?? Promise.resolve()
   }
 
-  /** Claims unowned steps, for kinds with free slots, until the store has no more, as far as is known by then. */
+  /** Kinds with free slots, of which the store may have steps. */
+  get #wanted(): readonly ReadyKind[] {
+    return this.#mayTake && this.#unplaced === 0 ? [...this.#mayHave].filter((kind) => this.#free(kind) > 0) : []
+  }
+
+  /** Claims unowned steps until the store has no more, as far as is known by then. @throws FluxError `unavailable` */
   async #claim(): Promise<void> {
-    while (this.#mayTake && this.#found.length === 0) {
-      const free = [...this.#free].filter(([kind]) => this.#mayHave.has(kind))
-      if (free.length === 0) return
-      const leases = await this.#claimFor(free)
-      const fresh = leases.filter(({ id }) => !this.#known.has(id))
-      if (leases.length > 0 && fresh.length === 0) return
-      if (fresh.length > 0) this.#sort(fresh)
-    }
-  }
-
-  /** @param free number of free slots, by kind @throws FluxError `unavailable` */
-  async #claimFor(free: readonly (readonly [ReadyKind, number])[]): Promise<readonly AbandonedLease[]> {
     const { store, servers } = this.#parts
-    const kinds = free.map(([kind]) => kind)
-    const slots = free.reduce((sum, [, count]) => sum + count, 0)
-    const isBehind = [...this.#overfull].some((kind) => kinds.includes(listedAs(kind)))
-    const wanted = isBehind ? CLAIM.refill : Math.min(CLAIM.usual, slots)
-    // The limit applies to each partition.
-    const limit = Math.ceil(wanted / store.partitions)
-    // Removed before the query, because a step committed during it may not be in the result.
-    for (const kind of kinds) this.#mayHave.delete(kind)
-    let mayHaveMore = true
     try {
-      const request = { owner: servers.own, ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
-      const leases = await store.claimAbandoned(request)
-      mayHaveMore = leases.length >= limit
-      return leases
+      for (let kinds = this.#wanted; kinds.length > 0; kinds = this.#wanted) {
+        const slots = kinds.reduce((sum, kind) => sum + this.#free(kind), 0)
+        // The limit applies to each partition.
+        const limit = Math.ceil(Math.min(MAX_CLAIMED, slots) / store.partitions)
+        // Removed before the query, because a step committed during it may not be in the result.
+        for (const kind of kinds) this.#mayHave.delete(kind)
+        let mayHaveMore = true
+        try {
+          const request = { owner: servers.own, ready: kinds.map(readyOwner), limit, hideFor: HIDE_MS }
+          const leases = await store.claimAbandoned(request)
+          mayHaveMore = leases.length >= limit
+          this.#sort(leases.filter(({ id }) => !this.#known.has(id)))
+        } finally {
+          if (mayHaveMore) for (const kind of kinds) this.#mayHave.add(kind)
+          else for (const kind of this.#overfull) if (!this.#mayHave.has(listedAs(kind))) this.#overfull.delete(kind)
+        }
+      }
     } finally {
-      if (mayHaveMore) for (const kind of kinds) this.#mayHave.add(kind)
-      else for (const kind of this.#overfull) if (!this.#mayHave.has(listedAs(kind))) this.#overfull.delete(kind)
+      this.#asking = null
     }
   }
 
@@ -324,18 +301,17 @@ export class Claims {
   #sort(leases: readonly AbandonedLease[]): void {
     const { slots, log } = this.#parts
     if (this.#stopped) return
-    for (const lease of leases) {
-      const kind = readyKindOf(lease.owner)
-      if (kind === null) this.#found.push(lease)
+    for (const { id, owner } of leases) {
+      const kind = readyKindOf(owner)
+      const known = this.#know(id, kind === null ? owner : UNOWNED)
+      if (kind === null) void this.#takeUnplaced(known)
       // It is hidden in the store now, so it must be queued whatever the length of the queue.
-      else slots.waitLast(kind, lease.id)
-      this.#known.set(lease.id, { owner: kind === null ? lease.owner : UNOWNED, readyAs: null })
+      else slots.waitLast(kind, id)
     }
-    const contexts = this.#found.length
+    const contexts = this.#unplaced
     if (contexts > 0) log.info('steps that another server left are taken over', { contexts })
     // Steps that a dead server was running go first.
-    this.#examineFound()
-    if (this.#examining === 0) for (const kind of READY_KINDS) this.#pull(kind)
+    else this.#pullAll()
   }
 }
 

@@ -46,11 +46,6 @@ export interface StepShortage {
 
 type Next = Decision & { readonly kind: 'next' }
 
-/** A context before its step is leased. The record is without data, unless the context is cached. */
-interface Found extends KnownContext {
-  readonly isInMemory: boolean
-}
-
 export class Recovery {
   readonly #parts: RecoveryParts
   readonly #underWay = new Set<Promise<unknown>>()
@@ -81,14 +76,16 @@ export class Recovery {
   async #takeOver(lease: AbandonedLease, given: Slot | null): Promise<StepShortage | null> {
     let slot = given
     try {
-      const { store, commits, mailboxes, admission, cache, redelivery, env } = this.#parts
+      const { store, commits, loader, mailboxes, admission, redelivery, env } = this.#parts
       const { id, owner } = lease
       // The note of that server's watchdog, if its event loop was blocked.
       const standstill = owner === UNOWNED ? null : await store.standstill({ owner })
-      for (let lost = 0; !this.#stopped; lost += 1, cache.delete(id)) {
-        const found = await this.#find(lease)
-        if (!found) return null
-        const { record, flux, texts } = found
+      for (let lost = 0; !this.#stopped; lost += 1) {
+        const stored = await loader.read(id)
+        if (!stored) return null
+        const record = decodeHead(stored)
+        const found = { record, flux: await loader.flux(stored, record), texts: stored.parts }
+        const { flux, texts } = found
         const blocked = standstill && record.lease?.owner === owner ? blockOf(record, standstill) : null
         if (blocked) {
           await mailboxes.post(id, blocked)
@@ -98,8 +95,6 @@ export class Recovery {
         const turn = env()
         const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...turn, history: null })
         if (decision.kind !== 'next') {
-          // The cached record may be outdated.
-          if (found.isInMemory) continue
           // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.
           if (record.lease?.owner === turn.owner) void redelivery.reconcile(id)
           return null
@@ -126,19 +121,8 @@ export class Recovery {
     }
   }
 
-  /** Reads the context, unless it is a ready step whose context is cached. */
-  async #find({ id, owner }: AbandonedLease): Promise<Found | null> {
-    const { loader, cache } = this.#parts
-    const known = owner === UNOWNED ? cache.get(id, loader.incarnation) : undefined
-    if (known) return { ...known, isInMemory: true }
-    const stored = await loader.read(id)
-    if (!stored) return null
-    const record = decodeHead(stored)
-    return { record, flux: await loader.flux(stored, record), texts: stored.parts, isInMemory: false }
-  }
-
   /** What is written. Where the context ends, it keeps no events, has its answer, and may owe a webhook. */
-  #written({ texts: parts, record: before, flux }: Found, { record }: Next, turn: TurnEnv) {
+  #written({ texts: parts, record: before, flux }: KnownContext, { record }: Next, turn: TurnEnv) {
     if (!isFinished(record.status)) return { record, rows: [] }
     const ended = endWithoutTurn({ before, parts, record }, turn)
     const answers = answerRowsAfter({ before, record: ended.record, flux }, turn.partitions)
@@ -147,23 +131,19 @@ export class Recovery {
   }
 
   /** Performs the effects of the commit. Returns whether the step was started. */
-  #publish({ record: before, flux, isInMemory }: Found, decision: Next, write: Write, slot: Slot | null): boolean {
-    const { cache, loader, moves, redelivery, steps } = this.#parts
+  #publish({ record: before, flux }: KnownContext, decision: Next, write: Write, slot: Slot | null): boolean {
+    const { cache, moves, redelivery, steps } = this.#parts
     const { context } = write
-    const record = { ...decision.record, version: context.version }
-    if (isInMemory) cache.put({ record, flux }, context.parts, loader.incarnation)
-    else cache.delete(record.id)
-    moves.onCommitted({ before, record, flux, history: [], cause: null }, !isInMemory)
-    if (isFinished(record.status)) {
-      this.#end(before, record, flux)
-      return false
-    }
+    const { step } = decision
+    const isStarted = step !== null && slot !== null
+    const record = isStarted ? decodeRecord(context) : { ...decision.record, version: context.version }
+    cache.delete(record.id)
+    moves.onCommitted({ before, record, flux, history: [], cause: null }, !isStarted)
+    if (isFinished(record.status)) this.#end(before, record, flux)
     const loss = lossOf(record)
     if (loss) void redelivery.deliver(record.id, loss)
-    if (loss || !decision.step || !slot) return false
-    const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
-    steps.start(decision.step, flux, slot, isScript ? null : isInMemory ? record : decodeRecord(context))
-    return true
+    if (isStarted) steps.start(step, flux, slot, record)
+    return isStarted
   }
 
   #end(before: ContextRecord, record: ContextRecord, flux: CompiledFlux): void {

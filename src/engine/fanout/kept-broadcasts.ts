@@ -92,23 +92,20 @@ export class KeptBroadcasts {
   ): Promise<Told<EventAnswer>> {
     const key = rowKeyOf(call)
     if (!isKept) return this.#sendNew(key, sent, manner, null)
-    return this.onceUnder({ key, hash: hashOf(sent), of: call.of, kept: this.#parts.kept }, sent, manner)
+    const { idempotency, kept } = this.#parts
+    const under = { key, hash: hashOf(sent), of: call.of, kept }
+    return idempotency.alone(key, under.hash, () => this.onceUnder(under, sent, manner))
   }
 
-  /** Sends it once, under the key of that row. */
+  /** Sends it once, under the key of that row, under which nothing else is under way here. */
   async onceUnder(under: BroadcastKey, sent: BroadcastEvent, manner: Manner): Promise<Told<EventAnswer>> {
-    const release = this.#parts.idempotency.hold(under.key, under.hash)
-    try {
-      const told =
-        (await this.#earlier(under)) ??
-        (await this.#sendNew(under.key, sent, manner, under).catch(nullIfLost)) ??
-        // Another server has begun it just now.
-        (await this.#earlier(under))
-      if (!told) throw inProgress()
-      return told
-    } finally {
-      release()
-    }
+    const told =
+      (await this.#earlier(under)) ??
+      (await this.#sendNew(under.key, sent, manner, under).catch(nullIfLost)) ??
+      // Another server has begun it just now.
+      (await this.#earlier(under))
+    if (!told) throw inProgress()
+    return told
   }
 
   /**

@@ -26,6 +26,7 @@ import type { RowWrite } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import { RowTaken } from '../turn/message.ts'
+import { pause } from '../time/periodic.ts'
 import {
   contentHashOf,
   countRepeat,
@@ -35,8 +36,8 @@ import {
   readKept,
   rowKeyOf,
   type Addressee,
+  type KeptAnswer,
   type KeptPlace,
-  type KeptRow,
   type ScopedKey,
 } from './kept-answer.ts'
 
@@ -66,25 +67,36 @@ export interface Keeping {
   readonly rowOf: (answer: object) => RowWrite
 }
 
-/** One try of a call under a key: the row that is written with its effect, or the row that is there instead. */
-export interface KeyTry extends Keeping {
-  /**
-   * What the effect comes to, or else what `earlier` makes of the row that is there instead. `isOwn`: this try has written
-   * it: the reply to the commit was lost, and the commit was tried again.
-   * @throws whatever the effect throws, if nothing was answered before
-   */
-  readonly run: <A>(effect: () => Promise<A>, earlier: (row: KeptRow, isOwn: boolean) => A | Promise<A>) => Promise<A>
-}
-
-/** What a call is known by. */
-interface Tried {
+/** What is done once under a key. `T`: its outcome. `A`: what is kept of it. */
+export interface KeyedEffect<T, A> {
   readonly place: KeptPlace
-  /** Of the content. */
+  /** Of the content: a repeat must have the same. */
   readonly hash: string
   /** Milliseconds for which the answer is kept. */
-  readonly kept: number
+  readonly keepMs: number
+  /** What its row has besides. */
+  readonly noted: object
+  /** Where the first is under way, on this server or elsewhere, a repeat is refused, or waits for it for a while. */
+  readonly whileRunning: 'conflict' | 'wait'
+  /** Must write the row in the commit of the effect, and let `RowTaken` through. */
+  readonly run: (keeping: Keeping) => Promise<T>
+  /**
+   * What an earlier request under the key came to. `isOwn`: it is this one, whose commit was done although the reply to it
+   * was lost.
+   */
+  readonly earlier: (kept: KeptAnswer<A> & { readonly answer: A }, isOwn: boolean) => T | Promise<T>
 }
 
+interface UnderWay {
+  /** Of the content. */
+  readonly hash: string
+  /** Resolves when it has ended: whether there may be an answer, or the store is away. */
+  readonly done: Promise<boolean>
+}
+
+/** Milliseconds between looks for a first request that another server has under way, and for how many it is looked. */
+const LOOK_AGAIN_MS = 250
+const PATIENCE_MS = 10_000
 /** Milliseconds for which the number of rows is remembered. */
 const COUNT_MS = 1000
 
@@ -93,8 +105,8 @@ const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
 
 export class Idempotency {
   readonly #parts: IdempotencyParts
-  /** Calls under way here: the hash of each one's content, by the key of its row. */
-  readonly #underWay = new Map<string, string>()
+  /** What is under way here, by the key of its row. */
+  readonly #underWay = new Map<string, UnderWay>()
   #counted = { rows: 0, at: -Infinity }
   /** Rows that may have been written since they were counted. */
   #added = 0
@@ -104,57 +116,106 @@ export class Idempotency {
   }
 
   /**
-   * Runs the call, unless it was answered before: then gives that answer.
-   * @param run must write the row in the commit of the effect, and let `RowTaken` through
-   * @throws FluxError `idempotencyMismatch` when the key was used for another content, `idempotencyInProgress` while the
-   * first call is under way here, `overloaded` when as many keys are kept as may be; whatever `run` throws, if there is
-   * no earlier answer
+   * Runs the call, unless it was answered before: then gives that answer. While the first is under way, a repeat is
+   * refused.
+   * @param run as that of a `KeyedEffect`
+   * @throws FluxError as `onceUnder`
    */
-  async once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<Told<A>> {
+  once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<Told<A>> {
     const { of, addressee, event, content } = call
-    const { store, kept } = this.#parts
-    const [rowKey, hash] = [rowKeyOf(call), contentHashOf(content)]
+    const { store, kept: keepMs } = this.#parts
+    const rowKey = rowKeyOf(call)
     // A receipt lists what became of an event for all contexts to which it was sent under its key.
     const space = event !== undefined && addressee !== null ? 'items' : 'idempotency'
-    const place: KeptPlace = { ...placeOf(rowKey, addressee, store.partitions), space }
-    const release = this.hold(place.key, hash)
-    const tried = this.tryOf({ place, hash, kept }, { event })
-    try {
-      return await tried.run(
-        async (): Promise<Told<A>> => {
-          this.requireRoom()
-          try {
-            return { answer: await run(tried) }
-          } catch (error) {
-            this.#added -= 1
-            throw error
-          }
-        },
-        async ({ value }, isOwn) => {
-          const earlier = readKept(value)
-          if (earlier.hash !== hash) throw mismatch()
-          // The first is a broadcast under way: the content distinguishes them.
-          if (earlier.answer === null) throw inProgress()
-          const answer = of.answer.parse(earlier.answer)
-          if (isOwn) return { answer }
-          if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
-          return { answer, replayed: true }
-        },
-      )
-    } finally {
-      release()
+    return this.onceUnder<Told<A>, unknown>({
+      place: { ...placeOf(rowKey, addressee, store.partitions), space },
+      hash: contentHashOf(content),
+      keepMs,
+      noted: { event },
+      whileRunning: 'conflict',
+      run: async (keeping) => ({ answer: await run(keeping) }),
+      earlier: async (earlier, isOwn) => {
+        const answer = of.answer.parse(earlier.answer)
+        if (isOwn) return { answer }
+        if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
+        return { answer, replayed: true }
+      },
+    })
+  }
+
+  /**
+   * Runs the effect, unless an earlier request under the key had it: then gives what that came to.
+   * @throws FluxError `idempotencyMismatch` when the key was used for another content, `idempotencyInProgress` while the
+   * first is under way, `overloaded` when as many keys are kept as may be; whatever the effect throws, if there is no
+   * earlier answer
+   */
+  async onceUnder<T, A>(keyed: KeyedEffect<T, A>): Promise<T> {
+    const { store, clock } = this.#parts
+    const { place, whileRunning } = keyed
+    const waits = whileRunning === 'wait'
+    const running = () => (waits ? this.#underWay.get(place.key) : undefined)
+    for (const until = clock.now() + PATIENCE_MS; ;) {
+      try {
+        for (let other; (other = running());) {
+          const row = (await other.done) ? await store.readRow(place) : null
+          if (row) return await this.#earlier(keyed, row.value)
+        }
+        return await this.alone(place.key, keyed.hash, () => this.#attempt(keyed))
+      } catch (error) {
+        if (!waits || !isKind(error, 'idempotencyInProgress') || clock.now() >= until) throw error
+        await pause(clock, LOOK_AGAIN_MS)
+      }
     }
   }
 
   /**
-   * Notes that a call is under way here, until the returned function is called. @throws FluxError `idempotencyMismatch`,
+   * Runs it, unless something is under way here under the key of that row. @throws FluxError `idempotencyMismatch`,
    * `idempotencyInProgress`
    */
-  hold(key: string, hash: string): () => void {
+  alone<T>(key: string, hash: string, run: () => Promise<T>): Promise<T> {
     const running = this.#underWay.get(key)
-    if (running !== undefined) throw running === hash ? inProgress() : mismatch()
-    this.#underWay.set(key, hash)
-    return () => void this.#underWay.delete(key)
+    if (running) return Promise.reject(running.hash === hash ? inProgress() : mismatch())
+    const own = run().finally(() => this.#underWay.delete(key))
+    // Where the store is away, those that wait need not find that out one after the other.
+    const done = own.then(
+      () => true,
+      (error: unknown) => isKind(error, 'unavailable'),
+    )
+    this.#underWay.set(key, { hash, done })
+    return own
+  }
+
+  async #attempt<T, A>(keyed: KeyedEffect<T, A>): Promise<T> {
+    const { place, hash, keepMs, noted, run } = keyed
+    const { clock } = this.#parts
+    let written = ''
+    const rowOf = (answer: object): RowWrite => {
+      const at = clock.now()
+      // Told apart from the row of another server, which may have answered the same in the same millisecond.
+      written = JSON.stringify({ hash, at, by: randomUUID(), ...noted, answer })
+      return { ...place, expects: null, value: written, expiresAt: at + keepMs }
+    }
+    try {
+      this.requireRoom()
+      return await run({ partition: place.partition, rowOf }).catch((error: unknown) => {
+        this.#added -= 1
+        throw error
+      })
+    } catch (error) {
+      const text = await this.#keptInstead(place, error)
+      if (text === null) throw error
+      return this.#earlier(keyed, text, text === written)
+    }
+  }
+
+  /** By the row of the key. */
+  async #earlier<T, A>({ hash, earlier }: KeyedEffect<T, A>, text: string, isOwn = false): Promise<T> {
+    const kept = readKept<A>(text)
+    const { answer } = kept
+    if (kept.hash !== hash) throw mismatch()
+    // A broadcast is under way: the content distinguishes them.
+    if (answer === null) throw inProgress()
+    return earlier({ ...kept, answer }, isOwn)
   }
 
   /** Of the event of that row key. A repeat is answered also where it can't be counted. */
@@ -163,48 +224,13 @@ export class Idempotency {
     await countRepeat(store, rowKey, at + kept).catch(() => {})
   }
 
-  /** Whether that call is under way here. */
-  isHeld(key: string): boolean {
-    return this.#underWay.has(key)
-  }
-
-  /** `more`: what its row has besides. */
-  tryOf({ place, hash, kept }: Tried, more: object = {}): KeyTry {
-    const { clock } = this.#parts
-    let written = ''
-    return {
-      partition: place.partition,
-      rowOf(answer) {
-        const at = clock.now()
-        // Told apart from the row of another server, which may have answered the same in the same millisecond.
-        written = JSON.stringify({ hash, at, by: randomUUID(), ...more, answer })
-        return { ...place, expects: null, value: written, expiresAt: at + kept }
-      },
-      run: async (effect, earlier) => {
-        try {
-          return await effect()
-        } catch (error) {
-          const row = await this.#keptInstead(place, error)
-          if (row === null) throw error
-          return earlier(row, row.value === written)
-        }
-      },
-    }
-  }
-
-  /** What was answered before, if that may be returned instead of the error; null: nothing was. */
-  async #keptInstead(place: KeptPlace, error: unknown): Promise<KeptRow | null> {
-    if (error instanceof RowTaken) {
-      const { space, key, value } = error
-      return space === place.space && key === place.key && value !== null ? { ...place, value } : null
-    }
+  /** The row that was written before, if that may be told instead of the error; null: there is none. */
+  async #keptInstead(place: KeptPlace, error: unknown): Promise<string | null> {
+    if (error instanceof RowTaken) return error.space === place.space && error.key === place.key ? error.value : null
     if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
-    try {
-      return await this.#parts.store.readRow(place)
-    } catch {
-      // The error itself says more.
-      return null
-    }
+    // If it can't be read, the error itself says more.
+    const row = await this.#parts.store.readRow(place).catch(() => null)
+    return row && row.value
   }
 
   /**
@@ -234,3 +260,6 @@ export class Idempotency {
     }
   }
 }
+
+const isKind = (error: unknown, kind: FluxError['failure']['kind']) =>
+  error instanceof FluxError && error.failure.kind === kind

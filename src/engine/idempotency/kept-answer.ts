@@ -39,8 +39,8 @@ export interface KeptPlace {
 
 export type KeptRow = Pick<StoredRow, 'key' | 'value' | 'partition'>
 
-/** What is kept of it. */
-export interface KeptAnswer {
+/** What is kept of a call. */
+export interface KeptAnswer<A = JsonObject> {
   /** Of the content. */
   readonly hash: string
   /** When it was answered, epoch milliseconds. */
@@ -48,7 +48,9 @@ export interface KeptAnswer {
   /** The name of the event, if it was one. */
   readonly event?: string | undefined
   /** Null: of a broadcast that is not done. */
-  readonly answer: JsonObject | null
+  readonly answer: A | null
+  /** Of a webhook: when the caller of the first is answered in any case, epoch milliseconds. */
+  readonly until?: number
   /** The answer only says that the event is accepted. */
   readonly isAccepted?: boolean
 }
@@ -97,8 +99,8 @@ export const readKeptToAll = (store: Store, rowKey: string): Promise<KeptRow | n
   store.readRow(placeOf(rowKey, null, store.partitions))
 
 /** @throws Error for a text that is no such row */
-export function readKept(text: string): KeptAnswer {
-  const kept: KeptAnswer = JSON.parse(text)
+export function readKept<A = JsonObject>(text: string): KeptAnswer<A> {
+  const kept: KeptAnswer<A> = JSON.parse(text)
   if (typeof kept.hash === 'string' && typeof kept.at === 'number') return kept
   throw new Error('the row of an idempotency key is not as it was written')
 }

@@ -67,7 +67,7 @@ export class Steps {
    * started again. A script reads its data when it gets a process: until then it holds neither `record` nor memory for
    * it. `parent`: the trace that leads to it without a wait.
    */
-  start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord | null, parent?: string): void {
+  start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord, parent?: string): void {
     if (this.has(step)) return slot.release()
     const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
     if (isScript) slot.releaseRoom()
@@ -78,7 +78,7 @@ export class Steps {
       state: flux.states[state]?.name ?? '',
       attempt,
       parent,
-      sender: record?.traceparent,
+      sender: record.traceparent,
     })
     const job: Job = { step, flux, slot, controller: new AbortController(), startedAt: null, span }
     this.#jobs.set(contextId, job)

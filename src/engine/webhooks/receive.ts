@@ -23,7 +23,7 @@ import { addresseeOfNew } from '../idempotency/kept-answer.ts'
 import type { RootRequest } from '../turn/start-request.ts'
 import type { RowsOf } from '../turn/message.ts'
 import { acceptedAs, answerOf } from '../turn/answer.ts'
-import type { Committed, Once, OnceParts, Settled } from './once.ts'
+import { Filtered, once, type Committed, type OnceParts, type Settled } from './once.ts'
 import { RequestExpressions, webhookInputOf } from './request-expressions.ts'
 import { accessOf, eventOf, sendForWebhook, type SendParts } from './send.ts'
 import { NO_KEY, webhookKeysOf, type Asked, type WebhookKeeping } from './webhook-keys.ts'
@@ -31,7 +31,6 @@ import { NO_KEY, webhookKeysOf, type Asked, type WebhookKeeping } from './webhoo
 export interface ReceiveParts extends SendParts, OnceParts {
   readonly catalog: Catalog
   readonly mailboxes: Mailboxes
-  readonly once: Once
   /** Milliseconds for which the key of a header is kept. */
   readonly keptMs: number
 }
@@ -44,7 +43,7 @@ export const receive = (parts: ReceiveParts, call: WebhookCall): Promise<Webhook
 
 /** Resolves when the effect of the request is committed. */
 async function settle(parts: ReceiveParts, call: WebhookCall): Promise<Settled> {
-  const { store, keptMs, once, catalog, envOf } = parts
+  const { store, keptMs, catalog, envOf } = parts
   const { endpoint, request, traceparent, replayOf, timeout } = call
   const flux = catalog.find(endpoint.package, endpoint.fluxName)
   const webhook = flux && webhookOf(flux, endpoint.urlPath, request['method'])
@@ -68,9 +67,8 @@ async function settle(parts: ReceiveParts, call: WebhookCall): Promise<Settled> 
       },
     })
   const keys = replayOf === null ? keysOf() : await keysOfReplay(parts, keysOf)
-  return once.run(keys, timeout, async (keeping) => {
-    // Nothing is stored then.
-    if (webhook.when !== null && !expressions.evaluate(webhook.when, '/when')) return { answer: { kind: 'filtered' } }
+  return once(parts, keys, timeout, async (keeping) => {
+    if (webhook.when !== null && !expressions.evaluate(webhook.when, '/when')) throw new Filtered()
     if (webhook.send === null) return start(parts, asked, keeping)
     return sendForWebhook(parts, { send: webhook.send, wanted: eventFor(webhook.send) }, call, keeping)
   })

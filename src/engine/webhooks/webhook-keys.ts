@@ -6,7 +6,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { AnswerRow } from '../../model/record.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { KeyTry } from '../idempotency/idempotency.ts'
+import type { Keeping } from '../idempotency/idempotency.ts'
 import { placeOf, rowKeyOf, type Addressee, type KeptPlace } from '../idempotency/kept-answer.ts'
 import type { RootRequest } from '../turn/start-request.ts'
 import { keyTextOf, unfit, type RequestExpressions } from './request-expressions.ts'
@@ -23,7 +23,7 @@ export interface WebhookKey extends Pick<AnswerRow, 'hash' | 'keepMs'> {
 /** A request that may be repeated: its key, and the try to be the first under it. */
 export interface WebhookKeeping {
   readonly key: WebhookKey
-  readonly tried: KeyTry
+  readonly tried: Keeping
 }
 
 export interface WebhookKeys {

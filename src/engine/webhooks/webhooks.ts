@@ -5,10 +5,9 @@ import type { Signals } from '../../ports/signals.ts'
 import type { Gate } from '../calls/call-env.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import type { RefusalLog } from '../fanout/outcomes.ts'
-import { Once } from './once.ts'
 import { receive, type ReceiveParts } from './receive.ts'
 
-export interface WebhooksParts extends Omit<ReceiveParts, 'once'> {
+export interface WebhooksParts extends ReceiveParts {
   readonly refusals: RefusalLog
   readonly signals: Signals
   readonly gate: Gate
@@ -16,7 +15,6 @@ export interface WebhooksParts extends Omit<ReceiveParts, 'once'> {
 
 export function webhooks(parts: WebhooksParts): WebhookApi {
   const { catalog, clock, deliveries, gate, refusals, signals, waits } = parts
-  const once = new Once(parts)
   return {
     giveUp: () => waits.endCallers(),
 
@@ -45,6 +43,6 @@ export function webhooks(parts: WebhooksParts): WebhookApi {
       void refusals.log('a webhook was refused', outcome, () => facts)
     },
 
-    receive: (call) => (gate.isClosed ? Promise.reject(serverPaused()) : receive({ ...parts, once }, call)),
+    receive: (call) => (gate.isClosed ? Promise.reject(serverPaused()) : receive(parts, call)),
   }
 }
