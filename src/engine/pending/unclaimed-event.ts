@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto'
 import { pendingView } from '../../api/contexts.ts'
 import { denial, type Role } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
-import { heldCopyKey, pendingRowKey, scopeIn, type PendingEvent, type PendingRow } from '../../model/pending.ts'
+import type { ContextId, PendingEvent } from '../../model/context.ts'
+import { type PendingRow, heldCopyKey, pendingRowKey, scopeIn } from '../../model/pending.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import { SECURED, heardEvents } from '../record/index-keys.ts'
 

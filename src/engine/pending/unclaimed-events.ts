@@ -2,9 +2,8 @@
 // takes it in its own commit or not at all. `unclaimed-store.ts` tells the protocol.
 import type { EventAnswer } from '../../api/events.ts'
 import type { Caller } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
+import type { ContextId, PendingEvent } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
-import type { PendingEvent } from '../../model/pending.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import type { Deps } from '../contexts/deps.ts'
