@@ -58,14 +58,14 @@ const MAX_FIELDS = 1000
 function formContent(body: Uint8Array): Uint8Array | string {
   const fields = new Map<string, Set<string>>()
   try {
-    const pairs = textIn(body, 'utf-8', { strict: true })
-      .split('&')
-      .filter((pair) => pair !== '')
-    if (pairs.length > MAX_FIELDS) return `the form has more than ${MAX_FIELDS} fields`
-    for (const pair of pairs) {
-      const [name = '', ...values] = pair.split('=')
+    let count = 0
+    // One after the other: a body of separators alone would make a list of a million texts.
+    for (const [pair] of textIn(body, 'utf-8', { strict: true }).matchAll(/[^&]+/g)) {
+      count += 1
+      if (count > MAX_FIELDS) return `the form has more than ${MAX_FIELDS} fields`
+      const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(pair) ?? []
       const field = decodeField(name)
-      fields.set(field, (fields.get(field) ?? new Set()).add(decodeField(values.join('='))))
+      fields.set(field, (fields.get(field) ?? new Set()).add(decodeField(value)))
     }
   } catch {
     // Both decoders throw only for malformed text.
