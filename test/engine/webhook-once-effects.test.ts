@@ -126,8 +126,9 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     const value = JSON.stringify({ hash: HEADER.hash, at: clock.now(), answer: null })
     const row = { ...keys.key.place, expects: null, value, expiresAt: null }
     await new MemoryStore(memory).commit({ writes: [], rows: [row] })
-    const effect = () => Promise.reject(conflict('it was done'))
-    const repeats = [1, 2, 3].map(() => run(one, keys, effect).catch((error: FluxError) => error.failure.kind))
+    const repeats = [1, 2, 3].map(() =>
+      run(one, keys, () => Promise.reject(conflict('it was done'))).catch((error: FluxError) => error.failure.kind),
+    )
     await clock.advance(11_000)
     expect(await Promise.all(repeats)).toEqual(Array.from(repeats, () => 'idempotencyInProgress'))
   })

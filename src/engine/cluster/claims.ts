@@ -7,7 +7,7 @@
 // faster, slot and memory are given back.
 // - Without a free slot the context is committed as ready: its lease is to `UNOWNED`, so no takeover is counted when a
 //   server dies. The store lists it under an owner that names the kind of slot that it needs (`readyOwner` in
-//   `model/record.ts`): function, isolated function, or script.
+//   `model/context.ts`): function, isolated function, or script.
 // - A free slot is given to the step that has waited longest (`claims.ts`): this server remembers the ids of the first
 //   10,000 of each kind that it committed. It claims one with a fenced commit (`recovery.ts`) that takes the lease
 //   before any data is parsed, and does not count a takeover. Steps that were not remembered are found in the store

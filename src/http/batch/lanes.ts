@@ -85,12 +85,12 @@ export class Lanes {
       // Until it has begun, its caller begins those behind it.
       if (hasBegun) this.#goOn(lane)
     }
-    const run = job.run(placed)
-    hasBegun = true
-    void run.then(() => {
+    const ended = () => {
       placed()
       this.#end(job, lane)
-    })
+    }
+    void job.run(placed).then(ended)
+    hasBegun = true
   }
 
   #end(job: LaneJob, lane: Lane | null): void {
