@@ -27,10 +27,7 @@ const elsewhere = fromCallback(() => {})
 export function stockMachine(flux: CompiledFlux): AnyStateMachine {
   const machine = newMachine(flux)
   const own = newMachine(flux)
-  const unredacted = {
-    ...redactorOf(NO_SECRETS, { ...flux, isSensitive: false }),
-    request: (request: JsonObject) => request,
-  }
+  const unredacted = hidesNothing(flux)
 
   /** The snapshot after a transition, with plain data. */
   const plain = (after: AnyMachineSnapshot & { readonly context: TurnState }, scope: Scope): AnyMachineSnapshot => {
@@ -85,6 +82,12 @@ export function stockMachine(flux: CompiledFlux): AnyStateMachine {
   }
   return machine
 }
+
+/** A redactor that leaves all as it is. */
+const hidesNothing = (flux: CompiledFlux) => ({
+  ...redactorOf(NO_SECRETS, { ...flux, isSensitive: false }),
+  request: (request: JsonObject) => request,
+})
 
 const NO_SECRETS = { request: null, inheritedSecrets: null, input: {}, output: {}, states: {} }
 
