@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { baseOf } from '../../src/engine/record/encode.ts'
+import { SYSTEM } from '../../src/model/caller.ts'
 import { runStart } from '../../src/engine/turn/turn.ts'
 import { answerRowsAfter } from '../../src/engine/turn/answer.ts'
 import { compiled, env, Hand, TERMINATE } from '../support/turns.ts'
@@ -54,6 +55,15 @@ test('a start writes none of them, and the commit with the answer all, without a
 test('a context that is terminated has its answer', () => {
   const { hand } = started()
   expect(hand.turn(1, [TERMINATE], { now: 1500 }).rows).toHaveLength(2)
+})
+
+test('a context that is retried has had its answer: its next end leaves the rows alone', () => {
+  const { hand } = started()
+  hand.turn(1, [TERMINATE], { now: 1500 })
+  const retry = { state: null, input: null, definition: null, newKey: false, seen: null, untyped: false } as const
+  hand.turn(1, [{ type: 'RETRY', ...retry, caller: SYSTEM }], { now: 1600 })
+  const { context, rows } = hand.turn(1, [{ ...DONE, epoch: 2 }], { now: 1700 })
+  expect([context.record.status, rows]).toEqual(['COMPLETED', []])
 })
 
 test.each([

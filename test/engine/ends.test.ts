@@ -84,24 +84,24 @@ const FILES: Files = {
 const AUTHORIZATION = 'Bearer qzv-12-secret'
 
 /** Calls a webhook as one who has a secret. Its answer may never come. */
-function login(bench: Bench, path: string): void {
+function login(bench: Bench, path: string, idempotencyKey: string | null = null) {
   const found = bench.engine.webhooks.find('POST', [path])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
   const headers = [{ name: 'Authorization', value: AUTHORIZATION }]
-  const answered = bench.engine.webhooks.receive({
+  return bench.engine.webhooks.receive({
     endpoint: found.endpoint,
     request: { method: 'POST', uri: `/api/${path}`, headers, cookies: [], parameters: {}, body: null },
     deliveryId: 'd',
     time: 0,
-    idempotencyKey: null,
+    idempotencyKey,
     replayOf: null,
     rawBody: new Uint8Array(),
     textsOf: () => [],
     timeout: 2000,
     onStarted() {},
   })
-  void answered.catch(() => undefined)
 }
+const unheard = () => undefined
 
 describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
   async function open() {
@@ -204,11 +204,11 @@ describe.each(STORES)('on the %s store, a webhook is owed', (kind) => {
 
   test('and told without the secrets of the request that started it, and without sensitive values', async () => {
     const { world, receiver, bench } = await open()
-    login(bench, 'login')
+    void login(bench, 'login').catch(unheard)
     await receiver.has(1)
     const output = { proof: 'got [redacted]', word: 'plain', pin: '[redacted]' }
     expect(receiver.events).toMatchObject([{ data: { key: 'of [redacted]', tags: ['[redacted]'], output } }])
-    login(bench, 'leak')
+    void login(bench, 'leak').catch(unheard)
     await receiver.has(2)
     expect(receiver.events[1]).toMatchObject({ type: 'context.failed', data: { error: { message: '[redacted]' } } })
     for (const { body } of receiver.came) expect(body).not.toMatch(/qzv|4242/)
@@ -267,6 +267,12 @@ describe('a context that is ended without a turn, since its data may end servers
       tags: ['${$request.headers.authorization}'],
       states: [deaf],
     },
+    'p/Pin.flux': {
+      onEnd: ON_END,
+      tags: ['${text}'],
+      input: [{ name: 'text', sensitive: true }],
+      states: [deaf],
+    },
     'p/Over.flux': {
       onEnd: { ...ON_END, url: 'https://x.example/${text.length}' },
       input: [{ name: 'text' }],
@@ -278,7 +284,11 @@ describe('a context that is ended without a turn, since its data may end servers
   /** Its step has ended so many servers that the next one ends it, and the turn that would end it ends another. */
   async function killed(
     fluxName: string,
-    { isPoisoned, path }: { readonly isPoisoned: boolean; readonly path?: string },
+    {
+      isPoisoned,
+      path,
+      idempotencyKey,
+    }: { readonly isPoisoned: boolean; readonly path?: string; readonly idempotencyKey?: string },
   ) {
     const receiver = new Receiver()
     const endings: (readonly string[])[] = []
@@ -301,7 +311,7 @@ describe('a context that is ended without a turn, since its data may end servers
         },
       })
     let bench = await openBench(DEAF, { secrets: { HOOK: KEY }, webhookSender: receiver, wrap: deadly })
-    if (path !== undefined) login(bench, path)
+    if (path !== undefined) void login(bench, path, idempotencyKey).catch(unheard)
     const contextId =
       path === undefined
         ? await bench.run(fluxName, { text: 'short' })
@@ -344,6 +354,23 @@ describe('a context that is ended without a turn, since its data may end servers
       { type: 'context.failed', data: { contextId, key: null, tags: null, output: null, error: null } },
     ])
     expect(receiver.came[0]?.body).not.toContain('qzv')
+  })
+
+  test('owes one without anything that may have sensitive values, when its data cannot be read', async () => {
+    const { receiver, contextId } = await killed('Pin', { isPoisoned: true })
+    await receiver.has(1)
+    expect(receiver.events).toMatchObject([
+      { type: 'context.failed', data: { contextId, key: null, tags: null, output: null, error: null } },
+    ])
+  })
+
+  test('gives its end as the answer to the key with which its webhook was called', async () => {
+    const idempotencyKey = 'once'
+    const { bench, contextId } = await killed('Secret', { isPoisoned: false, path: 'secret', idempotencyKey })
+    expect(await login(bench, 'secret', idempotencyKey)).toMatchObject({
+      replayed: true,
+      answer: { kind: 'failed', contextId, reason: expect.stringMatching(/^LeaseLost: /) },
+    })
   })
 
   test('is sent nowhere when its URL is made of inputs that cannot be read', async () => {

@@ -94,3 +94,19 @@ test('nothing is told of services that the caller may not use', async () => {
   expect((await bench.sendEvent({ event: 'whatever' })).hint).toBeUndefined()
   await bench.close()
 })
+
+test('refusals cost the same, however many events the services know', async () => {
+  const services = Array.from({ length: 40 }, (_, service): [string, object] => {
+    const events = Array.from({ length: 500 }, (__, at) => `event-${service}-${at}`)
+    const transitions = events.map((event) => ({ event, to: 'end' }))
+    return [`p/S${service}.flux`, { states: [{ name: 'wait', waiting: true, transitions }, { name: 'end' }] }]
+  })
+  const bench = await openBench(Object.fromEntries(services))
+  const contextId = await bench.run('S0')
+  const refuse = () => expect(bench.sendEvent({ contextId, event: 'event-1-1' })).rejects.toThrow("doesn't wait for")
+  await refuse()
+  const before = process.cpuUsage()
+  for (let round = 0; round < 400; round += 1) await refuse()
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(600)
+  await bench.close()
+})

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { MAX_TURN_STEPS } from '../../src/definitions/work-budget.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { compiled, event, Hand, type Decided } from '../support/turns.ts'
+import { UNOWNED } from '../../src/model/record.ts'
+import { compiled, event, freeSlot, Hand, type Decided } from '../support/turns.ts'
 
 /** Steps of work after which a turn takes no more messages, and those that each costs besides its work. */
 const [TURN_STEPS, STEPS_A_MESSAGE] = [300_000, 1_000]
@@ -135,4 +136,12 @@ test('a turn answers the notification of a child that has ended, also when it st
   // It still waits for that child, whose end may have come meanwhile.
   const tagged = hand.turn(id, [{ type: 'TAG', add: ['a'], remove: [], caller: SYSTEM }])
   expect([tagged.context.record.child, answers(tagged)]).toEqual([3, [false]])
+})
+
+test('a step for whose data there is no memory gives its slot back at once, and is ready', () => {
+  const flux = compiled({ states: [{ name: 's', action: { type: 'script', script: 'return 1' } }] })
+  const released: string[] = []
+  const admit = () => ({ ...freeSlot('script'), fits: () => false, release: () => void released.push('script') })
+  const { context } = new Hand().start(flux, { admit })
+  expect([context.record.lease?.owner, context.slot, released]).toEqual([UNOWNED, null, ['script']])
 })

@@ -4,7 +4,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import type { CountBound } from '../../model/count-bound.ts'
-import { FluxError, invalid } from '../../model/failure.ts'
+import { FluxError } from '../../model/failure.ts'
 import { isObject, toJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
@@ -18,7 +18,7 @@ import type { Deliveries } from '../deliveries/deliveries.ts'
 import type { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
 import type { RefusalLog } from '../fanout/outcomes.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
-import { describeInputErrors } from '../interpreter/describe.ts'
+import { refuseInput, requireValid } from '../interpreter/describe.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { StartTimes } from '../operations/selection.ts'
 import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
@@ -138,9 +138,9 @@ export function checkedInput(
   try {
     value = toJson(given ?? {}, refuseNumber, () => (values += 1))
   } catch (error) {
-    return refuse(pointer, `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
+    return refuseInput(pointer, `is no plain data: ${error instanceof Error ? error.message : "it can't be read"}`)
   }
-  return isObject(value) ? { input: value, isLarge: values > MANY_VALUES } : refuse(pointer, 'must be an object')
+  return isObject(value) ? { input: value, isLarge: values > MANY_VALUES } : refuseInput(pointer, 'must be an object')
 }
 
 /** `1e999` in JSON is parsed as infinity: the number that was sent is lost. */
@@ -156,12 +156,6 @@ export function checkedTags(
 ): readonly string[] {
   const tags = [...(given ?? [])]
   const errors = tagErrors(tags, pointer, tagLimits)
-  if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
+  requireValid(errors)
   return tags
-}
-
-/** @throws FluxError `invalid` for what is there */
-export function refuse(pointer: string, detail: string): never {
-  const errors = [{ pointer, detail }]
-  throw invalid(describeInputErrors(errors), errors)
 }

@@ -6,11 +6,11 @@ import type { ContextEventsView, ContextView, StateContextView } from '../../api
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { eventSchema } from '../../definitions/json-schema/values-schema.ts'
 import { isFinished } from '../../model/context.ts'
-import { FluxError, invalid, malformed, notFound } from '../../model/failure.ts'
+import { FluxError, malformed, notFound } from '../../model/failure.ts'
 import { suggestion } from '../../model/nearest.ts'
 import type { ContextRecord, Move } from '../../model/record.ts'
 import type { Reading } from '../contexts/context-loader.ts'
-import { describeInputErrors } from '../interpreter/describe.ts'
+import { requireValid } from '../interpreter/describe.ts'
 import { snapshotOf } from '../interpreter/snapshot.ts'
 import { extentOfState, HEAD, WHOLE, type Extent } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
@@ -187,7 +187,7 @@ function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string
       ? []
       : [{ pointer: `/state/${at}`, detail: `is no state of '${fluxName}'${suggestion(name, stateIndex.keys())}` }],
   )
-  if (errors.length > 0) throw invalid(describeInputErrors(errors), errors)
+  requireValid(errors)
   return new Map(names.map((name) => [name, stateIndex.get(name) ?? -1]))
 }
 

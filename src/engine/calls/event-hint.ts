@@ -1,5 +1,6 @@
 // engine/calls: determines whether any loaded service knows an event. It is consulted only when an event had no effect,
 // so other events cost nothing.
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial } from '../../model/caller.ts'
 import { suggestion } from '../../model/nearest.ts'
 import type { CallEnv } from './call-env.ts'
@@ -12,17 +13,27 @@ export const isSendable = (event: string): boolean => event !== '' && !event.sta
  * that the caller may not use are left out.
  */
 export function hintOn({ catalog, caller }: CallEnv, event: string): { hint?: string } {
-  const mayAll = denial(caller, 'invoke') === null
   const all = catalog.all()
-  const services = all.filter(({ secured }) => mayAll || !secured)
+  const known = knownIn.get(all) ?? { all: eventsOf(all), open: eventsOf(all.filter(({ secured }) => !secured)) }
+  knownIn.set(all, known)
+  const mayAll = denial(caller, 'invoke') === null
+  const { names, takesAny } = mayAll ? known.all : known.open
+  if (takesAny || names.has(event)) return {}
+  const who = !mayAll && all.some(({ secured }) => secured) ? 'no service that is open to you' : 'no service'
+  return { hint: `${who} knows the event '${event}'${suggestion(event, names)}` }
+}
+
+/** The events of the services of a load: a stranger can have them asked for with each line of a request. */
+const knownIn = new WeakMap<readonly CompiledFlux[], { readonly all: Events; readonly open: Events }>()
+
+type Events = ReturnType<typeof eventsOf>
+
+function eventsOf(services: readonly CompiledFlux[]) {
   const choices = services.flatMap(({ states }) => states.map(({ choice }) => choice))
   const events = [
     ...choices.flatMap(({ events: named }) => [...named.keys()]),
     ...services.flatMap(({ triggers }) => triggers.map(({ event: name }) => name)),
   ]
-  const names = new Set(events.filter(isSendable))
   // `$else` takes any event.
-  if (names.has(event) || choices.some(({ otherwise }) => otherwise !== null)) return {}
-  const who = services.length < all.length ? 'no service that is open to you' : 'no service'
-  return { hint: `${who} knows the event '${event}'${suggestion(event, names)}` }
+  return { names: new Set(events.filter(isSendable)), takesAny: choices.some(({ otherwise }) => otherwise !== null) }
 }

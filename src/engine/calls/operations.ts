@@ -6,7 +6,8 @@ import { denial } from '../../model/caller.ts'
 import { notFound } from '../../model/failure.ts'
 import { operationViewOf, type OperationProgress } from '../operations/operation-rows.ts'
 import { statusesOf } from '../operations/selection.ts'
-import { admitted, checkedInput, checkedTags, refuse, requireRole, type CallEnv } from './call-env.ts'
+import { admitted, checkedInput, checkedTags, requireRole, type CallEnv } from './call-env.ts'
+import { refuseInput } from '../interpreter/describe.ts'
 
 /** See `FluxApi`. Answers when the operation is stored. */
 export async function startOperation(
@@ -20,9 +21,9 @@ export async function startOperation(
   const command = readCommand(name, told)
   if (command.do === 'tag' || command.do === 'untag') checkedTags(env, command.with.tags, '/with/tags')
   if (command.do === 'retry' && !statusesOf(filter).some((status) => status === 'FAILED' || status === 'TERMINATED'))
-    refuse('/filter/status', 'must name FAILED or TERMINATED: those that have not ended can not be retried')
+    refuseInput('/filter/status', 'must name FAILED or TERMINATED: those that have not ended can not be retried')
   const rate = rest.rate ?? DEFAULT_RATE
-  if (rate < MIN_RATE) refuse('/rate', `must be at least ${MIN_RATE}`)
+  if (rate < MIN_RATE) refuseInput('/rate', `must be at least ${MIN_RATE}`)
   const { name: who, roles } = env.caller
   const wish = {
     command,

@@ -18,7 +18,8 @@ import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
 import { addresseeOf, holderOfKey, keyNamed, sendTo, serviceNamed } from './address.ts'
-import { admitted, checkedInput, checkedTags, isRefusable, refuse, type CallEnv } from './call-env.ts'
+import { admitted, checkedInput, checkedTags, isRefusable, type CallEnv } from './call-env.ts'
+import { refuseInput } from '../interpreter/describe.ts'
 import { hintOn } from './event-hint.ts'
 
 /** How often a start is tried again, because the context that had the key has ended, or another start was faster. */
@@ -106,7 +107,7 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
     : null
   const service = { fluxName: request.fluxName ?? start?.fluxName, package: request.package ?? start?.package }
   if (ttl != null && (!Number.isInteger(ttl) || ttl < 1 || ttl > MAX_TTL_SECONDS))
-    refuse('/ttl', `must be a whole number of seconds from 1 to ${MAX_TTL_SECONDS}`)
+    refuseInput('/ttl', `must be a whole number of seconds from 1 to ${MAX_TTL_SECONDS}`)
   return {
     ...checkedInput(request.input),
     tags: checkedTags(env, request.tags, '/tags'),

@@ -10,7 +10,7 @@
 //   each event. What is off that path is.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ContextId } from '../../model/context.ts'
-import { FluxError, overloaded, type Failure } from '../../model/failure.ts'
+import { FluxError, overloaded, unavailable } from '../../model/failure.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { Signals, Traces, TurnSpan } from '../../ports/signals.ts'
 import type { CommitOutcome, CommitRefusal } from '../../ports/store.ts'
@@ -275,7 +275,7 @@ export class Mailboxes {
     }
     const { subject, data, created } = turn
     const failure = typeof subject === 'number' ? null : refusalOf(subject, decided.context.record, outcome)
-    if (failure) return this.#fail(turn, new FluxError(failure))
+    if (failure) return this.#fail(turn, failure)
     // A start is decided again with another id.
     turn.created = null
     if (created !== null) this.#next(created)
@@ -348,10 +348,10 @@ function refusalOf(
   { existing }: StartRequest,
   { id, fluxName, key }: ContextRecord,
   outcome: Exclude<CommitRefusal, { row: unknown }>,
-): Failure | null {
+): FluxError | null {
   if ('overtaken' in outcome) return null
   const isReplaced = typeof existing === 'object'
   if ('unique' in outcome) return isReplaced ? null : keyInUse({ fluxName, key: key ?? '' }, outcome.unique.by)
   if (isReplaced && outcome.stale !== id) return null
-  return { kind: 'unavailable', detail: `context ${id} exists already`, retryAfter: 1 }
+  return unavailable(`context ${id} exists already`)
 }

@@ -5,11 +5,11 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { actionError, type ActionError } from '../../model/action-error.ts'
 import { denial } from '../../model/caller.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
-import { FluxError, type Failure } from '../../model/failure.ts'
+import { conflict, FluxError, invalid } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/record.ts'
 import type { DecisionEnv, Input } from '../interpreter/decision.ts'
-import { invalidInput } from '../interpreter/describe.ts'
+import { requireValid } from '../interpreter/describe.ts'
 import { dataBeforeEnd } from '../interpreter/transit.ts'
 import { addressOf, keptKey, partitionOfKey, usingKey, type KeyAddress } from '../record/index-keys.ts'
 import { repinned } from '../record/repin.ts'
@@ -103,10 +103,18 @@ export function retryEnvOf(
   // A decision without these facts refuses what can't be retried.
   if (!isFinished(record.status) || record.status === 'COMPLETED') return { flux, env }
   if (flux.secured && denial(caller, 'admin')) return { flux, env }
-  const failure = goneOn(record, work) ?? keyTaken(record, work)
-  const fitted = failure ?? (definition === 'current' ? currentOf({ record, flux }, state, work) : { record, flux })
-  const isRefused = 'kind' in fitted
-  return { flux: isRefused ? flux : fitted.flux, env: { ...env, retry: isRefused ? { failure: fitted } : fitted } }
+  try {
+    requireParent(record, work)
+    const address = addressOf(record)
+    const holder = address && holderWith(usingKey(address), address, work)
+    // Another context may have got its key since it ended.
+    if (address && holder !== null && holder !== record.id) throw keyInUse(address, holder)
+    const fitted = definition === 'current' ? currentOf({ record, flux }, state, work) : { record, flux }
+    return { flux: fitted.flux, env: { ...env, retry: { record: fitted.record } } }
+  } catch (error) {
+    if (!(error instanceof FluxError)) throw error
+    return { flux, env: { ...env, retry: { failure: error.failure } } }
+  }
 }
 
 /**
@@ -123,13 +131,13 @@ export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: Work
   waiting.isNotified = true
 }
 
-/** The record as the definition that is loaded now continues it; or why that can't be. @throws Lacking */
-function currentOf({ record, flux: pinned }: Family, wanted: string | null, { atHand, env }: Work): Family | Failure {
+/** The record as the definition that is loaded now continues it. @throws Lacking; FluxError when it can't be continued */
+function currentOf({ record, flux: pinned }: Family, wanted: string | null, { atHand, env }: Work): Family {
   const { package: owner, fluxName } = record
   const flux = atHand.service(owner, fluxName)
   if (flux === undefined || flux === 'ambiguous' || flux.package !== owner) {
     const detail = `no service '${fluxName}' of the package '${owner}' is loaded`
-    return { kind: 'invalid', detail, errors: [{ pointer: '/definition', detail }] }
+    throw invalid(detail, [{ pointer: '/definition', detail }])
   }
   if (flux.hash === record.definition) return { record, flux: pinned }
   if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
@@ -138,22 +146,16 @@ function currentOf({ record, flux: pinned }: Family, wanted: string | null, { at
   const present = pinned.states[record.state]?.name ?? ''
   if (wanted === null && !flux.stateIndex.has(present))
     errors.push({ pointer: '/definition', detail: `has no state '${present}', in which the context is` })
-  return errors.length > 0 ? invalidInput(errors) : { record: fitted.record, flux }
+  requireValid(errors)
+  return { record: fitted.record, flux }
 }
 
-/** A child goes on only while its parent waits for it. */
-function goneOn({ id, parent }: ContextRecord, work: Work): Failure | null {
-  if (parent === null) return null
+/** A child goes on only while its parent waits for it. @throws Lacking; FluxError when it does not */
+function requireParent({ id, parent }: ContextRecord, work: Work): void {
+  if (parent === null) return
   const { record } = work.find(parent.id) ?? {}
-  if (record?.child === id && record.position.epoch === parent.epoch) return null
-  return { kind: 'conflict', detail: `context ${id} can't be retried: its parent, context ${parent.id}, has gone on` }
-}
-
-/** Another context may have got its key since it ended. @throws Lacking */
-function keyTaken(record: ContextRecord, work: Work): Failure | null {
-  const address = addressOf(record)
-  const holder = address && holderWith(usingKey(address), address, work)
-  return address === null || holder === null || holder === record.id ? null : keyInUse(address, holder)
+  if (record?.child !== id || record.position.epoch !== parent.epoch)
+    throw conflict(`context ${id} can't be retried: its parent, context ${parent.id}, has gone on`)
 }
 
 /** The context because of which a new one can't have the key; null: there was none. @throws Lacking */
@@ -163,7 +165,7 @@ const holderOf = (address: KeyAddress, { keyReuse }: CompiledFlux, work: Work): 
 /** @throws Lacking; FluxError when the key is in use */
 export function requireUnused(address: KeyAddress, flux: CompiledFlux, work: Work): void {
   const id = holderOf(address, flux, work)
-  if (id !== null) throw new FluxError(keyInUse(address, id))
+  if (id !== null) throw keyInUse(address, id)
 }
 
 /** The newest context that has that index key of the address. @throws Lacking */
@@ -184,7 +186,7 @@ export function makeRoom(address: KeyAddress, { flux, existing }: StartRequest, 
   const id = holderOf(address, flux, work)
   if (id === null) return null
   const context = work.find(id)
-  if (!context || context.flux.keyReuse === 'never') throw new FluxError(keyInUse(address, id))
+  if (!context || context.flux.keyReuse === 'never') throw keyInUse(address, id)
   if (isFinished(context.record.status)) return null
   const applied = work.apply(context, { type: 'TERMINATE', caller: existing.caller })
   if (applied.kind === 'refused') throw new FluxError(applied.failure)

@@ -5,12 +5,12 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { validate, defaults } from '../../definitions/values/properties.ts'
 import { spendOn, WorkBudget } from '../../definitions/work-budget.ts'
 import type { ContextId } from '../../model/context.ts'
-import { type FieldError, type Failure, FluxError } from '../../model/failure.ts'
+import { FluxError } from '../../model/failure.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Caller } from '../../model/caller.ts'
 import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
 import type { ContextRecord, Parent } from '../../model/record.ts'
-import { invalidInput } from '../interpreter/describe.ts'
+import { refuseInput, requireValid } from '../interpreter/describe.ts'
 import { START } from '../interpreter/turn-state.ts'
 import { waitTextOf } from '../interpreter/choose.ts'
 import { suggestion } from '../../model/nearest.ts'
@@ -79,12 +79,10 @@ export function initialRecordOf(
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
   if (startState === undefined) {
     const meant = suggestion(request.startState ?? '', flux.stateIndex.keys())
-    throw refusal([
-      { pointer: '/startState', detail: `'${flux.fluxName}' has no state '${request.startState}'${meant}` },
-    ])
+    refuseInput('/startState', `'${flux.fluxName}' has no state '${request.startState}'${meant}`)
   }
   const { value: input, errors } = inputsOf(request, drawn.now, event ? '/orStart/input' : '/input')
-  if (errors.length > 0 && existing !== 'use') throw refusal(errors)
+  if (existing !== 'use') requireValid(errors)
   const trackerId = waitTextOf(getOwn(input, '$trackerId') ?? null) ?? drawn.uuid()
   const names: { [name: string]: Json | undefined } = {
     $request: request.request?.shown,
@@ -97,7 +95,7 @@ export function initialRecordOf(
   const key = startKeyOf(request, scope)
   const address = addressOf({ package: flux.package, fluxName: flux.fluxName, key })
   onKey?.(address)
-  if (errors.length > 0) throw refusal(errors)
+  requireValid(errors)
   const tags = tagsOf(request, scope, turn.tagLimits)
   const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
   return { address, recordOf: (id) => recordOf(id, request, found) }
@@ -190,7 +188,7 @@ const inputsOf = (
 /** Checks the inputs of a start, where there is none since another context is there. @throws FluxError `invalid` */
 export function requireInputs(...given: Parameters<typeof inputsOf>): void {
   const { errors } = inputsOf(...given)
-  if (errors.length > 0) throw refusal(errors)
+  requireValid(errors)
 }
 
 /** The tags of the request, and those of the service. A tag that evaluates to an empty string is omitted. */
@@ -198,7 +196,7 @@ function tagsOf({ flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>, scop
   const evaluated = flux.tags.map((template) => textOf(template, scope, '/tags', 'a tag of the service '))
   const tags = [...new Set([...given, ...evaluated.filter((tag) => tag !== '')])]
   const errors = tagErrors(tags, '/tags', limits)
-  if (errors.length > 0) throw refusal(errors)
+  requireValid(errors)
   return tags
 }
 
@@ -209,11 +207,9 @@ function textOf(template: Template, scope: Scope, pointer: string, what = ''): s
     spendOn(value, scope.budget)
     return waitTextOf(value) ?? ''
   } catch (error) {
-    throw refusal([{ pointer, detail: `${what}can't be worked out: ${messageOf(error)}` }])
+    refuseInput(pointer, `${what}can't be worked out: ${messageOf(error)}`)
   }
 }
-
-const refusal = (errors: readonly FieldError[]): FluxError => new FluxError(invalidInput(errors))
 
 /**
  * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the
@@ -229,16 +225,13 @@ function startKeyOf(
   const key = textOf(template, scope, '/key')
   if (key === '' && given === undefined) return null
   const fault = key === '' ? 'comes out empty' : keyFault(key)
-  if (fault !== null) throw refusal([{ pointer: '/key', detail: fault }])
+  if (fault !== null) refuseInput('/key', fault)
   return key
 }
 
 /** Another context has the key. */
-export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, by: ContextId): Failure => ({
-  kind: 'conflict',
-  detail: `context ${by} of '${fluxName}' has the key '${key}'`,
-  contextId: by,
-})
+export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, contextId: ContextId): FluxError =>
+  new FluxError({ kind: 'conflict', detail: `context ${contextId} of '${fluxName}' has the key '${key}'`, contextId })
 
 /** The context that has the key, if it was refused for that; else null. */
 export const holderIn = (error: unknown): ContextId | null =>

@@ -84,11 +84,19 @@ function endOfText(text: string, start: number): number {
   return -1 - Math.min(end + escape, text.length)
 }
 
-/** Line and column of an offset. Lines end in LF, CR LF or CR. */
+/** Line and column of an offset. Lines end in LF, CR LF or CR. No text is made of them: there may be a million. */
 export function positionOf(text: string, offset: number): TextPosition {
-  const lines = text.slice(0, offset).split(/\r\n|\r|\n/)
-  return { line: lines.length, column: (lines.at(-1) ?? '').length + 1 }
+  let [line, start] = [1, 0]
+  for (let at = 0; at < offset; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code !== LF && (code !== CR || text.charCodeAt(at + 1) === LF)) continue
+    line += 1
+    start = at + 1
+  }
+  return { line, column: offset - start + 1 }
 }
+
+const [LF, CR] = [10, 13]
 
 /** The character at the offset, quoted for a message; null at the end of the text. */
 export function characterAt(text: string, offset: number): string | null {

@@ -11,11 +11,13 @@ import type { Bench } from '../../support/engine.ts'
 import { held, nextTurn, type Held } from '../../support/held.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../../support/stores.ts'
-import { inMemory, seenBy, type World } from './world.ts'
+import { inMemory, seenBy, seenByAll, type World } from './world.ts'
 
 const PARTITIONS = 3
 const paid = { event: 'paid', input: { by: 1 }, ttl: 86_400 }
 
+/** The commit from which on an event is unclaimed. */
+const holds = ({ rows = [] }: CommitRequest) => rows.some(({ space, expects }) => space === 'held' && expects === null)
 /** The commit by which an event is claimed. */
 const claims = ({ rows = [] }: CommitRequest) =>
   rows.some(({ space, value }) => space === 'held' && value !== null && !value.includes('"claim":null'))
@@ -25,15 +27,19 @@ const takes = ({ writes, rows = [] }: CommitRequest) =>
 
 let world: World
 let bench: Bench
-/** Before and after the next commit of that kind. */
+/** Before or after the next commit of that kind. */
+let onHolding: (() => Promise<unknown>) | null
 let onClaimed: (() => Promise<unknown>) | null
 let onTaking: (() => Promise<unknown>) | null
 beforeEach(async () => {
-  ;[onClaimed, onTaking] = [null, null]
+  ;[onHolding, onClaimed, onTaking] = [null, null, null]
   world = await inMemory(PARTITIONS)
   const wrap = (store: Store) =>
     withVerbs(store, {
       async commit(request) {
+        const holding = holds(request) ? onHolding : null
+        if (holding) onHolding = null
+        await holding?.()
         const taking = takes(request) ? onTaking : null
         if (taking) onTaking = null
         await taking?.()
@@ -97,6 +103,32 @@ describe.each(reasons)('an event that was claimed for a context which %s', (_, p
     await expect.poll(() => seenBy(bench, second)).toEqual([1])
     expect(await seenBy(bench, first)).toEqual([])
   })
+})
+
+test('an event for which contexts come to wait while it is written is taken by one of them', async () => {
+  const ids: number[] = []
+  for (let nr = 0; nr < PARTITIONS; nr += 1) ids.push(await bench.run('Order'))
+  onHolding = async () => {
+    await Promise.all(ids.map(go))
+    await settle()
+  }
+  await bench.sendEvent(paid)
+  await settle()
+  expect(await seenByAll(bench, ids)).toEqual([1])
+})
+
+test('an event that a context passed over while it was paused is taken when it is resumed', async () => {
+  const contextId = await bench.run('Order')
+  onHolding = async () => {
+    await go(contextId)
+    await bench.pause({ contextId })
+  }
+  await bench.sendEvent(paid)
+  await settle()
+  expect(await seenBy(bench, contextId)).toEqual([])
+  await bench.resume({ contextId })
+  await settle()
+  expect(await seenBy(bench, contextId)).toEqual([1])
 })
 
 test('an event that was taken, though the store did not answer, is not offered again', async () => {

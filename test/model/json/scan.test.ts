@@ -103,4 +103,13 @@ describe('following a JSON text', () => {
       expect(scanJson(text)).toBeGreaterThanOrEqual(0)
     expect(process.cpuUsage(cpu).user / 1000).toBeLessThan(2000)
   })
+
+  test('counts lines without a text for each', () => {
+    const text = '\n'.repeat(1 << 20)
+    const cpu = process.cpuUsage()
+    for (let round = 0; round < 20; round += 1)
+      expect(positionOf(text, text.length)).toEqual({ line: text.length + 1, column: 1 })
+    const { user, system } = process.cpuUsage(cpu)
+    expect((user + system) / 1000).toBeLessThan(400)
+  })
 })
