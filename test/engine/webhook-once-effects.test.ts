@@ -43,6 +43,7 @@ const ACCESS = { caller: SYSTEM, scope: 's', home: null, admission: null, isStep
 const FILTERED: Committed = { answer: { kind: 'filtered' } }
 
 const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
+const refused: WebhookEffect = () => Promise.reject(conflict('it was done'))
 
 interface Server {
   readonly bench: Bench
@@ -128,8 +129,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     const value = JSON.stringify({ hash: HEADER.hash, at: clock.now(), answer: null })
     const row = { ...keys.key.place, expects: null, value, expiresAt: null }
     await new MemoryStore(memory).commit({ writes: [], rows: [row] })
-    const effect = () => Promise.reject(conflict('it was done'))
-    const repeats = [1, 2, 3].map(() => run(one, keys, effect).catch((error: FluxError) => error.failure.kind))
+    const repeats = [1, 2, 3].map(() => run(one, keys, refused).catch((error: FluxError) => error.failure.kind))
     await clock.advance(11_000)
     expect(await Promise.all(repeats)).toEqual(Array.from(repeats, () => 'idempotencyInProgress'))
   })
