@@ -139,18 +139,7 @@ export function check<R extends z.ZodType>(call: Call<R>, request: unknown): z.o
 }
 
 /** Fields, or fields of fields, whose errors concern the content of a request in every call that has them. */
-const CONTENT = [
-  'key',
-  'tag',
-  'tags',
-  'input',
-  'orStart/tags',
-  'orStart/input',
-  'startState',
-  'state',
-  'with',
-  'filter',
-]
+const CONTENT = ['key', 'tag', 'tags', 'input', 'orStart/tags', 'orStart/input', 'state', 'with', 'filter']
 
 function refusalOf(
   { content = [] }: Call,

@@ -134,6 +134,7 @@ export const COMMAND_CALLS = {
       ),
     },
     internal: { untyped, waits, idempotencyKey },
+    content: ['startState'],
     strict: true,
     prefersWait: true,
     answer: component(

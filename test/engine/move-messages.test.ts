@@ -2,8 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import { MoveMessages } from '../../src/engine/turn/commit.ts'
 import type { CommittedMove } from '../../src/model/committed-move.ts'
+import { REDACTED } from '../../src/model/secret-names.ts'
 import type { MoveFeed } from '../../src/ports/feeds.ts'
 import { openBench } from '../support/engine.ts'
+import { compiled, Hand } from '../support/turns.ts'
 
 function feedOf(isActive: boolean) {
   const moves: CommittedMove[] = []
@@ -74,5 +76,12 @@ describe('while somebody reads', () => {
     ])
     expect(moves[0]).toMatchObject({ facts: { startState: 'a', secured: false, key: null }, previousAt: null })
     await bench.close()
+  })
+
+  test('tags of a context of which only the head was read are told to filters alone: they may be secrets', () => {
+    const { feed, moves } = feedOf(true)
+    const { context } = new Hand().start(compiled({ tags: ['red'], states: [{ name: 's' }] }))
+    new MoveMessages(feed).onCommitted(context, true)
+    expect(moves).toMatchObject([{ message: { tags: [REDACTED] }, facts: { tags: ['red'] } }])
   })
 })

@@ -75,6 +75,8 @@ test("a context whose data can't even be looked at is counted at each start, and
   const faults: Faults = { poisoned: new Set(), loader: [], inLoad: 0, most: 0 }
   bench = await openBench(FILES, { wrap: deadly(faults) })
   const contextId = await bench.run('Deaf', { text: 'x' })
+  await bench.sendEvent({ contextId, event: 'later', ttl: 86_400 })
+  expect(await bench.listPending({})).toHaveLength(1)
   const { version } = await bench.getContext({ contextId })
   faults.poisoned.add(contextId)
   for (let start = 1; start <= 7; start += 1) {
@@ -113,6 +115,8 @@ test("a context whose data can't even be looked at is counted at each start, and
     error: { type: 'LeaseLost' },
   })
   expect(view.input.gloopProperties).toMatchObject([{ name: 'text', value: 'x' }])
+  // What it has kept is given up.
+  expect(await bench.listPending({})).toEqual([])
 })
 
 test('a step that costs six servers has failed, and its $exception transition is taken', async () => {

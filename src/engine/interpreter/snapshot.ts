@@ -53,7 +53,7 @@ export function shownOf(
     const shown = { input: redactor.values(state.input, input), output: redactor.values(state.output, output) }
     setOwn(states, state.name, shown)
   }
-  const input = redactor.values(flux.input, data.input)
+  const input = { ...redactor.values(flux.input, data.input) }
   if (data.request !== null) setOwn(input, '$request', redactor.request(data.request))
   const { trigger, response, exception } = data
   const registers: JsonObject = {

@@ -68,6 +68,9 @@ export const homeOf = ({ eventId, receipt }: PendingEvent, partitions: number): 
 export const unclaimedKeyOf = ({ receivedAt, eventId, receipt }: PendingEvent): string =>
   pendingRowKey({ receivedAt, eventId, contextId: null }, scopeIn(receipt))
 
+/** When the event came whose key that is, epoch milliseconds. */
+export const arrivalIn = (key: string): number => Number(key.slice(0, key.indexOf(':')))
+
 /** Whether its sender may use secured services. */
 export const isOfToken = ({ roles }: Pick<UnclaimedEvent, 'roles'>): boolean => denial({ roles }, 'invoke') === null
 

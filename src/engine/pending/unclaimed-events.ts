@@ -152,7 +152,8 @@ export class UnclaimedEvents {
   async #offer(found: FoundEvent, id: ContextId): Promise<Offered> {
     const unclaimed = this.#unclaimed
     const read = await this.#read(found)
-    const free = read && (await unclaimed.unclaimed(read))
+    if (typeof read === 'string') return read
+    const free = await unclaimed.unclaimed(read)
     const row = free && (await unclaimed.claim(free, id))
     if (row === null) return 'passed'
     let offered: Offered = 'passed'
@@ -164,12 +165,11 @@ export class UnclaimedEvents {
     return offered
   }
 
-  /** Null: no context can take it. */
-  async #read({ key, value }: FoundEvent): Promise<UnclaimedRow | null> {
+  async #read({ key, row }: FoundEvent): Promise<UnclaimedRow | 'gone' | 'passed'> {
     try {
-      return await this.#unclaimed.read(homeIn(value), key)
+      return (await this.#unclaimed.read(homeIn(row.value), key)) ?? 'gone'
     } catch (error) {
-      if (isUnreadableRow(error, { space: 'held', key }, this.#parts.log)) return null
+      if (isUnreadableRow(error, { space: 'held', key }, this.#parts.log)) return 'passed'
       throw error
     }
   }

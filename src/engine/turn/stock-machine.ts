@@ -5,7 +5,7 @@ import { fromCallback, type AnyMachineSnapshot, type AnyStateMachine } from 'xst
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
-import { isObject, tryJson, type Json } from '../../model/json/value.ts'
+import { isObject, tryJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { initialRecordOf } from './start-request.ts'
 import { inputOf } from '../interpreter/decide.ts'
 import { newMachine } from '../interpreter/machine.ts'
@@ -27,7 +27,7 @@ const elsewhere = fromCallback(() => {})
 export function stockMachine(flux: CompiledFlux): AnyStateMachine {
   const machine = newMachine(flux)
   const own = newMachine(flux)
-  const unredacted = redactorOf(NO_SECRETS, { ...flux, isSensitive: false })
+  const unredacted = hidesNothing(flux)
 
   /** The snapshot after a transition, with plain data. */
   const plain = (after: AnyMachineSnapshot & { readonly context: TurnState }, scope: Scope): AnyMachineSnapshot => {
@@ -82,6 +82,12 @@ export function stockMachine(flux: CompiledFlux): AnyStateMachine {
   }
   return machine
 }
+
+/** A redactor that leaves all as it is. */
+const hidesNothing = (flux: CompiledFlux) => ({
+  ...redactorOf(NO_SECRETS, { ...flux, isSensitive: false }),
+  request: (request: JsonObject) => request,
+})
 
 const NO_SECRETS = { request: null, inheritedSecrets: null, input: {}, output: {}, states: {} }
 

@@ -164,6 +164,32 @@ beforeAll(async () => {
 const ROUNDS = 20
 const SERVICES = 200
 
+describe('the snapshot of a context that a webhook started', () => {
+  const definition = {
+    input: [{ name: 'n', type: 'integer' }],
+    states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }],
+  }
+  const request = { method: 'POST', headers: [{ name: 'authorization', value: 'Bearer 0123456789' }] }
+
+  test('leaves its record as it is', async () => {
+    const { catalog } = await open(await folderOf({ 'p/Hook.flux': definition }))
+    const flux = catalog.find('p', 'Hook')
+    if (!flux) throw new Error('not loaded')
+    const record = { ...started(flux), input: { n: 1 }, request: { method: 'POST' } }
+    expect(shown(record, flux)).toMatchObject({ context: { input: { n: 1, $request: { method: 'POST' } } } })
+    expect(record.input).toEqual({ n: 1 })
+  })
+
+  test('keeps all of the request that it was given over the events of its machine', () => {
+    const machine = machineOf(definition)
+    const fresh = JSON.parse(JSON.stringify(createActor(machine, { input: { n: 1 } }).getPersistedSnapshot()))
+    fresh.context.input.$request = request
+    const actor: AnyActorRef = createActor(machine, { snapshot: fresh }).start()
+    actor.send({ type: 'EVENT', name: 'go', now: NOW })
+    expect(actor.getSnapshot().context).toMatchObject({ epoch: 2, input: { n: 1, $request: request } })
+  })
+})
+
 describe('the machine of a definition', () => {
   test('goes on from the snapshot of a context as the server does, for every example', () => {
     expect(examples.length).toBeGreaterThan(10)
