@@ -42,6 +42,7 @@ const TIMEOUT_MS = 30_000
 const ACCESS = { caller: SYSTEM, scope: 's', home: null, admission: null, isStep: false, accepts: false }
 
 const refuse: WebhookEffect = () => Promise.reject(new Filtered())
+const refused: WebhookEffect = () => Promise.reject(conflict('it was done'))
 
 interface Server {
   readonly bench: Bench
@@ -126,9 +127,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     const value = JSON.stringify({ hash: HEADER.hash, at: clock.now(), answer: null })
     const row = { ...keys.key.place, expects: null, value, expiresAt: null }
     await new MemoryStore(memory).commit({ writes: [], rows: [row] })
-    const repeats = [1, 2, 3].map(() =>
-      run(one, keys, () => Promise.reject(conflict('it was done'))).catch((error: FluxError) => error.failure.kind),
-    )
+    const repeats = [1, 2, 3].map(() => run(one, keys, refused).catch((error: FluxError) => error.failure.kind))
     await clock.advance(11_000)
     expect(await Promise.all(repeats)).toEqual(Array.from(repeats, () => 'idempotencyInProgress'))
   })

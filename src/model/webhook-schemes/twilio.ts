@@ -1,7 +1,6 @@
 // model: the scheme of Twilio: URL and fields of a form are signed, or the URL with the hash of another body in it.
 // The fields are signed without separators, so the scheme does not tell `a=bc` from `ab=c`.
 // https://www.twilio.com/docs/usage/security#validating-requests
-import { textIn } from '../charset.ts'
 import { signatureScheme } from './hmac.ts'
 import { bytesAsText, decodeDigest, haveCommon, rawBytes, readSingleHeader, sha256 } from './proofs.ts'
 import type { ReceivedWebhook } from './scheme.ts'
@@ -60,7 +59,7 @@ function formContent(body: Uint8Array): Uint8Array | string {
   try {
     let count = 0
     // One after the other: a body of separators alone would make a list of a million texts.
-    for (const [pair] of textIn(body, 'utf-8', { strict: true }).matchAll(/[^&]+/g)) {
+    for (const [pair] of new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body).matchAll(/[^&]+/g)) {
       count += 1
       if (count > MAX_FIELDS) return `the form has more than ${MAX_FIELDS} fields`
       const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(pair) ?? []
