@@ -3,12 +3,14 @@
 import type { StoredRow } from '../../model/rows.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
-import { allRows } from '../tasks/fan-out.ts'
+import { allRows, yieldTurn } from '../tasks/fan-out.ts'
 import type { DeliveryTally } from './deliveries.ts'
 import { deliveryKeyOf, storedDeliveryOf, type DeliveryFacts, type StoredDelivery } from './delivery-rows.ts'
 
 /** Rows of an endpoint that are read at once. */
 const ROWS_AT_ONCE = 16
+/** Lists of deliveries whose first rows are read before others are served. */
+const LISTS_AT_ONCE = 32
 
 export interface ListedDelivery {
   readonly tally: DeliveryTally
@@ -64,7 +66,11 @@ export async function* newestFirst(
     else heads.set(source, value)
   }
   const sources = tallies.flatMap((tally) => [storedDeliveries(deps, tally, behind), refusedDeliveries(tally, behind)])
-  await Promise.all(sources.map(advance))
+  for (let from = 0; from < sources.length; from += LISTS_AT_ONCE) {
+    await Promise.all(sources.slice(from, from + LISTS_AT_ONCE).map(advance))
+    // What the store has in memory it gives without a pause.
+    await yieldTurn()
+  }
   for (;;) {
     let newest: [AsyncIterator<ListedDelivery>, ListedDelivery] | null = null
     for (const head of heads)
