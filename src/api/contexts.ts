@@ -1,7 +1,6 @@
 // api: the calls that show a context, and wait for it.
 import { z } from 'zod'
-import { CONTEXT_STATUSES, type Status } from '../model/context.ts'
-import { RETRY_EVENT } from '../model/record.ts'
+import { CONTEXT_STATUSES, RETRY_EVENT, type Status } from '../model/context.ts'
 import { type AnswerOf, component, describeCall } from './call.ts'
 import {
   added,

@@ -2,7 +2,7 @@
 // it is there.
 import { resolve } from 'node:path'
 import { systemClock } from '../alarms/clock.ts'
-import { MAX_LOG_ROWS } from '../model/record.ts'
+import { MAX_LOG_ROWS } from '../model/context.ts'
 import { ROW_SPACES, type StoredRow } from '../model/rows.ts'
 import type { Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'

@@ -1,29 +1,6 @@
 // model: events that are kept until a context waits for them, and the rows by which they are listed and found.
 import { createHash } from 'node:crypto'
-import type { ContextId } from './context.ts'
-import type { JsonObject } from './json/value.ts'
-
-/** An event that a context keeps until it waits for it. */
-export interface PendingEvent {
-  readonly eventId: string
-  readonly event: string
-  readonly input: JsonObject
-  /** Whether texts in the input are coerced to the declared types. */
-  readonly untyped: boolean
-  /** As they were sent. */
-  readonly tags: readonly string[]
-  /** Epoch milliseconds. */
-  readonly receivedAt: number
-  /** Epoch milliseconds; null: when the context ends. */
-  readonly expiresAt: number | null
-  /** Key of the row of its receipt, which tells its sender, too; null: it has none, and its id is ours. */
-  readonly receipt: string | null
-  /** It came while the context was paused: a state that takes any event takes it, too. */
-  readonly takesAny?: true
-}
-
-/** Of a context that keeps none: shared, so that it costs nothing. */
-export const NO_PENDING: readonly PendingEvent[] = []
+import type { ContextId, PendingEvent } from './context.ts'
 
 /** What a list shows of it. `contextId` null: nobody waits for it yet. */
 export interface PendingRow extends Pick<PendingEvent, 'eventId' | 'event' | 'tags' | 'receivedAt' | 'expiresAt'> {

@@ -3,12 +3,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Servers } from '../../src/engine/cluster/servers.ts'
 import { TaskQueue, type TaskRun } from '../../src/engine/tasks/queue.ts'
-import { Task } from '../../src/engine/tasks/task.ts'
+import { Task, type TaskParts } from '../../src/engine/tasks/task.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
-import { held } from '../support/held.ts'
+import { held, nextTurn } from '../support/held.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -302,3 +302,69 @@ test('a task that another server takes over meanwhile is no error, and those beh
   expect(logged.filter(({ level }) => level === 'error')).toEqual([])
   await queue.close()
 })
+
+/** A queue with one task that another server has left, which runs until the server stops. */
+async function abandoned(given: TaskParts) {
+  const run = { count: 0 }
+  const loading = held<void>()
+  await given.store.commit({ writes: [], rows: [{ ...TASK, key: 'a', expects: null, value: '{"id":"b","owner":""}' }] })
+  const queue = new TaskQueue<TaskRun>(given, {
+    space: 'broadcasts',
+    prefix: '',
+    name: 'a broadcast',
+    async load({ key, value }) {
+      const task = new Task(given, { ...TASK, key }, { before: value })
+      await loading.promise
+      return {
+        task,
+        run() {
+          run.count += 1
+          return new Promise<void>((resolve) => {
+            if (task.isStopping) resolve()
+            task.signal.addEventListener('abort', () => resolve())
+          })
+        },
+      }
+    },
+  })
+  return { queue, run, loading }
+}
+
+test('a task that is found twice at the same time runs once, and is known until it has ended', async () => {
+  const parts = taskParts()
+  const again: { queue?: TaskQueue<TaskRun>; resumed?: Promise<unknown> } = {}
+  const store = withVerbs(parts.store, {
+    async commit(request) {
+      const outcome = await parts.store.commit(request)
+      // The reply to the first takeover is on its way.
+      if (again.queue && !again.resumed) await (again.resumed = again.queue.resume({ key: 'a', partition: 0 }))
+      return outcome
+    },
+  })
+  const { queue, run, loading } = await abandoned({ ...parts, store })
+  loading.release()
+  again.queue = queue
+  expect(await queue.resume({ key: 'a', partition: 0 })).not.toBeNull()
+  await expect.poll(() => run.count).toBe(1)
+  expect(await again.resumed).toBeNull()
+  expect(queue.has('a')).toBe(true)
+  await queue.close()
+  expect(queue.has('a')).toBe(false)
+})
+
+test('a task that is taken over while the server begins to stop holds up nothing, and is left to others', async () => {
+  const parts = taskParts()
+  const { queue, loading } = await abandoned(parts)
+  queue.look()
+  await settle()
+  const closed = queue.close()
+  await settle()
+  loading.release()
+  await closed
+  const row = await parts.store.readRow({ ...TASK, key: 'a' })
+  expect(JSON.parse(row?.value ?? '{}')).toMatchObject({ owner: '' })
+})
+
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 20; turns += 1) await nextTurn()
+}

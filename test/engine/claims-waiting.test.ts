@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import { unavailable, unreadable } from '../../src/model/failure.ts'
-import { readyOwner } from '../../src/model/record.ts'
+import { readyOwner } from '../../src/model/context.ts'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { AbandonedLease } from '../../src/ports/store.ts'
 import { Admission, type Slot } from '../../src/engine/turn/admission.ts'

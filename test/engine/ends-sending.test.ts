@@ -229,6 +229,29 @@ describe.each(STORES)('on the %s store', (kind) => {
     expect(receiver.came).toHaveLength(1)
   })
 
+  test('one whose first commit is reported as unknown is sent all the same', async () => {
+    const world = await openWorld(kind, FILES)
+    const receiver = new Receiver()
+    let isLost = false
+    const store = withVerbs(world.store, {
+      close: () => Promise.resolve(),
+      async commit(request) {
+        const outcome = await world.store.commit(request)
+        if (isLost || !request.rows?.some(({ key, value }) => key.startsWith('run:') && value !== null)) return outcome
+        isLost = true
+        throw inDoubt('the answer was lost')
+      },
+    })
+    const bench = await world.open(receiver, { store })
+    await bench.run('Done')
+    await eventually(async () => {
+      await bench.advance(SECOND_MS)
+      expect(receiver.came).toHaveLength(1)
+    })
+    expect(isLost).toBe(true)
+    await haveLeft(world, 0)
+  })
+
   test('a damaged row holds up no other, and is told of once', async () => {
     const world = await openWorld(kind, FILES)
     const receiver = new Receiver()

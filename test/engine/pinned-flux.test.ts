@@ -1,7 +1,7 @@
 // The definition of a stored context: what of it is lost, and what is told in its place.
 import { describe, expect, test } from 'vitest'
 import { hashOf } from '../../src/definitions/pinned/text.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
+import type { ContextRecord } from '../../src/model/context.ts'
 import { indexKeysOf } from '../../src/engine/record/index-keys.ts'
 import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
 import { folderOf, open } from '../definitions/catalog-files.ts'

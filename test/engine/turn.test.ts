@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { MAX_TURN_STEPS } from '../../src/definitions/work-budget.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { UNOWNED } from '../../src/model/record.ts'
+import { UNOWNED } from '../../src/model/context.ts'
 import { compiled, event, freeSlot, Hand, type Decided } from '../support/turns.ts'
 
 /** Steps of work after which a turn takes no more messages, and those that each costs besides its work. */

@@ -63,10 +63,10 @@ afterEach(async () => {
   await first?.close()
 })
 
-/** Two servers on one store, which the first one closes. `versions`: how often the second one asked for a version. */
+/** Two servers on one store, which the first one closes. `versions`: how often the second one asked for a version; `areLost`: in vain. */
 async function openPair() {
   const network = new Network()
-  const counted = { versions: 0 }
+  const counted = { versions: 0, areLost: false }
   const shared: { store?: Store } = {}
   const first = await openBench(FILES, {
     others: { beat: 3_600_000, feed: network.feed() },
@@ -83,6 +83,7 @@ async function openPair() {
       close: () => Promise.resolve(),
       version(request) {
         counted.versions += 1
+        if (counted.areLost) return Promise.reject(new Error('nobody knows'))
         return shared.store?.version(request) ?? Promise.resolve(null)
       },
     }),
@@ -143,6 +144,20 @@ test('what is not heard is found within about a second', async () => {
   await first.sendEvent({ contextId: id, event: 'end' })
   await held()
   expect(ended).toBe(false)
+  await first.advance(1100)
+  expect(await wait).toMatchObject({ status: 'COMPLETED' })
+})
+
+test('what is not heard is found, though the store has failed to answer', async () => {
+  const { first, second, network, counted } = await openPair()
+  const id = await first.run('Order')
+  network.isLost = true
+  const wait = second.waitFor({ contextId: id, status: ['COMPLETED'] })
+  await held()
+  counted.areLost = true
+  await first.advance(3000)
+  counted.areLost = false
+  await first.sendEvent({ contextId: id, event: 'end' })
   await first.advance(1100)
   expect(await wait).toMatchObject({ status: 'COMPLETED' })
 })

@@ -8,7 +8,7 @@ import { Once, readKeptWebhook, type Committed, type WebhookEffect } from '../..
 import { placeOf, type Addressee } from '../../src/engine/idempotency/kept-answer.ts'
 import type { WebhookKeeping, WebhookKeys } from '../../src/engine/webhooks/webhook-keys.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
-import { FluxError, unavailable } from '../../src/model/failure.ts'
+import { conflict, FluxError, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
@@ -43,6 +43,7 @@ const ACCESS = { caller: SYSTEM, scope: 's', home: null, admission: null, isStep
 const FILTERED: Committed = { answer: { kind: 'filtered' } }
 
 const refuse: WebhookEffect = () => Promise.resolve(FILTERED)
+const refused: WebhookEffect = () => Promise.reject(conflict('it was done'))
 
 interface Server {
   readonly bench: Bench
@@ -121,6 +122,17 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     remark: null,
   })
   const run = ({ once }: Server, keys: WebhookKeys, effect: WebhookEffect) => once.run(keys, TIMEOUT_MS, effect)
+
+  test('requests that repeat one together, while that is under way, wait no longer than one would', async () => {
+    const keys = keyed(HEADER)
+    if (!keys.key) throw new Error('there is a key')
+    const value = JSON.stringify({ hash: HEADER.hash, at: clock.now(), answer: null })
+    const row = { ...keys.key.place, expects: null, value, expiresAt: null }
+    await new MemoryStore(memory).commit({ writes: [], rows: [row] })
+    const repeats = [1, 2, 3].map(() => run(one, keys, refused).catch((error: FluxError) => error.failure.kind))
+    await clock.advance(11_000)
+    expect(await Promise.all(repeats)).toEqual(Array.from(repeats, () => 'idempotencyInProgress'))
+  })
 
   /** Sends an event to one context. */
   const post =

@@ -1,6 +1,5 @@
 // That the store's indexes agree with its records.
-import { isFinished, CONTEXT_STATUSES } from '../../src/model/context.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
+import { CONTEXT_STATUSES, type ContextRecord, isFinished } from '../../src/model/context.ts'
 import { keysOfEvent, keysOfList } from '../../src/engine/record/index-keys.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'

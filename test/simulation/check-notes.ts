@@ -1,7 +1,6 @@
 // Of notes, which wait for somebody to wait for them: each that was acknowledged as pending is taken exactly once, or its
 // time is over, or it is pending still, since nobody waits for it.
-import { isFinished } from '../../src/model/context.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
+import { type ContextRecord, isFinished } from '../../src/model/context.ts'
 import { unclaimedRowOf, type UnclaimedRow } from '../../src/engine/pending/unclaimed-event.ts'
 import { listOf, type End, type Wrong } from './checks.ts'
 

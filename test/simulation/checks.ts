@@ -1,7 +1,6 @@
 // What must hold in the end, when nothing has gone wrong for a while: of what callers were told, of what functions
 // returned, and of the store's indexes.
-import { isFinished, type ContextId } from '../../src/model/context.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
+import { type ContextId, type ContextRecord, isFinished } from '../../src/model/context.ts'
 import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { checkIndexes } from './check-indexes.ts'
 import type { Ledger } from './ledger.ts'

@@ -1,7 +1,6 @@
 // What must hold in the end of calls under keys: one effect for each key and addressee, the same answer for each repeat, no key without
 // an effect and no effect without its key, receipts that tell it; and of each commit, that a context key has one context.
-import { isFinished, type ContextId } from '../../src/model/context.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
+import { type ContextId, type ContextRecord, isFinished } from '../../src/model/context.ts'
 import { decodeRecord } from '../../src/engine/record/decode.ts'
 import type { KeyUse, Variant } from './keyed-calls.ts'
 import type { Attempt, KeyedCalls } from './keyed-workload.ts'

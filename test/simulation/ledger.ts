@@ -1,7 +1,6 @@
 // What became true in the store, commit by commit, and what must hold of each commit.
 import type { Catalog } from '../../src/definitions/catalog.ts'
-import { isFinished, type ContextId } from '../../src/model/context.ts'
-import { readyKindOf, UNOWNED, type ContextRecord } from '../../src/model/record.ts'
+import { type ContextId, type ContextRecord, isFinished, readyKindOf, UNOWNED } from '../../src/model/context.ts'
 import type { StoredContext, Write } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
 import type { Witness } from './memory.ts'

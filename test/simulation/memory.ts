@@ -1,6 +1,5 @@
 // What a store in memory keeps: everything that the port promises, as plainly as it can be said.
-import type { ContextId } from '../../src/model/context.ts'
-import { MAX_LOG_ROWS, readyKindOf } from '../../src/model/record.ts'
+import { type ContextId, MAX_LOG_ROWS, readyKindOf } from '../../src/model/context.ts'
 import { partitionOfCommit } from '../../src/model/rows.ts'
 import type {
   CommitOutcome,

@@ -1,10 +1,9 @@
 // Clients, each with one call at a time to any server, as the seed says; and what they were told, to be held against
 // what the store has in the end.
 import type { EventAnswer } from '../../src/api/events.ts'
-import { isFinished, type ContextId } from '../../src/model/context.ts'
+import { type ContextId, type ContextRecord, isFinished } from '../../src/model/context.ts'
 import { FluxError, type Failure } from '../../src/model/failure.ts'
 import type { Json, JsonObject } from '../../src/model/json/value.ts'
-import type { ContextRecord } from '../../src/model/record.ts'
 import type { Ledger } from './ledger.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { SimulatedServer, World } from './server.ts'

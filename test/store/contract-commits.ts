@@ -1,6 +1,6 @@
 // The store port: ids, commits under their fence, logs and definitions.
 import { describe, expect } from 'vitest'
-import { MAX_LOG_ROWS } from '../../src/model/record.ts'
+import { MAX_LOG_ROWS } from '../../src/model/context.ts'
 import {
   contextOf,
   create,

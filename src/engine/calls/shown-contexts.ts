@@ -1,7 +1,6 @@
 // engine/calls: views of contexts, also those that callers have waited for: many may wait for one commit, and share one view.
 import type { Catalog } from '../../definitions/catalog.ts'
-import type { ContextId } from '../../model/context.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import type { ContextId, ContextRecord } from '../../model/context.ts'
 import { breathe } from '../../model/texts.ts'
 import type { RecordReader } from '../contexts/context-loader.ts'
 import type { Deps } from '../contexts/deps.ts'

@@ -24,9 +24,8 @@
 //   or are queued for a process. A script that turns out to be slow takes one of these 16; if none is free, it is
 //   released.
 // - `steps/dispatcher.ts` runs a step with its time limit and signal; it knows neither contexts nor definitions.
-import type { ContextId } from '../../model/context.ts'
+import { type ContextId, READY_KINDS, type ReadyKind, readyKindOf, readyOwner, UNOWNED } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { READY_KINDS, readyKindOf, readyOwner, UNOWNED, type ReadyKind } from '../../model/record.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { StepKind } from '../../ports/steps.ts'

@@ -1,7 +1,6 @@
 // engine/cluster: leases steps of dead servers, and ready steps, to this server. A fenced commit does this before any data of
 // the context is parsed, because that data may have killed the other server.
-import { isFinished } from '../../model/context.ts'
-import { UNOWNED, type ContextRecord } from '../../model/record.ts'
+import { type ContextRecord, isFinished, UNOWNED } from '../../model/context.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StepKind } from '../../ports/steps.ts'
 import type { AbandonedLease, Write } from '../../ports/store.ts'

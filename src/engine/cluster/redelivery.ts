@@ -2,9 +2,8 @@
 // commit with an unknown outcome. The number of tries is bounded, except while the store is unavailable. Wakes contexts
 // that are due: the store knows which ones; the alarm clock only determines when it is queried.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
+import { type ContextId, type ContextRecord, isFinished, UNOWNED } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { UNOWNED, type ContextRecord } from '../../model/record.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { lossOf } from '../interpreter/leases.ts'

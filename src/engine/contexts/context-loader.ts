@@ -2,8 +2,7 @@
 // read for each event. Correctness does not depend on the cache: every commit is fenced. Reads have bounded concurrency;
 // a large context is parsed only if it fits into a memory budget.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import { type ContextId, type ContextRecord, isFinished } from '../../model/context.ts'
 import type { StoredContext, Store } from '../../ports/store.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'

@@ -8,7 +8,7 @@
 // - Refused deliveries cost an entry in memory, and nothing else.
 // - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
 //   one that is sent again has the status that its sender would have got.
-import type { ContextRecord } from '../../model/record.ts'
+import type { ContextRecord } from '../../model/context.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import { SharedRun } from '../../model/shared-run.ts'
 import type { Delivery, DeliveryOutcome, SettlementOf, WebhookAnswer, WebhookCall } from '../../model/webhook.ts'

@@ -136,10 +136,12 @@ export class KeptBroadcasts {
       return { answer, replayed: true, ended: here?.ended ?? Promise.resolve() }
     }
     // A caller may have left one that goes on here.
-    const run = this.tasks.has(key) ? null : await this.tasks.takeOver(row)
-    const sent = run?.wait()
-    if (run) void this.tasks.run(run)
-    const answer = await sent
+    const taken = await this.tasks.takeOver(row, (run) => {
+      const sent = run.wait()
+      void this.tasks.run(run)
+      return { sent }
+    })
+    const answer = await taken?.sent
     if (!answer) throw inProgress()
     return { answer, replayed: true }
   }

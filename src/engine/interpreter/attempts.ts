@@ -1,7 +1,7 @@
 // engine/interpreter: failed attempts of a step: what the record keeps of the last one, and what is logged.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { actionError, type ActionError } from '../../model/action-error.ts'
-import type { ContextRecord, StepError } from '../../model/record.ts'
+import type { ContextRecord, StepError } from '../../model/context.ts'
 import type { Log } from '../../ports/log.ts'
 import { redactorOf } from '../redact/redactor.ts'
 

@@ -16,8 +16,7 @@
 //   (`calls/send-event.ts`). The unique key decides between several that do so at once.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Failure } from '../../model/failure.ts'
-import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import { type ContextRecord, NO_PENDING, type PendingEvent } from '../../model/context.ts'
 import type { Decision, Input } from './decision.ts'
 import { takes } from './nodes.ts'
 import { conflicting } from './transit.ts'

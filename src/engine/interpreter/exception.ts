@@ -2,10 +2,9 @@
 import { FRAME } from '../redact/redactor.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { retryHintOf, type ActionError } from '../../model/action-error.ts'
-import type { FluxException, StackEntry } from '../../model/context.ts'
+import type { FluxException, Move, StackEntry } from '../../model/context.ts'
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
-import type { Move } from '../../model/record.ts'
 
 /**
  * Characters of a message, and bytes of the other fields of an error. They explain a failure, and are stored like other

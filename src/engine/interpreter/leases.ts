@@ -3,7 +3,7 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { actionError, type ActionError } from '../../model/action-error.ts'
 import type { Standstill } from '../../model/standstill.ts'
-import { UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
+import { type ContextRecord, type Move, UNOWNED } from '../../model/context.ts'
 import type { Decision, Input, DecisionEnv } from './decision.ts'
 import { exceptionOf } from './exception.ts'
 import { isAt, runsHere, stepKeyIn, stepOf } from './position.ts'

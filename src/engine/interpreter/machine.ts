@@ -26,7 +26,7 @@
 // commit writes has a cost, and a long list in the record would be rewritten by each commit.
 import { assign, StateMachine, type AnyStateMachine, type AnyStateNode, type AnyTransitionDefinition } from 'xstate'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { Phase } from '../../model/record.ts'
+import type { Phase } from '../../model/context.ts'
 import { nodeId, phaseOf } from './nodes.ts'
 import { REDUCERS, type Reducer } from './reducers.ts'
 import { beginNode, stateNodes, type MachineArgs } from './state-nodes.ts'

@@ -2,7 +2,7 @@
 // the names of the service's states, escaped so that none has a meaning to XState.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { isObject } from '../../model/json/value.ts'
-import type { Phase } from '../../model/record.ts'
+import type { Phase } from '../../model/context.ts'
 
 /**
  * Letters, digits, space, `_` and `-` are not escaped. All other characters, such as `.` and `#`, are percent-encoded.

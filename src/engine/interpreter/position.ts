@@ -1,8 +1,7 @@
 // engine/interpreter: the step of a context, derived from its record.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ContextId } from '../../model/context.ts'
+import { type ContextId, type ContextRecord, type ReadyKind, readyOwner, UNOWNED } from '../../model/context.ts'
 import { stepKeyOf } from '../../model/standstill.ts'
-import { readyOwner, UNOWNED, type ContextRecord, type ReadyKind } from '../../model/record.ts'
 
 /** Identifies the attempt of a step that a result is of. */
 export interface StepAnswer {

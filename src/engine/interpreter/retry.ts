@@ -26,12 +26,11 @@
 //   webhooks, and claims nothing.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { defaults, validate, type Shape } from '../../definitions/values/properties.ts'
-import { isFinished } from '../../model/context.ts'
+import { type BeforeEnd, type ContextRecord, isFinished, type Move, RETRY_EVENT } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
-import { RETRY_EVENT, type BeforeEnd, type ContextRecord, type Move } from '../../model/record.ts'
 import { invalidInput } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
 import { dataBeforeEnd, recordChange, conflicting, statusOf, transit } from './transit.ts'

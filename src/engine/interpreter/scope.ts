@@ -7,7 +7,7 @@ import type { Shape } from '../../definitions/values/properties.ts'
 import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { SECRETS } from '../../model/secret-reference.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import type { ContextRecord } from '../../model/context.ts'
 import { LANGUAGE_NAMES } from './language-names.ts'
 import { stateData, type Data, type ReducerEnv } from './turn-state.ts'
 

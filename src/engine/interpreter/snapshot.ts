@@ -3,7 +3,7 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import { isObject, setOwn, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Phase, StateData } from '../../model/record.ts'
+import type { ContextRecord, Phase, StateData } from '../../model/context.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
 import { errorOf } from './exception.ts'
 import { positionIn, valueOf } from './nodes.ts'

@@ -7,7 +7,7 @@
 // A map takes no time: its state has no `acting`, and maps as it takes the event, or as it is entered. No context rests
 // in `leaving`. The chosen transition is in the machine's context.
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
-import type { Pick as Choice } from '../../model/record.ts'
+import type { Pick as Choice } from '../../model/context.ts'
 import { delays, isMap, nodeName, retries, takes } from './nodes.ts'
 import type { ReducerName } from './reducers.ts'
 import type { MachineEvent, TurnState } from './turn-state.ts'

@@ -2,8 +2,14 @@
 // record, and the step or child to start.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
-import { isFinished, type Status } from '../../model/context.ts'
-import type { BeforeEnd, ContextRecord, Move, Phase } from '../../model/record.ts'
+import {
+  type BeforeEnd,
+  type ContextRecord,
+  isFinished,
+  type Move,
+  type Phase,
+  type Status,
+} from '../../model/context.ts'
 import { runsHere, stepOf } from './position.ts'
 import { stepErrorOf } from './attempts.ts'
 import { NeedsHistory } from './choose.ts'

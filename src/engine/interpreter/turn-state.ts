@@ -3,9 +3,8 @@
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
-import type { FluxException } from '../../model/context.ts'
+import type { ContextRecord, FluxException, Move, Position, StateData } from '../../model/context.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Move, Position, StateData } from '../../model/record.ts'
 import type { StepAnswer } from './position.ts'
 
 /** The fields of a record with the user's data, and those that expressions may read. */

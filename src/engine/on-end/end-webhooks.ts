@@ -184,19 +184,31 @@ export class EndWebhooks {
   #send(due: DueWebhook): void {
     const { contextId } = due
     const message = 'an attempt to send a webhook at the end of a context could not be stored; trying again'
+    /** Whether its task may be left without an end. */
+    let isOpen = false
     const task = new Task(this.#parts, taskOf(due), {
       facts: taskFactsOf(due),
-      onAway: (error) => this.#parts.log.error(message, { contextId, error }),
+      onAway: (error) => {
+        isOpen = true
+        this.#parts.log.error(message, { contextId, error })
+      },
     })
-    const run = () => this.#attempt(due, task)
-    void this.#tasks.run({ task, due, run, release: () => this.#lookAt(due.lane) })
+    const run = async () => {
+      isOpen = !(await this.#attempt(due, task)) || isOpen
+    }
+    const release = () => {
+      if (isOpen) this.#tasks.look()
+      this.#lookAt(due.lane)
+    }
+    void this.#tasks.run({ task, due, run, release })
   }
 
   /**
    * Makes an attempt, unless another server does. When the server stops, it is as if it were not made. What the store does
-   * not take is tried until it does, since the webhook would be sent again. Never rejects.
+   * not take is tried until it does, since the webhook would be sent again. False: what came of it is not stored. Never
+   * rejects.
    */
-  async #attempt(due: DueWebhook, task: Task): Promise<void> {
+  async #attempt(due: DueWebhook, task: Task): Promise<boolean> {
     const { store, clock, log } = this.#parts
     const { contextId } = due
     const bytes = due.characters * BYTES_A_CHARACTER
@@ -217,7 +229,7 @@ export class EndWebhooks {
       await task.persist(() => task.end([next ? dueRow(next) : settledRow(due)]))
       if (!webhook)
         log.error('a webhook at the end of a context is lost: what was to be sent is missing', { contextId })
-      if (!webhook || !failure) return
+      if (!webhook || !failure) return true
       const { package: owner, fluxName } = webhook
       const facts = { contextId, package: owner, fluxName, attempt: attempts, reason: failure.reason }
       if (next)
@@ -226,10 +238,12 @@ export class EndWebhooks {
           next: new Date(next.due).toISOString(),
         })
       else log.error('a webhook at the end of a context is given up', facts)
+      return true
     } catch (error) {
-      if (error instanceof TaskLost || task.isStopping) return
+      if (error instanceof TaskLost || task.isStopping) return true
       log.error('a webhook at the end of a context could not be sent; trying again', { contextId, error })
       await pause(clock, LOOK_AGAIN_MS, task.signal)
+      return false
     } finally {
       release()
     }

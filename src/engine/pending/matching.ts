@@ -6,24 +6,29 @@
 //   them. So an event is taken although the server crashed that was to find its taker.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { compareRows, type StoredRow } from '../../model/rows.ts'
+import { compareRows, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import { yieldTurn } from '../tasks/fan-out.ts'
 import { pause, Periodic } from '../time/periodic.ts'
-import { HASH_CHARACTERS, prefixesFor, unclaimedKeyIn, unclaimedRowOf } from './unclaimed-event.ts'
+import { arrivalIn, HASH_CHARACTERS, prefixesFor, unclaimedKeyIn, unclaimedRowOf } from './unclaimed-event.ts'
 import type { UnclaimedStore } from './unclaimed-store.ts'
 
-/** The key of an unclaimed event, and the value of a look-up row that leads to it. */
-export type FoundEvent = Pick<StoredRow, 'key' | 'value'>
+/** The key of an unclaimed event, and a look-up row that leads to it. */
+export interface FoundEvent {
+  readonly key: string
+  readonly row: StoredRow
+}
 
 export type Offered =
   /** The context took it, and has these index keys now. */
   | readonly string[]
   /** It is not for this context, or another context is at it. */
   | 'passed'
+  /** Nothing is left of it but the look-up row. */
+  | 'gone'
   /** The context does not wait for it any more. */
   | 'notWaiting'
 
@@ -40,6 +45,8 @@ const MAX_WAITING = 10_000
 const FEW_ROWS = 20
 /** Events that one context is offered in vain until others have their turn; so no query needs more rows. */
 const MAX_PASSED = 100
+/** Age of an event from which on a look-up row is deleted that leads to none: before that, the event may be on its way. */
+const LEFT_OVER_MS = 600_000
 
 interface Look {
   /** Whether it is to be looked at once more when that is done. */
@@ -91,13 +98,14 @@ export class LookUps {
           look.isDue = false
           await this.#offerAll(id, look.indexKeys)
         }
+        // From now on it is a look of its own that is requested.
+        this.#looks.delete(id)
       })
     } catch (error) {
+      this.#looks.delete(id)
       onMissed()
       if (!(error instanceof FluxError)) log.error('a look-up of pending events failed', { contextId: id, error })
       else if (!this.#stopped) log.debug('a look-up of pending events is tried again later', { contextId: id, error })
-    } finally {
-      this.#looks.delete(id)
     }
   }
 
@@ -112,7 +120,8 @@ export class LookUps {
     for (const found of await this.#find(id, indexKeys)) {
       const offered = this.#stopped ? 'notWaiting' : await this.#parts.offer(found, id)
       if (offered === 'notWaiting') return null
-      if (offered !== 'passed') return offered
+      if (offered === 'gone') await this.#removeLeftOver(found)
+      else if (offered !== 'passed') return offered
     }
     return null
   }
@@ -137,12 +146,22 @@ export class LookUps {
       }
     }
     // One event may have several tags of the context.
-    const found = new Map<string, StoredRow>()
+    const found = new Map<string, FoundEvent>()
     for (const row of rows) {
       const key = unclaimedKeyIn(row.key, prefixes)
-      if (key !== null) found.set(key, { ...row, key })
+      if (key !== null) found.set(key, { key, row })
     }
-    return [...found.values()].toSorted(compareRows).slice(0, MAX_PASSED)
+    const byArrival = (one: FoundEvent, other: FoundEvent) =>
+      compareRows({ key: one.key, partition }, { key: other.key, partition })
+    return [...found.values()].toSorted(byArrival).slice(0, MAX_PASSED)
+  }
+
+  /** Many of them would keep the context from what lies behind. */
+  async #removeLeftOver({ key, row }: FoundEvent): Promise<void> {
+    const { store, clock } = this.#parts
+    if (clock.now() - arrivalIn(key) < LEFT_OVER_MS) return
+    const removal: RowWrite = { ...row, space: 'lookups', expects: row.value, value: null }
+    await store.commit({ writes: [], rows: [removal] })
   }
 }
 

@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto'
 import { pendingView } from '../../api/contexts.ts'
 import { denial, type Role } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
-import { heldCopyKey, pendingRowKey, scopeIn, type PendingEvent, type PendingRow } from '../../model/pending.ts'
+import type { ContextId, PendingEvent } from '../../model/context.ts'
+import { type PendingRow, heldCopyKey, pendingRowKey, scopeIn } from '../../model/pending.ts'
 import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import { SECURED, heardEvents } from '../record/index-keys.ts'
 
@@ -67,6 +67,9 @@ export const homeOf = ({ eventId, receipt }: PendingEvent, partitions: number): 
 /** In the space `held`, and at the end of its keys in `lookups`. Sorts by arrival. */
 export const unclaimedKeyOf = ({ receivedAt, eventId, receipt }: PendingEvent): string =>
   pendingRowKey({ receivedAt, eventId, contextId: null }, scopeIn(receipt))
+
+/** When the event came whose key that is, epoch milliseconds. */
+export const arrivalIn = (key: string): number => Number(key.slice(0, key.indexOf(':')))
 
 /** Whether its sender may use secured services. */
 export const isOfToken = ({ roles }: Pick<UnclaimedEvent, 'roles'>): boolean => denial({ roles }, 'invoke') === null

@@ -2,9 +2,8 @@
 // takes it in its own commit or not at all. `unclaimed-store.ts` tells the protocol.
 import type { EventAnswer } from '../../api/events.ts'
 import type { Caller } from '../../model/caller.ts'
-import type { ContextId } from '../../model/context.ts'
+import type { ContextId, PendingEvent } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
-import type { PendingEvent } from '../../model/pending.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import type { Deps } from '../contexts/deps.ts'
@@ -153,7 +152,8 @@ export class UnclaimedEvents {
   async #offer(found: FoundEvent, id: ContextId): Promise<Offered> {
     const unclaimed = this.#unclaimed
     const read = await this.#read(found)
-    const free = read && (await unclaimed.unclaimed(read))
+    if (typeof read === 'string') return read
+    const free = await unclaimed.unclaimed(read)
     const row = free && (await unclaimed.claim(free, id))
     if (row === null) return 'passed'
     let offered: Offered = 'passed'
@@ -165,12 +165,11 @@ export class UnclaimedEvents {
     return offered
   }
 
-  /** Null: no context can take it. */
-  async #read({ key, value }: FoundEvent): Promise<UnclaimedRow | null> {
+  async #read({ key, row }: FoundEvent): Promise<UnclaimedRow | 'gone' | 'passed'> {
     try {
-      return await this.#unclaimed.read(homeIn(value), key)
+      return (await this.#unclaimed.read(homeIn(row.value), key)) ?? 'gone'
     } catch (error) {
-      if (isUnreadableRow(error, { space: 'held', key }, this.#parts.log)) return null
+      if (isUnreadableRow(error, { space: 'held', key }, this.#parts.log)) return 'passed'
       throw error
     }
   }

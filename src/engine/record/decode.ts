@@ -2,8 +2,7 @@
 // failure (`unreadable`) of that context alone.
 import { unreadable } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
-import { NO_PENDING, type PendingEvent } from '../../model/pending.ts'
-import type { ContextRecord, StateData } from '../../model/record.ts'
+import { type ContextRecord, NO_PENDING, type PendingEvent, type StateData } from '../../model/context.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { PENDING_PART, STATE_PREFIX, type Base, type Head } from './encode.ts'

@@ -6,8 +6,7 @@
 // early; each of `DATA_PARTS` is a field, and the data of each state is a part.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { sizeOf } from '../../model/json/weight.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
-import type { ContextRecord, Move } from '../../model/record.ts'
+import { type ContextId, type ContextRecord, isFinished, type Move } from '../../model/context.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
 import { addressOf, indexKeysOf, usingKey } from './index-keys.ts'
 import { tailAfter } from './move-log.ts'

@@ -3,9 +3,8 @@ import type { OperationFilter } from '../../api/operations.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
-import { CONTEXT_STATUSES, isFinished, type ContextId, type Status } from '../../model/context.ts'
+import { CONTEXT_STATUSES, type ContextId, type ContextRecord, isFinished, type Status } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
-import type { ContextRecord } from '../../model/record.ts'
 import { partitionOf } from '../../model/rows.ts'
 
 /** A key means something within one service only. */

@@ -1,9 +1,8 @@
 // engine/record: the moves of a context. The newest are in the record (its tail). When the tail becomes too long, a
 // commit moves it to rows of the log. Reading combines both and returns each move once.
 import { sizeOf } from '../../model/json/weight.ts'
-import type { ContextId } from '../../model/context.ts'
+import { type ContextId, type ContextRecord, MAX_LOG_ROWS, type Move } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
-import { MAX_LOG_ROWS, type ContextRecord, type Move } from '../../model/record.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { isUnreadable } from './unreadable.ts'

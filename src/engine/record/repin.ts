@@ -5,7 +5,7 @@ import { defaults, validate, type Shape } from '../../definitions/values/propert
 import { messageOf } from '../../model/error-message.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Pick as Choice, StateData } from '../../model/record.ts'
+import type { ContextRecord, Pick as Choice, StateData } from '../../model/context.ts'
 
 /**
  * The record of a context that has ended, with its data as it was before that, fitted to the other definition, and why its

@@ -3,7 +3,7 @@ import type { CompiledAction, CompiledFlux, CompiledState } from '../../definiti
 import { describeValues } from '../../definitions/values/properties.ts'
 import type { ContextView, StateContextView, StepView } from '../../api/contexts.ts'
 import { getOwn } from '../../model/json/value.ts'
-import { RETRY_EVENT, UNOWNED, type ContextRecord, type Move } from '../../model/record.ts'
+import { type ContextRecord, type Move, RETRY_EVENT, UNOWNED } from '../../model/context.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
 import { maxAttemptsOf } from '../interpreter/attempts.ts'
 import { stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'

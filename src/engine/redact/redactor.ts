@@ -4,9 +4,8 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Property, Shape } from '../../definitions/values/properties.ts'
 import type { ContextView } from '../../api/contexts.ts'
-import type { FluxException } from '../../model/context.ts'
+import type { ContextRecord, FluxException } from '../../model/context.ts'
 import { getOwn, isObject, mapJson, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord } from '../../model/record.ts'
 import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 import { SecretRedactor } from '../../model/secret-redactor.ts'
 

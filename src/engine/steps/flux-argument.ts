@@ -3,7 +3,7 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { FluxApi } from '../../api/calls.ts'
 import { isObject, tryJson, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import type { ContextRecord } from '../../model/context.ts'
 import type { SecretRedactor } from '../../model/secret-redactor.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/steps.ts'

@@ -3,7 +3,7 @@ import type { Lines } from '../../definitions/compile/line.ts'
 import { seenIn } from '../../definitions/compile/names.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isObject, type Json } from '../../model/json/value.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import type { ContextRecord } from '../../model/context.ts'
 import { scopeOf } from '../interpreter/scope.ts'
 
 /** Maximum number of names that a message lists, and of characters that it shows of each. */

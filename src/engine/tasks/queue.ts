@@ -66,6 +66,8 @@ export class TaskQueue<R extends TaskRun> {
   readonly #kind: TaskKind<R>
   /** By the keys of the rows. `ended`: when this server has no more to do for it; it never rejects. */
   readonly #running = new Map<string, { readonly run: R; readonly ended: Promise<void> }>()
+  /** Keys of the tasks that are being taken over here. */
+  readonly #taking = new Set<string>()
   readonly #looks: Periodic
   #isStopped = false
 
@@ -152,12 +154,28 @@ export class TaskQueue<R extends TaskRun> {
   async resume(row: TaskPlace): Promise<{ readonly ended: Promise<void> } | null> {
     const running = this.#running.get(row.key)
     if (running) return running
-    const run = this.#isStopped ? null : await this.takeOver(row)
-    return run && { ended: this.run(run) }
+    return this.#isStopped ? null : this.takeOver(row, (run) => ({ ended: this.run(run) }))
   }
 
-  /** Takes the task over from a server that runs it no more; null: that one does, or it has ended. */
-  async takeOver({ key, partition }: TaskPlace): Promise<R | null> {
+  /**
+   * Takes the task over from a server that runs it no more, and begins to run it by `begin`; null: a server runs it, this
+   * one is about to, or it has ended.
+   */
+  async takeOver<T>(place: TaskPlace, begin: (run: R) => T): Promise<T | null> {
+    const { key } = place
+    // A row that is taken over twice here would be taken from the task that runs here already.
+    if (this.#running.has(key) || this.#taking.has(key)) return null
+    this.#taking.add(key)
+    try {
+      const run = await this.#takeOver(place)
+      if (run && this.#isStopped) run.task.stop()
+      return run && begin(run)
+    } finally {
+      this.#taking.delete(key)
+    }
+  }
+
+  async #takeOver({ key, partition }: TaskPlace): Promise<R | null> {
     const { store, servers, log } = this.#parts
     const { space, name, load, onTakenOver } = this.#kind
     const row = await store.readRow({ partition, space, key })

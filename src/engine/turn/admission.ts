@@ -2,7 +2,7 @@
 // one of them becomes ready: it has no lease, and any server with a free slot can claim it.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
-import { UNOWNED, type ContextRecord } from '../../model/record.ts'
+import { type ContextRecord, UNOWNED } from '../../model/context.ts'
 import type { StepKind, StepSlots, StepRunner } from '../../ports/steps.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { readyKindOfStep } from '../interpreter/position.ts'

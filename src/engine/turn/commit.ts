@@ -1,9 +1,8 @@
 // engine/turn: commits decisions to the store, and performs their effects only after the commit: it starts steps, sets
 // alarms, notifies parents and callers, and tells the feed of moves, for which nothing is made while it has no reader.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
+import { type ContextId, type ContextRecord, isFinished, UNOWNED } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { UNOWNED, type ContextRecord } from '../../model/record.ts'
 import type { Signals, StepOutcome, TurnSpan } from '../../ports/signals.ts'
 import type { CommitOutcome, CommitRequest, StaleOutcome, StoredContext, Write } from '../../ports/store.ts'
 import { logFailures } from '../interpreter/attempts.ts'

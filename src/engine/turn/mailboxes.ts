@@ -9,9 +9,8 @@
 // - The path of an event and of a start is not made of async functions: each await would create two more promises for
 //   each event. What is off that path is.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ContextId } from '../../model/context.ts'
+import type { ContextId, ContextRecord } from '../../model/context.ts'
 import { FluxError, overloaded, unavailable } from '../../model/failure.ts'
-import type { ContextRecord } from '../../model/record.ts'
 import type { Signals, Traces, TurnSpan } from '../../ports/signals.ts'
 import type { CommitOutcome, CommitRefusal } from '../../ports/store.ts'
 import type { Input } from '../interpreter/decision.ts'

@@ -1,12 +1,11 @@
 // engine/turn: a message to a context, what the turn makes of the context, and the outcome, which the sender gets after the
 // turn is committed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ContextId } from '../../model/context.ts'
+import type { ContextId, ContextRecord, Move, PendingEvent } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
-import type { ContextRecord, Move } from '../../model/record.ts'
 import type { RowSpace, RowWrite } from '../../model/rows.ts'
 import type { Input, Decision, DecisionEnv } from '../interpreter/decision.ts'
-import type { PendingEvent, PendingOutcome } from '../../model/pending.ts'
+import type { PendingOutcome } from '../../model/pending.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import type { Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'

@@ -2,16 +2,14 @@
 // written in the commit of the context, so they always agree with its record.
 import type { Failure } from '../../model/failure.ts'
 import {
-  NO_PENDING,
-  type PendingEvent,
   type PendingOutcome,
+  type PendingRow,
   copyRowKey,
   outcomeRowKey,
   pendingRowKey,
   scopeIn,
-  type PendingRow,
 } from '../../model/pending.ts'
-import type { ContextRecord } from '../../model/record.ts'
+import { type ContextRecord, NO_PENDING, type PendingEvent } from '../../model/context.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StoredContext } from '../../ports/store.ts'

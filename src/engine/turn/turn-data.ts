@@ -1,8 +1,7 @@
 // engine/turn: the data of one turn, which it reads without waiting: cached contexts, and what was fetched because the turn
 // lacked it. It is kept for all tries of the turn; its share of the memory budget is released at the end.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { ContextId } from '../../model/context.ts'
-import type { Move } from '../../model/record.ts'
+import type { ContextId, Move } from '../../model/context.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { movesOf } from '../record/move-log.ts'
 import type { EngineParts } from '../contexts/deps.ts'

@@ -2,11 +2,9 @@
 // synchronous; if data is missing, it throws `Lacking`.
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { SYSTEM } from '../../model/caller.ts'
-import { isFinished, type ContextId } from '../../model/context.ts'
+import { type ContextId, MAX_LOG_ROWS, type Move, type PendingEvent, isFinished } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { Failure } from '../../model/failure.ts'
-import type { PendingEvent } from '../../model/pending.ts'
-import { MAX_LOG_ROWS, type Move } from '../../model/record.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import { begin, decide } from '../interpreter/decide.ts'

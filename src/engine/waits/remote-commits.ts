@@ -82,7 +82,7 @@ export class RemoteCommits {
   }
 
   async #poll(id: ContextId): Promise<void> {
-    const { store, watched, onCommit } = this.#parts
+    const { store, log, watched, onCommit } = this.#parts
     const versionOf = () => watched.get(id)?.version ?? null
     if (versionOf() === null) return
     try {
@@ -92,7 +92,8 @@ export class RemoteCommits {
       if (seen !== null && found !== seen) onCommit(id)
     } catch (error) {
       // The next round asks again.
-      if (!(error instanceof FluxError)) throw error
+      if (!(error instanceof FluxError))
+        log.error('a context that is waited for could not be looked at', { contextId: id, error })
     }
   }
 

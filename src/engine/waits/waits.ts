@@ -11,8 +11,7 @@
 // - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`).
 // - Functions that wait hold a step, so their waits end with the step and not when the server begins to stop.
 // - `Prefer: wait` is such a wait, begun after the commit (`http/api/prefer.ts`).
-import { type Status, isFinished, type ContextId } from '../../model/context.ts'
-import type { ContextRecord, Move } from '../../model/record.ts'
+import { type ContextId, type ContextRecord, isFinished, type Move, type Status } from '../../model/context.ts'
 import { setMaxListeners } from 'node:events'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, notFound, unavailable } from '../../model/failure.ts'

@@ -62,14 +62,15 @@ export class Once {
    */
   async run({ key, remark }: WebhookKeys, timeout: number, effect: WebhookEffect): Promise<Settled> {
     if (key === null) return { replayed: false, ...(await effect(null)), remark }
-    const { store } = this.#parts
+    const { store, clock } = this.#parts
     const name = key.place.key
+    const until = clock.now() + PATIENCE_MS
     for (let other; (other = this.#underWay.get(name));) {
       const row = (await other) ? await store.readRow(key.place) : null
       const earlier = row && this.#answerIn(row, key, timeout)
       if (earlier) return earlier
     }
-    const own = this.#attempt(key, timeout, effect)
+    const own = this.#attempt(key, timeout, until, effect)
     // Where the store is away, those that wait need not find that out one after the other.
     const isAnswered = own
       .then(({ answer }) => !isFiltered(answer), isUnavailable)
@@ -78,11 +79,11 @@ export class Once {
     return own
   }
 
-  /** Tries again for a while, where another server has the first request under way. */
-  async #attempt(key: WebhookKey, timeout: number, effect: WebhookEffect): Promise<Settled> {
+  /** Tries again until that time, epoch milliseconds, where another server has the first request under way. */
+  async #attempt(key: WebhookKey, timeout: number, until: number, effect: WebhookEffect): Promise<Settled> {
     const { clock, idempotency, store } = this.#parts
     const { place, hash, keepMs: kept } = key
-    for (const until = clock.now() + PATIENCE_MS; ;) {
+    for (;;) {
       const tried = idempotency.tryOf({ place, hash, kept }, { until: clock.now() + timeout })
       const first = async (): Promise<Settled | null> => {
         idempotency.requireRoom()

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { AnswerRow } from '../../model/record.ts'
+import type { AnswerRow } from '../../model/context.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { KeyTry } from '../idempotency/idempotency.ts'

@@ -1,7 +1,6 @@
 // model: the scheme of Twilio: URL and fields of a form are signed, or the URL with the hash of another body in it.
 // The fields are signed without separators, so the scheme does not tell `a=bc` from `ab=c`.
 // https://www.twilio.com/docs/usage/security#validating-requests
-import { textIn } from '../charset.ts'
 import { signatureScheme } from './hmac.ts'
 import { bytesAsText, decodeDigest, haveCommon, rawBytes, readSingleHeader, sha256 } from './proofs.ts'
 import type { ReceivedWebhook } from './scheme.ts'
@@ -58,7 +57,8 @@ const MAX_FIELDS = 1000
 function formContent(body: Uint8Array): Uint8Array | string {
   const fields = new Map<string, Set<string>>()
   try {
-    const pairs = textIn(body, 'utf-8', { strict: true })
+    const pairs = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+      .decode(body)
       .split('&')
       .filter((pair) => pair !== '')
     if (pairs.length > MAX_FIELDS) return `the form has more than ${MAX_FIELDS} fields`

@@ -1,6 +1,5 @@
 // store/lmdb: the operations that write a context: its record, its large parts, and the rows of its log.
-import type { ContextId } from '../../model/context.ts'
-import { MAX_LOG_ROWS } from '../../model/record.ts'
+import { type ContextId, MAX_LOG_ROWS } from '../../model/context.ts'
 import type { Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { GroupOperations } from './group-operations.ts'

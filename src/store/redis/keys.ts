@@ -5,7 +5,7 @@
 // `{af:<namespace>:<partition>}:`, so a commit is one script in one slot. The id determines the partition (`id %
 // partitions`), and a child's id is chosen in the partition of its parent. Lists and broadcasts ask all partitions and
 // merge the results (`merge.ts`).
-import { MAX_LOG_ROWS, UNOWNED } from '../../model/record.ts'
+import { MAX_LOG_ROWS, UNOWNED } from '../../model/context.ts'
 
 /** Hash: the settings that were fixed when the namespace was created. */
 export const settingsKey = (namespace: string) => `af:${namespace}`

@@ -6,9 +6,8 @@
 //   other. Sets of ids are kept in leaves (`lua/shared/leaves.lua`), which Redis stores compactly.
 // - A damaged row is a failure (`unreadable`, logged) for the caller that asks for that context, and is left out of
 //   lists. Scripts check before they write, so it affects no commit of other contexts.
-import type { ContextId } from '../../model/context.ts'
+import { type ContextId, MAX_LOG_ROWS } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
-import { MAX_LOG_ROWS } from '../../model/record.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
 import type { Reply } from './scripts.ts'
 import { texts } from './scripts.ts'

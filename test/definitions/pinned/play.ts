@@ -1,6 +1,6 @@
 // pinned: what is done with the services until their contexts stand in every phase.
 import type { JsonObject } from '../../../src/model/json/value.ts'
-import { UNOWNED } from '../../../src/model/record.ts'
+import { UNOWNED } from '../../../src/model/context.ts'
 import type { RecordedServer } from '../../recorded/server.ts'
 import type { Commits } from './commits.ts'
 import type { PinnedRecord } from './corpus.ts'

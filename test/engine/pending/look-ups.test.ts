@@ -1,5 +1,6 @@
 // What it costs to look for held events goes with what is held, not with what a context waits for.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { unavailable } from '../../../src/model/failure.ts'
 import type { Store } from '../../../src/ports/store.ts'
 import type { Bench } from '../../support/engine.ts'
 import { withVerbs } from '../../support/stores.ts'
@@ -70,4 +71,28 @@ describe.each([
     await bench.sendEvent({ contextId, event: 'go' })
     await expect.poll(() => seenBy(bench, contextId)).toEqual([7, 9, 47, 49, 87, 89])
   })
+})
+
+test('what is left of events that were not kept keeps no context from the events behind', async () => {
+  const world = await inMemory(3)
+  let isAway = true
+  const wrap = (store: Store) =>
+    withVerbs(store, {
+      commit(request) {
+        const keeps = request.rows?.some(({ space, value }) => space === 'held' && value !== null)
+        return isAway && keeps === true ? Promise.reject(unavailable('away')) : store.commit(request)
+      },
+    })
+  const bench = await world.open({ wrap })
+  const paid = { event: 'paid', input: { by: 1 }, ttl: 36_000 }
+  for (let sent = 0; sent < 240; sent += 1) await expect(bench.sendEvent(paid)).rejects.toThrow('away')
+  isAway = false
+  await world.clock.advance(1)
+  await bench.sendEvent(paid)
+  await world.clock.advance(700_000)
+  const contextId = await bench.run('Order')
+  await bench.sendEvent({ contextId, event: 'go' })
+  await pass(world)
+  await expect.poll(() => seenBy(bench, contextId)).toEqual([1])
+  await world.close()
 })

@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { LookUps } from '../../../src/engine/pending/matching.ts'
 import { keysOfEvent } from '../../../src/engine/record/index-keys.ts'
 import { unavailable } from '../../../src/model/failure.ts'
-import { partitionOf } from '../../../src/model/rows.ts'
+import { partitionOf, type StoredRow } from '../../../src/model/rows.ts'
 import type { CommitRequest, Store } from '../../../src/ports/store.ts'
 import type { Bench } from '../../support/engine.ts'
-import { held, nextTurn } from '../../support/held.ts'
+import { held, nextTurn, type Held } from '../../support/held.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../../support/stores.ts'
 import { inMemory, seenBy, seenByAll, type World } from './world.ts'
@@ -183,4 +183,25 @@ describe('a context that is not looked at', () => {
     expect(missed).toHaveLength(3)
     expect(looks.count).toBe(room)
   })
+})
+
+test('a context that is to be looked at again, whenever it is, is looked at again', async () => {
+  for (let later = 0; later < 30; later += 1) {
+    const reads: Held<StoredRow[]>[] = []
+    const { lookUps } = openLookUps({
+      listRows() {
+        const read = held<StoredRow[]>()
+        reads.push(read)
+        return read.promise
+      },
+    })
+    void lookUps.request(1, keysOfEvent('paid', []))
+    await expect.poll(() => reads.length).toBe(1)
+    reads[0]?.release([])
+    for (let turn = 0; turn < later; turn += 1) await Promise.resolve()
+    void lookUps.request(1, keysOfEvent('paid', []))
+    await nextTurn()
+    await nextTurn()
+    expect([later, reads.length]).toEqual([later, 2])
+  }
 })

@@ -1,6 +1,5 @@
 // store/lmdb: who owns the steps of contexts, and which of them have been claimed.
-import type { ContextId } from '../../../model/context.ts'
-import { readyKindOf } from '../../../model/record.ts'
+import { type ContextId, readyKindOf } from '../../../model/context.ts'
 import type { AbandonedLease } from '../../../ports/store.ts'
 
 export interface ClaimRequest {
