@@ -172,6 +172,22 @@ describe('a server that dies', () => {
     expect(await taken).toMatchObject({ answer: { kind: 'response', contextId }, replayed: true })
   })
 
+  test('whose reply was lost is told that it is late, as any first one', async () => {
+    fate = async (commit, { writes }) => {
+      const outcome = await commit()
+      if (writes.length === 0) return outcome
+      throw inDoubt('the reply was lost')
+    }
+    let answered = 0
+    const first = deliver(one, { ...LONG, timeout: 3000 }).finally(() => (answered += 1))
+    const passed = async () => {
+      await clock.advance(1000)
+      return answered
+    }
+    await expect.poll(passed).toBe(1)
+    expect(await first).toMatchObject({ replayed: false, answer: { kind: 'late' } })
+  })
+
   test('writes an answer once, however often the context changes after that', async () => {
     let written = 0
     fate = (commit, { rows = [] }) => {
