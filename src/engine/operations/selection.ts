@@ -92,7 +92,7 @@ interface MatchingPage {
   readonly rest: ContextId | null
 }
 
-export type Matching = Awaited<ReturnType<typeof matchingOf>>
+type Matching = Awaited<ReturnType<typeof matchingOf>>
 
 /** The contexts that an operation is for. `startedAt`: of the operation. @throws FluxError `unavailable`, also later */
 export async function matchingOf(
