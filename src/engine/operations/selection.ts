@@ -92,8 +92,6 @@ interface MatchingPage {
   readonly rest: ContextId | null
 }
 
-type Matching = Awaited<ReturnType<typeof matchingOf>>
-
 /** The contexts that an operation is for. `startedAt`: of the operation. @throws FluxError `unavailable`, also later */
 export async function matchingOf(
   { store, ...env }: MatchingParts,
