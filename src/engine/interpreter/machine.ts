@@ -18,9 +18,9 @@
 // The record has the position of the machine (`position`), not XState's snapshot, which `snapshot.ts` makes on
 // request, with the user's data by its names. `src/machine.ts` (`actorflux/machine`) gives the same machine to
 // programs without a server: `stock-machine.ts` replaces only its edges, plain snapshots and events in and out. In
-// between runs the engine's machine, by XState's own functions; the state of the turn stays beside the plain context
-// that shows it, and is made from it again after a restore. `picture.ts` draws a definition as configuration of
-// XState, which nothing runs.
+// between runs the engine's machine, by XState's own functions, on the state of the turn, which is made from the
+// `context` and the `registers` of a snapshot. `picture.ts` draws a definition as configuration of XState, which nothing
+// runs.
 // History and transition contexts are two views of one log of moves, of which the newest 1,000 are kept. The last few
 // are in the record (`tail`). When there are more, a commit moves them together to rows of their own: each row that a
 // commit writes has a cost, and a long list in the record would be rewritten by each commit.

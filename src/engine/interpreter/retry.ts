@@ -17,8 +17,8 @@
 // - What depends on others is found before the decision (`relatives.ts`): whether the key is free, which the
 //   commit's unique key makes sure of, and whether the parent still waits. The parent is written in the same commit,
 //   so either it has gone on or the child does.
-// - A retry may re-pin (`record/repin.ts`). States are numbered anew by their names. Rows of the log are never
-//   rewritten; the record has tables by which they are read (`numbering`).
+// - A retry may re-pin (`record/repin.ts`). States are numbered anew by their names. Moves are stored with names, so the
+//   log stays as it is.
 // - A call reads the position of the context before it sends its message, so that of several calls at once one has an
 //   effect, also when the context fails again in the same turn.
 // - A server that is started paused opens its store, and starts nothing else (`engine.ts`): no heartbeat, so it owns
