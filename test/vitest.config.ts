@@ -15,6 +15,7 @@ const APART = [
   'test/{steps,support,system}/**/*.test.ts',
   'test/http/{fuzz,hostile}.test.ts',
   'test/inspector/browser.test.ts',
+  'test/model/webhook-schemes/timing.test.ts',
   'test/regular-expressions.test.ts',
 ]
 
