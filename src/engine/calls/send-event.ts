@@ -114,8 +114,11 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
   const service = { fluxName: request.fluxName ?? start?.fluxName, package: request.package ?? start?.package }
   if (ttl != null && (!Number.isInteger(ttl) || ttl < 1 || ttl > MAX_TTL_SECONDS))
     refuseInput('/ttl', `must be a whole number of seconds from 1 to ${MAX_TTL_SECONDS}`)
+  const { input, isLarge } = checkedInput(request.input)
+  // Each field is named: a spread of the input's would take as long as the whole decision.
   return {
-    ...checkedInput(request.input),
+    input,
+    isLarge,
     tags: checkedTags(env, request.tags, '/tags'),
     event,
     eventId: given ?? newEventId(),

@@ -144,7 +144,7 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
   const { before, texts, next, flux, log, notifies, answersNotification } = change
   const tail = tailAfter(next, next.tail === before?.tail ? texts['tail'] : undefined, log)
   const record: ContextRecord = { ...next, version: next.version + 1, tail: tail.moves }
-  const parts: Texts = { ...dataParts(change), tail: tail.text, head: JSON.stringify(headOf(record)) }
+  const parts = partsOf(change, JSON.stringify(headOf(record)), tail.text)
   const isBegun = before === null || (isFinished(before.status) && !isFinished(record.status))
   const address = isBegun ? addressOf(record) : null
   const write = {
@@ -157,16 +157,17 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
     log: tail.rows,
     notifies,
     answersNotification,
-    ...(address !== null && { unique: usingKey(address) }),
   }
-  return { record, write }
+  return { record, write: address === null ? write : { ...write, unique: usingKey(address) } }
 }
 
-/** The texts of all parts but head and tail. @throws RecordTooLarge */
-function dataParts({ before, texts, next, maxRecord }: Change): { [name: string]: string } {
+/** The texts of all parts: a copy of them would take long, and this runs for every commit. @throws RecordTooLarge */
+function partsOf({ before, texts, next, maxRecord }: Change, head: string, tail: Texts[string]): Texts {
   const known = (name: string, isSame: boolean) => (isSame ? texts[name] : undefined)
-  const parts: { [name: string]: string } = {
+  const parts: { [name: string]: Texts[string] } = {
     base: known('base', next.definition === before?.definition) ?? JSON.stringify(baseOf(next)),
+    head,
+    tail,
   }
   if (next.pending.length > 0)
     parts[PENDING_PART] = known(PENDING_PART, next.pending === before?.pending) ?? JSON.stringify(next.pending)
