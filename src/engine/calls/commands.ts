@@ -31,9 +31,9 @@ export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Pr
   const requestOf = (): RootRequest => {
     const flux = serviceNamed(env, request)
     requireRole(env, flux, 'invoke')
-    const { caller, traceparent } = env
-    const asked = { flux, startState, input, untyped, tags, key, traceparent }
-    return { ...asked, unknown: 'refuse', trigger: null, existing: existing === 'replace' ? { caller } : existing }
+    const how = existing === 'replace' ? { caller: env.caller } : existing
+    const { traceparent } = env
+    return { flux, startState, input, untyped, unknown: 'refuse', tags, trigger: null, key, existing: how, traceparent }
   }
   const start = async (asked: RootRequest, options?: StartOptions): Promise<ExecuteAnswer> => {
     const isCall = isRefusable(env, waits)
