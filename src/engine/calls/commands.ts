@@ -91,7 +91,7 @@ interface Sent<A extends MessageAnswer> {
   /** What is asked of the context that the address names; left out: there is nothing more to say. */
   readonly asked?: object | undefined
   /**
-   * The message, and to whom it goes. All that may be refused of the context belongs here: a repeat is answered though the
+   * The message, and its receiver. All that may be refused of the context belongs here: a repeat is answered though the
    * context is gone.
    */
   readonly message: () => Promise<{ readonly to: Address; readonly input: Input }>

@@ -283,7 +283,7 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   })
   const { transitions, executions, ignored, pending } = told.answer
   const isOver = !told.replayed && told.ended === undefined
-  // Nobody may ever wait for an event that is unclaimed.
+  // It is possible that no context ever waits for an unclaimed event.
   const hasEffect =
     [...transitions, ...executions, ...ignored].length > 0 || pending.some((one) => one.contextId !== null)
   return isOver && !hasEffect ? { answer: { ...told.answer, ...hintOn(env, event) } } : told

@@ -184,7 +184,7 @@ type RowPlace = Pick<StoredRow, 'key' | 'partition'>
 export const readStored = (store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> =>
   readItem(store, partition, eventKey(key))
 
-/** Null: it is done, and met nobody. */
+/** Null: it is done, and no context waited for it. */
 export const readSummary = (store: Store, { key, partition }: RowPlace): Promise<Summary | null> =>
   readItem(store, partition, summaryKey(key))
 

@@ -11,7 +11,7 @@
 //    were moved (`receivers.ts`), and after a takeover a row in each partition prevents that a service which was not
 //    started is started later.
 // 5. While a context is out of reach, a caller who waits is told 503 in doubt; repeats are told that it is in progress.
-// 6. At the end its answer and its receipt are written, and where it reached nobody, the event is held in the same
+// 6. At the end its answer and its receipt are written, and where it reached no context, the event is held in the same
 //    commit. Rows of starts always stay until they expire.
 //
 // What is drawn by chance for the key of a start (time, random numbers, UUIDs) depends on a number that is stored with
@@ -267,7 +267,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   }
 
   /**
-   * Ends it, again if it is called again: where it reached nobody, the event is held. `isAnswered`: its sender gets the
+   * Ends it, again if it is called again: where it reached no context, the event is held. `isAnswered`: its sender gets the
    * whole answer. @throws TaskLost when another server has ended it; FluxError as `UnclaimedEvents.endBroadcast`
    */
   async #end(isAnswered: boolean): Promise<EventAnswer> {
@@ -280,7 +280,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     const write = async (answer: EventAnswer, more: readonly RowWrite[]) => {
       const outcomes = this.#tally.outcomes(answer)
       const { moved, started, ignored, pending } = outcomes.counts
-      // Of one that met nobody the answer says it all.
+      // The answer says it all of an event that no context waited for.
       const isKnown = !this.#isAccepted && moved + started + ignored + pending === 0
       const rows = [
         this.#rows.answer(

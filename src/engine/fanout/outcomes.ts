@@ -167,7 +167,7 @@ export class BroadcastTally {
   }
 }
 
-/** An event that met nobody is ignored once. */
+/** An event that no context waited for is ignored once. */
 export function countAll(signals: Signals, { moved, started, ignored, pending }: Outcomes['counts']): void {
   if (moved > 0) signals.event('moved', moved)
   if (started > 0) signals.event('started', started)
