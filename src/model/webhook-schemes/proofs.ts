@@ -24,8 +24,8 @@ export const proof =
  * @throws NoProof when it came with different values, of which a proxy might read the other, or is malformed
  */
 export function optionalHeader({ headers }: ReceivedWebhook, name: string, spelling = name): string {
-  const names = [name.toLowerCase(), spelling.toLowerCase()]
-  const values = new Set(headers.flatMap(([given, value]) => (names.includes(given.toLowerCase()) ? [value] : [])))
+  const names = new Set([name.toLowerCase(), spelling.toLowerCase()])
+  const values = new Set(headers.flatMap(([given, value]) => (names.has(given.toLowerCase()) ? [value] : [])))
   const [value = ''] = values
   if (values.size > 1) throw new NoProof(`the header "${name}" came twice with different values`)
   if (/[^\0-\u00FF]/.test(value)) throw new NoProof(`the header "${name}" is malformed`)
