@@ -62,13 +62,13 @@ export class Operations {
       load: async ({ key, value: before }) => {
         const rows = new OperationRows(key.slice(TASK_PREFIX.length), parts.store)
         const [stored, progress] = await Promise.all([rows.readStored(), rows.readProgress()])
-        return stored && progress && new OperationRun(parts, { rows, stored, progress, before })
-      },
-      onTakenOver: (run) => {
-        parts.log.info('an operation that was cut off is carried on', { operationId: run.progress.operationId })
+        if (!stored || !progress) return null
+        parts.log.info('an operation that was cut off is carried on', { operationId: progress.operationId })
+        const run = new OperationRun(parts, { rows, stored, progress, before })
         // It was accepted before, so it goes on whether or not there is room.
-        this.#bound.add(run.progress.scope)
+        this.#bound.add(progress.scope)
         this.#reserve(run)
+        return run
       },
     })
   }
