@@ -15,7 +15,6 @@ import type { Access, CallEnv, Gate } from './calls/call-env.ts'
 import { callsOf } from './calls/handlers.ts'
 import { KnownServices, ServiceCounts } from './calls/service-counts.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
-import { StartTimes } from './operations/selection.ts'
 import { Commits, MoveMessages } from './turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from './contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from './contexts/deps.ts'
@@ -190,7 +189,6 @@ export class EngineCore extends Given {
     kept: this.given.idempotency.kept,
     bound: this.broadcasts,
   })
-  readonly startTimes = new StartTimes(this.given.store)
   readonly operations: Operations = new Operations(this.#parts)
   readonly deliveries: Deliveries = new Deliveries({
     ...this.given,

@@ -20,7 +20,6 @@ import type { RefusalLog } from '../fanout/outcomes.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import { refuseInput, requireValid } from '../interpreter/describe.ts'
 import type { Operations } from '../operations/operations.ts'
-import type { StartTimes } from '../operations/selection.ts'
 import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import type { StartedAt } from '../record/views.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
@@ -82,7 +81,6 @@ export interface CallEnv extends Access, Omit<EngineParts, 'idempotency' | 'webh
   readonly replays: CountBound
   readonly serviceCounts: ServiceCounts
   readonly knownServices: KnownServices
-  readonly startTimes: StartTimes
   /** Lists that are gathered at once. */
   readonly lists: Turnstile
   /** Counts of contexts at once. */

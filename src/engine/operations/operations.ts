@@ -153,7 +153,7 @@ export class Operations {
     const startedAt = clock.now()
     this.#counts.take()
     try {
-      const matched = await (await matchingOf(this.#parts, stored, startedAt)).count()
+      const matched = await (await matchingOf(this.#parts, stored)).count()
       const progress: OperationProgress = {
         operationId: newOperationId(startedAt),
         do: stored.command.do,
