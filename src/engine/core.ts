@@ -16,7 +16,7 @@ import { callsOf } from './calls/handlers.ts'
 import { KnownServices, ServiceCounts } from './calls/service-counts.ts'
 import { ShownContexts } from './calls/shown-contexts.ts'
 import { StartTimes } from './operations/selection.ts'
-import { Commits, MoveMessages } from './turn/commit.ts'
+import { Commits, publishMove } from './turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from './contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from './contexts/deps.ts'
 import { Heartbeat, purgesOf } from './cluster/heartbeat.ts'
@@ -125,7 +125,6 @@ export class EngineCore extends Given {
     ...this.#parts,
     bound: new CountBound({ limit: this.given.bounds.waits, what: 'requests that wait for a context' }),
   })
-  readonly moves = new MoveMessages(this.given.moves ?? null)
   readonly commits: Commits = new Commits({
     ...this.#parts,
     onStep: (step, slot, { flux, record, traceparent }) => this.steps.start(step, flux, slot, record, traceparent),
@@ -139,10 +138,10 @@ export class EngineCore extends Given {
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
     onCommitted: (context) => {
       this.waits.onCommit(context.record, context.history)
-      this.moves.onCommitted(context)
+      publishMove(this.given.moves, context)
     },
     onUnknownOutcome: (id) => {
-      this.moves.onUnknownOutcome()
+      if (this.given.moves?.isActive) this.given.moves.miss()
       void this.redelivery.reconcile(id)
     },
     onLookups: (writes) => this.unclaimed.onWaiting(writes),
