@@ -1,4 +1,4 @@
-// Reads of large contexts: parsed as far as they are needed, once, one in a turn of the event loop, within a budget.
+// Reads of large contexts: parsed as far as they are needed, one in a turn of the event loop, within a budget.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { FluxApi } from '../../src/api/calls.ts'
@@ -82,20 +82,6 @@ test('events, states, waits, definitions and summaries do not parse the inputs, 
   expect(await calls.listContexts({ tag: ['big'], view: 'summary' })).toMatchObject([{ id: contextId }])
   await expect(calls.sendEvent({ contextId, event: 'other' })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
   expect(parsed).toEqual([])
-})
-
-test('those who read one version at once share what is parsed, and a later one is parsed anew', async () => {
-  bench = await openBench(FILES, { memory: { cache: 0 } })
-  const contextId = await startLarge()
-  const read = () => Promise.all(Array.from({ length: 20 }, () => request().getContext({ contextId })))
-  parsed = []
-  const views = await read()
-  expect(new Set(views.map(({ version }) => version))).toEqual(new Set([1]))
-  expect(parsed).toHaveLength(1)
-  await bench.sendEvent({ contextId, event: 'go' })
-  parsed = []
-  expect((await read()).every(({ version }) => version === 2)).toBe(true)
-  expect(parsed).toHaveLength(1)
 })
 
 test('a version that another server has made is read, though this one keeps an earlier one', async () => {

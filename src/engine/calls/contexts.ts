@@ -34,7 +34,7 @@ export async function readContext<T>(
   const { reads, reader } = env
   const check = (flux: CompiledFlux) => requireRole(env, flux, 'read')
   const id = await contextIdOf(env, address, 'read')
-  const reading = await reader.open(id, { extent, check, signal: reads?.signal, isShared: reads !== undefined })
+  const reading = await reader.open(id, { extent, check, signal: reads?.signal })
   reads?.add(reading.release)
   try {
     return await use(reading)

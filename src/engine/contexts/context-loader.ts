@@ -211,15 +211,6 @@ export interface OpenOptions {
   /** Throws if this caller may not read contexts of that service. */
   readonly check?: (flux: CompiledFlux) => void
   readonly signal?: AbortSignal | undefined
-  /** Whether the record may be that of other callers: this one does not change it. */
-  readonly isShared?: boolean
-}
-
-/** One version that is parsed for several callers. */
-interface Shared {
-  readonly reading: Promise<Omit<Reading, 'characters'>>
-  /** Of those that use it. */
-  readonly users: Set<OpenOptions>
 }
 
 interface RecordReaderParts extends ContextLoaderParts {
@@ -229,14 +220,13 @@ interface RecordReaderParts extends ContextLoaderParts {
 
 /**
  * The way in which callers read contexts. A large one is parsed in a turn of the event loop of its own, within a memory
- * budget, only as far as the caller needs it, and once for all that read the same version.
+ * budget, and only as far as the caller needs it.
  */
 export class RecordReader {
   readonly #parts: RecordReaderParts
   /** Its own: turns do not wait for readers. */
   readonly #loader: ContextLoader
   readonly #places = new Turnstile(LARGE_AT_ONCE)
-  readonly #shared = new Map<string, Shared>()
 
   constructor(parts: RecordReaderParts) {
     this.#parts = parts
@@ -245,77 +235,36 @@ export class RecordReader {
 
   /** The context as the store has it. @throws FluxError `notFound`, `unreadable`; what `check` and `signal` throw */
   async open(id: ContextId, options: OpenOptions): Promise<Reading> {
-    options.signal?.throwIfAborted()
-    const { incarnation } = this.#loader
     const { stored, flux, names } = await this.#read(id, options)
-    const characters = charactersOf(stored.parts, names)
-    if (characters <= SMALL_CHARACTERS) return { ...(await this.parse(stored, names)), flux, characters }
-    const key = [incarnation, id, stored.version, ...names].join()
-    // Returned, not awaited: this function would keep the text in memory.
-    return this.#openLarge(id, options, { key, characters })
+    if (charactersOf(stored.parts, names) <= SMALL_CHARACTERS) return { ...(await this.parse(stored, names)), flux }
+    // Returned, not awaited: this function would keep the text in memory. It is read again, since a place may be long in
+    // coming.
+    return this.#places.run(async () => {
+      const large = await this.#read(id, options)
+      return { ...(await this.parse(large.stored, large.names)), flux: large.flux }
+    })
   }
 
   /** A context that was read already, parsed. Its text is in memory while it waits: few callers may do so at once. */
-  async parse(stored: StoredContext, names: readonly string[]): Promise<Pick<Reading, 'record' | 'release'>> {
+  async parse(stored: StoredContext, names: readonly string[]): Promise<Omit<Reading, 'flux'>> {
     const characters = charactersOf(stored.parts, names)
     await breathe(characters)
     const weight = characters <= SMALL_CHARACTERS ? 0 : weightOf(stored.parts, names)
     const release = weight <= LIGHT_BYTES ? noRoom : await this.#parts.turns.wait(weight)
     try {
-      return { record: decodeRecord(stored, names), release }
+      return { record: decodeRecord(stored, names), characters, release }
     } catch (error) {
       release()
       throw error
     }
   }
 
-  async #read(id: ContextId, { extent, check }: OpenOptions) {
+  async #read(id: ContextId, { extent, check, signal }: OpenOptions) {
+    signal?.throwIfAborted()
     const stored = await this.#loader.read(id)
     if (!stored) throw notFound(`there is no context ${id}`)
     const flux = await this.#loader.flux(stored, decodeHead(stored))
     check?.(flux)
     return { stored, flux, names: extent(stored.parts, flux) }
-  }
-
-  async #openLarge(
-    id: ContextId,
-    options: OpenOptions,
-    { key, characters }: { readonly key: string; readonly characters: number },
-  ): Promise<Reading> {
-    const { signal, check, isShared = false } = options
-    const shared = (isShared && this.#shared.get(key)) || this.#begin(id, options)
-    if (isShared) this.#shared.set(key, shared)
-    shared.users.add(options)
-    const release = () => {
-      shared.users.delete(options)
-      if (shared.users.size > 0) return
-      if (this.#shared.get(key) === shared) this.#shared.delete(key)
-      shared.reading.then((reading) => reading.release(), noRoom)
-    }
-    try {
-      const { record, flux } = await shared.reading
-      // All that share it go on together.
-      await breathe(characters)
-      signal?.throwIfAborted()
-      check?.(flux)
-      return { record, flux, characters, release }
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
-  #begin(id: ContextId, options: OpenOptions): Shared {
-    const users = new Set<OpenOptions>()
-    const reading = this.#places.run(async () => {
-      if ([...users].every(({ signal }) => signal?.aborted)) options.signal?.throwIfAborted()
-      const { incarnation } = this.#loader
-      const { stored, flux, names } = await this.#read(id, options)
-      const cached = options.isShared ? this.#parts.cache.get(id, incarnation) : undefined
-      if (cached?.record.version === stored.version)
-        return { record: cached.record, flux: cached.flux, release: noRoom }
-      return { ...(await this.parse(stored, names)), flux }
-    })
-    return { reading, users }
   }
 }

@@ -10,7 +10,6 @@ import { parsedBytes } from '../../model/json/weight.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import { UNREADABLE, type Endpoint, type WebhookCall } from '../../model/webhook.ts'
 import { weightOf } from '../contexts/context-loader.ts'
-import { keptBodyOf, textsOfRequest } from '../deliveries/delivery-request.ts'
 import {
   deliveryKeyOf,
   requestKeyOf,
@@ -18,7 +17,8 @@ import {
   storedRequestOf,
   type EndpointName,
   type StoredDelivery,
-} from '../deliveries/delivery-rows.ts'
+} from '../deliveries/deliveries.ts'
+import { keptBodyOf, textsOfRequest } from '../deliveries/delivery-request.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { redactRequest } from '../redact/redactor.ts'
 import { requireRole, type CallEnv } from '../calls/call-env.ts'
@@ -68,7 +68,7 @@ async function find(env: CallEnv, deliveryId: string): Promise<Found> {
       store.readRow({ partition, space: 'deliveries', key }),
     )
     for (const row of await Promise.all(reads))
-      if (row) return { endpoint, partition: row.partition, delivery: storedDeliveryOf(row) }
+      if (row) return { endpoint, partition: row.partition, delivery: storedDeliveryOf(row.value) }
   }
   const isRefused = visibleEndpoints(env).some((endpoint) =>
     deliveries.tallyOf(endpoint).refused.some((one) => one.deliveryId === deliveryId),
