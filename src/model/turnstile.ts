@@ -15,8 +15,8 @@ export class Turnstile {
     this.#options = options
   }
 
-  /** Resolves when a place is free. @throws FluxError `overloaded` when as many wait as may */
-  async enter(): Promise<void> {
+  /** Runs it when a place is free. @throws FluxError `overloaded` when as many wait as may; what it throws */
+  async run<T>(work: () => Promise<T>): Promise<T> {
     const { waiting, what = 'callers' } = this.#options
     if (this.#free > 0) this.#free -= 1
     else if (this.#waiting.length >= waiting) throw overloaded(`the server has too many ${what} at present`)
@@ -24,22 +24,13 @@ export class Turnstile {
       await new Promise<void>((resolve) => {
         this.#waiting.push(resolve)
       })
-  }
-
-  /** The next waiting caller takes over the place. */
-  leave(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#free += 1
-  }
-
-  /** Runs it when a place is free. @throws FluxError `overloaded` when as many wait as may; what it throws */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    await this.enter()
     try {
       return await work()
     } finally {
-      this.leave()
+      // The next one takes over the place.
+      const next = this.#waiting.shift()
+      if (next) next()
+      else this.#free += 1
     }
   }
 }

@@ -2,21 +2,19 @@
 // a header of the sender's choice.
 // https://www.rfc-editor.org/rfc/rfc7617
 // https://www.rfc-editor.org/rfc/rfc6750
-import { bytesAsText, decodeDigest, isOneOf, rawBytes, readSingleHeader } from './proofs.ts'
+import { bytesAsText, decodeDigest, headerOf, isOneOf, proof, rawBytes } from './proofs.ts'
 import { anySecret, signingSecret, type WebhookScheme } from './scheme.ts'
 
 /** A secret is `user:password`. */
 export const basicScheme: WebhookScheme = {
   hasTime: () => false,
 
-  verify({ secrets }, request) {
-    const header = readSingleHeader(request, 'Authorization')
-    if (header.fault !== null) return header.fault
-    const credentials = credentialsOf(header.value, 'basic')
+  verify: proof(({ secrets }, request) => {
+    const credentials = credentialsOf(headerOf(request, 'Authorization'), 'basic')
     const given = credentials === null ? null : decodeDigest(credentials, 'base64')
     if (!given) return 'the header "Authorization" is malformed'
     return isOneOf(given, secrets) ? null : 'user or password is wrong'
-  },
+  }),
 
   sign: ({ secrets }) => [['Authorization', `Basic ${Buffer.from(signingSecret(secrets)).toString('base64')}`]],
   proofHeader: () => 'authorization',
@@ -27,13 +25,12 @@ export const basicScheme: WebhookScheme = {
 export const tokenScheme: WebhookScheme = {
   hasTime: () => false,
 
-  verify({ secrets, header }, request) {
-    const read = readSingleHeader(request, header ?? 'Authorization')
-    if (read.fault !== null) return read.fault
-    const token = header === undefined ? credentialsOf(read.value, 'bearer') : read.value
+  verify: proof(({ secrets, header }, request) => {
+    const value = headerOf(request, header ?? 'Authorization')
+    const token = header === undefined ? credentialsOf(value, 'bearer') : value
     if (token === null) return 'the header "Authorization" has no bearer token'
     return isOneOf(rawBytes(token), secrets) ? null : 'the token is wrong'
-  },
+  }),
 
   sign({ secrets, header }) {
     const token = bytesAsText(signingSecret(secrets))

@@ -8,20 +8,21 @@
 import { getOwn, isObject } from '../json/value.ts'
 import {
   bytesAsText,
+  checkTime,
   decodeDigest,
+  headerOf,
   hmacOf,
   isSignedByOne,
+  NoProof,
+  proof,
   rawBytes,
-  readSingleHeader,
   secondsOf,
-  timeFault,
 } from './proofs.ts'
 import {
   anySecret,
   HEADER_NAME_PATTERN,
   NO_SIGNATURE_FITS,
   signingSecret,
-  tooMany,
   type DigestEncoding,
   type HeaderPair,
   type PayloadPart,
@@ -42,74 +43,73 @@ export interface SignatureForm extends Pick<
   readonly separator?: string
   /** Stands before the time, which is a part of the header. */
   readonly timePrefix?: string
-  /** In place of `payload`: what may be signed, the most likely first; a text: why there is nothing. */
-  readonly contentsOf?: (rule: VerifyRule, request: ReceivedWebhook, env: VerifyEnv) => Contents | string
+  /** In place of `payload`: what may be signed, the most likely first. @throws NoProof when there is nothing */
+  readonly contentsOf?: (rule: VerifyRule, request: ReceivedWebhook, env: VerifyEnv) => Contents
 }
 
 type Contents = readonly (readonly Uint8Array[])[]
 
 const BODY_ALONE: readonly PayloadPart[] = [{ kind: 'body' }]
-const NO_HEADER = 'the rule names no header'
+
+/** The name of the header with the signature. */
+function nameIn({ header }: SignatureForm): string {
+  if (header === undefined) throw new NoProof('the rule names no header')
+  return header
+}
 
 /**
- * The parts of the header with the signature, and what may be signed, once the time is checked; a text: why the request is
- * refused.
+ * The parts of the header with the signature, and what may be signed, once the time is checked.
+ * @throws NoProof
  */
-export function readSigned(
-  form: SignatureForm,
-  rule: VerifyRule,
-  request: ReceivedWebhook,
-  env: VerifyEnv,
-): { readonly parts: readonly string[]; readonly contents: Contents } | string {
-  const { header: name, spelling, separator, timestampHeader, timePrefix } = form
-  if (name === undefined) return NO_HEADER
-  const header = readSingleHeader(request, name, spelling ?? name)
-  if (header.fault !== null) return header.fault
-  const parts = separator === undefined ? [header.value] : header.value.split(separator)
-  let time: string | null = null
-  if (timestampHeader !== undefined) {
-    const given = readSingleHeader(request, timestampHeader)
-    if (given.fault !== null) return given.fault
-    time = given.value
-  }
+export function readSigned(form: SignatureForm, rule: VerifyRule, request: ReceivedWebhook, env: VerifyEnv) {
+  const { spelling, separator, timestampHeader, timePrefix } = form
+  const name = nameIn(form)
+  const value = headerOf(request, name, spelling)
+  const parts = separator === undefined ? [value] : value.split(separator)
+  let time = timestampHeader === undefined ? null : headerOf(request, timestampHeader)
   if (timePrefix !== undefined) {
     const [given, ...others] = new Set(withPrefix(parts, timePrefix))
-    if (given === undefined || others.length > 0) return `the header "${name}" must have one time`
+    if (given === undefined || others.length > 0) throw new NoProof(`the header "${name}" must have one time`)
     time = given
   }
-  const late = time === null ? null : timeFault(time, rule.toleranceS, env.nowMs)
-  if (late !== null) return late
-  const contents = contentsOf(form, time, [rule, request, env])
-  return typeof contents === 'string' ? contents : { parts, contents }
+  if (time !== null) checkTime(time, rule.toleranceS, env.nowMs)
+  return { parts, contents: contentsOf(form, time, rule, request, env) }
 }
 
 /** What follows the prefix in the parts that have it. */
 const withPrefix = (parts: readonly string[], prefix: string): string[] =>
   parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length))
 
-/** The signatures after the prefix. What is none is passed over. */
-export const signaturesIn = (parts: readonly string[], prefix: string, encoding: DigestEncoding): Buffer[] =>
-  withPrefix(parts, prefix).flatMap((text) => decodeDigest(text, encoding) ?? [])
+/**
+ * Most signatures after a prefix that are compared; a request with more is refused. Senders give one for each of their
+ * keys, two or three while a key is being replaced; each one that a stranger adds costs this server a comparison, and
+ * for public keys a pass over the body.
+ */
+const MAX_SIGNATURES = 10
+
+/** The signatures after the prefix. What is none is passed over. @throws NoProof when there are too many */
+export function signaturesIn(parts: readonly string[], prefix: string, encoding: DigestEncoding): Buffer[] {
+  const signatures = withPrefix(parts, prefix).flatMap((text) => decodeDigest(text, encoding) ?? [])
+  if (signatures.length > MAX_SIGNATURES) throw new NoProof(`there are more than ${MAX_SIGNATURES} signatures`)
+  return signatures
+}
 
 function contentsOf(
   { payload = BODY_ALONE, timestampHeader, contentsOf: own }: SignatureForm,
   time: string | null,
-  given: readonly [VerifyRule, ReceivedWebhook, VerifyEnv],
-): Contents | string {
-  if (own) return own(...given)
-  const [, request] = given
+  rule: VerifyRule,
+  request: ReceivedWebhook,
+  env: VerifyEnv,
+): Contents {
+  if (own) return own(rule, request, env)
   const content: Uint8Array[] = []
   for (const part of payload) {
     if (part.kind === 'body') content.push(request.body)
     else if (part.kind === 'text') content.push(Buffer.from(part.text))
     else if (part.kind === 'timestamp' || part.name.toLowerCase() === timestampHeader?.toLowerCase()) {
-      if (time === null) return 'the rule names no header for the timestamp'
+      if (time === null) throw new NoProof('the rule names no header for the timestamp')
       content.push(rawBytes(time))
-    } else {
-      const header = readSingleHeader(request, part.name)
-      if (header.fault !== null) return header.fault
-      content.push(rawBytes(header.value))
-    }
+    } else content.push(rawBytes(headerOf(request, part.name)))
   }
   return [content]
 }
@@ -119,29 +119,25 @@ export function signatureScheme(provider?: SignatureForm): WebhookScheme {
   return {
     hasTime: (rule) => provider?.timePrefix !== undefined || (provider ?? rule).timestampHeader !== undefined,
 
-    verify(rule, request, env) {
+    verify: proof((rule, request, env) => {
       const form: SignatureForm = provider ?? rule
       const { algorithm = 'sha256', encoding = 'hex', prefix = '' } = form
-      const signed = readSigned(form, rule, request, env)
-      if (typeof signed === 'string') return signed
-      const given = signaturesIn(signed.parts, bytesAsText(prefix), encoding)
+      const { parts, contents } = readSigned(form, rule, request, env)
+      const given = signaturesIn(parts, bytesAsText(prefix), encoding)
       // All are compared, whatever the outcome.
-      const fits = signed.contents.map((content) => isSignedByOne(given, algorithm, rule.secrets, content))
-      return tooMany(given) ?? (fits.includes(true) ? null : NO_SIGNATURE_FITS)
-    },
+      const fits = contents.map((content) => isSignedByOne(given, algorithm, rule.secrets, content))
+      return fits.includes(true) ? null : NO_SIGNATURE_FITS
+    }),
 
     sign(rule, request, env) {
       const form: SignatureForm = provider ?? rule
-      const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestampHeader, timePrefix } = form
-      if (header === undefined) throw new Error(NO_HEADER)
+      const { algorithm = 'sha256', encoding = 'hex', prefix = '', timestampHeader, timePrefix } = form
       const time = String(secondsOf(env.nowMs))
       const hasTime = timestampHeader !== undefined || timePrefix !== undefined
-      const contents = contentsOf(form, hasTime ? time : null, [rule, request, env])
-      if (typeof contents === 'string') throw new Error(contents)
-      const [content = []] = contents
+      const [content = []] = contentsOf(form, hasTime ? time : null, rule, request, env)
       const digest = hmacOf(algorithm, signingSecret(rule.secrets), content).toString(encoding)
       const timed = timePrefix === undefined ? '' : `${timePrefix}${time}${form.separator}`
-      const proof: HeaderPair = [header, timed + bytesAsText(prefix) + digest]
+      const proof: HeaderPair = [nameIn(form), timed + bytesAsText(prefix) + digest]
       return timestampHeader === undefined ? [proof] : [[timestampHeader, time], proof]
     },
 

@@ -1,28 +1,42 @@
 // model: what the schemes of webhooks share: headers and times of a request are read, and digests are computed, decoded,
 // and compared in a time that reveals nothing of secrets.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import type { DigestEncoding, HmacAlgorithm, ReceivedWebhook } from './scheme.ts'
+import type { DigestEncoding, HmacAlgorithm, ReceivedWebhook, WebhookScheme } from './scheme.ts'
 
-export type SingleHeader =
-  | { readonly value: string; readonly fault: null; readonly isAbsent: false }
-  | { readonly fault: string; readonly isAbsent: boolean }
+/** Why a request proves nothing, or cannot be signed. */
+export class NoProof extends Error {}
+
+/** `check` as a scheme has it: the reason of a `NoProof` that it throws is its answer. */
+export const proof =
+  (check: WebhookScheme['verify']): WebhookScheme['verify'] =>
+  (...given) => {
+    try {
+      return check(...given)
+    } catch (error) {
+      if (error instanceof NoProof) return error.message
+      throw error
+    }
+  }
 
 /**
  * The value of a header; each character is a byte. Names are not case-sensitive, and several names are spellings of one
- * header. Absent or empty, or present with different values, it is a fault: of two values, a proxy might read the other.
+ * header. Empty: it is absent or empty.
+ * @throws NoProof when it came with different values, of which a proxy might read the other, or is malformed
  */
-export function readSingleHeader(
-  { headers }: Pick<ReceivedWebhook, 'headers'>,
-  name: string,
-  ...others: readonly string[]
-): SingleHeader {
-  const names = new Set([name, ...others].map((text) => text.toLowerCase()))
+export function optionalHeader({ headers }: ReceivedWebhook, name: string, spelling = name): string {
+  const names = new Set([name.toLowerCase(), spelling.toLowerCase()])
   const values = new Set(headers.flatMap(([given, value]) => (names.has(given.toLowerCase()) ? [value] : [])))
   const [value = ''] = values
-  const faulty = (what: string) => ({ fault: `the header "${name}" ${what}`, isAbsent: false })
-  if (values.size > 1) return faulty('came twice with different values')
-  if (value === '') return { ...faulty('is missing'), isAbsent: true }
-  return /[^\0-\u00FF]/.test(value) ? faulty('is malformed') : { value, fault: null, isAbsent: false }
+  if (values.size > 1) throw new NoProof(`the header "${name}" came twice with different values`)
+  if (/[^\0-\u00FF]/.test(value)) throw new NoProof(`the header "${name}" is malformed`)
+  return value
+}
+
+/** The same. @throws NoProof also when it is absent or empty */
+export function headerOf(request: ReceivedWebhook, name: string, spelling = name): string {
+  const value = optionalHeader(request, name, spelling)
+  if (value === '') throw new NoProof(`the header "${name}" is missing`)
+  return value
 }
 
 /** The bytes of a text of which each character is a byte. */
@@ -34,12 +48,11 @@ export const bytesAsText = (text: string): string => Buffer.from(text).toString(
 /** The time of a message, in whole seconds as headers have it. */
 export const secondsOf = (ms: number): number => Math.floor(ms / 1000)
 
-/** Why a time, in decimal unix seconds, is not acceptable now; null: it is. */
-export function timeFault(text: string, toleranceS: number, nowMs: number): string | null {
-  if (!/^\d{1,15}$/.test(text)) return 'the timestamp is malformed'
+/** @throws NoProof when a time, in decimal unix seconds, is not acceptable now */
+export function checkTime(text: string, toleranceS: number, nowMs: number): void {
+  if (!/^\d{1,15}$/.test(text)) throw new NoProof('the timestamp is malformed')
   const age = secondsOf(nowMs) - Number(text)
-  if (age > toleranceS) return 'the message is too old'
-  return -age > toleranceS ? 'the message is from the future' : null
+  if (Math.abs(age) > toleranceS) throw new NoProof(`the message is ${age > 0 ? 'too old' : 'from the future'}`)
 }
 
 /** A text as a key is its UTF-8. */

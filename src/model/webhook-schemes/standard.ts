@@ -4,8 +4,8 @@
 import { createPrivateKey, createPublicKey, randomBytes, sign, verify, type KeyObject } from 'node:crypto'
 import { tokenScheme } from './credentials.ts'
 import { readSigned, signaturesIn, type SignatureForm } from './hmac.ts'
-import { hmacOf, isSignedByOne, rawBytes, readSingleHeader, secondsOf } from './proofs.ts'
-import { NO_SIGNATURE_FITS, signingSecret, tooMany, type VerifyRule, type WebhookScheme } from './scheme.ts'
+import { headerOf, hmacOf, isSignedByOne, NoProof, optionalHeader, proof, rawBytes, secondsOf } from './proofs.ts'
+import { NO_SIGNATURE_FITS, signingSecret, type VerifyRule, type WebhookScheme } from './scheme.ts'
 
 /** Begins the text of a shared secret; there, it may be absent. */
 const SHARED_SECRET_PREFIX = 'whsec_'
@@ -36,31 +36,26 @@ const FORM: SignatureForm = {
 export const standardScheme: WebhookScheme = {
   hasTime: () => true,
 
-  verify(rule, request, env) {
-    const id = readSingleHeader(request, 'webhook-id')
-    if (id.fault !== null || isAmbiguous(id.value)) return id.fault ?? AMBIGUOUS
-    const signed = readSigned(FORM, rule, request, env)
-    if (typeof signed === 'string') return signed
+  verify: proof((rule, request, env) => {
+    checkId(headerOf(request, 'webhook-id'))
+    const { parts, contents } = readSigned(FORM, rule, request, env)
     // Other versions, and what is no base64, are passed over.
-    const shared = signaturesIn(signed.parts, 'v1,', 'base64')
-    const asymmetric = signaturesIn(signed.parts, 'v1a,', 'base64').filter(({ length }) => length === SIGNATURE_BYTES)
-    const many = tooMany([...shared, ...asymmetric])
-    if (many !== null) return many
+    const shared = signaturesIn(parts, 'v1,', 'base64')
+    const asymmetric = signaturesIn(parts, 'v1a,', 'base64').filter(({ length }) => length === SIGNATURE_BYTES)
     const publicKeys = asymmetric.length === 0 ? [] : rule.secrets.flatMap((secret) => publicKey(secret) ?? [])
     if (asymmetric.length > Math.max(MIN_CHECKED, Math.floor(MAX_CHECKS / publicKeys.length)))
       return `there are too many signatures for ${publicKeys.length} public keys`
-    const content = signed.contents.flat()
+    const content = contents.flat()
     const sharedKeys = rule.secrets.flatMap((secret) => sharedKey(secret) ?? [])
     const isShared = isSignedByOne(shared, 'sha256', sharedKeys, content)
     return isSignedBy(publicKeys, asymmetric, content) || isShared ? null : NO_SIGNATURE_FITS
-  },
+  }),
 
   /** A private key, `whsk_…`, signs as v1a. An id that the request has is kept. */
   sign({ secrets }, request, { nowMs }) {
-    const secret = signingSecret(secrets, (text) => sharedKey(text) !== null || privateKey(text) !== null)
-    const given = readSingleHeader(request, 'webhook-id')
-    const id = given.fault === null ? given.value : `msg_${randomBytes(16).toString('hex')}`
-    if (isAmbiguous(id)) throw new Error(AMBIGUOUS)
+    const secret = signingSecret(secrets.filter((text) => sharedKey(text) ?? privateKey(text)))
+    const id = optionalHeader(request, 'webhook-id') || `msg_${randomBytes(16).toString('hex')}`
+    checkId(id)
     const timestamp = String(secondsOf(nowMs))
     const content = [rawBytes(`${id}.${timestamp}.`), request.body]
     const key = privateKey(secret)
@@ -92,9 +87,10 @@ export function signingSecretFault(secret: string): string | null {
   return sharedKey(secret) ? null : 'must be base64, after "whsec_" or without it, or a private key after "whsk_"'
 }
 
-/** Whether the signature could be that of another id, with a part of this one moved into the body. */
-const isAmbiguous = (id: string): boolean => id.includes('.')
-const AMBIGUOUS = 'the header "webhook-id" has a period'
+/** With a period in the id, a signature could be that of another id, with a part of this one moved into the body. */
+function checkId(id: string): void {
+  if (id.includes('.')) throw new NoProof('the header "webhook-id" has a period')
+}
 
 /** The bytes of a text in base64 after the prefix, with or without padding; null: it is none, or empty. */
 function keyAfter(prefix: string, secret: string): Buffer | null {
@@ -144,9 +140,8 @@ const GITLAB_TOKEN = 'X-Gitlab-Token'
 export const gitlabScheme: WebhookScheme = {
   hasTime: () => true,
 
-  verify(rule, request, env) {
-    const header = readSingleHeader(request, GITLAB_TOKEN)
-    if (header.fault !== null && !header.isAbsent) return header.fault
+  verify: proof((rule, request, env) => {
+    optionalHeader(request, GITLAB_TOKEN)
     const { tokens, signing } = gitlabRules(rule)
     const token = tokenScheme.verify(tokens, request, env)
     // Without signing tokens, there is nothing that the other headers could prove.
@@ -154,7 +149,7 @@ export const gitlabScheme: WebhookScheme = {
     const unsigned = standardScheme.verify(signing, request, env)
     if (token === null || unsigned === null) return null
     return tokens.secrets.length === 0 ? unsigned : `${token}, and ${unsigned}`
-  },
+  }),
 
   sign(rule, request, env) {
     const { tokens, signing } = gitlabRules(rule)

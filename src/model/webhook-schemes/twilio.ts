@@ -2,7 +2,7 @@
 // The fields are signed without separators, so the scheme does not tell `a=bc` from `ab=c`.
 // https://www.twilio.com/docs/usage/security#validating-requests
 import { signatureScheme } from './hmac.ts'
-import { bytesAsText, decodeDigest, haveCommon, rawBytes, readSingleHeader, sha256 } from './proofs.ts'
+import { bytesAsText, decodeDigest, haveCommon, NoProof, optionalHeader, rawBytes, sha256 } from './proofs.ts'
 import type { ReceivedWebhook } from './scheme.ts'
 
 export const twilioScheme = signatureScheme({
@@ -12,28 +12,25 @@ export const twilioScheme = signatureScheme({
 
   contentsOf({ url }, request, { publicUrl }) {
     const fields = signedFields(request)
-    if (typeof fields === 'string') return fields
-    const called = calledUrl(url, publicUrl, request)
-    if (called === null) return 'the URL is not known: there is no "Host" header'
-    return variantsOf(called).map((text) => [rawBytes(text), fields])
+    return variantsOf(calledUrl(url, publicUrl, request)).map((text) => [rawBytes(text), fields])
   },
 })
 
 /**
- * What is signed after the URL; a text: why nothing is. If the query has a hash, the body must have it, even an empty body and that of a form:
+ * What is signed after the URL. If the query has a hash, the body must have it, even an empty body and that of a form:
  * otherwise a stranger could replace the body under the signature of the URL.
  */
-function signedFields({ target, headers, body }: ReceivedWebhook): Uint8Array | string {
+function signedFields(request: ReceivedWebhook): Uint8Array {
+  const { target, body } = request
   const hashes = valuesOf(target, 'bodySHA256')
   const actual = sha256(body)
   for (const text of hashes) {
     const hash = decodeDigest(text, 'hex')
-    if (!hash || !haveCommon([hash], [actual])) return 'the body is not that of "bodySHA256" in the query'
+    if (!hash || !haveCommon([hash], [actual])) throw new NoProof('the body is not that of "bodySHA256" in the query')
   }
-  const type = readSingleHeader({ headers }, 'Content-Type')
-  if (type.fault === null && isForm(type.value)) return formContent(body)
-  if (type.fault !== null && !type.isAbsent) return type.fault
-  if (body.length > 0 && hashes.length === 0) return 'the body is not a form, and the query has no "bodySHA256"'
+  if (isForm(optionalHeader(request, 'Content-Type'))) return formContent(body)
+  if (body.length > 0 && hashes.length === 0)
+    throw new NoProof('the body is not a form, and the query has no "bodySHA256"')
   return Buffer.alloc(0)
 }
 
@@ -54,22 +51,23 @@ const MAX_FIELDS = 1000
  * The fields of a form as they are signed: the names, sorted by code units, each followed by its value. A name with several values stands before each of them;
  * they are sorted, and each is there once.
  */
-function formContent(body: Uint8Array): Uint8Array | string {
+function formContent(body: Uint8Array): Uint8Array {
   const fields = new Map<string, Set<string>>()
+  let count = 0
   try {
-    let count = 0
     // One after the other: a body of separators alone would make a list of a million texts.
     for (const [pair] of new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body).matchAll(/[^&]+/g)) {
       count += 1
-      if (count > MAX_FIELDS) return `the form has more than ${MAX_FIELDS} fields`
+      if (count > MAX_FIELDS) break
       const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(pair) ?? []
       const field = decodeField(name)
       fields.set(field, (fields.get(field) ?? new Set()).add(decodeField(value)))
     }
   } catch {
     // Both decoders throw only for malformed text.
-    return 'the form is malformed'
+    throw new NoProof('the form is malformed')
   }
+  if (count > MAX_FIELDS) throw new NoProof(`the form has more than ${MAX_FIELDS} fields`)
   // The default order of `sort` is that by code units.
   const content = [...fields.keys()]
     .sort()
@@ -84,18 +82,15 @@ const decodeField = (text: string): string => decodeURIComponent(text.replaceAll
  * received is added, else that of the server before the target; each character is a byte. `X-Forwarded-*` headers are not
  * used: anyone can send them.
  */
-function calledUrl(
-  url: string | undefined,
-  publicUrl: string | null,
-  { target, host }: ReceivedWebhook,
-): string | null {
+function calledUrl(url: string | undefined, publicUrl: string | null, { target, host }: ReceivedWebhook): string {
   if (url !== undefined) {
     const [, ...query] = target.split('?')
     const separator = url.includes('?') ? '&' : '?'
     return [bytesAsText(url), ...(query.length > 0 ? [query.join('?')] : [])].join(separator)
   }
   if (publicUrl !== null) return bytesAsText(publicUrl.replace(/\/$/, '')) + target
-  return host && `http://${host}${target}`
+  if (!host) throw new NoProof('the URL is not known: there is no "Host" header')
+  return `http://${host}${target}`
 }
 
 const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
