@@ -137,9 +137,8 @@ export class UnitOfWork {
     const { env } = this
     let rows = NO_ROWS
     for (const context of this.contexts.values()) {
-      const ofAnswer = answerRowsAfter(context, env.partitions)
-      for (const more of [pendingRowsOf(context, env), endRowsOf(context, env), ofAnswer])
-        if (more.length > 0) rows = [...rows, ...more]
+      const more = rowsOf(context, env)
+      if (more.length > 0) rows = [...rows, ...more]
     }
     return rows
   }
@@ -246,6 +245,13 @@ export class UnitOfWork {
 }
 
 type Next = Decision & { kind: 'next' }
+
+/** The rows of the early events, the first answer and the owed webhook of a context, for the commit that writes it. */
+export function rowsOf(context: TrackedContext, env: TurnEnv): readonly RowWrite[] {
+  const [pending, ends] = [pendingRowsOf(context, env), endRowsOf(context, env)]
+  const answers = answerRowsAfter(context, env.partitions)
+  return pending.length + ends.length + answers.length === 0 ? NO_ROWS : [...pending, ...ends, ...answers]
+}
 
 /** The newest moves of a context, with those of the turn, for the trace of an exception. @throws Lacking */
 function historyOf({ before, history }: TrackedContext, atHand: KnownContexts): readonly Move[] {
