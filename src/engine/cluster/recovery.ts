@@ -2,6 +2,7 @@
 // the context is parsed, because that data may have killed the other server.
 import { type ContextRecord, isFinished, UNOWNED } from '../../model/context.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
 import type { StepKind } from '../../ports/steps.ts'
 import type { AbandonedLease, Write } from '../../ports/store.ts'
 import type { Deps } from '../contexts/deps.ts'
@@ -92,7 +93,8 @@ export class Recovery {
         }
         const isUncounted = standstill?.isCertain ?? false
         const turn = env()
-        const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, { ...turn, history: null })
+        const decisionEnv = { ...turn, budget: new WorkBudget(), past: { historyOf: () => [] } }
+        const decision = decide(flux, record, { type: 'TAKE_OVER', owner, isUncounted }, decisionEnv)
         if (decision.kind !== 'next') {
           // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.
           if (record.lease?.owner === turn.owner) void redelivery.reconcile(id)
