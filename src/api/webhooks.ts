@@ -1,16 +1,35 @@
 // api: the calls that list the endpoints of webhooks and their deliveries, and send one again.
 import { z } from 'zod'
 import { WEBHOOK_SCHEME_NAMES } from '../model/webhook-schemes/scheme.ts'
-import { DELIVERY_OUTCOMES } from '../model/webhook.ts'
 import { type AnswerOf, type RequestOf, component, describeCall } from './call.ts'
 import { PAGE, choice, contextId, count, cursor, integer, name, object, text, time } from './fields.ts'
+
+const byOutcome = z.object({
+  accepted: count,
+  duplicate: count,
+  filtered: count,
+  handshake: count,
+  ignored: count,
+  invalid: count,
+  'signature-invalid': count,
+  failed: count,
+  timeout: count,
+  refused: count,
+})
+
+const counts = component('DeliveryCounts', byOutcome, {
+  description: 'Deliveries to the service and path by outcome, since this server started',
+})
+
+const outcomes = byOutcome.keyof()
+export const DELIVERY_OUTCOMES = outcomes.options
 
 /** What is shown of a delivery besides its request. */
 export const deliveryFields = {
   deliveryId: text,
   method: text,
   time: time.describe('When the request arrived, epoch milliseconds'),
-  outcome: component('DeliveryOutcome', z.enum(DELIVERY_OUTCOMES)),
+  outcome: component('DeliveryOutcome', outcomes),
   status: count.nullable().describe('Of the answer; null: it is not answered yet, or never was'),
   duration: count.nullable().describe('Milliseconds from the arrival to the answer'),
   contextId: contextId.nullable(),
@@ -23,23 +42,6 @@ export const deliveryFields = {
 }
 
 const lastDelivery = component('LastDelivery', z.object(deliveryFields))
-
-const counts = component(
-  'DeliveryCounts',
-  z.object({
-    accepted: count,
-    duplicate: count,
-    filtered: count,
-    handshake: count,
-    ignored: count,
-    invalid: count,
-    'signature-invalid': count,
-    failed: count,
-    timeout: count,
-    refused: count,
-  }),
-  { description: 'Deliveries to the service and path by outcome, since this server started' },
-)
 
 const webhook = component(
   'Webhook',

@@ -1,8 +1,8 @@
 // The deliveries that were refused to many endpoints: their order, and what it costs.
 import { describe, expect, test } from 'vitest'
-import { zeroCounts, type DeliveryTally } from '../../src/engine/deliveries/deliveries.ts'
-import type { DeliveryFacts } from '../../src/engine/deliveries/delivery-rows.ts'
+import type { DeliveryFacts, DeliveryTally } from '../../src/engine/deliveries/deliveries.ts'
 import { newestFirst } from '../../src/engine/deliveries/newest-first.ts'
+import { NO_DELIVERIES } from '../../src/model/webhook.ts'
 import { quiet } from '../definitions/catalog-files.ts'
 import { Memory } from '../simulation/memory.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
@@ -45,7 +45,7 @@ const deps = {
 function talliesOf(endpoints: number, each: number, id: (n: number) => string): DeliveryTally[] {
   const tallies = Array.from({ length: endpoints }, (_, index) => ({
     prefix: `${index}:`,
-    counts: zeroCounts(),
+    counts: { ...NO_DELIVERIES },
     last: null,
     refused: [] as DeliveryFacts[],
     untrimmed: 0,

@@ -14,7 +14,7 @@ import { keptOfEvent, rowKeyOf, type ScopedKey } from '../idempotency/kept-answe
 import { isOfToken, listedPendingOf, type ListedPending, type UnclaimedEvent } from '../pending/unclaimed-event.ts'
 import { decodeHead, pendingOf } from '../record/decode.ts'
 import { hiddenFrom } from '../record/index-keys.ts'
-import { isUnreadableRow } from '../record/unreadable.ts'
+import { readableOf } from '../record/unreadable.ts'
 import { allRows } from '../tasks/fan-out.ts'
 import { inDoubtIfAway } from '../tasks/queue.ts'
 import { contextIdOf } from './address.ts'
@@ -96,15 +96,10 @@ export async function listPendingPage(
 async function* pendingRows({ store, log }: CallEnv, behind: string | null): AsyncGenerator<Listed, void> {
   // Keys differ in all partitions: they have the id of the event, and of the context.
   const after = behind === null ? undefined : { key: behind, partition: store.partitions }
-  for await (const { key, partition, value } of allRows(store, { space: 'pending', prefix: '', after }, STRIDE)) {
-    let row
-    try {
-      row = listedPendingOf(value)
-    } catch (error) {
-      if (!isUnreadableRow(error, { space: 'pending', key }, log)) throw error
-      continue
-    }
-    yield { ...row, key, partition, characters: value.length }
+  for await (const row of allRows(store, { space: 'pending', prefix: '', after }, STRIDE)) {
+    const { key, partition, value } = row
+    const listed = readableOf(row, 'pending', log, listedPendingOf)
+    if (listed) yield { ...listed, key, partition, characters: value.length }
   }
 }
 

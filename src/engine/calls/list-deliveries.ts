@@ -8,8 +8,13 @@ import { parsedBytes } from '../../model/json/weight.ts'
 import { breathe } from '../../model/texts.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { EndpointDescription } from '../../model/webhook.ts'
-import type { DeliveryTally } from '../deliveries/deliveries.ts'
-import { requestKeyOf, storedRequestOf, type DeliveryFacts, type EndpointName } from '../deliveries/delivery-rows.ts'
+import {
+  requestKeyOf,
+  storedRequestOf,
+  type DeliveryFacts,
+  type DeliveryTally,
+  type EndpointName,
+} from '../deliveries/deliveries.ts'
 import { newestFirst, storedDeliveries, type ListedDelivery } from '../deliveries/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
 import { pageOf, positionOf } from './paging.ts'

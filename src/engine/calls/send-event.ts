@@ -30,7 +30,7 @@ export interface SendOptions {
   /** What is written with the effect on one context. */
   readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows'>
   /** Sends an event to all, once. */
-  readonly toAll?: (env: CallEnv, event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
+  readonly toAll?: (event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
@@ -278,7 +278,7 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   const above = sent.respondAsync ? -1 : env.accepts ? env.given.bounds.answeredBroadcast : null
   const told = await admitted(env, input, async () => {
     const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
-    if (once) return once(env, said, manner)
+    if (once) return once(said, manner)
     return keptBroadcasts.send(call, said, manner, isKept)
   })
   const { transitions, executions, ignored, pending } = told.answer

@@ -3,6 +3,7 @@
 import { type ContextRecord, isFinished, UNOWNED } from '../../model/context.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
+import type { MoveFeed } from '../../ports/feeds.ts'
 import type { StepKind } from '../../ports/steps.ts'
 import type { AbandonedLease, Write } from '../../ports/store.ts'
 import type { Deps } from '../contexts/deps.ts'
@@ -10,7 +11,7 @@ import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord, decodeHead } from '../record/decode.ts'
 import { headWrite } from '../record/encode.ts'
 import type { Admission, Slot } from '../turn/admission.ts'
-import type { Commits, MoveMessages } from '../turn/commit.ts'
+import { publishMove, type Commits } from '../turn/commit.ts'
 import type { Decision } from '../interpreter/decision.ts'
 import { decide } from '../interpreter/decide.ts'
 import { blockOf, lossOf } from '../interpreter/leases.ts'
@@ -27,7 +28,7 @@ export interface RecoveryParts extends Pick<Deps, 'store' | 'log'> {
   readonly loader: ContextLoader
   readonly cache: ContextCache
   readonly commits: Commits
-  readonly moves: MoveMessages
+  readonly moves?: MoveFeed | undefined
   readonly mailboxes: Mailboxes
   readonly redelivery: Redelivery
   readonly admission: Admission
@@ -139,7 +140,7 @@ export class Recovery {
     const isStarted = step !== null && slot !== null
     const record = isStarted ? decodeRecord(context) : { ...decision.record, version: context.version }
     cache.delete(record.id)
-    moves.onCommitted({ before, record, flux, history: [], cause: null }, !isStarted)
+    publishMove(moves, { before, record, flux, history: [], cause: null }, !isStarted)
     if (isFinished(record.status)) this.#end(before, record, flux)
     const loss = lossOf(record)
     if (loss) void redelivery.deliver(record.id, loss)

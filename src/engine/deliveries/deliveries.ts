@@ -8,25 +8,25 @@
 // - Refused deliveries cost an entry in memory, and nothing else.
 // - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
 //   one that is sent again has the status that its sender would have got.
+import { createHash } from 'node:crypto'
+import type { WebhookView } from '../../api/webhooks.ts'
 import type { ContextRecord } from '../../model/context.ts'
-import { partitionOf, type RowWrite } from '../../model/rows.ts'
-import { SharedRun } from '../../model/shared-run.ts'
-import type { Delivery, DeliveryOutcome, SettlementOf, WebhookAnswer, WebhookCall } from '../../model/webhook.ts'
+import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import {
+  NO_DELIVERIES,
+  type Delivery,
+  type DeliveryOutcome,
+  type Endpoint,
+  type SettlementOf,
+  type WebhookAnswer,
+  type WebhookCall,
+} from '../../model/webhook.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { newIdAt } from '../contexts/ids.ts'
 import { allRows } from '../tasks/fan-out.ts'
-import { keptRequestOf } from './delivery-request.ts'
-import {
-  deliveryKeyOf,
-  inlineOf,
-  prefixOf,
-  removalOfDelivery,
-  rowsOfDelivery,
-  type DeliveryFacts,
-  type DeliveryPlace,
-  type EndpointName,
-} from './delivery-rows.ts'
+import { Periodic } from '../time/periodic.ts'
+import { keptRequestOf, type KeptRequest } from './delivery-request.ts'
 import { commitsOf, DeliveryWriter } from './delivery-writer.ts'
 
 export interface DeliveriesParts extends Deps {
@@ -44,21 +44,30 @@ const MAX_REFUSED = 100
 const MAX_REASON_CHARACTERS = 500
 /** Part of the deliveries that are kept, after which those that are too much are removed. */
 const TRIM_PART = 0.5
-/** Rows that are read at once, and those that are deleted together. */
-const TRIM_ROWS = 128
+/** Milliseconds after which it is looked whether deliveries are to be removed. */
+const TRIM_MS = 200
+/** Characters of a request, as JSON, up to which it is in the row itself. */
+const INLINE_CHARACTERS = 4096
+/** Milliseconds for which a delivery is kept at most, also one of an endpoint that is gone. */
+const RETENTION_MS = 30 * 86_400_000
+/** Of what the keys of the deliveries of an endpoint begin with. */
+const HASH_CHARACTERS = 22
 
-export const zeroCounts = () => ({
-  accepted: 0,
-  duplicate: 0,
-  filtered: 0,
-  handshake: 0,
-  ignored: 0,
-  invalid: 0,
-  'signature-invalid': 0,
-  failed: 0,
-  timeout: 0,
-  refused: 0,
-})
+/** What of a delivery lists show, besides its request. `status`, `duration`: null until it is answered. */
+export type DeliveryFacts = NonNullable<WebhookView['last']>
+
+export interface StoredDelivery extends DeliveryFacts {
+  /** Whether it started its context, whose record then has the whole request. */
+  readonly isStart: boolean
+  /** null: it is in the row of its own. */
+  readonly request: KeptRequest | null
+}
+
+/** Where the row of a delivery is. */
+type DeliveryPlace = Pick<StoredRow, 'partition' | 'key'>
+
+/** What distinguishes endpoints: those of several methods are one. */
+export type EndpointName = Pick<Endpoint, 'package' | 'fluxName' | 'urlPath'>
 
 /** What is known in memory of the deliveries of an endpoint, since this server started. */
 export interface DeliveryTally {
@@ -86,28 +95,27 @@ export class Deliveries {
   /** By what distinguishes endpoints. */
   readonly #tallies = new Map<string, DeliveryTally>()
   readonly #started = new Map<string, StartedDelivery>()
-  readonly #trims = new SharedRun(() => this.#trimAll())
-  #isClosed = false
+  readonly #trims: Periodic
   /** Of the last id. */
   #lastMs = 0
   #number = 0
 
   constructor(parts: DeliveriesParts) {
     this.#parts = parts
-    this.#writer = new DeliveryWriter(parts, () => void this.#trims.get())
+    this.#writer = new DeliveryWriter(parts)
+    this.#trims = new Periodic(parts.clock, (signal) => this.#trimAll(signal))
   }
 
   /** Removes what is too much, of a time when more were kept. */
   start(): void {
     for (const endpoint of this.#parts.catalog.endpoints().all) this.tallyOf(endpoint).untrimmed = Infinity
-    void this.#trims.get()
+    this.#trims.within(0)
   }
 
   /** Writes what is not written yet. */
   async close(): Promise<void> {
-    this.#isClosed = true
+    await this.#trims.stop()
     await this.#writer.close()
-    await this.#trims.get()
   }
 
   /** Identifies a request that arrives now. Ids of one server ascend. */
@@ -174,7 +182,8 @@ export class Deliveries {
       return
     }
     tally.untrimmed += 1
-    if (isStart && started.facts.status === facts.status && facts.reason === null) return this.#writer.add([])
+    this.#trims.within(TRIM_MS)
+    if (isStart && started.facts.status === facts.status && facts.reason === null) return
     const text = isStart ? started.inline : JSON.stringify(keptRequestOf(request ?? {}, rawBody ?? new Uint8Array()))
     // If the outcome of the start is unknown, the row may be there.
     const place = started?.place ?? this.#placeOf(endpoint, deliveryId)
@@ -191,7 +200,8 @@ export class Deliveries {
     const name = JSON.stringify([owner, fluxName, urlPath])
     const known = this.#tallies.get(name)
     if (known) return known
-    const tally = { prefix: prefixOf(name), counts: zeroCounts(), last: null, refused: [], untrimmed: 0 }
+    const hash = createHash('sha256').update(name).digest('base64url').slice(0, HASH_CHARACTERS)
+    const tally = { prefix: `${hash}:`, counts: { ...NO_DELIVERIES }, last: null, refused: [], untrimmed: 0 }
     this.#tallies.set(name, tally)
     return tally
   }
@@ -201,32 +211,29 @@ export class Deliveries {
     return { partition: partitionOf(deliveryId, this.#parts.store.partitions), key }
   }
 
-  async #trimAll(): Promise<void> {
+  async #trimAll(signal: AbortSignal): Promise<null> {
     const { log, max } = this.#parts
     for (const tally of this.#tallies.values()) {
-      if (this.#isClosed || tally.untrimmed < Math.max(1, Math.floor(max * TRIM_PART))) continue
+      if (tally.untrimmed < Math.max(1, Math.floor(max * TRIM_PART))) continue
       tally.untrimmed = 0
-      await this.#trim(tally).catch((error: unknown) => {
+      await this.#trim(tally, signal).catch((error: unknown) => {
         log.debug('old deliveries of webhooks could not be removed; trying again later', { error })
       })
     }
+    return null
   }
 
   /** Removes those beyond the newest so many, in all partitions. */
-  async #trim({ prefix }: DeliveryTally): Promise<void> {
+  async #trim({ prefix }: DeliveryTally, signal: AbortSignal): Promise<void> {
     const { store, max } = this.#parts
     const removals: RowWrite[] = []
-    const remove = async () => {
-      for (const rows of commitsOf(removals.splice(0))) await store.commit({ writes: [], rows })
-    }
     let seen = 0
-    for await (const row of allRows(store, { space: 'deliveries', prefix }, TRIM_ROWS)) {
-      if (this.#isClosed) return
+    for await (const row of allRows(store, { space: 'deliveries', prefix })) {
+      if (signal.aborted) return
       seen += 1
       if (seen > max) removals.push(...removalOfDelivery(row, prefix))
-      if (removals.length >= TRIM_ROWS) await remove()
     }
-    await remove()
+    for (const rows of commitsOf(removals)) await store.commit({ writes: [], rows })
   }
 }
 
@@ -240,4 +247,42 @@ function factsOf(delivery: Delivery): DeliveryFacts {
   const isLong = reason !== null && reason.length > MAX_REASON_CHARACTERS
   const shown = isLong ? `${reason.slice(0, MAX_REASON_CHARACTERS)}…` : reason
   return { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason: shown }
+}
+
+/** Ids ascend with time, and stores list rows by ascending keys: here, the newest goes first. */
+export const deliveryKeyOf = (prefix: string, deliveryId: string): string =>
+  prefix + inverted(deliveryId.replaceAll('-', ''))
+
+const inverted = (hex: string): string => Buffer.from(Buffer.from(hex, 'hex').map((byte) => 255 - byte)).toString('hex')
+
+/** Of the row of its own that has the request. */
+export const requestKeyOf = (deliveryId: string): string => `request:${deliveryId}`
+
+/** The request as it stands in the row of its delivery; null: it needs a row of its own. */
+const inlineOf = (request: string) => (request.length <= INLINE_CHARACTERS ? request : null)
+
+/** @param request as JSON; null: it is not written, since it is in the row of its own already */
+function rowsOfDelivery(
+  { partition, key }: DeliveryPlace,
+  facts: Omit<StoredDelivery, 'request'>,
+  request: string | null,
+) {
+  const row = { partition, space: 'deliveries', expiresAt: facts.time + RETENTION_MS } as const
+  const inline = request && inlineOf(request)
+  const own = { ...row, key, value: `${JSON.stringify(facts).slice(0, -1)},"request":${inline}}` }
+  return request === inline ? [own] : [own, { ...row, key: requestKeyOf(facts.deliveryId), value: request }]
+}
+
+/** The engine wrote it, so its shape is trusted. @throws SyntaxError when it is damaged */
+export const storedDeliveryOf = (value: string): StoredDelivery => JSON.parse(value)
+export const storedRequestOf = ({ value }: Pick<StoredRow, 'value'>): KeptRequest => JSON.parse(value)
+
+/** Deletes what may be there of a delivery. `key`: begins with `prefix`. */
+function removalOfDelivery({ partition, key }: DeliveryPlace, prefix: string) {
+  const gone = { partition, space: 'deliveries', value: null, expiresAt: null } as const
+  const id = inverted(key.slice(prefix.length)).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  return [
+    { ...gone, key },
+    { ...gone, key: requestKeyOf(id) },
+  ]
 }

@@ -1,9 +1,9 @@
 // engine/deliveries: writes rows of deliveries a moment later, many in one commit, so that no caller waits for them. What
 // is waiting to be written is bounded: beyond it, rows are left out and counted in the log.
-import { FluxError } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import { SharedRun } from '../../model/shared-run.ts'
 import type { Deps } from '../contexts/deps.ts'
+import { isAway } from '../tasks/task.ts'
+import { Periodic } from '../time/periodic.ts'
 
 /** Milliseconds that rows wait for others, and after which they are tried again. */
 const GATHER_MS = 100
@@ -17,24 +17,20 @@ const COMMIT_CHARACTERS = 512 * 1024
 
 export class DeliveryWriter {
   readonly #deps: Deps
-  readonly #onWritten: () => void
   /** By key, until they are written; a later row of a key replaces the earlier. */
   readonly #waiting = new Map<string, RowWrite>()
+  readonly #writes: Periodic
   #characters = 0
   #leftOut = 0
-  #callOff: (() => void) | null = null
-  readonly #runs = new SharedRun(() => this.#write())
-  #isClosed = false
 
-  /** @param onWritten called when all that waited is written */
-  constructor(deps: Deps, onWritten: () => void) {
+  constructor(deps: Deps) {
     this.#deps = deps
-    this.#onWritten = onWritten
+    this.#writes = new Periodic(deps.clock, () => this.#write())
   }
 
   /**
    * Writes the rows of a partition: all or none, since a delivery without its request would push out a whole one. Only one
-   * of the servers writes a key. No rows: some were written elsewhere, and `onWritten` is called a moment later.
+   * of the servers writes a key.
    */
   add(rows: readonly RowWrite[]): void {
     const characters = rows.reduce((sum, row) => sum + charactersIn(row), this.#characters)
@@ -45,32 +41,25 @@ export class DeliveryWriter {
         this.#characters += charactersIn(row) - charactersIn(this.#waiting.get(row.key))
         this.#waiting.set(row.key, row)
       }
-    if (this.#callOff === null) this.#writeAfter(GATHER_MS)
+    this.#writes.within(GATHER_MS)
   }
 
   /** Writes what waits now, unless the store is not there. For who reads the rows: what was answered is among them. */
   flush(): Promise<void> {
-    return this.#runs.get()
+    return this.#writes.now()
   }
 
   /** Writes what is waiting, once; resolves when nothing is under way any more. */
   async close(): Promise<void> {
-    this.#isClosed = true
     await this.flush()
+    await this.#writes.stop()
     if (this.#waiting.size > 0)
       this.#deps.log.warn('deliveries of webhooks could not be written', { rows: this.#waiting.size })
   }
 
-  #writeAfter(delayMs: number): void {
-    this.#callOff?.()
-    this.#callOff = this.#isClosed ? null : this.#deps.clock.after(delayMs, () => void this.flush())
-  }
-
-  async #write(): Promise<void> {
+  /** Gives the milliseconds after which it is tried again; null: the store was there. */
+  async #write(): Promise<number | null> {
     const { store, log } = this.#deps
-    if (this.#callOff === null && this.#waiting.size === 0) return
-    this.#callOff?.()
-    this.#callOff = null
     if (this.#leftOut > 0)
       log.warn('deliveries of webhooks are not kept: too many wait to be written', { rows: this.#leftOut })
     this.#leftOut = 0
@@ -78,7 +67,7 @@ export class DeliveryWriter {
       try {
         await store.commit({ writes: [], rows })
       } catch (error) {
-        if (error instanceof FluxError && error.failure.kind === 'unavailable') return this.#writeAfter(AGAIN_MS)
+        if (isAway(error)) return AGAIN_MS
         log.error('deliveries of webhooks could not be written', { rows: rows.length, error })
       }
       // One that was replaced meanwhile waits on.
@@ -87,7 +76,7 @@ export class DeliveryWriter {
         this.#characters -= charactersIn(row)
       }
     }
-    this.#onWritten()
+    return null
   }
 }
 

@@ -2,10 +2,15 @@
 // piece, and those that this server has refused. Only a little is read ahead.
 import type { StoredRow } from '../../model/rows.ts'
 import type { Deps } from '../contexts/deps.ts'
-import { isUnreadableRow } from '../record/unreadable.ts'
+import { readableOf } from '../record/unreadable.ts'
 import { allRows, yieldTurn } from '../tasks/fan-out.ts'
-import type { DeliveryTally } from './deliveries.ts'
-import { deliveryKeyOf, storedDeliveryOf, type DeliveryFacts, type StoredDelivery } from './delivery-rows.ts'
+import {
+  deliveryKeyOf,
+  storedDeliveryOf,
+  type DeliveryFacts,
+  type DeliveryTally,
+  type StoredDelivery,
+} from './deliveries.ts'
 
 /** Rows of an endpoint that are read at once. */
 const ROWS_AT_ONCE = 16
@@ -31,19 +36,10 @@ export async function* storedDeliveries(
   const { prefix } = tally
   const after = behind === null ? undefined : { key: deliveryKeyOf(prefix, behind), partition: store.partitions }
   for await (const row of allRows(store, { space: 'deliveries', prefix, after }, ROWS_AT_ONCE)) {
-    const delivery = readOrNull(row, log)
+    const delivery = readableOf(row, 'deliveries', log, storedDeliveryOf)
     if (delivery) yield { tally, facts: delivery, stored: { ...row, delivery } }
   }
   return undefined
-}
-
-function readOrNull(row: StoredRow, log: Deps['log']): StoredDelivery | null {
-  try {
-    return storedDeliveryOf(row)
-  } catch (error) {
-    if (!isUnreadableRow(error, { space: 'deliveries', key: row.key }, log)) throw error
-    return null
-  }
 }
 
 /** They were noted in the order of their answers, which is almost that of their arrival. */
@@ -59,11 +55,10 @@ export async function* newestFirst(
   tallies: readonly DeliveryTally[],
   behind: string | null,
 ): AsyncGenerator<ListedDelivery> {
-  const heads = new Map<AsyncIterator<ListedDelivery>, ListedDelivery>()
+  const heads = new Map<ListedDelivery, AsyncIterator<ListedDelivery>>()
   const advance = async (source: AsyncIterator<ListedDelivery>) => {
     const { done, value } = await source.next()
-    if (done === true) heads.delete(source)
-    else heads.set(source, value)
+    if (done !== true) heads.set(value, source)
   }
   const sources = tallies.flatMap((tally) => [storedDeliveries(deps, tally, behind), refusedDeliveries(tally, behind)])
   for (let from = 0; from < sources.length; from += LISTS_AT_ONCE) {
@@ -71,12 +66,12 @@ export async function* newestFirst(
     // What the store has in memory it gives without a pause.
     await yieldTurn()
   }
-  for (;;) {
-    let newest: [AsyncIterator<ListedDelivery>, ListedDelivery] | null = null
-    for (const head of heads)
-      if (newest === null || head[1].facts.deliveryId > newest[1].facts.deliveryId) newest = head
-    if (newest === null) return
-    yield newest[1]
-    await advance(newest[0])
+  while (heads.size > 0) {
+    const [newest, source] = [...heads].reduce((one, other) =>
+      other[0].facts.deliveryId > one[0].facts.deliveryId ? other : one,
+    )
+    yield newest
+    heads.delete(newest)
+    await advance(source)
   }
 }

@@ -5,11 +5,9 @@ import { type OperationFilter, type OperationView, operationAnswer } from '../..
 import type { Command } from '../../api/commands.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
-import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
-import type { Log } from '../../ports/log.ts'
+import { partitionOf, type RowWrite } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { Marks } from '../tasks/fan-out.ts'
-import { isUnreadableRow } from '../record/unreadable.ts'
 import type { TaskAddress } from '../tasks/task.ts'
 
 /** What was asked for. */
@@ -84,7 +82,7 @@ export class OperationRows {
   /** Null: there is none, or it was forgotten. */
   async readProgress(): Promise<OperationProgress | null> {
     const row = await this.#store.readRow(this.#progressPlace)
-    return row && progressIn(row)
+    return row && progressIn(row.value)
   }
 
   /** Null: it has ended. */
@@ -107,18 +105,8 @@ export class OperationRows {
   }
 }
 
-/** Of a list: none of a row that can't be read. */
-export function readableProgress(row: StoredRow, log: Log): OperationProgress[] {
-  try {
-    return [progressIn(row)]
-  } catch (error) {
-    if (isUnreadableRow(error, { space: 'operations', key: row.key }, log)) return []
-    throw error
-  }
-}
-
 /** @throws Error for a text that is no such row */
-function progressIn({ value }: { readonly value: string }): OperationProgress {
+export function progressIn(value: string): OperationProgress {
   const progress: OperationProgress = JSON.parse(value)
   operationAnswer.parse(progress)
   return progress

@@ -6,6 +6,7 @@ import { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { Turnstile } from '../../model/turnstile.ts'
+import { readableOf } from '../record/unreadable.ts'
 import { allRows } from '../tasks/fan-out.ts'
 import { inDoubtIfAway, TaskQueue } from '../tasks/queue.ts'
 import { matchingOf } from './selection.ts'
@@ -15,7 +16,7 @@ import {
   OperationRows,
   TASK_PREFIX,
   PROGRESS_PREFIX,
-  readableProgress,
+  progressIn,
   type OperationProgress,
   type StoredOperation,
 } from './operation-rows.ts'
@@ -116,7 +117,8 @@ export class Operations {
       const listed: OperationProgress[] = []
       // Each may have many errors.
       for await (const row of allRows(store, query, LISTED_AT_ONCE)) {
-        listed.push(...readableProgress(row, log))
+        const progress = readableOf(row, 'operations', log, progressIn)
+        if (progress) listed.push(progress)
         if (listed.length >= MAX_LISTED_OPERATIONS) break
       }
       return listed

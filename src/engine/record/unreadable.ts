@@ -1,7 +1,7 @@
 // engine/record: handles stored records of contexts, and rows, that cannot be read. Each is logged once, and omitted when
 // many are read.
 import { FluxError } from '../../model/failure.ts'
-import type { RowSpace } from '../../model/rows.ts'
+import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 
 /** Maximum number of contexts and rows that are logged. */
@@ -29,6 +29,21 @@ export function isUnreadableRow(
   if (error instanceof FluxError) return false
   logOnce(log, `the stored row '${key}' in '${space}' can't be read: it is left out`, { space, key, error })
   return true
+}
+
+/** What `read` makes of the value of the row; null: it is damaged, which is logged once. */
+export function readableOf<T>(
+  { key, value }: Pick<StoredRow, 'key' | 'value'>,
+  space: RowSpace,
+  log: Log,
+  read: (value: string) => T,
+): T | null {
+  try {
+    return read(value)
+  } catch (error) {
+    isUnreadableRow(error, { space, key }, log)
+    return null
+  }
 }
 
 function logOnce(log: Log, text: string, fields: object): void {

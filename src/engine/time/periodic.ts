@@ -53,6 +53,14 @@ export class Periodic {
     else begin()
   }
 
+  /** Begins a run at once, after the one in progress; resolves when it has ended. */
+  async now(): Promise<void> {
+    const before = this.#running
+    this.within(0)
+    await before
+    await this.#running
+  }
+
   /** Begins no run any more. Resolves when the run in progress has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort()

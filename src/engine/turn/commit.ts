@@ -14,9 +14,9 @@ import type { EngineParts } from '../contexts/deps.ts'
 import { logSettled } from './pending-events.ts'
 import type { TrackedContext, MoveCause } from './message.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
-import type { CommittedMove, MoveFacts, MoveKind, MoveMessage } from '../../model/committed-move.ts'
+import { MOVE_KINDS, type MoveFacts, type MoveMessage } from '../../api/streams.ts'
 import { REDACTED } from '../../model/secret-names.ts'
-import type { MoveFeed } from '../../ports/feeds.ts'
+import type { CommittedMove, MoveFeed } from '../../ports/feeds.ts'
 import { redactorOf } from '../redact/redactor.ts'
 
 export interface CommitsParts extends Pick<EngineParts, 'store' | 'alarm' | 'log'> {
@@ -209,23 +209,12 @@ function countCommitted(signals: Signals, { flux, history, done, failures, late,
 
 type Committed = Pick<TrackedContext, 'before' | 'record' | 'flux' | 'fluxBefore' | 'history' | 'cause'>
 
-export class MoveMessages {
-  readonly #feed: MoveFeed | null
-
-  /** `feed`: null: nobody can read. */
-  constructor(feed: MoveFeed | null) {
-    this.#feed = feed
-  }
-
-  /** `isUnread`: of the record, only the head was read. Whether its tags carry secrets is told by the data. */
-  onCommitted(context: Committed, isUnread = false): void {
-    if (this.#feed?.isActive) this.#feed.publish(moveOf(context, isUnread))
-  }
-
-  /** It is unknown whether something was committed. */
-  onUnknownOutcome(): void {
-    if (this.#feed?.isActive) this.#feed.miss()
-  }
+/**
+ * Tells the readers of moves, if there are any. `isUnread`: of the record, only the head was read. Whether its tags carry
+ * secrets is told by the data.
+ */
+export function publishMove(feed: MoveFeed | undefined, context: Committed, isUnread = false): void {
+  if (feed?.isActive) feed.publish(moveOf(context, isUnread))
 }
 
 function moveOf(
@@ -265,26 +254,11 @@ function moveOf(
 }
 
 /** Of several messages of a turn, the one that counts was noted: see `noteCause`. */
-function kindOf(cause: MoveCause | null, { status }: ContextRecord): MoveKind {
+function kindOf(cause: MoveCause | null, { status }: ContextRecord): MoveMessage['kind'] {
   if (cause === null) return isFinished(status) ? 'end' : 'step'
   // The end of a child comes as a result without the owner of a lease.
   const isOfChild = (cause.type === 'DONE' || cause.type === 'FAIL') && cause.owner === undefined
-  return isOfChild ? 'end' : KINDS[cause.type]
-}
-
-const KINDS: { readonly [type in MoveCause['type']]: MoveKind } = {
-  START: 'start',
-  EVENT: 'event',
-  WITHDRAW: 'event',
-  WAKE: 'wake',
-  DONE: 'step',
-  FAIL: 'step',
-  TAKE_OVER: 'step',
-  RELEASE: 'step',
-  OUTGROWN: 'end',
-  TERMINATE: 'terminate',
-  RETRY: 'retry',
-  PAUSE: 'pause',
-  RESUME: 'resume',
-  TAG: 'tag',
+  if (isOfChild || cause.type === 'OUTGROWN') return 'end'
+  if (cause.type === 'WITHDRAW') return 'event'
+  return MOVE_KINDS.find((kind) => kind === cause.type.toLowerCase()) ?? 'step'
 }

@@ -2,7 +2,7 @@
 import type { FC } from 'hono/jsx'
 import type { DeliveryView, WebhookView } from '../../api/webhooks.ts'
 import { shellWord } from '../../model/start-command.ts'
-import { DELIVERY_OUTCOMES } from '../../model/webhook.ts'
+import { DELIVERY_OUTCOMES } from '../../api/webhooks.ts'
 import { Empty } from '../parts/command.tsx'
 import { contextHref } from '../parts/links.ts'
 import { jsonText } from '../parts/json-text.ts'

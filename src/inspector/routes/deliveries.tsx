@@ -1,6 +1,6 @@
 // inspector/routes: the page of deliveries, and replay.
 import type { Context, Hono } from 'hono'
-import { DELIVERY_OUTCOMES } from '../../model/webhook.ts'
+import { DELIVERY_OUTCOMES } from '../../api/webhooks.ts'
 import { DeliveriesPage } from '../pages/deliveries.tsx'
 import { documentOf, type Pages } from './pages.ts'
 
