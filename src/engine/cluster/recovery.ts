@@ -20,7 +20,7 @@ import { endRowsWithoutTurn, answerRowsAfter } from '../turn/answer.ts'
 import { endWithoutTurn } from '../turn/pending-events.ts'
 import { weightOf, type ContextCache, type ContextLoader, type KnownContext } from '../contexts/context-loader.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
-import type { Redelivery, Timers } from './redelivery.ts'
+import type { Redelivery } from './redelivery.ts'
 import type { Steps } from '../steps/steps.ts'
 import type { TurnEnv } from '../turn/message.ts'
 
@@ -33,7 +33,6 @@ export interface RecoveryParts extends Pick<Deps, 'store' | 'log'> {
   readonly redelivery: Redelivery
   readonly admission: Admission
   readonly steps: Steps
-  readonly timers: Timers
   readonly ends: Pick<EndWebhooks, 'onOwed'>
   readonly env: () => TurnEnv
 }
@@ -149,10 +148,10 @@ export class Recovery {
   }
 
   #end(before: ContextRecord, record: ContextRecord, flux: CompiledFlux): void {
-    const { log, steps, timers, ends } = this.#parts
+    const { log, steps, redelivery, ends } = this.#parts
     logFailures(log, { before, record, flux, failures: [] })
     steps.abort(record.id)
     if (flux.onEnd) ends.onOwed(flux)
-    if (record.parent) timers.notifyParent(record.parent.id)
+    if (record.parent) void redelivery.deliver(record.parent.id, { type: 'WAKE' })
   }
 }

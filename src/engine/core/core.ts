@@ -21,7 +21,7 @@ import { EndWebhooks } from '../on-end/end-webhooks.ts'
 import { Operations } from '../operations/operations.ts'
 import { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import type { StartedAt } from '../record/views.ts'
-import { Redelivery, Timers } from '../cluster/redelivery.ts'
+import { Redelivery, wakeUpsOf } from '../cluster/redelivery.ts'
 import { RefusalLog } from '../fanout/outcomes.ts'
 import { Admission } from '../turn/admission.ts'
 import { Claims } from '../cluster/claims.ts'
@@ -112,7 +112,7 @@ export class EngineCore extends WithGiven {
       if (flux.onEnd) this.ends.onOwed(flux)
     },
     onOthersStep: this.notifyOthers,
-    onParent: (id) => this.timers.notifyParent(id),
+    onParent: (id) => void this.redelivery.deliver(id, { type: 'WAKE' }),
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
     onCommitted: (context) => {
       this.waits.onCommit(context.record, context.history)
@@ -141,7 +141,7 @@ export class EngineCore extends WithGiven {
       this.ends.look()
     },
   })
-  readonly timers: Timers = new Timers(this.#parts)
+  readonly wakeUps = wakeUpsOf(this.#parts)
   readonly ends: EndWebhooks = new EndWebhooks(this.#parts)
   readonly steps: Steps = new Steps({
     ...this.#parts,
