@@ -13,7 +13,7 @@ import type { KnownContext } from '../contexts/context-loader.ts'
 import type { FailedAttempt } from '../interpreter/attempts.ts'
 
 /** What a turn depends on in addition to the context and its messages. */
-export interface TurnEnv extends Omit<DecisionEnv, 'history' | 'budget'> {
+export interface TurnEnv extends Omit<DecisionEnv, 'past' | 'budget'> {
   readonly partitions: number
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
