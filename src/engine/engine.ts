@@ -2,8 +2,11 @@
 import type { ReadScope } from '../model/read-scope.ts'
 import { apiOf, type Calls, type FluxApi } from '../api/calls.ts'
 import { scopeOfToken, SYSTEM, type Caller } from '../model/caller.ts'
-import { EngineCore } from './core.ts'
+import { callPartsOf, type Access } from './calls/call-env.ts'
 import type { EngineParts } from './contexts/deps.ts'
+import { EngineCore } from './core/core.ts'
+import { callsOf } from './handlers.ts'
+import { webhooks } from './webhooks/webhooks.ts'
 
 export type { EngineParts } from './contexts/deps.ts'
 
@@ -15,26 +18,24 @@ const MAX_COUNT_AGE_MS = 4000
 /** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts) {
   const { store, memory } = parts
-  const core = new EngineCore(parts)
-  const own = {
-    caller: SYSTEM,
-    scope: 'runtime',
-    home: null,
-    admission: memory.requests,
-    isStep: false,
-    accepts: false,
-  }
-  const calls = callsOverHttp(core)
+  const core = new EngineCore({
+    ...parts,
+    apiOf: ({ id, package: home }, traceparent) =>
+      apiOf(callsFor({ caller: SYSTEM, isStep: true, scope: `context ${id}`, home, traceparent })),
+  })
+  const callParts = callPartsOf(core)
+  const callsFor = (access: Access) => callsOf({ ...callParts, ...access })
+  const calls = callsOverHttp(callsFor)
   let resuming: Promise<void> | null = null
   return {
     calls,
     /** The same, as methods. */
     api: (...given: Parameters<typeof calls>): FluxApi => apiOf(calls(...given)),
     /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
-    local: (): FluxApi => apiOf(core.calls(own)),
-    webhooks: core.webhooks,
+    local: (): FluxApi => apiOf(callsFor({ caller: SYSTEM, scope: 'runtime', inputBudget: memory.requests })),
+    webhooks: webhooks(callParts),
     /** The contexts of the namespace, by service and status, some seconds ago at most. @throws FluxError `unavailable` */
-    countContexts: () => core.serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
+    countContexts: () => callParts.serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
     /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
     endWaits() {
       core.waits.giveUp()
@@ -79,13 +80,13 @@ export function createEngine(parts: EngineParts) {
  * `traceparent`: the trace of the request, as the header names it; left out: it has none. `reads`: that of a request
  * that changes nothing; left out: the calls don't end with its client.
  */
-function callsOverHttp(core: EngineCore) {
+function callsOverHttp(callsFor: (access: Access) => Calls) {
   const known = new WeakMap<Caller, Calls>()
   return (caller: Caller, traceparent?: string, reads?: ReadScope): Calls => {
     const isBare = traceparent === undefined && reads === undefined
     const scope = scopeOfToken(caller.name)
-    const access = { caller, scope, home: null, admission: null, isStep: false, accepts: true, traceparent, reads }
-    const calls = (isBare ? known.get(caller) : undefined) ?? core.calls(access)
+    const calls =
+      (isBare ? known.get(caller) : undefined) ?? callsFor({ caller, scope, accepts: true, traceparent, reads })
     if (isBare) known.set(caller, calls)
     return calls
   }
@@ -101,7 +102,7 @@ async function runParts(core: EngineCore): Promise<void> {
     gate.isClosed = isClosed
     throw error
   })
-  core.given.alarm.start(() => core.timers.dispatchDue())
+  core.given.alarm.start(core.wakeUps)
   core.purges.within(0)
   core.keptBroadcasts.tasks.look()
   core.operations.tasks.look()

@@ -2,11 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { conflict } from '../../src/model/failure.ts'
-import { EngineCore } from '../../src/engine/core.ts'
 import { BroadcastRun } from '../../src/engine/fanout/broadcast-run.ts'
 import { BroadcastPlace } from '../../src/engine/fanout/receivers.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { openBench } from '../support/engine.ts'
+import { openBench, partsOf } from '../support/engine.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 
@@ -30,8 +29,7 @@ test('others are served after each thousand that it finds, though nothing is wri
   let handle = setImmediate(count)
   const bench = await openBench({ 'p/A.flux': { states: [{ name: 's' }] } })
   const parts = {
-    ...bench.parts,
-    ...new EngineCore(bench.parts),
+    ...partsOf(bench.parts),
     store: emptyStore({
       highestId: () => Promise.resolve(ids.length),
       waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)),

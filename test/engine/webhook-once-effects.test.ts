@@ -1,7 +1,7 @@
 // What else a request to a webhook may come to under its key: events that are sent, to one or to all; an answer that is
 // given at once; and nothing, because it is of no interest.
 import { beforeEach, describe, expect, test } from 'vitest'
-import { EngineCore } from '../../src/engine/core.ts'
+import type { CallParts } from '../../src/engine/calls/call-env.ts'
 import { sendUnder } from '../../src/engine/webhooks/send.ts'
 import { acceptedAs, sentTo } from '../../src/engine/turn/answer.ts'
 import { Filtered, once, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
@@ -12,7 +12,7 @@ import { conflict, FluxError, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
 import { Memory } from '../simulation/memory.ts'
-import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { openBench, outputs, partsOf, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 import { BEAT_MS, clock, closing, feed } from '../support/webhook-once.ts'
 
@@ -39,21 +39,19 @@ const KINDS = [
   ['a header', HEADER],
 ] as const
 const TIMEOUT_MS = 30_000
-const ACCESS = { caller: SYSTEM, scope: 's', home: null, admission: null, isStep: false, accepts: false }
 
 const refuse: WebhookEffect = () => Promise.reject(new Filtered())
 const refused: WebhookEffect = () => Promise.reject(conflict('it was done'))
 
 interface Server {
   readonly bench: Bench
-  readonly core: EngineCore
+  readonly core: CallParts
 }
 
 async function open(store: Store): Promise<Server> {
   const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
   closing.push(() => bench.close())
-  const core = new EngineCore(bench.parts)
-  return { bench, core }
+  return { bench, core: partsOf(bench.parts) }
 }
 /** Starts a context, and that is the answer. */
 const start =
@@ -118,8 +116,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     key: { ...key, place: placeOf(name, addressee, partitions) },
     remark: null,
   })
-  const run = ({ bench, core: { waits, idempotency } }: Server, keys: WebhookKeys, effect: WebhookEffect) =>
-    once({ ...bench.parts, waits, idempotency }, keys, TIMEOUT_MS, effect)
+  const run = ({ core }: Server, keys: WebhookKeys, effect: WebhookEffect) => once(core, keys, TIMEOUT_MS, effect)
 
   test('requests that repeat one together, while that is under way, wait no longer than one would', async () => {
     const keys = keyed(HEADER)
@@ -145,7 +142,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
         tags: null,
         caller: SYSTEM,
       } as const
-      const { failure } = await core.mailboxes.post(id, input, sendUnder(keeping, null).toOne?.(eventId))
+      const { failure } = await core.mailboxes.post(id, input, sendUnder(core, keeping, null).toOne?.(eventId))
       if (failure) throw new FluxError(failure)
       return { answer: { kind: 'sent', eventId, contextIds: [id] } }
     }
@@ -155,7 +152,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     return async (keeping) => {
       if (keeping === null) throw new Error('there is a key')
       const manner = { above: null, within: 0, bound: null }
-      const sent = await sendUnder(keeping, null).toAll?.(core.envOf(ACCESS), { ...event, ttl: null }, manner)
+      const sent = await sendUnder(core, keeping, null).toAll?.({ ...event, ttl: null }, manner)
       if (!sent) throw new Error('it was sent')
       return { answer: sentTo(sent.answer), replayed: sent.replayed ?? false }
     }

@@ -1,21 +1,11 @@
 // What a caller of a webhook is told when its time is up, and the store is silent.
-import { NO_SIGNALS } from '../../src/engine/contexts/deps.ts'
 import { expect, test } from 'vitest'
-import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { Commits } from '../../src/engine/turn/commit.ts'
-import { Ids, Pins } from '../../src/engine/contexts/ids.ts'
-import { ContextLoader, ContextCache } from '../../src/engine/contexts/context-loader.ts'
-import { Mailboxes } from '../../src/engine/turn/mailboxes.ts'
-import { RefusalLog } from '../../src/engine/fanout/outcomes.ts'
-import { Idempotency } from '../../src/engine/idempotency/idempotency.ts'
 import { Waits } from '../../src/engine/waits/waits.ts'
 import { CountBound } from '../../src/model/count-bound.ts'
-import { settlementOf } from '../../src/http/webhooks/settlement.ts'
-import { Deliveries } from '../../src/engine/deliveries/deliveries.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
-import { open, folderOf, quiet } from '../definitions/catalog-files.ts'
-import { SILENT_FEED } from '../support/engine.ts'
+import { quiet } from '../definitions/catalog-files.ts'
+import { openBench, partsOf, SILENT_FEED } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { compiled, Hand, TERMINATE } from '../support/turns.ts'
 
@@ -63,8 +53,9 @@ const working = compiled(
 )
 
 test('a silent store does not delay the answer that there is none in time', async () => {
-  const { catalog } = await open(
-    await folderOf({
+  const clock = new SimulatedClock()
+  const bench = await openBench(
+    {
       'p/Long.flux': {
         webhooks: [{ urlPath: '/long', httpMethods: ['GET'] }],
         states: [{ name: 'act', action: { type: 'invokeFlux', name: 'Child', inputs: [], outputs: [] } }],
@@ -72,73 +63,10 @@ test('a silent store does not delay the answer that there is none in time', asyn
       'p/Child.flux': {
         states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'end' }] }, { name: 'end' }],
       },
-    }),
-  )
-  const clock = new SimulatedClock()
-  const cache = new ContextCache(1024)
-  const waits = new Waits({
-    store,
-    clock,
-    log: quiet,
-    feed: SILENT_FEED,
-    bound: new CountBound({ limit: 1, what: 'waits' }),
-  })
-  const commits = new Commits({
-    store,
-    cache,
-    signals: NO_SIGNALS,
-    log: quiet,
-    alarm: { start() {}, set() {}, close: () => Promise.resolve() },
-    onStep() {},
-    onReady() {},
-    onEnd() {},
-    onOthersStep() {},
-    onParent() {},
-    onAnswer() {},
-    onCommitted: ({ record, history }) => waits.onCommit(record, history),
-    onLookups: () => {},
-    onUnknownOutcome() {},
-  })
-  const mailboxes = new Mailboxes({
-    store,
-    catalog,
-    log: quiet,
-    ids: new Ids(store),
-    cache,
-    loader: new ContextLoader({ store, catalog, cache, bytes: 1024 }),
-    turns: new ByteBudget({ bytes: 1024, what: 'contexts' }),
-    pins: new Pins(store, clock),
-    commits,
-    signals: NO_SIGNALS,
-    maxCalls: 1000,
-    env: () => ({
-      now: clock.now(),
-      random: Math.random,
-      uuid: () => 'x',
-      owner: 'me',
-      tagLimits: { count: 64, bytes: 256 },
-      admit: () => null,
-      maxRecord: 1024 * 1024,
-      partitions: 1,
-      receiptsMs: 1000,
-    }),
-  })
-  const api = webhooks({
-    signals: NO_SIGNALS,
-    gate: { isClosed: false },
-    catalog,
-    mailboxes,
-    store,
-    clock,
-    refusals: new RefusalLog({ log: quiet, clock }),
-    envOf: () => {
-      throw new Error('no event is sent')
     },
-    waits,
-    idempotency: new Idempotency({ store, clock, kept: 1000, max: 1000 }),
-    keptMs: 1000,
-    deliveries: new Deliveries({ store, catalog, clock, log: quiet, max: 1000, settlementOf }),
-  })
+    { clock },
+  )
+  const api = webhooks(partsOf({ ...bench.parts, store, others: { beat: 1000, feed: SILENT_FEED } }))
   const found = api.find('GET', ['long'])
   if (!found || !('endpoint' in found)) throw new Error('the webhook is not there')
   const answer = api.receive({
@@ -161,6 +89,7 @@ test('a silent store does not delay the answer that there is none in time', asyn
   await clock.advance(1)
   expect(answered).toBe(true)
   expect((await answer).answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
+  await bench.close()
 })
 
 test('who has an answer leaves nothing behind: no timer, no look at the store, and nothing to end', async () => {

@@ -17,6 +17,8 @@ import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { MemoryLimits } from '../../src/engine/contexts/context-loader.ts'
+import { callPartsOf } from '../../src/engine/calls/call-env.ts'
+import { EngineCore } from '../../src/engine/core/core.ts'
 import { createEngine, type Engine, type EngineParts } from '../../src/engine/engine.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SecretRedactor } from '../../src/model/secret-redactor.ts'
@@ -106,6 +108,17 @@ const secretsOf = (values: { readonly [name: string]: string }): ServiceSecrets 
   fault: (name) => ({ reason: `there is no secret ${name}`, isTwofold: false }),
   redactor: () => SecretRedactor.ofSecrets(Object.values(values)),
 })
+
+/** The parts of an engine that is not started, and whose steps make no calls. */
+export const partsOf = (parts: EngineParts) =>
+  callPartsOf(
+    new EngineCore({
+      ...parts,
+      apiOf() {
+        throw new Error('no step makes a call')
+      },
+    }),
+  )
 
 export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'actorflux-')))

@@ -3,98 +3,73 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
-import type { CountBound } from '../../model/count-bound.ts'
+import { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
 import { isObject, toJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import { tagErrors } from '../../model/tags.ts'
-import type { Turnstile } from '../../model/turnstile.ts'
-import type { WebhookApi } from '../../model/webhook.ts'
-import type { Signals } from '../../ports/signals.ts'
-import type { RecordReader } from '../contexts/context-loader.ts'
-import type { EngineParts } from '../contexts/deps.ts'
-import type { Deliveries } from '../deliveries/deliveries.ts'
-import type { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
-import type { RefusalLog } from '../fanout/outcomes.ts'
-import type { Idempotency } from '../idempotency/idempotency.ts'
+import { Turnstile } from '../../model/turnstile.ts'
+import type { EngineCore } from '../core/core.ts'
 import { refuseInput, requireValid } from '../interpreter/describe.ts'
-import type { Operations } from '../operations/operations.ts'
-import type { UnclaimedEvents } from '../pending/unclaimed-events.ts'
-import type { StartedAt } from '../record/views.ts'
-import type { Mailboxes } from '../turn/mailboxes.ts'
-import type { Waits } from '../waits/waits.ts'
-import type { KnownServices, ServiceCounts } from './service-counts.ts'
-import type { ShownContexts } from './shown-contexts.ts'
+import { KnownServices, ServiceCounts } from './service-counts.ts'
+import { ShownContexts } from './shown-contexts.ts'
 
-/**
- * Closed while the server is paused, from its start. Until it is resumed, it serves what only reads, and does nothing of its
- * own: it takes no lease, wakes nobody, and sends, purges and claims nothing.
- */
-export interface Gate {
-  isClosed: boolean
-}
+/** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
+const MAX_REPLAYS = 16
+/** Lists that are gathered at once; each takes a few MB of memory until it is written. */
+const MAX_LISTS = 8
+/** Counts of contexts at once: each may look at all of them in the index. */
+const MAX_COUNTS = 16
+/** Counts and lists at once that may read all contexts, which takes fifty times as long. */
+const MAX_SEARCHES = 8
+/** Lists, counts, and searches, that wait for others to end. */
+const MAX_WAITING = 200
 
 /** The caller, and the package it calls from. */
 export interface Access {
   readonly caller: Caller
   /** Idempotency keys of different scopes are different keys. */
   readonly scope: string
-  /** The package that is searched first for services named without a package; null: none. */
-  readonly home: string | null
-  /** The budget that is charged with the input until the call ends; null: the input is charged elsewhere. */
-  readonly admission: ByteBudget | null
+  /** The package that is searched first for services named without a package; left out: none. */
+  readonly home?: string
+  /** The budget that is charged with the input until the call ends; left out: the input is charged elsewhere. */
+  readonly inputBudget?: ByteBudget
   /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
-  readonly isStep: boolean
+  readonly isStep?: boolean
   /** Whether an event for many is accepted before it is sent to them; else its answer reports all. */
-  readonly accepts: boolean
+  readonly accepts?: boolean
   /** The trace of the caller, as the header `traceparent` names it; left out: it has none. */
   readonly traceparent?: string | undefined
   /** The request that the call answers, which only shows what it reads; left out: the call is made in process. */
   readonly reads?: ReadScope | undefined
 }
 
-/** The caller, and the parts of the engine that calls use. */
-export interface CallEnv extends Access, Omit<EngineParts, 'idempotency' | 'webhooks'> {
-  readonly given: EngineParts
-  readonly signals: Signals
-  readonly gate: Gate
-  readonly reader: RecordReader
-  /** Memory for what readers and turns parse. */
-  readonly turns: ByteBudget
-  readonly mailboxes: Mailboxes
-  readonly waits: Waits
-  readonly shown: ShownContexts
-  /** The start time of a step that runs or waits on this server. */
-  readonly startedAt: StartedAt
-  readonly refusals: RefusalLog
-  readonly idempotency: Idempotency
-  /** Broadcasts to many contexts at once. */
-  readonly broadcasts: CountBound
-  readonly keptBroadcasts: KeptBroadcasts
-  readonly operations: Operations
-  /** Events for all that reached no context, and wait for one. */
-  readonly unclaimed: UnclaimedEvents
-  readonly webhooks: WebhookApi
-  readonly deliveries: Deliveries
-  /** Deliveries that are sent again, at once. */
-  readonly replays: CountBound
-  readonly serviceCounts: ServiceCounts
-  readonly knownServices: KnownServices
-  /** Lists that are gathered at once. */
-  readonly lists: Turnstile
-  /** Counts of contexts at once. */
-  readonly counts: Turnstile
-  /** Counts and lists that read many contexts, at once. */
-  readonly searches: Turnstile
+/** The parts of the engine, and what calls use besides. */
+export function callPartsOf(core: EngineCore) {
+  const parts = { ...core.given, ...core }
+  return {
+    ...parts,
+    shown: new ShownContexts(parts),
+    serviceCounts: new ServiceCounts(parts),
+    knownServices: new KnownServices(parts.store),
+    lists: new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' }),
+    counts: new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' }),
+    searches: new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' }),
+    replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
+  }
 }
+
+export type CallParts = ReturnType<typeof callPartsOf>
+/** The caller, and the parts of the engine that calls use. */
+export type CallEnv = Access & CallParts
 
 /** Bytes charged for each byte of input: it is copied, and encoded. */
 const COPIES = 3
 
 /** Runs `run` while the input is charged to the budget. @throws FluxError `overloaded` */
-export function admitted<T>({ admission }: CallEnv, input: JsonObject, run: () => Promise<T>): Promise<T> {
-  return admission === null ? run() : charged(admission, input, run)
+export function admitted<T>({ inputBudget }: CallEnv, input: JsonObject, run: () => Promise<T>): Promise<T> {
+  return inputBudget ? charged(inputBudget, input, run) : run()
 }
 
 async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Promise<T>): Promise<T> {

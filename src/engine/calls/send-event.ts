@@ -13,7 +13,7 @@ import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
 import { isLogged } from '../fanout/outcomes.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
-import { isNamed, notNamed } from '../interpreter/early.ts'
+import { isNamed, requireNamed } from '../interpreter/early.ts'
 import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
@@ -30,7 +30,7 @@ export interface SendOptions {
   /** What is written with the effect on one context. */
   readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows'>
   /** Sends an event to all, once. */
-  readonly toAll?: (env: CallEnv, event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
+  readonly toAll?: (event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
   /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
@@ -177,7 +177,7 @@ async function sendOrStart(
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
     try {
       const service = flux ?? serviceNamed(env, named)
-      if (!isNamed(service, sent.event)) throw new FluxError(notNamed(service, sent.event))
+      requireNamed(service, sent.event)
       const options = { rows: target.rows, isCall: isRefusable(env, sent.waits) }
       const request = startRequestOf(env, service, sent, target)
       return await admitted(env, request.input, () => env.mailboxes.start(request, options))
@@ -278,7 +278,7 @@ async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): 
   const above = sent.respondAsync ? -1 : env.accepts ? env.given.bounds.answeredBroadcast : null
   const told = await admitted(env, input, async () => {
     const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
-    if (once) return once(env, said, manner)
+    if (once) return once(said, manner)
     return keptBroadcasts.send(call, said, manner, isKept)
   })
   const { transitions, executions, ignored, pending } = told.answer

@@ -115,7 +115,7 @@ export class Waits {
   }
 
   /** From now on no commit to the context is missed. @throws FluxError `overloaded`, `unavailable` */
-  join(id: ContextId, { isStep }: { readonly isStep: boolean }): Waiter {
+  join(id: ContextId, { isStep = false }: { readonly isStep?: boolean } = {}): Waiter {
     if (this.#isStopping && !isStep) throw stopping()
     this.#parts.bound.take()
     const wait: Waiter = { id, staysOn: isStep, take: null, condition: null, seen: null, end: null }

@@ -11,18 +11,12 @@
 import type { EventAnswer } from '../../api/events.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { WebhookAnswer, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
-import type { Idempotency } from '../idempotency/idempotency.ts'
 import { readKept, type KeptPlace } from '../idempotency/kept-answer.ts'
-import type { Deps } from '../contexts/deps.ts'
+import type { CallParts } from '../calls/call-env.ts'
 import { decodeHead } from '../record/decode.ts'
-import { ANSWERED, type Waits } from '../waits/waits.ts'
+import { ANSWERED } from '../waits/waits.ts'
 import { sentTo } from '../turn/answer.ts'
 import type { WebhookKeeping, WebhookKeys } from './webhook-keys.ts'
-
-export interface OnceParts extends Omit<Deps, 'log'> {
-  readonly waits: Waits
-  readonly idempotency: Idempotency
-}
 
 /** What a request came to when it was committed. */
 export interface Committed {
@@ -56,7 +50,7 @@ type KeptWebhook = WebhookAnswer | EventAnswer
  * @throws FluxError as `Idempotency.onceUnder`
  */
 export async function once(
-  parts: OnceParts,
+  parts: CallParts,
   { key, remark }: WebhookKeys,
   timeout: number,
   effect: WebhookEffect,
@@ -89,12 +83,12 @@ export async function once(
 
 /** The answer of that context, or else `late`. */
 async function answerLater(
-  { store, waits }: OnceParts,
+  { store, waits }: CallParts,
   place: KeptPlace,
   { contextId }: WebhookAnswer & { readonly kind: 'running' },
   { timeout, late }: { readonly timeout: number; readonly late: WebhookAnswer },
 ): Promise<WebhookAnswer> {
-  const wait = waits.join(contextId, { isStep: false })
+  const wait = waits.join(contextId)
   try {
     const stored = await store.load({ id: contextId })
     if (stored) await waits.hold(wait, decodeHead(stored), { condition: ANSWERED, timeout, signal: undefined })

@@ -10,40 +10,32 @@
 //   action undoes it together with its other changes.
 // - `$request` and the raw bytes are parts of the record that are written once. A child gets the part of it that must
 //   be hidden, a list of texts (`inheritedSecrets`).
-import type { Catalog } from '../../definitions/catalog.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
 import type { EventRequest } from '../../api/events.ts'
 import { notFound } from '../../model/failure.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { WebhookCall, WebhookReply } from '../../model/webhook.ts'
-import type { Mailboxes } from '../turn/mailboxes.ts'
 import { addresseeOf } from '../calls/address.ts'
+import type { CallParts } from '../calls/call-env.ts'
 import { addresseeOfNew } from '../idempotency/kept-answer.ts'
 import type { RootRequest } from '../turn/start-request.ts'
 import type { RowsOf } from '../turn/message.ts'
 import { acceptedAs, answerOf } from '../turn/answer.ts'
-import { Filtered, once, type Committed, type OnceParts, type Settled } from './once.ts'
+import { Filtered, once, type Committed, type Settled } from './once.ts'
 import { RequestExpressions, webhookInputOf } from './request-expressions.ts'
-import { accessOf, eventOf, sendForWebhook, type SendParts } from './send.ts'
+import { accessOf, eventOf, sendForWebhook } from './send.ts'
 import { NO_KEY, webhookKeysOf, type Asked, type WebhookKeeping } from './webhook-keys.ts'
 
-export interface ReceiveParts extends SendParts, OnceParts {
-  readonly catalog: Catalog
-  readonly mailboxes: Mailboxes
-  /** Milliseconds for which the key of a header is kept. */
-  readonly keptMs: number
-}
-
 /** See `WebhookApi`. Not an async function, which would keep the request in memory while it waits. */
-export const receive = (parts: ReceiveParts, call: WebhookCall): Promise<WebhookReply> =>
+export const receive = (parts: CallParts, call: WebhookCall): Promise<WebhookReply> =>
   settle(parts, call).then(({ answer, replayed, remark }) =>
     Promise.resolve(answer).then((given) => ({ answer: given, replayed, remark })),
   )
 
 /** Resolves when the effect of the request is committed. */
-async function settle(parts: ReceiveParts, call: WebhookCall): Promise<Settled> {
-  const { store, keptMs, catalog, envOf } = parts
+async function settle(parts: CallParts, call: WebhookCall): Promise<Settled> {
+  const { store, given, catalog } = parts
   const { endpoint, request, traceparent, replayOf, timeout } = call
   const flux = catalog.find(endpoint.package, endpoint.fluxName)
   const webhook = flux && webhookOf(flux, endpoint.urlPath, request['method'])
@@ -56,12 +48,12 @@ async function settle(parts: ReceiveParts, call: WebhookCall): Promise<Settled> 
   const eventFor = (send: NonNullable<Webhook['send']>) => (event ??= eventOf(flux, send, call, expressions))
   const keysOf = () =>
     webhookKeysOf(asked, {
-      keptMs,
+      keptMs: given.idempotency.keptOfWebhooks,
       partitions: store.partitions,
       addresseeOf(seed) {
-        const env = envOf(accessOf(endpoint, traceparent))
-        if (webhook.send === null) return addresseeOfNew(env, startOf(asked), seed)
+        if (webhook.send === null) return addresseeOfNew(parts, startOf(asked), seed)
         const sent = eventFor(webhook.send)
+        const env = { ...parts, ...accessOf(endpoint, traceparent) }
         const isForAll = sent.contextId === undefined && sent.key === undefined
         return { addressee: isForAll ? null : addresseeOf(env, sent, 'invoke') }
       },
@@ -78,7 +70,7 @@ async function settle(parts: ReceiveParts, call: WebhookCall): Promise<Settled> 
  * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is: its
  * sender may still repeat it.
  */
-async function keysOfReplay({ store }: ReceiveParts, keysOf: () => ReturnType<typeof webhookKeysOf>) {
+async function keysOfReplay({ store }: CallParts, keysOf: () => ReturnType<typeof webhookKeysOf>) {
   const keys = await Promise.resolve()
     .then(keysOf)
     .catch(() => NO_KEY)
@@ -86,7 +78,7 @@ async function keysOfReplay({ store }: ReceiveParts, keysOf: () => ReturnType<ty
 }
 
 /** Starts the service. The answer is there when the context is stored, or comes later. */
-async function start(parts: ReceiveParts, asked: Asked, keeping: WebhookKeeping | null): Promise<Committed> {
+async function start(parts: CallParts, asked: Asked, keeping: WebhookKeeping | null): Promise<Committed> {
   const { clock, waits } = parts
   const { flux } = asked
   if (asked.webhook.answer === 'accepted') return { answer: acceptedAs(await commit(parts, asked, keeping)) }
@@ -116,7 +108,7 @@ const startOf = ({ flux, call: { request, rawBody, textsOf, traceparent } }: Ask
 
 /** The row of the key, if there is one, has the answer; else the commit in which the context first pauses or ends adds it. */
 async function commit(
-  { mailboxes, deliveries }: ReceiveParts,
+  { mailboxes, deliveries }: CallParts,
   asked: Asked,
   keeping: WebhookKeeping | null,
   onTry?: (id: ContextId) => void,

@@ -10,24 +10,17 @@ import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
-import type { Access, CallEnv } from '../calls/call-env.ts'
+import type { Access, CallParts } from '../calls/call-env.ts'
 import { sendEvent, type SendOptions } from '../calls/send-event.ts'
 import { redactedFor } from '../redact/redactor.ts'
-import type { Deliveries } from '../deliveries/deliveries.ts'
 import { sentTo } from '../turn/answer.ts'
 import type { Committed } from './once.ts'
 import { keyTextOf, unfit, webhookInputOf, type RequestExpressions } from './request-expressions.ts'
 import type { WebhookKeeping } from './webhook-keys.ts'
 
-export interface SendParts {
-  readonly deliveries: Deliveries
-  /** The environment of the calls of that caller. */
-  readonly envOf: (access: Access) => CallEnv
-}
-
 /** `wanted`: what the request says. @throws FluxError when the event is refused */
 export async function sendForWebhook(
-  { envOf, deliveries }: SendParts,
+  parts: CallParts,
   { send, wanted }: { readonly send: WebhookSend; readonly wanted: EventRequest },
   call: WebhookCall,
   keeping: WebhookKeeping | null,
@@ -35,9 +28,9 @@ export async function sendForWebhook(
   const { endpoint, request, rawBody, traceparent } = call
   const redact = (text: string) => redactedFor(request, text)
   try {
-    const env = envOf(accessOf(endpoint, traceparent))
+    const env = { ...parts, ...accessOf(endpoint, traceparent) }
     const { answer, replayed = false } = await sendEvent(env, check(CALLS.sendEvent, wanted), {
-      ...sendUnder(keeping, { deliveries, call }),
+      ...sendUnder(parts, keeping, call),
       ...(send.orStart === 'self' && { webhook: { shown: request, raw: rawBody } }),
       redact,
     })
@@ -52,16 +45,16 @@ export async function sendForWebhook(
  * started.
  */
 export function sendUnder(
+  { deliveries, keptBroadcasts }: Pick<CallParts, 'deliveries' | 'keptBroadcasts'>,
   keeping: WebhookKeeping | null,
-  delivered: (Pick<SendParts, 'deliveries'> & { readonly call: WebhookCall }) | null,
+  call: WebhookCall | null,
 ): Pick<SendOptions, 'toOne' | 'toAll'> {
   return {
     toOne: (eventId) => ({
       rows(applied, record) {
         const answer = { kind: 'sent' as const, eventId, contextIds: [record.id] }
         const ofKey = keeping ? [keeping.tried.rowOf(answer)] : []
-        if (delivered === null) return ofKey
-        const { deliveries, call } = delivered
+        if (call === null) return ofKey
         const isStarted = applied.kind === 'next' && applied.started !== undefined
         if (isStarted) return [...ofKey, ...deliveries.rowsOf(call, record, answer)]
         deliveries.forgetRows(call.deliveryId)
@@ -69,7 +62,7 @@ export function sendUnder(
       },
     }),
     ...(keeping && {
-      toAll({ keptBroadcasts }, event, manner) {
+      toAll(event, manner) {
         const { place, hash, keepMs: kept } = keeping.key
         return keptBroadcasts.onceUnder({ key: place.key, hash, kept, of: SENT_TO_ALL }, event, manner)
       },
@@ -96,10 +89,6 @@ export const accessOf = (endpoint: Endpoint, traceparent: string | undefined): A
   caller: endpoint.verify === null ? ANONYMOUS : SYSTEM,
   scope: `webhook ${endpoint.package}/${endpoint.fluxName} ${endpoint.urlPath}`,
   home: endpoint.package,
-  // The HTTP server charges the request.
-  admission: null,
-  isStep: false,
-  accepts: false,
   traceparent,
 })
 

@@ -1,19 +1,11 @@
 // engine/webhooks: what the endpoints of webhooks do with a verified request, and what is recorded of their deliveries.
 import { serverPaused } from '../../model/failure.ts'
 import type { WebhookApi } from '../../model/webhook.ts'
-import type { Signals } from '../../ports/signals.ts'
-import type { Gate } from '../calls/call-env.ts'
+import type { CallParts } from '../calls/call-env.ts'
 import { redactedFor } from '../redact/redactor.ts'
-import type { RefusalLog } from '../fanout/outcomes.ts'
-import { receive, type ReceiveParts } from './receive.ts'
+import { receive } from './receive.ts'
 
-export interface WebhooksParts extends ReceiveParts {
-  readonly refusals: RefusalLog
-  readonly signals: Signals
-  readonly gate: Gate
-}
-
-export function webhooks(parts: WebhooksParts): WebhookApi {
+export function webhooks(parts: CallParts): WebhookApi {
   const { catalog, clock, deliveries, gate, refusals, signals, waits } = parts
   return {
     giveUp: () => waits.endCallers(),

@@ -1,4 +1,4 @@
-// engine/calls: `replayDelivery` sends a delivery again: past verification and deduplication, and not past `when`. The
+// engine/webhooks: `replayDelivery` sends a delivery again: past verification and deduplication, and not past `when`. The
 // request is that of the record of the context that it started, else the one that was kept, without its secrets.
 import type { AnswerTo, CheckedCall } from '../../api/calls.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
@@ -21,8 +21,9 @@ import {
 import { keptBodyOf, textsOfRequest } from '../deliveries/delivery-request.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { redactRequest } from '../redact/redactor.ts'
-import { requireRole, type CallEnv } from './call-env.ts'
-import { visibleEndpoints } from './list-deliveries.ts'
+import { requireRole, type CallEnv } from '../calls/call-env.ts'
+import { visibleEndpoints } from '../calls/list-deliveries.ts'
+import { webhooks } from './webhooks.ts'
 
 const DELIVERY_ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 
@@ -131,23 +132,24 @@ async function ofRows({ store }: CallEnv, { partition, delivery }: Found, share:
 }
 
 async function send(
-  { webhooks, given, clock }: CallEnv,
+  env: CallEnv,
   endpoint: Endpoint,
   replayOf: string,
   sent: Sent,
 ): Promise<AnswerTo<'replayDelivery'>> {
   const { request } = sent
-  const delivery = { ...webhooks.arrival(), ...sent, endpoint, replayOf }
+  const api = webhooks(env)
+  const delivery = { ...api.arrival(), ...sent, endpoint, replayOf }
   const textsOf = textsOfRequest(request)
   const call = { ...delivery, idempotencyKey: null, textsOf, timeout: timeoutOf(request), onStarted() {} }
-  const result = await webhooks.receive(call).catch((error: unknown) => {
+  const result = await api.receive(call).catch((error: unknown) => {
     if (error instanceof FluxError) return error.failure
     throw error
   })
-  const settlement = given.webhooks.settlementOf(result)
+  const settlement = env.webhooks.settlementOf(result)
   const [path = ''] = String(redactRequest(request).shown['uri']).split('?', 1)
-  const duration = clock.now() - delivery.time
-  webhooks.settled({ ...delivery, ...settlement, method: String(request['method']), path, duration })
+  const duration = env.clock.now() - delivery.time
+  api.settled({ ...delivery, ...settlement, method: String(request['method']), path, duration })
   return { deliveryId: delivery.deliveryId, status: settlement.status, contextId: settlement.contextId }
 }
 

@@ -1,68 +1,48 @@
-// engine: creates its parts, in the order in which they are made of one another. Parts that use one another get functions
-// that look up the other when it is needed.
+// engine/core: creates the parts of the engine, in the order in which they are made of one another. Parts that use one
+// another get functions that look up the other when it is needed.
 import { randomUUID } from 'node:crypto'
-import { apiOf, type Calls } from '../api/calls.ts'
-import type { CompiledFlux } from '../definitions/flux.ts'
-import { ByteBudget } from '../model/byte-budget.ts'
-import { SYSTEM } from '../model/caller.ts'
-import { CountBound } from '../model/count-bound.ts'
-import type { ContextId, ContextRecord } from '../model/context.ts'
-import { Turnstile } from '../model/turnstile.ts'
-import type { WebhookApi } from '../model/webhook.ts'
-import type { CommitFeed } from '../ports/feeds.ts'
-import type { Signals } from '../ports/signals.ts'
-import type { Access, CallEnv, Gate } from './calls/call-env.ts'
-import { callsOf } from './calls/handlers.ts'
-import { KnownServices, ServiceCounts } from './calls/service-counts.ts'
-import { ShownContexts } from './calls/shown-contexts.ts'
-import { Commits, MoveMessages } from './turn/commit.ts'
-import { ContextCache, ContextLoader, RecordReader } from './contexts/context-loader.ts'
-import { NO_SIGNALS, type EngineParts } from './contexts/deps.ts'
-import { Heartbeat, purgesOf } from './cluster/heartbeat.ts'
-import { Servers } from './cluster/servers.ts'
-import { Idempotency } from './idempotency/idempotency.ts'
-import { KeptBroadcasts } from './fanout/kept-broadcasts.ts'
-import { Ids, storeIdOf, type StoreId, Pins } from './contexts/ids.ts'
-import { Mailboxes } from './turn/mailboxes.ts'
-import { EndWebhooks } from './on-end/end-webhooks.ts'
-import { Operations } from './operations/operations.ts'
-import { UnclaimedEvents } from './pending/unclaimed-events.ts'
-import type { StartedAt } from './record/views.ts'
-import { Redelivery, Timers } from './cluster/redelivery.ts'
-import { RefusalLog } from './fanout/outcomes.ts'
-import { Admission } from './turn/admission.ts'
-import { Claims } from './cluster/claims.ts'
-import { Recovery } from './cluster/recovery.ts'
-import { Steps } from './steps/steps.ts'
-import type { TurnEnv } from './turn/message.ts'
-import { Waits } from './waits/waits.ts'
-import { Deliveries } from './deliveries/deliveries.ts'
-import { webhooks } from './webhooks/webhooks.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { ByteBudget } from '../../model/byte-budget.ts'
+import { CountBound } from '../../model/count-bound.ts'
+import type { ContextId, ContextRecord } from '../../model/context.ts'
+import type { CommitFeed } from '../../ports/feeds.ts'
+import type { Signals } from '../../ports/signals.ts'
+import { Commits, publishMove } from '../turn/commit.ts'
+import { ContextCache, ContextLoader, RecordReader } from '../contexts/context-loader.ts'
+import { NO_SIGNALS, type EngineParts } from '../contexts/deps.ts'
+import { Heartbeat, purgesOf } from '../cluster/heartbeat.ts'
+import { Servers } from '../cluster/servers.ts'
+import { Idempotency } from '../idempotency/idempotency.ts'
+import { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
+import { Ids, storeIdOf, type StoreId, Pins } from '../contexts/ids.ts'
+import { Mailboxes } from '../turn/mailboxes.ts'
+import { EndWebhooks } from '../on-end/end-webhooks.ts'
+import { Operations } from '../operations/operations.ts'
+import { UnclaimedEvents } from '../pending/unclaimed-events.ts'
+import type { StartedAt } from '../record/views.ts'
+import { Redelivery, wakeUpsOf } from '../cluster/redelivery.ts'
+import { RefusalLog } from '../fanout/outcomes.ts'
+import { Admission } from '../turn/admission.ts'
+import { Claims } from '../cluster/claims.ts'
+import { Recovery } from '../cluster/recovery.ts'
+import { Steps, type StepsParts } from '../steps/steps.ts'
+import type { TurnEnv } from '../turn/message.ts'
+import { Waits } from '../waits/waits.ts'
+import { Deliveries } from '../deliveries/deliveries.ts'
 
-/** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
-const MAX_REPLAYS = 16
-/** Lists that are gathered at once; each takes a few MB of memory until it is written. */
-const MAX_LISTS = 8
-/** Counts of contexts at once: each may look at all of them in the index. */
-const MAX_COUNTS = 16
-/** Counts and lists at once that may read all contexts, which takes fifty times as long. */
-const MAX_SEARCHES = 8
-/** Lists, counts, and searches, that wait for others to end. */
-const MAX_WAITING = 200
+/** What is given: `apiOf` is made of the parts, and of what calls do. */
+export interface Given extends EngineParts, Pick<StepsParts, 'apiOf'> {}
 
-/** Of calls of steps. */
-const OF_STEPS = { caller: SYSTEM, admission: null, isStep: true, accepts: false }
+class WithGiven {
+  readonly given: Given
 
-class Given {
-  readonly given: EngineParts
-
-  constructor(given: EngineParts) {
+  constructor(given: Given) {
     this.given = given
   }
 }
 
 /** The parts of one engine. Each is made of what is given, and of parts above it. */
-export class EngineCore extends Given {
+export class EngineCore extends WithGiven {
   /** What is given, and the parts that are there already. */
   get #parts() {
     return { ...this.given, ...this }
@@ -92,15 +72,13 @@ export class EngineCore extends Given {
   /** Notifies the other servers to check that context. */
   readonly notifyOthers = (id: ContextId): void => this.feed?.notify(id)
 
-  /** The calls, bound to a caller and its permissions. */
-  readonly calls = (access: Access): Calls => callsOf(this.envOf(access))
-
-  /** What a call of that caller uses. */
-  readonly envOf = (access: Access): CallEnv => ({ ...(this.#shared ??= this.#parts), ...access })
-
   /** Aborted when the engine closes. */
   readonly life = new AbortController()
-  readonly gate: Gate = { isClosed: false }
+  /**
+   * Closed while the server is paused, from its start. Until it is resumed, it serves what only reads, and does nothing
+   * of its own: it takes no lease, notifies no context, and sends, purges and claims nothing.
+   */
+  readonly gate = { isClosed: false }
   readonly signals: Signals = this.given.signals ?? NO_SIGNALS
   /** Of and for other servers; null: there are none. */
   readonly feed: CommitFeed | null = this.given.others?.feed ?? null
@@ -124,7 +102,6 @@ export class EngineCore extends Given {
     ...this.#parts,
     bound: new CountBound({ limit: this.given.bounds.waits, what: 'requests that wait for a context' }),
   })
-  readonly moves = new MoveMessages(this.given.moves ?? null)
   readonly commits: Commits = new Commits({
     ...this.#parts,
     onStep: (step, slot, { flux, record, traceparent }) => this.steps.start(step, flux, slot, record, traceparent),
@@ -134,14 +111,14 @@ export class EngineCore extends Given {
       if (flux.onEnd) this.ends.onOwed(flux)
     },
     onOthersStep: this.notifyOthers,
-    onParent: (id) => this.timers.notifyParent(id),
+    onParent: (id) => void this.redelivery.deliver(id, { type: 'WAKE' }),
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
     onCommitted: (context) => {
       this.waits.onCommit(context.record, context.history)
-      this.moves.onCommitted(context)
+      publishMove(this.given.moves, context)
     },
     onUnknownOutcome: (id) => {
-      this.moves.onUnknownOutcome()
+      if (this.given.moves?.isActive) this.given.moves.miss()
       void this.redelivery.reconcile(id)
     },
     onLookups: (writes) => this.unclaimed.onWaiting(writes),
@@ -163,14 +140,11 @@ export class EngineCore extends Given {
       this.ends.look()
     },
   })
-  readonly timers: Timers = new Timers(this.#parts)
+  readonly wakeUps = wakeUpsOf(this.#parts)
   readonly ends: EndWebhooks = new EndWebhooks(this.#parts)
   readonly steps: Steps = new Steps({
     ...this.#parts,
     answer: (id, input) => this.redelivery.deliver(id, input),
-    // The calls of a step are part of work that was already accepted, so they are not refused for lack of memory.
-    apiOf: ({ id, package: home }, traceparent) =>
-      apiOf(this.calls({ ...OF_STEPS, scope: `context ${id}`, home, traceparent })),
   })
   readonly recovery: Recovery = new Recovery(this.#parts)
   readonly claims: Claims = new Claims(this.#parts)
@@ -195,18 +169,8 @@ export class EngineCore extends Given {
     max: this.given.webhooks.deliveries,
     settlementOf: this.given.webhooks.settlementOf,
   })
-  readonly webhooks: WebhookApi = webhooks({ ...this.#parts, keptMs: this.given.idempotency.keptOfWebhooks })
-  readonly shown: ShownContexts = new ShownContexts(this.#parts)
-  readonly serviceCounts = new ServiceCounts(this.given)
-  readonly knownServices = new KnownServices(this.given.store)
-  readonly lists = new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' })
-  readonly counts = new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' })
-  readonly searches = new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' })
-  readonly replays = new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' })
-  /** All parts, copied once for all calls. */
-  #shared: Omit<CallEnv, keyof Access> | null = null
 
-  constructor(given: EngineParts) {
+  constructor(given: Given) {
     super(given)
     this.feed?.onNotified((id) => void this.steps.check(id))
   }

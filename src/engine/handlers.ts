@@ -1,6 +1,6 @@
-// engine/calls: what makes each call, with a request that its description has let pass. HTTP hands on what
+// engine: what makes each call, with a request that its description has let pass. HTTP hands on what
 // it has checked itself; for the methods in process the request is checked here.
-import { check, type Call } from '../../api/call.ts'
+import { check, type Call } from '../api/call.ts'
 import {
   METHODS,
   type AnswerTo,
@@ -9,18 +9,18 @@ import {
   type MethodName,
   type MoreOf,
   type Told,
-} from '../../api/calls.ts'
-import { serverPaused } from '../../model/failure.ts'
-import type { CallEnv } from './call-env.ts'
-import { addTags, execute, pause, removeTags, resume, retry, terminate } from './commands.ts'
-import { countContexts, listPage } from './context-lists.ts'
-import { getContext, getContextEvents, getStateContext, waitFor } from './contexts.ts'
-import { getEvent, listPendingPage, stopEvent, withdraw } from './events.ts'
-import { listDeliveriesPage, listWebhooks } from './list-deliveries.ts'
-import { getOperation, listOperations, startOperation, stopOperation } from './operations.ts'
-import { replayDelivery } from './replay-delivery.ts'
-import { sendEvent } from './send-event.ts'
-import { getDefinition, getMachine, getServiceSchema, listServices } from './services.ts'
+} from '../api/calls.ts'
+import { serverPaused } from '../model/failure.ts'
+import type { CallEnv } from './calls/call-env.ts'
+import { addTags, execute, pause, removeTags, resume, retry, terminate } from './calls/commands.ts'
+import { countContexts, listPage } from './calls/context-lists.ts'
+import { getContext, getContextEvents, getStateContext, waitFor } from './calls/contexts.ts'
+import { getEvent, listPendingPage, stopEvent, withdraw } from './calls/events.ts'
+import { listDeliveriesPage, listWebhooks } from './calls/list-deliveries.ts'
+import { getOperation, listOperations, startOperation, stopOperation } from './calls/operations.ts'
+import { replayDelivery } from './webhooks/replay.ts'
+import { sendEvent } from './calls/send-event.ts'
+import { getDefinition, getMachine, getServiceSchema, listServices } from './calls/services.ts'
 
 /** `T`: what it resolves with. */
 type Handler<Name extends MethodName, T> = (env: CallEnv, request: CheckedCall<Name>, more?: MoreOf<Name>) => Promise<T>
