@@ -34,53 +34,29 @@ export function transit(
   return made === null ? { kind: 'noop' } : conclude(flux, record, event, made, env)
 }
 
-/** What the machine has made of an event. */
-type Made = NonNullable<ReturnType<typeof transition>>
-type Running = Pick<ContextRecord, 'lease' | 'stepStartedAt' | 'lastError' | 'lastEvent'>
-
-/** Turns a transition of the machine into a decision. */
+/**
+ * Turns a transition of the machine into a decision. Each field of the record is named, in the same order in all functions
+ * that create records: a record is made for each event, and a spread takes twenty times as long.
+ */
 function conclude(
   flux: CompiledFlux,
   record: ContextRecord,
   event: Happening,
-  made: Made,
+  { phase, state }: NonNullable<ReturnType<typeof transition>>,
   { now, owner }: DecisionEnv,
 ): Decision {
-  const { phase, state } = made
   const { position } = record
-  const current = state.data.state
-  const effect = phase === 'acting' ? flux.states[current]?.action.effect : null
+  const { data, turn, due, moves, epoch, attempt, pick } = state
+  const effect = phase === 'acting' ? flux.states[data.state]?.action.effect : null
   const isTimeout = event.type === 'WAKE' && position.phase === 'acting'
   const error = event.type === 'FAIL' ? event.error : isTimeout ? TIMED_OUT : null
   // The child of a paused context is started when it is resumed.
   const startsChild = effect === 'child' && !record.isPaused
-  const isTried = state.epoch === position.epoch && (phase === 'acting' || phase === 'backoff')
-  const next = nextRecord(record, made, now, {
-    lease: effect === 'step' ? { owner, takeovers: 0 } : null,
-    stepStartedAt: startsChild || (effect === 'step' && runsHere(flux, current)) ? now : undefined,
-    lastError: !isTried ? undefined : error ? stepErrorOf(error, now) : record.lastError,
-    lastEvent: event.type === 'EVENT' ? { event: event.name, at: now, eventId: event.eventId ?? '' } : record.lastEvent,
-  })
-  return {
-    kind: 'next',
-    record: next,
-    log: state.turn.history,
-    step: effect === 'step' ? stepOf(next) : null,
-    child: startsChild ? childOf(flux, next) : null,
-    failure: error && { state: record.state, attempt: position.attempt, error },
-  }
-}
-
-/**
- * Each field is named, in the same order in all functions that create records: a record is made for each event, and a
- * spread takes twenty times as long.
- */
-function nextRecord(record: ContextRecord, { phase, state }: Made, now: number, running: Running): ContextRecord {
-  const { data, turn, due, moves, epoch, attempt, pick } = state
+  const isTried = epoch === position.epoch && (phase === 'acting' || phase === 'backoff')
   const status = statusOf(phase, due)
   const isEnd = isFinished(status)
   const isPausedFirst = record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL')
-  return {
+  const next: ContextRecord = {
     id: record.id,
     version: record.version,
     package: record.package,
@@ -104,10 +80,10 @@ function nextRecord(record: ContextRecord, { phase, state }: Made, now: number, 
     answerRows: record.answerRows,
     parent: record.parent,
     child: null,
-    lease: running.lease,
-    stepStartedAt: running.stepStartedAt,
-    lastError: running.lastError,
-    lastEvent: running.lastEvent,
+    lease: effect === 'step' ? { owner, takeovers: 0 } : null,
+    stepStartedAt: startsChild || (effect === 'step' && runsHere(flux, data.state)) ? now : undefined,
+    lastError: !isTried ? undefined : error ? stepErrorOf(error, now) : record.lastError,
+    lastEvent: event.type === 'EVENT' ? { event: event.name, at: now, eventId: event.eventId ?? '' } : record.lastEvent,
     traceparent: record.traceparent,
     moves: data.moves,
     tail: record.tail,
@@ -121,13 +97,21 @@ function nextRecord(record: ContextRecord, { phase, state }: Made, now: number, 
     answer: data.answer,
     isPaused: isEnd ? undefined : record.isPaused,
     retries: record.retries,
-    keyEpoch: epoch === record.position.epoch ? record.keyEpoch : undefined,
+    keyEpoch: epoch === position.epoch ? record.keyEpoch : undefined,
     beforeEnd: phase === 'failed' || phase === 'terminated' ? beforeEndOf(record, state) : undefined,
     paused: record.paused ?? (isPausedFirst ? status : undefined),
     response: data.response,
     pending: record.pending,
     args: data.args,
     states: data.states,
+  }
+  return {
+    kind: 'next',
+    record: next,
+    log: turn.history,
+    step: effect === 'step' ? stepOf(next) : null,
+    child: startsChild ? childOf(flux, next) : null,
+    failure: error && { state: record.state, attempt: position.attempt, error },
   }
 }
 
