@@ -1,6 +1,5 @@
 // api: the calls that take or give line after line.
 import { z } from 'zod'
-import { type CommittedMove, MOVE_KINDS } from '../model/committed-move.ts'
 import { CONTEXT_STATUSES } from '../model/context.ts'
 import { type Checked, component, describeCall } from './call.ts'
 import { COMMAND_CALLS } from './commands.ts'
@@ -93,6 +92,20 @@ export const EXECUTES = {
 
 export type StreamCall = typeof SEND_EVENTS | typeof EXECUTES
 
+/** What caused a commit. `end`: a child has ended, or the runtime ended the context. `step`: also its lease. */
+export const MOVE_KINDS = [
+  'start',
+  'event',
+  'wake',
+  'step',
+  'end',
+  'retry',
+  'pause',
+  'resume',
+  'tag',
+  'terminate',
+] as const
+
 /** A move, as the data of an event has it. */
 const moveMessage = component(
   'MoveMessage',
@@ -115,6 +128,30 @@ const moveMessage = component(
   }),
   { description: 'A commit that changed a context' },
 )
+
+/** As readers get it: without data of users. Secrets are redacted. */
+export type MoveMessage = z.infer<typeof moveMessage>
+
+/** What filters ask for besides the message. */
+export interface MoveFacts {
+  readonly key: string | null
+  readonly startState: string
+  /** Type of the error of a failed context. */
+  readonly errorType: string | null
+  /** Whether the service was secured when the context was started, or when it was committed. */
+  readonly secured: boolean
+  readonly paused?: true
+  /** As they are; left out: those of the message. */
+  readonly tags?: readonly string[]
+}
+
+/** What is told of a commit to those who watch contexts live. */
+export interface CommittedMove {
+  readonly message: MoveMessage
+  readonly facts: MoveFacts
+  /** When the version before was committed, epoch milliseconds; null: there was none. */
+  readonly previousAt: number | null
+}
 
 export const STREAM_MOVES = describeCall({
   summary: 'Moves of contexts as they are committed, on any server: server-sent events, without end',

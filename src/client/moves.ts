@@ -3,8 +3,7 @@
 // - `moves.ts` keeps the id of the last message. A watch, which rests while the reader works, ends a connection
 //   without heartbeats.
 import type { RequestOf } from '../api/call.ts'
-import type { STREAM_MOVES } from '../api/streams.ts'
-import type { MoveMessage } from '../model/committed-move.ts'
+import type { MoveMessage, STREAM_MOVES } from '../api/streams.ts'
 import { onAbort, untilLater } from './limits.ts'
 import { linesOf, MAX_TEXT_BYTES } from './lines.ts'
 import { ConnectionError, Problem, problemIn } from './problem.ts'

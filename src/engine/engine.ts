@@ -102,7 +102,7 @@ async function runParts(core: EngineCore): Promise<void> {
     gate.isClosed = isClosed
     throw error
   })
-  core.given.alarm.start(() => core.timers.dispatchDue())
+  core.given.alarm.start(core.wakeUps)
   core.purges.within(0)
   core.keptBroadcasts.tasks.look()
   core.operations.tasks.look()

@@ -4,8 +4,10 @@
 //   run a step that is no longer needed. They are hints and may be lost: receivers also poll.
 // - The feed of moves: what the servers have committed, in an order that is the same for all readers. It keeps the newest
 //   messages for a while, and only while somebody reads or has read lately.
-import type { CommittedMove } from '../model/committed-move.ts'
+import type { CommittedMove } from '../api/streams.ts'
 import type { ContextId } from '../model/context.ts'
+
+export type { CommittedMove } from '../api/streams.ts'
 
 export interface CommitFeed {
   /** Notifies the other servers to check the context. Never throws. */
@@ -27,6 +29,13 @@ export interface CommitFeed {
 export const KEPT_MOVES = 10_000
 /** Milliseconds for which messages are kept after the last reader has gone. */
 export const UNREAD_MS = 3_600_000
+
+/** Characters of a message, but for its lists, about. */
+const MESSAGE_CHARACTERS = 500
+
+/** Characters that a move takes, about. */
+export const sizeOfMove = ({ message: { tags, entered } }: CommittedMove): number =>
+  [...tags, ...entered].reduce((sum, { length }) => sum + length + 8, MESSAGE_CHARACTERS)
 
 /** A message in the feed. */
 export interface FeedItem {

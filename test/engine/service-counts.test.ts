@@ -2,7 +2,7 @@
 // apart.
 import { expect, test } from 'vitest'
 import { serviceCounts } from '../../src/engine/calls/service-counts.ts'
-import { StartTimes } from '../../src/engine/operations/selection.ts'
+import { startWindows } from '../../src/engine/operations/selection.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -195,7 +195,7 @@ test('the search for the time of a start passes over damaged contexts', async ()
       return Promise.resolve({ contexts, rest: null })
     },
   })
-  const windows = await new StartTimes(store).windows({ after: startsAt + 70_000_000 })
+  const windows = await startWindows(store, { after: startsAt + 70_000_000 })
   const [{ after = 0 } = {}] = windows ?? []
   expect(after).toBeGreaterThan(69_000)
   expect(after).toBeLessThan(70_000)

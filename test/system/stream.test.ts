@@ -1,7 +1,7 @@
 // The stream of moves over several server processes that share a Redis: what any of them commits, in order; a reader who
 // goes on at another server; and a server that is killed.
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import type { MoveMessage } from '../../src/model/committed-move.ts'
+import type { MoveMessage } from '../../src/api/streams.ts'
 import { openStream, type MoveStream, type StreamEvent } from '../support/move-stream.ts'
 import { startRedis, startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.ts'
 import { cleanUp, placeFor, startServer, type Place, type Server } from '../support/server.ts'

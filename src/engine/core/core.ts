@@ -7,8 +7,7 @@ import { CountBound } from '../../model/count-bound.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Signals } from '../../ports/signals.ts'
-import { StartTimes } from '../operations/selection.ts'
-import { Commits, MoveMessages } from '../turn/commit.ts'
+import { Commits, publishMove } from '../turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from '../contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from '../contexts/deps.ts'
 import { Heartbeat, purgesOf } from '../cluster/heartbeat.ts'
@@ -21,7 +20,7 @@ import { EndWebhooks } from '../on-end/end-webhooks.ts'
 import { Operations } from '../operations/operations.ts'
 import { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import type { StartedAt } from '../record/views.ts'
-import { Redelivery, Timers } from '../cluster/redelivery.ts'
+import { Redelivery, wakeUpsOf } from '../cluster/redelivery.ts'
 import { RefusalLog } from '../fanout/outcomes.ts'
 import { Admission } from '../turn/admission.ts'
 import { Claims } from '../cluster/claims.ts'
@@ -103,7 +102,6 @@ export class EngineCore extends WithGiven {
     ...this.#parts,
     bound: new CountBound({ limit: this.given.bounds.waits, what: 'requests that wait for a context' }),
   })
-  readonly moves = new MoveMessages(this.given.moves ?? null)
   readonly commits: Commits = new Commits({
     ...this.#parts,
     onStep: (step, slot, { flux, record, traceparent }) => this.steps.start(step, flux, slot, record, traceparent),
@@ -113,14 +111,14 @@ export class EngineCore extends WithGiven {
       if (flux.onEnd) this.ends.onOwed(flux)
     },
     onOthersStep: this.notifyOthers,
-    onParent: (id) => this.timers.notifyParent(id),
+    onParent: (id) => void this.redelivery.deliver(id, { type: 'WAKE' }),
     onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
     onCommitted: (context) => {
       this.waits.onCommit(context.record, context.history)
-      this.moves.onCommitted(context)
+      publishMove(this.given.moves, context)
     },
     onUnknownOutcome: (id) => {
-      this.moves.onUnknownOutcome()
+      if (this.given.moves?.isActive) this.given.moves.miss()
       void this.redelivery.reconcile(id)
     },
     onLookups: (writes) => this.unclaimed.onWaiting(writes),
@@ -142,7 +140,7 @@ export class EngineCore extends WithGiven {
       this.ends.look()
     },
   })
-  readonly timers: Timers = new Timers(this.#parts)
+  readonly wakeUps = wakeUpsOf(this.#parts)
   readonly ends: EndWebhooks = new EndWebhooks(this.#parts)
   readonly steps: Steps = new Steps({
     ...this.#parts,
@@ -165,7 +163,6 @@ export class EngineCore extends WithGiven {
     kept: this.given.idempotency.kept,
     bound: this.broadcasts,
   })
-  readonly startTimes = new StartTimes(this.given.store)
   readonly operations: Operations = new Operations(this.#parts)
   readonly deliveries: Deliveries = new Deliveries({
     ...this.given,

@@ -81,7 +81,7 @@ export const REDUCERS = {
 
   /** Schedules another attempt of a step, not before the failed one says. */
   retry(next, event) {
-    const { now, random } = next.env.turn
+    const { now, random } = next.env
     const hint = event.type === 'FAIL' ? event.error.retry : undefined
     next.due = now + pauseAfter(next.state.action.retry, next.attempt, random, hint)
     next.attempt += 1
@@ -147,7 +147,7 @@ function awaitFirst(next: WorkingState): void {
 function prepareArgs(next: WorkingState): void {
   const { inputs, secrets } = next.state.action
   next.written = {}
-  const random = secrets.length === 0 ? null : next.env.turn.uuid()
+  const random = secrets.length === 0 ? null : next.env.uuid()
   next.scope.secrets = random === null ? null : marksOf(secrets, random)
   if (next.run(inputs)) next.data.args = random === null ? next.written : storeReferences(next.written, random)
   next.scope.secrets = null

@@ -57,7 +57,7 @@ export class WorkingState implements TurnState {
   }
 
   get now(): number {
-    return this.env.turn.now
+    return this.env.now
   }
 
   get scope(): EvaluationScope {

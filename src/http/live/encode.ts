@@ -1,6 +1,5 @@
 // http: the stream of moves as text: server-sent events, in the form that the WHATWG HTML standard gives them.
-import { matchesMove, type MoveFilters } from '../../api/streams.ts'
-import type { CommittedMove } from '../../model/committed-move.ts'
+import { type CommittedMove, matchesMove, type MoveFilters } from '../../api/streams.ts'
 import type { FeedItem } from '../../ports/feeds.ts'
 
 /** Milliseconds after which a browser whose stream has ended opens it again. */

@@ -6,13 +6,12 @@
 //   them.
 // - A stream that resumes reads pages of the feed, as fast as its reader takes them and eight streams at a time, until
 //   it is where the others are.
-import type { CommittedMove } from '../../model/committed-move.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/feeds.ts'
-import { asksForAll, meaningOf } from '../../api/streams.ts'
+import { asksForAll, type CommittedMove, meaningOf } from '../../api/streams.ts'
 import { Slices } from '../answers/turns.ts'
 import { Batch, gapOf, heartbeatOf, openingOf, type Piece, type ReaderSelection } from './encode.ts'
 import { LiveStream, paceOf, queueBound, shareOf, type OpenRequest } from './stream.ts'

@@ -3,11 +3,12 @@
 //
 // - The embedded store has the newest 10,000 to 20,000 messages in a list in memory (`store/lmdb/move-ring.ts`).
 import { randomBytes } from 'node:crypto'
-import { sizeOfMove, type CommittedMove } from '../../model/committed-move.ts'
 import type { Clock } from '../../ports/clock.ts'
 import {
   KEPT_MOVES,
+  sizeOfMove,
   UNREAD_MS,
+  type CommittedMove,
   type FeedItem,
   type FeedListener,
   type FeedPage,

@@ -1,5 +1,5 @@
 // A move of a context, as commits give it to the streams.
-import type { CommittedMove } from '../../../src/model/committed-move.ts'
+import type { CommittedMove } from '../../../src/api/streams.ts'
 
 export const move = (contextId: number, more: Partial<CommittedMove['message']> = {}): CommittedMove => ({
   message: {

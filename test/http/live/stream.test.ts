@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { MoveMessage } from '../../../src/model/committed-move.ts'
+import type { MoveMessage } from '../../../src/api/streams.ts'
 import { openStream, type StreamEvent } from '../../support/move-stream.ts'
 import { startRedis, type RedisServer } from '../../support/redis.ts'
 import { openLive, type Live } from '../live.ts'

@@ -1,12 +1,12 @@
 // store/redis: the feed of moves of a namespace: one stream of Redis, to which all servers append while somebody reads.
 // While nobody does, a server has no connection for it.
-import type { CommittedMove } from '../../../model/committed-move.ts'
 import { unavailable } from '../../../model/failure.ts'
 import { SharedRun } from '../../../model/shared-run.ts'
 import type { Clock } from '../../../ports/clock.ts'
 import {
   KEPT_MOVES,
   UNREAD_MS,
+  type CommittedMove,
   type FeedListener,
   type FeedPage,
   type FeedQuery,

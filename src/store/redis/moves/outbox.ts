@@ -1,6 +1,6 @@
 // store/redis: what this server has committed and not appended to the feed yet. One append is under way at a time. What
 // cannot be appended stays here until it can, or until there is too much of it.
-import { sizeOfMove, type CommittedMove } from '../../../model/committed-move.ts'
+import { sizeOfMove, type CommittedMove } from '../../../ports/feeds.ts'
 import { factsText } from './place.ts'
 
 interface Outgoing {

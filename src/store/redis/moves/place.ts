@@ -1,6 +1,5 @@
 // store/redis: places in the feed of moves: the ids of entries of a Redis stream, `<milliseconds>-<number>`.
-import type { CommittedMove } from '../../../model/committed-move.ts'
-import type { FeedItem } from '../../../ports/feeds.ts'
+import type { CommittedMove, FeedItem } from '../../../ports/feeds.ts'
 import { listOf, texts, type Reply } from '../scripts.ts'
 
 const PLACE = /^(\d{1,15})-(\d{1,15})$/
