@@ -157,6 +157,8 @@ export class TrackedContext {
   traceparent: string | undefined
   /** The notification that a relative has ended is answered, though it is still waited for. */
   isNotified = false
+  /** It was decided by its head alone: its data was not read. */
+  isUnread = false
 
   constructor(before: ContextRecord | null, { record, flux, texts }: KnownContext) {
     this.before = before

@@ -141,9 +141,8 @@ export class UnitOfWork {
     const { env } = this
     let rows = NO_ROWS
     for (const context of this.contexts.values()) {
-      const ofAnswer = answerRowsAfter(context, env.partitions)
-      for (const more of [pendingRowsOf(context, env), endRowsOf(context, env), ofAnswer])
-        if (more.length > 0) rows = [...rows, ...more]
+      const more = rowsOf(context, env)
+      if (more.length > 0) rows = [...rows, ...more]
     }
     return rows
   }
@@ -250,3 +249,10 @@ export class UnitOfWork {
 }
 
 type Next = Decision & { kind: 'next' }
+
+/** The rows of the early events, the first answer and the owed webhook of a context, for the commit that writes it. */
+export function rowsOf(context: TrackedContext, env: TurnEnv): readonly RowWrite[] {
+  const [pending, ends] = [pendingRowsOf(context, env), endRowsOf(context, env)]
+  const answers = answerRowsAfter(context, env.partitions)
+  return pending.length + ends.length + answers.length === 0 ? NO_ROWS : [...pending, ...ends, ...answers]
+}
