@@ -1,6 +1,7 @@
 // engine/interpreter: runs an event through the machine of a context, and turns the transition into a decision: the next
 // record, and the step or child to start.
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ActionError } from '../../model/action-error.ts'
 import {
   type BeforeEnd,
   type ContextRecord,
@@ -30,33 +31,46 @@ export function transit(
   env: DecisionEnv,
   turn = NO_TURN,
 ): Decision {
-  const made = transition(flux, record.position.phase, turnStateOf(record, turn), { ...event, env })
-  return made === null ? { kind: 'noop' } : conclude(flux, record, event, made, env)
+  const { state, position } = record
+  const made = transition(flux, position.phase, turnStateOf(record, turn), { ...event, env })
+  if (made === null) return { kind: 'noop' }
+  const next = nextRecord(flux, record, event, made, env)
+  const error = errorIn(event, record)
+  return {
+    kind: 'next',
+    record: next,
+    log: made.state.turn.history,
+    step: stepOf(next),
+    // The child of a paused context is started when it is resumed.
+    child: made.phase === 'acting' && !record.isPaused ? childOf(flux, next) : null,
+    failure: error && { state, attempt: position.attempt, error },
+  }
 }
 
+/** Why the attempt that ends with the event has failed; null: it has not. */
+const errorIn = (event: Happening, { position }: ContextRecord): ActionError | null => {
+  if (event.type === 'FAIL') return event.error
+  return event.type === 'WAKE' && position.phase === 'acting' ? TIMED_OUT : null
+}
+
+type Made = NonNullable<ReturnType<typeof transition>>
+
 /**
- * Turns a transition of the machine into a decision. Each field of the record is named, in the same order in all functions
- * that create records: a record is made for each event, and a spread takes twenty times as long.
+ * Each field is named, in the same order in all functions that create records: a record is made for each event, and a
+ * spread takes twenty times as long.
  */
-function conclude(
-  flux: CompiledFlux,
-  record: ContextRecord,
-  event: Happening,
-  { phase, state }: NonNullable<ReturnType<typeof transition>>,
-  { now, owner }: DecisionEnv,
-): Decision {
-  const { position } = record
+function nextRecord(flux: CompiledFlux, record: ContextRecord, event: Happening, made: Made, env: DecisionEnv) {
+  const { phase, state } = made
   const { data, turn, due, moves, epoch, attempt, pick } = state
+  const { now } = env
   const effect = phase === 'acting' ? flux.states[data.state]?.action.effect : null
-  const isTimeout = event.type === 'WAKE' && position.phase === 'acting'
-  const error = event.type === 'FAIL' ? event.error : isTimeout ? TIMED_OUT : null
-  // The child of a paused context is started when it is resumed.
-  const startsChild = effect === 'child' && !record.isPaused
-  const isTried = epoch === position.epoch && (phase === 'acting' || phase === 'backoff')
+  const startsHere = effect === 'child' ? !record.isPaused : effect === 'step' && runsHere(flux, data.state)
+  const error = errorIn(event, record)
+  const isTried = epoch === record.position.epoch && (phase === 'acting' || phase === 'backoff')
   const status = statusOf(phase, due)
   const isEnd = isFinished(status)
   const isPausedFirst = record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL')
-  const next: ContextRecord = {
+  return {
     id: record.id,
     version: record.version,
     package: record.package,
@@ -80,8 +94,8 @@ function conclude(
     answerRows: record.answerRows,
     parent: record.parent,
     child: null,
-    lease: effect === 'step' ? { owner, takeovers: 0 } : null,
-    stepStartedAt: startsChild || (effect === 'step' && runsHere(flux, data.state)) ? now : undefined,
+    lease: effect === 'step' ? { owner: env.owner, takeovers: 0 } : null,
+    stepStartedAt: startsHere ? now : undefined,
     lastError: !isTried ? undefined : error ? stepErrorOf(error, now) : record.lastError,
     lastEvent: event.type === 'EVENT' ? { event: event.name, at: now, eventId: event.eventId ?? '' } : record.lastEvent,
     traceparent: record.traceparent,
@@ -97,21 +111,13 @@ function conclude(
     answer: data.answer,
     isPaused: isEnd ? undefined : record.isPaused,
     retries: record.retries,
-    keyEpoch: epoch === position.epoch ? record.keyEpoch : undefined,
+    keyEpoch: epoch === record.position.epoch ? record.keyEpoch : undefined,
     beforeEnd: phase === 'failed' || phase === 'terminated' ? beforeEndOf(record, state) : undefined,
     paused: record.paused ?? (isPausedFirst ? status : undefined),
     response: data.response,
     pending: record.pending,
     args: data.args,
     states: data.states,
-  }
-  return {
-    kind: 'next',
-    record: next,
-    log: turn.history,
-    step: effect === 'step' ? stepOf(next) : null,
-    child: startsChild ? childOf(flux, next) : null,
-    failure: error && { state: record.state, attempt: position.attempt, error },
   }
 }
 
