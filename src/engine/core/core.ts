@@ -8,7 +8,6 @@ import { CountBound } from '../../model/count-bound.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Signals } from '../../ports/signals.ts'
-import { StartTimes } from '../operations/selection.ts'
 import { Commits, publishMove } from '../turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from '../contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from '../contexts/deps.ts'
@@ -170,7 +169,6 @@ export class EngineCore extends WithGiven {
     kept: this.given.idempotency.kept,
     bound: this.broadcasts,
   })
-  readonly startTimes = new StartTimes(this.given.store)
   readonly operations: Operations = new Operations(this.#parts)
   readonly deliveries: Deliveries = new Deliveries({
     ...this.given,
