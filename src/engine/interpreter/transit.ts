@@ -56,13 +56,13 @@ const errorIn = (event: Happening, { position }: ContextRecord): ActionError | n
 type Made = NonNullable<ReturnType<typeof transition>>
 
 /**
+ * The record after a transition; of a context that has ended, without a due time, since nothing may wake it.
  * Each field is named, in the same order in all functions that create records: a record is made for each event, and a
  * spread takes twenty times as long.
  */
 function nextRecord(flux: CompiledFlux, record: ContextRecord, event: Happening, made: Made, env: DecisionEnv) {
   const { phase, state } = made
   const { data, turn, due, moves, epoch, attempt, pick } = state
-  const { now } = env
   const effect = phase === 'acting' ? flux.states[data.state]?.action.effect : null
   const startsHere = effect === 'child' ? !record.isPaused : effect === 'step' && runsHere(flux, data.state)
   const error = errorIn(event, record)
@@ -80,9 +80,8 @@ function nextRecord(flux: CompiledFlux, record: ContextRecord, event: Happening,
     state: data.state,
     startState: record.startState,
     startedAt: record.startedAt,
-    updatedAt: now,
-    endedAt: isEnd ? now : null,
-    // A context that has ended must not be woken.
+    updatedAt: env.now,
+    endedAt: isEnd ? env.now : null,
     due: isEnd ? null : due,
     tags: record.tags,
     error: turn.contextError,
@@ -95,9 +94,10 @@ function nextRecord(flux: CompiledFlux, record: ContextRecord, event: Happening,
     parent: record.parent,
     child: null,
     lease: effect === 'step' ? { owner: env.owner, takeovers: 0 } : null,
-    stepStartedAt: startsHere ? now : undefined,
-    lastError: !isTried ? undefined : error ? stepErrorOf(error, now) : record.lastError,
-    lastEvent: event.type === 'EVENT' ? { event: event.name, at: now, eventId: event.eventId ?? '' } : record.lastEvent,
+    stepStartedAt: startsHere ? env.now : undefined,
+    lastError: !isTried ? undefined : error ? stepErrorOf(error, env.now) : record.lastError,
+    lastEvent:
+      event.type === 'EVENT' ? { event: event.name, at: env.now, eventId: event.eventId ?? '' } : record.lastEvent,
     traceparent: record.traceparent,
     moves: data.moves,
     tail: record.tail,
