@@ -2,6 +2,7 @@
 // another get functions that look up the other when it is needed.
 import { randomUUID } from 'node:crypto'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
@@ -33,6 +34,9 @@ import { Deliveries } from '../deliveries/deliveries.ts'
 /** What is given: `apiOf` is made of the parts, and of what calls do. */
 export interface Given extends EngineParts, Pick<StepsParts, 'apiOf'> {}
 
+/** Until a unit of work is there. */
+const NO_PAST = { historyOf: () => [] }
+
 class WithGiven {
   readonly given: Given
 
@@ -59,6 +63,8 @@ export class EngineCore extends WithGiven {
     maxRecord: this.given.memory.record,
     receiptsMs: this.given.idempotency.kept,
     admit: this.#admit,
+    budget: new WorkBudget(),
+    past: NO_PAST,
   })
 
   readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(this.admission.kindOf(flux, state))
