@@ -19,7 +19,7 @@ import { LIGHT_BYTES, weightOf } from '../contexts/context-loader.ts'
 import { waitTextOf } from '../interpreter/reducers.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { NO_ROWS, type TrackedContext, type TurnEnv } from './message.ts'
-import { rowsOfOwed, type OwedWebhook } from '../on-end/end-rows.ts'
+import { rowsOfOwed, type OwedWebhook } from '../on-end/end-webhooks.ts'
 
 /** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
 export const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
