@@ -1,6 +1,7 @@
 // engine: what makes each call, with a request that its description has let pass. HTTP hands on what
 // it has checked itself; for the methods in process the request is checked here.
-import { check, type Call } from '../api/call.ts'
+import type { z } from 'zod'
+import { check } from '../api/call.ts'
 import {
   METHODS,
   type AnswerTo,
@@ -71,17 +72,16 @@ const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, na
 /** The calls, bound to the caller and the permissions of their environment. */
 export function callsOf(env: CallEnv): Calls {
   // No async functions: they would create a promise more for each call.
+  const call: Calls['call'] = (name, request, more) => {
+    if (env.gate.isClosed && METHODS[name].role !== 'read') return Promise.reject(serverPaused())
+    return HANDLERS[name](env, request, more)
+  }
   return {
-    call(name, request, more) {
-      if (env.gate.isClosed && METHODS[name].role !== 'read') return Promise.reject(serverPaused())
-      return HANDLERS[name](env, request, more)
-    },
+    call,
     ask(name, request, more) {
       try {
         if (!isMethod(name)) throw new TypeError(`there is no call ${name}`)
-        const call: Call = METHODS[name]
-        if (env.gate.isClosed && call.role !== 'read') throw serverPaused()
-        return Reflect.apply(HANDLERS[name], null, [env, check(call, request), more])
+        return Reflect.apply(call, null, [name, check<z.ZodType>(METHODS[name], request), more])
       } catch (error) {
         return Promise.reject(error)
       }
