@@ -147,13 +147,13 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
   const parts = partsOf(change, JSON.stringify(headOf(record)), tail.text)
   const isBegun = before === null || (isFinished(before.status) && !isFinished(record.status))
   const address = isBegun ? addressOf(record) : null
+  const changed: string[] = []
+  for (const name of Object.keys(parts)) if (parts[name] !== texts[name]) changed.push(name)
+  for (const name of Object.keys(texts)) if (parts[name] === undefined) changed.push(name)
   const write = {
     context: contextOf(record, flux, parts),
     previous: next.version,
-    changed: [
-      ...Object.keys(parts).filter((name) => parts[name] !== texts[name]),
-      ...Object.keys(texts).filter((name) => parts[name] === undefined),
-    ],
+    changed,
     log: tail.rows,
     notifies,
     answersNotification,

@@ -53,17 +53,15 @@ function appended(list: string | undefined, more: readonly string[]): string | u
   return list === '[]' ? `[${text}]` : `${list.slice(0, -1)},${text}]`
 }
 
-const shortened = (move: Move): Move => ({
-  ...move,
-  values: Object.fromEntries(
-    Object.entries(move.values).map(([name, value]) => [
-      name,
-      sizeOf(value, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS
-        ? `[more than ${MAX_LOGGED_CHARACTERS} characters]`
-        : value,
-    ]),
-  ),
-})
+function shortened(move: Move): Move {
+  const isLarge = (value: unknown) => sizeOf(value, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS
+  if (!isLarge(move.values)) return move
+  const values = Object.entries(move.values).map(([name, value]) => [
+    name,
+    isLarge(value) ? `[more than ${MAX_LOGGED_CHARACTERS} characters]` : value,
+  ])
+  return { ...move, values: Object.fromEntries(values) }
+}
 
 /**
  * All moves that are kept: those of the log and those of the tail. The log may have grown since the record was read: a
