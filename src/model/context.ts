@@ -241,10 +241,10 @@ export type ContextRecord = Readonly<{
   /** Number of all moves so far. */
   moves: number
   /**
-   * The newest moves, which are not in the log yet. The log is written in larger pieces, since every row that a commit
-   * writes has a cost.
+   * The newest moves, which are not in the log yet: a line for each, as its row will be there. The log is written in
+   * larger pieces, since every row that a commit writes has a cost.
    */
-  tail: readonly Move[]
+  tail: string
   /** Indices of the states visited, in order of first visit. */
   visited: readonly number[]
   position: Position

@@ -34,7 +34,7 @@ export function transit(
   env: DecisionEnv,
   turn = NO_TURN,
 ): Decision {
-  const history = env.history ?? (record.moves === record.tail.length ? record.tail : null)
+  const history = env.history ?? (record.moves === 0 ? [] : null)
   const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history }
   let made
   try {

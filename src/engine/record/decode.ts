@@ -6,7 +6,6 @@ import { type ContextRecord, NO_PENDING, type PendingEvent, type StateData } fro
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { PENDING_PART, STATE_PREFIX, type Base, type Head } from './encode.ts'
-import { moveOf } from './move-log.ts'
 
 type Stored = Pick<StoredContext, 'id' | 'version' | 'parts'>
 type Texts = StoredContext['parts']
@@ -57,7 +56,7 @@ function recordOf({ id, version, parts }: Stored, names: readonly string[]): Con
     version,
     ...base,
     ...head,
-    tail: part('tail', []).map(moveOf),
+    tail: (names.includes('tail') && parts['tail']) || '',
     input: part('input', {}),
     output: part('output', {}),
     request: part('request'),

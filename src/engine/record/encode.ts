@@ -2,8 +2,8 @@
 // context that is too large is refused before it is encoded.
 //
 // Each part of a record is one text, so that a commit writes only the parts that changed: `base` has the fields that are
-// fixed at the start, `head` all other fields without data, `tail` the newest moves, `pending` the events that came
-// early; each of `DATA_PARTS` is a field, and the data of each state is a part.
+// fixed at the start, `head` all other fields without data, `tail` the newest moves, one a line, `pending` the events that
+// came early; each of `DATA_PARTS` is a field, and the data of each state is a part.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { sizeOf } from '../../model/json/weight.ts'
 import { type ContextId, type ContextRecord, isFinished, type Move } from '../../model/context.ts'
@@ -142,9 +142,9 @@ export class RecordTooLarge extends Error {
  */
 export function writeOf(change: Change): { write: Write; record: ContextRecord } {
   const { before, texts, next, flux, log, notifies, answersNotification } = change
-  const tail = tailAfter(next, next.tail === before?.tail ? texts['tail'] : undefined, log)
-  const record: ContextRecord = { ...next, version: next.version + 1, tail: tail.moves }
-  const parts = partsOf(change, JSON.stringify(headOf(record)), tail.text)
+  const { tail, log: rows } = tailAfter(next, log)
+  const record: ContextRecord = { ...next, version: next.version + 1, tail }
+  const parts = partsOf(change, JSON.stringify(headOf(record)), tail)
   const isBegun = before === null || (isFinished(before.status) && !isFinished(record.status))
   const address = isBegun ? addressOf(record) : null
   const changed: string[] = []
@@ -154,7 +154,7 @@ export function writeOf(change: Change): { write: Write; record: ContextRecord }
     context: contextOf(record, flux, parts),
     previous: next.version,
     changed,
-    log: tail.rows,
+    log: rows,
     notifies,
     answersNotification,
   }

@@ -250,7 +250,7 @@ type Next = Decision & { kind: 'next' }
 /** The newest moves of a context, with those of the turn, for the trace of an exception. @throws Lacking */
 function historyOf({ before, history }: TrackedContext, atHand: KnownContexts): readonly Move[] {
   if (!before) return history.slice(-MAX_LOG_ROWS)
-  const earlier = before.moves === before.tail.length ? before.tail : atHand.history(before.id)
+  const earlier = atHand.history(before.id)
   if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
   return [...earlier, ...history].slice(-MAX_LOG_ROWS)
 }
