@@ -183,6 +183,11 @@ export interface PendingEvent {
   readonly takesAny?: true
 }
 
+const keys: string[] = []
+
+/** The key of a state, by its index, under which a record has its data. V8 reserves room for many where it is a number. */
+export const dataKey = (state: number): string => (keys[state] ??= `s${state}`)
+
 /** Of a context that keeps none: shared, so that it costs nothing. */
 export const NO_PENDING: readonly PendingEvent[] = []
 
@@ -277,6 +282,6 @@ export type ContextRecord = Readonly<{
   pending: readonly PendingEvent[]
   /** Arguments of the current step or child. They stay the same over retries and takeovers. */
   args: JsonObject | null
-  /** Data of the visited states, by state index. */
-  states: { readonly [index: string]: StateData }
+  /** Data of the visited states. See `dataKey`. */
+  states: { readonly [key: string]: StateData }
 }>

@@ -1,5 +1,6 @@
 // Whatever a definition has become, its contexts can be shown, listed, tagged and terminated, and nothing that comes to
 // them is left undone.
+import { WorkBudget } from '../../src/definitions/work-budget.ts'
 import { expect, test } from 'vitest'
 import { hashOf } from '../../src/definitions/pinned/text.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
@@ -65,7 +66,8 @@ const given = (now: number): DecisionEnv => ({
   random: () => 0.5,
   uuid: () => 'u',
   owner: 'me',
-  history: [],
+  budget: new WorkBudget(Infinity),
+  past: { historyOf: () => [] },
   tagLimits: { count: 64, bytes: 256 },
 })
 

@@ -5,7 +5,7 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import { copyRowKey, outcomeRowKey, pendingRowKey } from '../../src/model/pending.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
-import { endWithoutTurn } from '../../src/engine/turn/pending-events.ts'
+import { endedUnread, pendingRowsOf } from '../../src/engine/turn/pending-events.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
 import { headWrite } from '../../src/engine/record/encode.ts'
 import { runTurn } from '../../src/engine/turn/turn.ts'
@@ -232,7 +232,11 @@ test('a context that ends without a turn, of which only the head is read, keeps 
   const before = decodeHead(stored)
   const ended = { ...before, status: 'FAILED' as const, endedAt: 2000 }
   const facts = env({ receiptsMs: 1, now: 2000 })
-  const { record, rows } = endWithoutTurn({ before, parts: stored.parts, record: ended }, facts)
+  const end = (texts: typeof stored.parts) => {
+    const context = endedUnread(before, { record: ended, flux: plain, texts }, facts.now)
+    return { record: context.record, rows: pendingRowsOf(context, facts) }
+  }
+  const { record, rows } = end(stored.parts)
   expect(record.pending).toEqual([])
   expect(rows.filter(({ value }) => value === null)).toHaveLength(4)
   expect(rows.filter(({ space }) => space === 'items').map(({ value }) => value)).toEqual([
@@ -242,6 +246,5 @@ test('a context that ends without a turn, of which only the head is read, keeps 
   expect(Object.keys(headWrite(stored, record, plain, []).context.parts)).not.toContain('pending')
   expect(Object.keys(headWrite(stored, before, plain, []).context.parts)).toContain('pending')
   // What can't be read does not keep it from ending.
-  const damaged = { ...stored.parts, pending: '[{' }
-  expect(endWithoutTurn({ before, parts: damaged, record: ended }, facts)).toEqual({ record: ended, rows: [] })
+  expect(end({ ...stored.parts, pending: '[{' })).toEqual({ record: ended, rows: [] })
 })

@@ -78,7 +78,8 @@ describe('while somebody reads', () => {
   test('tags of a context of which only the head was read are told to filters alone: they may be secrets', () => {
     const { feed, moves } = feedOf(true)
     const { context } = new Hand().start(compiled({ tags: ['red'], states: [{ name: 's' }] }))
-    publishMove(feed, context, true)
+    context.isUnread = true
+    publishMove(feed, context)
     expect(moves).toMatchObject([{ message: { tags: [REDACTED] }, facts: { tags: ['red'] } }])
   })
 })

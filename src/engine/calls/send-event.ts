@@ -13,7 +13,7 @@ import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
 import { isLogged } from '../fanout/outcomes.ts'
 import { rowKeyOf } from '../idempotency/kept-answer.ts'
-import { isNamed, notNamed } from '../interpreter/early.ts'
+import { isNamed, requireNamed } from '../interpreter/early.ts'
 import { relativeOf } from '../record/relatives.ts'
 import { standOf, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, requireInputs, type RootRequest } from '../turn/start-request.ts'
@@ -177,7 +177,7 @@ async function sendOrStart(
     if (outcome && (isLast || !hasFreedKey(outcome))) return outcome
     try {
       const service = flux ?? serviceNamed(env, named)
-      if (!isNamed(service, sent.event)) throw new FluxError(notNamed(service, sent.event))
+      requireNamed(service, sent.event)
       const options = { rows: target.rows, isCall: isRefusable(env, sent.waits) }
       const request = startRequestOf(env, service, sent, target)
       return await admitted(env, request.input, () => env.mailboxes.start(request, options))

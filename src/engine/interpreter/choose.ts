@@ -12,9 +12,6 @@ const MAX_MOVES = 1000
 /** Maximum length of an event's name in a message. */
 const MAX_SHOWN_CHARACTERS = 1000
 
-/** Thrown when the trace of an exception needs the history of the context, which a turn does not have at first. */
-export class NeedsHistory extends Error {}
-
 /** Chooses what follows a state's action. */
 export function choose(next: WorkingState): void {
   const { state, data, env } = next
@@ -99,11 +96,8 @@ function end(next: WorkingState, pick: 'completed' | 'failed' | 'terminated'): v
   next.due = null
 }
 
-/** @throws NeedsHistory */
-function exception({ flux, env: { history }, turn }: WorkingState): FluxException {
-  if (history === null) throw new NeedsHistory()
-  return exceptionOf(turn.error ?? {}, flux, [...history, ...turn.history])
-}
+const exception = ({ flux, env, data, turn }: WorkingState): FluxException =>
+  exceptionOf(turn.error ?? {}, flux, [...env.past.historyOf(data.id), ...turn.history])
 
 /** A value as text. Events are compared as text, so that a boolean matches `"true"`. null for null. */
 export function waitTextOf(value: Json): string | null {

@@ -4,26 +4,38 @@ import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { validate } from '../../definitions/values/properties.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import { type ContextRecord, isFinished } from '../../model/context.ts'
-import { invalidInput } from './describe.ts'
+import { conflict, FluxError, invalid, unavailable } from '../../model/failure.ts'
+import { requireValid } from './describe.ts'
 import { endNow, release, takeOver } from './leases.ts'
 import type { Decision, Input, DecisionEnv } from './decision.ts'
 import { keepOrRefuse, keepWhilePaused, withdraw } from './early.ts'
 import { takes } from './nodes.ts'
 import { isAt } from './position.ts'
 import { retry } from './retry.ts'
-import { childOf, conflicting, recordChange, transit } from './transit.ts'
+import { childOf, recordChange, transit } from './transit.ts'
 
 /** Decides the effect of one input on a context. Never throws for bad input: it returns `refused`. */
 export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, env: DecisionEnv): Decision {
-  const failure = flux.secured && 'caller' in input ? denial(input.caller, roleOf(input.type)) : null
-  if (failure) return input.type === 'EVENT' && input.tags ? { kind: 'noop' } : { kind: 'refused', failure }
-  if (isFinished(record.status) && input.type !== 'RETRY') {
-    const { id, status } = record
-    return 'caller' in input && input.type !== 'WITHDRAW'
-      ? conflicting(`context ${id} has ended: it is ${status}`)
-      : { kind: 'noop' }
+  try {
+    return effectOf(flux, record, input, env)
+  } catch (error) {
+    if (error instanceof FluxError) return { kind: 'refused', failure: error.failure }
+    throw error
   }
-  if (flux.isForeign && CONTINUES.has(input.type)) return foreign(flux, record)
+}
+
+/** @throws FluxError when the input is refused */
+function effectOf(flux: CompiledFlux, record: ContextRecord, input: Input, env: DecisionEnv): Decision {
+  const failure = flux.secured && 'caller' in input ? denial(input.caller, roleOf(input.type)) : null
+  if (failure && input.type === 'EVENT' && input.tags) return { kind: 'noop' }
+  if (failure) throw new FluxError(failure)
+  if (isFinished(record.status) && input.type !== 'RETRY') {
+    if (!('caller' in input) || input.type === 'WITHDRAW') return { kind: 'noop' }
+    throw conflict(`context ${record.id} has ended: it is ${record.status}`)
+  }
+  // Only a server of the version that wrote the definition can continue the context.
+  if (flux.isForeign && CONTINUES.has(input.type))
+    throw unavailable(`context ${record.id} can't be carried on by this server: ${flux.faults.join('; ')}`)
   // Another server has taken over the step: only the result of that server is accepted.
   if ('owner' in input && input.owner !== record.lease?.owner) return { kind: 'noop' }
   switch (input.type) {
@@ -41,7 +53,7 @@ export function decide(flux: CompiledFlux, record: ContextRecord, input: Input, 
       return release(record, input, env)
     case 'OUTGROWN':
       if (input.answer && !isAt(input.answer, record)) return { kind: 'noop' }
-      return env.history ? endNow(flux, record, input.error, env, env.history) : { kind: 'needsHistory' }
+      return endNow(flux, record, input.error, env, env.past.historyOf(record.id))
     case 'TAG':
       return tag(record, input, env)
     case 'WITHDRAW':
@@ -74,9 +86,8 @@ function event(flux: CompiledFlux, record: ContextRecord, input: Event, env: Dec
   const isTaken = waits && (isHeld ? state.choice.events.has(name) : takes(state, name))
   if (record.isPaused) {
     // Where it is the next one that the context would take, its sender is told now of a fault of its input.
-    const isNext = isTaken && record.pending.length === 0 && !isHeld
-    const { failure } = isNext ? inputOf(state, input, now) : NO_FAILURE
-    return failure ? { kind: 'refused', failure } : keepWhilePaused(flux, record, input, now)
+    if (isTaken && record.pending.length === 0 && !isHeld) inputOf(state, input, now)
+    return keepWhilePaused(flux, record, input, now)
   }
   if (!isTaken) {
     const where = `in state '${state?.name ?? ''}'`
@@ -85,19 +96,15 @@ function event(flux: CompiledFlux, record: ContextRecord, input: Event, env: Dec
       : `can't take an event now: it is ${record.status} ${where}`
     return keepOrRefuse(flux, record, input, now, `context ${record.id} ${reason}`)
   }
-  const { value, failure } = inputOf(state, input, now)
-  return failure
-    ? { kind: 'refused', failure }
-    : transit(flux, record, { type: 'EVENT', name, eventId, input: value }, env)
+  return transit(flux, record, { type: 'EVENT', name, eventId, input: inputOf(state, input, now) }, env)
 }
 
-const NO_FAILURE = { failure: null }
-
-/** The input of an event for the state, or why it is refused. */
+/** The input of an event for the state. @throws FluxError when it is refused */
 export function inputOf(state: CompiledState, { input, untyped }: Pick<Event, 'input' | 'untyped'>, now: number) {
   const rules = { now, unknown: 'ignore', fill: false, text: untyped, pointer: '/input' } as const
   const { value, errors } = validate(state.input, input, rules)
-  return { value, failure: errors.length > 0 ? invalidInput(errors) : null }
+  requireValid(errors)
+  return value
 }
 
 /**
@@ -111,9 +118,8 @@ function tag(record: ContextRecord, { add, remove }: Input & { type: 'TAG' }, en
   const tags = [...new Set([...record.tags, ...add])].filter((name) => !remove.includes(name))
   const { count } = env.tagLimits
   if (tags.length > count) {
-    const detail = `context ${record.id} would have ${tags.length} tags`
     const errors = [{ pointer: '/tag', detail: `a context can have ${count} tags` }]
-    return { kind: 'refused', failure: { kind: 'invalid', detail, errors } }
+    throw invalid(`context ${record.id} would have ${tags.length} tags`, errors)
   }
   if (tags.length === record.tags.length && tags.every((name) => record.tags.includes(name))) return { kind: 'noop' }
   return recordChange({ ...record, tags, updatedAt: env.now })
@@ -140,9 +146,3 @@ function resume(flux: CompiledFlux, record: ContextRecord, { now }: DecisionEnv)
 
 /** Inputs that continue a context according to its definition. */
 const CONTINUES: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER', 'RESUME', 'RETRY'])
-
-/** Refuses the input: only a server of the version that wrote the definition can continue the context. */
-function foreign({ faults }: CompiledFlux, { id }: ContextRecord): Decision {
-  const detail = `context ${id} can't be carried on by this server: ${faults.join('; ')}`
-  return { kind: 'refused', failure: { kind: 'unavailable', detail, retryAfter: 1 } }
-}

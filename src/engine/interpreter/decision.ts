@@ -1,7 +1,5 @@
 // engine/interpreter: the types of a decision: its input, its environment and its result.
-import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { ActionError } from '../../model/action-error.ts'
-import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
@@ -9,7 +7,7 @@ import type { ContextRecord, Move, PendingEvent } from '../../model/context.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import type { FailedAttempt } from './attempts.ts'
 import type { Step, StepAnswer } from './position.ts'
-import type { Happening } from './turn-state.ts'
+import type { Happening, ReducerEnv } from './turn-state.ts'
 
 /** What is known of an event, for a context that keeps it. */
 export interface Arrival extends Pick<PendingEvent, 'tags' | 'receipt'> {
@@ -78,13 +76,9 @@ export type Input =
     }
 
 /** What a decision depends on in addition to the record and the input. */
-export interface DecisionEnv extends Turn {
+export interface DecisionEnv extends ReducerEnv {
   /** Boot id of this server. */
   readonly owner: string
-  /** The newest moves before this turn; null: not loaded. */
-  readonly history: readonly Move[] | null
-  /** The work budget; omitted: a new one of the default size. */
-  readonly budget?: WorkBudget
   readonly tagLimits: TagLimits
   /**
    * Only for a retry of a context that has ended: why it can't be retried, or the record that it goes on with, as it is
@@ -113,5 +107,3 @@ export type Decision =
   | { readonly kind: 'refused'; readonly failure: Failure }
   /** Nothing changes: the input is stale, or not addressed to this context. */
   | { readonly kind: 'noop' }
-  /** The decision must be repeated with the history. */
-  | { readonly kind: 'needsHistory' }

@@ -15,11 +15,10 @@
 // - An event with `orStart` that reaches no context is the first entry in the record of the context that it starts
 //   (`calls/send-event.ts`). The unique key decides between several that do so at once.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { Failure } from '../../model/failure.ts'
+import { conflict, FluxError, invalid } from '../../model/failure.ts'
 import { type ContextRecord, NO_PENDING, type PendingEvent } from '../../model/context.ts'
 import type { Decision, Input } from './decision.ts'
 import { takes } from './nodes.ts'
-import { conflicting } from './transit.ts'
 
 /** What one context may keep: events, bytes of their inputs as JSON, and of their names and tags. */
 const MAX_PENDING = { count: 100, bytes: 64 * 1024, words: 64 * 1024 }
@@ -40,8 +39,8 @@ export function keepOrRefuse(
 ): Decision {
   const { name, arrival } = event
   const keep = arrival?.keep ?? flux.early.get(name)
-  if (arrival === undefined || keep === undefined) return conflicting(refusal)
-  if (keep === 'end' && !isNamed(flux, name)) return { kind: 'refused', failure: notNamed(flux, name) }
+  if (arrival === undefined || keep === undefined) throw conflict(refusal)
+  if (keep === 'end') requireNamed(flux, name)
   return kept(record, event, now, { expiresAt: keep === 'end' ? null : now + keep })
 }
 
@@ -51,8 +50,8 @@ export function keepOrRefuse(
  */
 export function keepWhilePaused(flux: CompiledFlux, record: ContextRecord, event: Event, now: number): Decision {
   const { name, arrival, isHeld } = event
-  if (isHeld) return conflicting(`context ${record.id} is paused`)
-  if (!flux.states.some((state) => state.waiting && takes(state, name))) return conflicting(noState(flux, name))
+  if (isHeld) throw conflict(`context ${record.id} is paused`)
+  if (!flux.states.some((state) => state.waiting && takes(state, name))) throw conflict(noState(flux, name))
   const expiresAt = typeof arrival?.keep === 'number' ? now + arrival.keep : null
   return kept(record, event, now, { expiresAt, takesAny: true })
 }
@@ -66,29 +65,32 @@ function kept(
   const { tags = sent ?? [], receipt = null } = arrival ?? {}
   const event = { eventId, event: name, input, untyped, tags, receivedAt: now, receipt, ...rules }
   const others = unexpired(record.pending, now)
-  const failure = overBound(record, others, event)
-  return failure
-    ? { kind: 'refused', failure }
-    : { kind: 'kept', record: { ...record, pending: [...others, event], updatedAt: now }, event }
+  requireRoom(record, others, event)
+  return { kind: 'kept', record: { ...record, pending: [...others, event], updatedAt: now }, event }
 }
 
 const noState = ({ fluxName }: CompiledFlux, event: string): string => `no state of '${fluxName}' waits for '${event}'`
 
-/** An event that waits for a context until it ends must be one that it can wait for. */
-export function notNamed(flux: CompiledFlux, event: string): Failure {
+/** @throws FluxError for an event that is to wait for a context until it ends, and for which none ever waits */
+export function requireNamed(flux: CompiledFlux, event: string): void {
+  if (isNamed(flux, event)) return
   const detail = noState(flux, event)
-  return { kind: 'invalid', detail, errors: [{ pointer: '/event', detail }] }
+  throw invalid(detail, [{ pointer: '/event', detail }])
 }
 
-function overBound({ id }: ContextRecord, kept: readonly PendingEvent[], event: PendingEvent): Failure | null {
+/** @throws FluxError when the context can't keep the event beside those that it keeps */
+function requireRoom({ id }: ContextRecord, kept: readonly PendingEvent[], event: PendingEvent): void {
   const { bytes, count, words } = MAX_PENDING
-  if (bytesOfInput(event) > bytes)
-    return { kind: 'tooLarge', detail: `context ${id} can't keep the event: its input has more than ${bytes} bytes` }
+  if (bytesOfInput(event) > bytes) {
+    const detail = `context ${id} can't keep the event: its input has more than ${bytes} bytes`
+    throw new FluxError({ kind: 'tooLarge', detail })
+  }
   const all = (sizeOf: (one: PendingEvent) => number) => kept.reduce((sum, one) => sum + sizeOf(one), sizeOf(event))
   // However many words it has, one is kept: how many tags it may have is a setting.
   const isWordy = kept.length > 0 && all(bytesOfWords) > words
-  if (kept.length < count && all(bytesOfInput) <= bytes && !isWordy) return null
-  return { kind: 'busy', detail: `context ${id} can't keep more events until it takes some`, retryAfter: 1 }
+  if (kept.length < count && all(bytesOfInput) <= bytes && !isWordy) return
+  const detail = `context ${id} can't keep more events until it takes some`
+  throw new FluxError({ kind: 'busy', detail, retryAfter: 1 })
 }
 
 const bytesOfInput = ({ input }: PendingEvent): number => Buffer.byteLength(JSON.stringify(input))
@@ -96,10 +98,10 @@ const bytesOfInput = ({ input }: PendingEvent): number => Buffer.byteLength(JSON
 const bytesOfWords = ({ event, tags }: PendingEvent): number =>
   tags.reduce((sum, tag) => sum + Buffer.byteLength(tag), Buffer.byteLength(event))
 
-/** Why the context can't keep the event that it was started with; null: it can. */
-export const tooLargeToKeep = (record: ContextRecord): Failure | null => {
-  const [event, ...others] = record.pending
-  return event && others.length === 0 ? overBound(record, NO_PENDING, event) : null
+/** @throws FluxError when the context can't keep the event that it was started with */
+export function requireKeepable(record: ContextRecord): void {
+  const [event] = record.pending
+  if (event) requireRoom(record, NO_PENDING, event)
 }
 
 export const unexpired = (pending: readonly PendingEvent[], now: number): readonly PendingEvent[] =>

@@ -149,10 +149,7 @@ function walkOf(flux: CompiledFlux) {
 
 const walks = new WeakMap<CompiledFlux, ReturnType<typeof walkOf>>()
 
-/**
- * The state of the turn after an event to a context in that phase of its state; null: the event has no effect.
- * @throws NeedsHistory
- */
+/** The state of the turn after an event to a context in that phase of its state; null: the event has no effect. */
 export function transition(flux: CompiledFlux, phase: Phase, state: TurnState, event: MachineEvent) {
   let walk = walks.get(flux)
   if (walk === undefined) walks.set(flux, (walk = walkOf(flux)))

@@ -1,6 +1,7 @@
 // engine/interpreter: the reducers of the turn's state, one for each action of the machine. Pure and total: a failure
 // is data until a transition is chosen. A reducer changes the copy that it is given.
 import { actionError } from '../../model/action-error.ts'
+import { dataKey } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
 import { marksOf, storeReferences } from '../../model/secret-reference.ts'
 import { pauseAfter } from './retry-pause.ts'
@@ -32,7 +33,10 @@ export const REDUCERS = {
     const { data } = next
     const present = stateData(data, data.state)
     if (event.type === 'EVENT') {
-      data.states = { ...data.states, [data.state]: { ...present, input: { ...present.input, ...event.input } } }
+      data.states = {
+        ...data.states,
+        [dataKey(data.state)]: { ...present, input: { ...present.input, ...event.input } },
+      }
       data.fluxEvent = event.name
     }
     next.due = null
@@ -81,7 +85,7 @@ export const REDUCERS = {
 
   /** Schedules another attempt of a step, not before the failed one says. */
   retry(next, event) {
-    const { now, random } = next.env.turn
+    const { now, random } = next.env
     const hint = event.type === 'FAIL' ? event.error.retry : undefined
     next.due = now + pauseAfter(next.state.action.retry, next.attempt, random, hint)
     next.attempt += 1
@@ -115,9 +119,11 @@ function enterState(next: WorkingState): void {
   const move = carried?.move ?? entryOf(name, now)
   env.budget.add(STEPS_A_MOVE + data.visited.length)
   const input = carried?.input ?? next.defaults(inputs)
-  const output = getOwn(data.states, String(index))?.output ?? next.defaults(outputs)
-  data.states = { ...data.states, [index]: { input, output } }
-  if (!data.visited.includes(index)) data.visited = [...data.visited, index]
+  const key = dataKey(index)
+  const output = getOwn(data.states, key)?.output ?? next.defaults(outputs)
+  data.states = { ...data.states, [key]: { input, output } }
+  // Not spread: V8 reserves room for many more.
+  if (!data.visited.includes(index)) data.visited = data.visited.concat(index)
   turn.history = [...turn.history, move]
   turn.carried = null
   data.moves += 1
@@ -147,7 +153,7 @@ function awaitFirst(next: WorkingState): void {
 function prepareArgs(next: WorkingState): void {
   const { inputs, secrets } = next.state.action
   next.written = {}
-  const random = secrets.length === 0 ? null : next.env.turn.uuid()
+  const random = secrets.length === 0 ? null : next.env.uuid()
   next.scope.secrets = random === null ? null : marksOf(secrets, random)
   if (next.run(inputs)) next.data.args = random === null ? next.written : storeReferences(next.written, random)
   next.scope.secrets = null

@@ -28,30 +28,29 @@ import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { defaults, validate, type Shape } from '../../definitions/values/properties.ts'
 import { type BeforeEnd, type ContextRecord, isFinished, type Move, RETRY_EVENT } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
-import type { FieldError } from '../../model/failure.ts'
+import { conflict, FluxError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
-import { invalidInput } from './describe.ts'
+import { refuseInput, requireValid } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
-import { dataBeforeEnd, recordChange, conflicting, statusOf, transit } from './transit.ts'
+import { dataBeforeEnd, recordChange, statusOf, transit } from './transit.ts'
 import { isAt } from './position.ts'
 import { entryOf, NO_TURN, START, stateData } from './turn-state.ts'
 
 type Retry = Input & { readonly type: 'RETRY' }
 
-/** Decides a retry. Nothing of a context changes that can't be retried. */
+/** Decides a retry. @throws FluxError when the context can't be retried */
 export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
   const { id, status, position } = record
-  const refused = (reason: string) => conflicting(`context ${id} ${reason}`)
-  if (input.seen && !isAt(input.seen, record)) return refused('has been retried already, or has gone on')
+  if (input.seen && !isAt(input.seen, record)) throw conflict(`context ${id} has been retried already, or has gone on`)
   if (position.phase === 'backoff' && !isFinished(status)) return attemptNow(flux, record, input, env)
-  if (status !== 'FAILED' && status !== 'TERMINATED') return refused(`can't be retried: it is ${status}`)
+  if (status !== 'FAILED' && status !== 'TERMINATED') throw conflict(`context ${id} can't be retried: it is ${status}`)
   const facts = env.retry ?? { record }
-  if ('failure' in facts) return { kind: 'refused', failure: facts.failure }
+  if ('failure' in facts) throw new FluxError(facts.failure)
   const { record: present } = facts
   const again = begun(dataBeforeEnd(present), input, env)
   if (input.state !== null) return enter(flux, again, input, env)
-  if (input.input !== null) return invalid('/input', 'is taken only together with a state')
+  if (input.input !== null) refuseInput('/input', 'is taken only together with a state')
   if (status === 'FAILED') return act(flux, again, env)
   const stood = present.beforeEnd
   // A context that stood where the other definition has no place.
@@ -60,13 +59,10 @@ export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, e
   return stand(flux, { ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
 }
 
-const refusedInput = (errors: readonly FieldError[]): Decision => ({ kind: 'refused', failure: invalidInput(errors) })
-const invalid = (pointer: string, detail: string): Decision => refusedInput([{ pointer, detail }])
-
 /** The attempts go on counting. */
 function attemptNow(flux: CompiledFlux, record: ContextRecord, input: Retry, env: DecisionEnv): Decision {
   if (input.state !== null || input.input !== null || input.definition !== null)
-    return conflicting(`context ${record.id} waits for its next attempt: only newKey can be given`)
+    throw conflict(`context ${record.id} waits for its next attempt: only newKey can be given`)
   const epoch = record.position.epoch + 1
   const underNewKey = input.newKey && { keyEpoch: undefined, position: { ...record.position, epoch } }
   return transit(flux, { ...record, due: env.now, ...underNewKey }, { type: 'WAKE' }, env)
@@ -125,19 +121,17 @@ function enter(
 ): Decision {
   const { now, budget } = env
   const state = flux.states.find((one) => one.name === name)
-  if (!state) {
-    const meant = suggestion(name ?? '', flux.stateIndex.keys())
-    return invalid('/state', `'${flux.fluxName}' has no state '${name}'${meant}`)
-  }
+  if (!state)
+    refuseInput('/state', `'${flux.fluxName}' has no state '${name}'${suggestion(name ?? '', flux.stateIndex.keys())}`)
   let filled
   try {
     filled = defaults(state.input, now, budget)
   } catch (error) {
-    return invalid('/state', messageOf(error))
+    refuseInput('/state', messageOf(error))
   }
   const rules = { now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
   const { value, errors } = validate(shapeFor(state, { ...filled, ...input }), input ?? {}, rules)
-  if (errors.length > 0) return refusedInput(errors)
+  requireValid(errors)
   return enterWith(flux, { ...record, state: state.index }, { ...filled, ...value }, env, value)
 }
 

@@ -29,9 +29,9 @@ export class EvaluationScope implements Scope {
   #overlay: JsonObject = {}
 
   /** @param data of the turn so far */
-  constructor(flux: CompiledFlux, data: Readonly<Data>, { turn, budget }: Pick<ReducerEnv, 'turn' | 'budget'>) {
+  constructor(flux: CompiledFlux, data: Readonly<Data>, turn: Turn & Pick<ReducerEnv, 'budget'>) {
     this.turn = turn
-    this.budget = budget
+    this.budget = turn.budget
     this.#flux = flux
     this.#data = data
   }
@@ -158,12 +158,10 @@ const isShown = (name: string, shape: Shape | undefined): boolean =>
 const isSafe = (name: string, shape: Shape | undefined): boolean =>
   isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
 
-/** Not used: names are only looked up, and nothing is evaluated. */
-const NO_TURN: Turn = { now: 0, random: () => 0, uuid: () => '' }
-
 /**
  * The names that are visible in a context between two turns, also to a script. They are not stored: the data of a context
  * does not change while its step is in progress, so they are the same for retries and takeovers.
  */
 export const scopeOf = (flux: CompiledFlux, record: ContextRecord): EvaluationScope =>
-  new EvaluationScope(flux, record, { turn: NO_TURN, budget: new WorkBudget() })
+  // Names are only looked up: no time and nothing random is needed.
+  new EvaluationScope(flux, record, { now: 0, random: () => 0, uuid: () => '', budget: new WorkBudget() })

@@ -39,7 +39,7 @@ interface NodePlan {
   states?: { [node: string]: NodePlan }
 }
 
-const isDue: Guard = ({ context: { due }, event }) => event.type === 'WAKE' && due !== null && event.env.turn.now >= due
+const isDue: Guard = ({ context: { due }, event }) => event.type === 'WAKE' && due !== null && event.env.now >= due
 
 /** Whether the event is the result of the current attempt. A result of an earlier attempt or entry has no effect. */
 const isAnswer: Guard = ({ context: { epoch, attempt }, event }) =>

@@ -1,8 +1,8 @@
 // engine/interpreter: runs an event through the machine of a context, and turns the transition into a decision: the next
 // record, and the step or child to start.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { WorkBudget } from '../../definitions/work-budget.ts'
 import {
+  dataKey,
   type BeforeEnd,
   type ContextRecord,
   isFinished,
@@ -12,7 +12,6 @@ import {
 } from '../../model/context.ts'
 import { runsHere, stepOf } from './position.ts'
 import { stepErrorOf } from './attempts.ts'
-import { NeedsHistory } from './choose.ts'
 import type { Decision, DecisionEnv } from './decision.ts'
 import { transition } from './machine.ts'
 import { TIMED_OUT } from './reducers.ts'
@@ -24,8 +23,6 @@ export const recordChange = (
   log: readonly Move[] = [],
 ): Decision & { readonly kind: 'next' } => ({ kind: 'next', record, log, step: null, child: null, failure: null })
 
-export const conflicting = (detail: string): Decision => ({ kind: 'refused', failure: { kind: 'conflict', detail } })
-
 /** Runs one event through the machine. `turn`: what is there of the state of the turn at its beginning. */
 export function transit(
   flux: CompiledFlux,
@@ -34,15 +31,7 @@ export function transit(
   env: DecisionEnv,
   turn = NO_TURN,
 ): Decision {
-  const history = env.history ?? (record.moves === 0 ? [] : null)
-  const reducerEnv = { turn: env, budget: env.budget ?? new WorkBudget(), history }
-  let made
-  try {
-    made = transition(flux, record.position.phase, turnStateOf(record, turn), { ...event, env: reducerEnv })
-  } catch (error) {
-    if (error instanceof NeedsHistory) return { kind: 'needsHistory' }
-    throw error
-  }
+  const made = transition(flux, record.position.phase, turnStateOf(record, turn), { ...event, env })
   return made === null ? { kind: 'noop' } : conclude(flux, record, event, made, env)
 }
 
@@ -187,6 +176,6 @@ export function dataBeforeEnd(record: ContextRecord): ContextRecord {
   const { data } = record.beforeEnd ?? {}
   if (!data) return record
   const { state, ...others } = data
-  const states = state === undefined ? record.states : { ...record.states, [record.state]: state }
+  const states = state === undefined ? record.states : { ...record.states, [dataKey(record.state)]: state }
   return { ...record, ...others, states }
 }

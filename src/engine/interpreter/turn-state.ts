@@ -3,7 +3,15 @@
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
-import type { ContextRecord, FluxException, Move, Position, StateData } from '../../model/context.ts'
+import {
+  dataKey,
+  type ContextId,
+  type ContextRecord,
+  type FluxException,
+  type Move,
+  type Position,
+  type StateData,
+} from '../../model/context.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { StepAnswer } from './position.ts'
 
@@ -88,15 +96,16 @@ export const entryOf = (to: string, at: number): Move => ({
 
 /** The data of a state; empty if it was never entered. */
 export const stateData = ({ states }: Pick<Data, 'states'>, index: number): StateData =>
-  getOwn(states, String(index)) ?? NO_DATA
+  getOwn(states, dataKey(index)) ?? NO_DATA
 const NO_DATA: StateData = { input: {}, output: {} }
 
 /** What a reducer depends on in addition to the state and the event. */
-export interface ReducerEnv {
-  readonly turn: Turn
+export interface ReducerEnv extends Turn {
   readonly budget: WorkBudget
-  /** The newest moves before this turn; null: not loaded. */
-  readonly history: readonly Move[] | null
+  readonly past: {
+    /** The newest moves of the context before this decision. Whatever it throws passes through. */
+    historyOf(id: ContextId): readonly Move[]
+  }
 }
 
 /**

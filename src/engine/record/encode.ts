@@ -29,9 +29,6 @@ const DATA_PARTS = [
 /** The part with the events that came early. It is absent where there are none, and has a bound of its own. */
 export const PENDING_PART = 'pending'
 
-/** What the name of the part with the data of a state begins with; its index follows. */
-export const STATE_PREFIX = 's'
-
 export type Base = ReturnType<typeof baseOf>
 export type Head = ReturnType<typeof headOf>
 
@@ -183,7 +180,7 @@ function partsOf({ before, texts, next, maxRecord }: Change, head: string, tail:
     parts[name] = text
   }
   for (const name of DATA_PARTS) encode(name, next[name], before?.[name])
-  for (const index of Object.keys(next.states)) encode(STATE_PREFIX + index, next.states[index], before?.states[index])
+  for (const key of Object.keys(next.states)) encode(key, next.states[key], before?.states[key])
   return parts
 }
 

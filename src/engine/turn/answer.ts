@@ -89,44 +89,41 @@ export function answerRowsAfter(
   })
 }
 
-/** The rows of the webhook that a context owes since this turn. */
-export function endRowsOf(
-  { before, record, flux }: Pick<TrackedContext, 'before' | 'record' | 'flux'>,
-  env: TurnEnv,
-): readonly RowWrite[] {
-  if (flux.onEnd === null || !isFinished(record.status) || (before !== null && isFinished(before.status)))
-    return NO_ROWS
-  return owedRows(record, flux, env, { shown: shownOf(record, flux) })
-}
-
 /**
- * The same for a context that is ended without reading its data, which may be the cause of its end. Only a small context
- * is read all the same; of another one, only that is sent which is in its head and can be no secret of its request.
- *
- * @param record after its end; its data may be missing
+ * The rows of the webhook that a context owes since this turn. Where its data was not read, which may be the cause of its
+ * end, only that of a small context is read all the same; of another one, only that is sent which is in its head and can
+ * be no secret of its request.
  */
-export function endRowsWithoutTurn(
-  { parts, record, flux }: { parts: StoredContext['parts']; record: ContextRecord; flux: CompiledFlux },
-  env: TurnEnv,
-): readonly RowWrite[] {
-  if (!isFinished(record.status)) return NO_ROWS
-  const data = weightOf(parts) <= LIGHT_BYTES ? decodeOrNull({ ...record, parts }) : null
-  if (data) {
-    const { input, output, states, request, inheritedSecrets } = data
-    return endRowsOf(
-      { before: null, record: { ...record, input, output, states, request, inheritedSecrets }, flux },
-      env,
-    )
+export function endRowsOf(context: TrackedContext, turn: TurnEnv): readonly RowWrite[] {
+  const { before, record, flux, texts } = context
+  const { onEnd, fluxName } = flux
+  const { id: contextId, package: owner, status, endedAt, updatedAt, retries } = record
+  if (onEnd === null || !isFinished(status) || (before !== null && isFinished(before.status))) return NO_ROWS
+  const { url: template, secret } = onEnd
+  const whole = context.isUnread ? wholeOf(record, texts) : record
+  const webhook: OwedWebhook = {
+    contextId,
+    retries,
+    package: owner,
+    fluxName,
+    ...(whole || template.names.size === 0 ? urlOf(template, whole ?? record, turn) : UNREAD),
+    secret,
+    // The data in the order of the documentation.
+    body: JSON.stringify({
+      type: `context.${status.toLowerCase()}`,
+      timestamp: new Date(endedAt ?? updatedAt).toISOString(),
+      data: { contextId, package: owner, fluxName, status, ...(whole ? shownOf(whole, flux) : shownOfHead(context)) },
+    }),
   }
-  const mayHaveSecrets = parts['request'] !== undefined || parts['inheritedSecrets'] !== undefined || flux.isSensitive
-  const bare = { ...record, request: null, inheritedSecrets: null }
-  const shown = mayHaveSecrets ? NOTHING_SHOWN : { ...shownOf(bare, flux), output: null }
-  return owedRows(record, flux, env, { shown, isUnread: true })
+  return rowsOfOwed(webhook, { partitions: turn.partitions, due: Math.ceil(endedAt ?? turn.now) })
 }
 
-function decodeOrNull(stored: Pick<StoredContext, 'id' | 'version' | 'parts'>): ContextRecord | null {
+/** The record with its data, of which the head was read; null: the data is too large, or can't be read. */
+function wholeOf(record: ContextRecord, parts: StoredContext['parts']): ContextRecord | null {
+  if (weightOf(parts) > LIGHT_BYTES) return null
   try {
-    return decodeRecord(stored)
+    const { input, output, states, request, inheritedSecrets } = decodeRecord({ ...record, parts })
+    return { ...record, input, output, states, request, inheritedSecrets }
   } catch {
     return null
   }
@@ -157,30 +154,9 @@ function shownOf(record: ContextRecord, flux: CompiledFlux): Shown {
   }
 }
 
-function owedRows(
-  record: ContextRecord,
-  { onEnd, fluxName }: CompiledFlux,
-  turn: TurnEnv,
-  { shown, isUnread = false }: { readonly shown: Shown; readonly isUnread?: boolean },
-): readonly RowWrite[] {
-  if (onEnd === null) return NO_ROWS
-  const { id: contextId, package: owner, status, endedAt, updatedAt, retries } = record
-  const { url: template, secret } = onEnd
-  const webhook: OwedWebhook = {
-    contextId,
-    retries,
-    package: owner,
-    fluxName,
-    ...(isUnread && template.names.size > 0 ? UNREAD : urlOf(template, record, turn)),
-    secret,
-    // The data in the order of the documentation.
-    body: JSON.stringify({
-      type: `context.${status.toLowerCase()}`,
-      timestamp: new Date(endedAt ?? updatedAt).toISOString(),
-      data: { contextId, package: owner, fluxName, status, ...shown },
-    }),
-  }
-  return rowsOfOwed(webhook, { partitions: turn.partitions, due: Math.ceil(endedAt ?? turn.now) })
+function shownOfHead({ record, flux, texts }: TrackedContext): Shown {
+  const mayHaveSecrets = texts['request'] !== undefined || texts['inheritedSecrets'] !== undefined || flux.isSensitive
+  return mayHaveSecrets ? NOTHING_SHOWN : { ...shownOf(record, flux), output: null }
 }
 
 const UNREAD = { url: null, fault: 'the inputs of the context were not read, since they may have ended servers' }

@@ -7,6 +7,7 @@ import type { Signals, StepOutcome, TurnSpan } from '../../ports/signals.ts'
 import type { CommitOutcome, CommitRequest, StaleOutcome, StoredContext, Write } from '../../ports/store.ts'
 import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord } from '../record/decode.ts'
+import { isUnreadable } from '../record/unreadable.ts'
 import { isAt, stepOf, type Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'
 import type { ContextCache } from '../contexts/context-loader.ts'
@@ -18,6 +19,9 @@ import { MOVE_KINDS, type MoveFacts, type MoveMessage } from '../../api/streams.
 import { REDACTED } from '../../model/secret-names.ts'
 import type { CommittedMove, MoveFeed } from '../../ports/feeds.ts'
 import { redactorOf } from '../redact/redactor.ts'
+
+/** What is committed: the contexts of a turn, or one that is decided by its head. */
+type Work = Pick<UnitOfWork, 'contexts' | 'env' | 'releaseSlots'>
 
 export interface CommitsParts extends Pick<EngineParts, 'store' | 'alarm' | 'log'> {
   readonly cache: ContextCache
@@ -58,12 +62,12 @@ export class Commits {
    * Commits, and performs the effects. Writes nothing if another server was faster. If the outcome is unknown,
    * reconciliation of the contexts is started. @throws FluxError `unavailable`
    */
-  commit(work: UnitOfWork, writes: readonly Write[], options: CommitOptions): Promise<CommitOutcome> {
+  commit(work: Work, writes: readonly Write[], options: CommitOptions): Promise<CommitOutcome> {
     return writes.length > 0 ? this.#commit(work, writes, options) : this.#confirm(work, options)
   }
 
   #commit(
-    work: UnitOfWork,
+    work: Work,
     writes: readonly Write[],
     { rows, lost, incarnation, span }: CommitOptions,
   ): Promise<CommitOutcome> {
@@ -94,13 +98,8 @@ export class Commits {
     )
   }
 
-  /** Commits without effects. @throws FluxError `unavailable` */
-  write(writes: readonly Write[], { rows, lost }: Pick<CommitOptions, 'rows' | 'lost'>): Promise<CommitOutcome> {
-    return this.#parts.store.commit({ writes, rows, lost }).catch((error: unknown) => this.#failed(writes, error))
-  }
-
   /** A turn without writes must have been decided on the versions that the store has. Only its rows are committed. */
-  async #confirm(work: UnitOfWork, options: CommitOptions): Promise<CommitOutcome> {
+  async #confirm(work: Work, options: CommitOptions): Promise<CommitOutcome> {
     const { store, cache } = this.#parts
     for (const [id, { record }] of work.contexts) {
       if ((await store.version({ id })) === record.version) continue
@@ -123,29 +122,35 @@ export class Commits {
   }
 
   /** Deletes the contexts from the cache, and caches the current one if the store returned it. */
-  #forget({ contexts }: UnitOfWork, { stale, current }: StaleOutcome, incarnation: number): void {
+  #forget({ contexts }: Work, { stale, current }: StaleOutcome, incarnation: number): void {
     const { cache } = this.#parts
     for (const id of contexts.keys()) cache.delete(id)
     const context = contexts.get(stale)
     // A replacement for a damaged definition may have been made for the earlier record.
-    if (!current || !context || context.flux.faults.length > 0) return
+    if (!current || !context || context.isUnread || context.flux.faults.length > 0) return
     const record = decodeRecord(current)
     // It may have been retried with another definition.
     if (record.definition !== context.flux.hash) return
     cache.put({ record, flux: context.flux }, current.parts, incarnation)
   }
 
-  #publish({ contexts, env }: UnitOfWork, writes: readonly Write[], incarnation: number): void {
+  #publish({ contexts, env }: Work, writes: readonly Write[], incarnation: number): void {
     const { cache, log } = this.#parts
     for (const { context: stored } of writes) {
       const context = contexts.get(stored.id)
       if (!context) continue
-      cache.put(context, stored.parts, incarnation)
+      if (context.isUnread) cache.delete(stored.id)
+      else cache.put(context, stored.parts, incarnation)
       try {
+        if (context.isUnread && context.slot) {
+          // The step of another server: its data, which may have ended that server, is read when the lease is stored.
+          context.record = decodeRecord(stored)
+          context.isUnread = false
+        }
         this.#follow(context, stored, env.owner)
       } catch (error) {
         // The commit is done, and so is what follows from it for the other contexts.
-        log.error('an effect of a commit failed', { contextId: stored.id, error })
+        if (!isUnreadable(error, log)) log.error('an effect of a commit failed', { contextId: stored.id, error })
       }
     }
   }
@@ -169,7 +174,7 @@ export class Commits {
 }
 
 /** Whether a context was resumed, which may wait for events that it was not offered while it was paused. */
-function isResumed({ contexts }: UnitOfWork): boolean {
+function isResumed({ contexts }: Work): boolean {
   for (const { before, record } of contexts.values()) if (before?.isPaused && !record.isPaused) return true
   return false
 }
@@ -207,23 +212,17 @@ function countCommitted(signals: Signals, { flux, history, done, failures, late,
   }
 }
 
-type Committed = Pick<TrackedContext, 'before' | 'record' | 'flux' | 'fluxBefore' | 'history' | 'cause'>
-
-/**
- * Tells the readers of moves, if there are any. `isUnread`: of the record, only the head was read. Whether its tags carry
- * secrets is told by the data.
- */
-export function publishMove(feed: MoveFeed | undefined, context: Committed, isUnread = false): void {
-  if (feed?.isActive) feed.publish(moveOf(context, isUnread))
+/** Tells the readers of moves, if there are any. */
+export function publishMove(feed: MoveFeed | undefined, context: TrackedContext): void {
+  if (feed?.isActive) feed.publish(moveOf(context))
 }
 
-function moveOf(
-  { before, record, flux, fluxBefore = flux, history, cause }: Committed,
-  isUnread: boolean,
-): CommittedMove {
+function moveOf(context: TrackedContext): CommittedMove {
+  const { before, record, flux, fluxBefore = flux, history, cause, isUnread } = context
   const redactor = redactorOf(record, flux)
   const nameOf = (state: number): string => flux.states[state]?.name ?? ''
   const event = cause?.type === 'START' ? cause.event : cause?.type === 'EVENT' ? cause.name : null
+  // Whether its tags carry secrets is told by the data.
   const tags = record.tags.map((tag) => (isUnread ? REDACTED : redactor.text(tag)))
   const message: MoveMessage = {
     contextId: record.id,

@@ -13,7 +13,7 @@ import type { KnownContext } from '../contexts/context-loader.ts'
 import type { FailedAttempt } from '../interpreter/attempts.ts'
 
 /** What a turn depends on in addition to the context and its messages. */
-export interface TurnEnv extends Omit<DecisionEnv, 'history' | 'budget'> {
+export interface TurnEnv extends Omit<DecisionEnv, 'past' | 'budget'> {
   readonly partitions: number
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number
@@ -157,6 +157,8 @@ export class TrackedContext {
   traceparent: string | undefined
   /** The notification that a relative has ended is answered, though it is still waited for. */
   isNotified = false
+  /** It was decided by its head alone: its data was not read. */
+  isUnread = false
 
   constructor(before: ContextRecord | null, { record, flux, texts }: KnownContext) {
     this.before = before

@@ -13,16 +13,14 @@ import { type ContextRecord, NO_PENDING, type PendingEvent } from '../../model/c
 import type { RowWrite } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
 import type { StoredContext } from '../../ports/store.ts'
+import type { KnownContext } from '../contexts/context-loader.ts'
 import { unexpired } from '../interpreter/early.ts'
 import { pendingOf } from '../record/decode.ts'
-import { NO_ROWS, NONE_SETTLED, type TrackedContext, type TurnEnv } from './message.ts'
-
-/** What changes where an event ceases to be pending. */
-type Settling = Pick<TrackedContext, 'record' | 'settled'>
+import { NO_ROWS, NONE_SETTLED, TrackedContext, type TurnEnv } from './message.ts'
 
 /** Notes what became of an event that the context keeps no more. */
 export function settle(
-  context: Settling,
+  context: TrackedContext,
   event: PendingEvent,
   outcome: PendingOutcome,
   failure: Failure | null = null,
@@ -31,7 +29,7 @@ export function settle(
 }
 
 /** The context has ended: it keeps no events. */
-export function endPending(context: Settling, now: number): void {
+export function endPending(context: TrackedContext, now: number): void {
   const { pending } = context.record
   if (pending.length === 0) return
   context.record = { ...context.record, pending: NO_PENDING }
@@ -53,18 +51,12 @@ export function logSettled(log: Log, { settled, record: { id, fluxName } }: Trac
       })
 }
 
-interface EndedUnread {
-  readonly before: ContextRecord
-  readonly parts: StoredContext['parts']
-  readonly record: ContextRecord
-}
-
-/** What a context that is ended without a turn keeps until then: its record, of which only the head was read, and rows. */
-export function endWithoutTurn({ before, parts, record }: EndedUnread, env: TurnEnv) {
-  const pending = readable(parts)
-  const ended = { before: { ...before, pending }, record: { ...record, pending }, settled: NONE_SETTLED }
-  endPending(ended, env.now)
-  return { record: ended.record, rows: pendingRowsOf(ended, env) }
+/** A context that is ended by its head alone, and the events that it kept until then. */
+export function endedUnread(before: ContextRecord, { record, flux, texts }: KnownContext, now: number): TrackedContext {
+  const pending = readable(texts)
+  const context = new TrackedContext({ ...before, pending }, { record: { ...record, pending }, flux, texts })
+  endPending(context, now)
+  return context
 }
 
 /** What can't be read must not keep the context from ending. */
@@ -76,10 +68,8 @@ function readable(parts: StoredContext['parts']): readonly PendingEvent[] {
   }
 }
 
-type Changed = Pick<TrackedContext, 'before' | 'record' | 'settled'>
-
 /** The rows that list what a context keeps, and tell what became of what it has kept. */
-export function pendingRowsOf({ before, record, settled }: Changed, env: TurnEnv): readonly RowWrite[] {
+export function pendingRowsOf({ before, record, settled }: TrackedContext, env: TurnEnv): readonly RowWrite[] {
   const earlier = before?.pending ?? NO_PENDING
   if (settled === NONE_SETTLED && record.pending === earlier) return NO_ROWS
   const [old, now] = [listRows(earlier, record, env), listRows(record.pending, record, env)]

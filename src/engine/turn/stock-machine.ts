@@ -5,6 +5,7 @@ import { fromCallback, type AnyMachineSnapshot, type AnyStateMachine } from 'xst
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
+import { FluxError } from '../../model/failure.ts'
 import { isObject, tryJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { initialRecordOf } from './start-request.ts'
 import { inputOf } from '../interpreter/decide.ts'
@@ -53,7 +54,7 @@ export function stockMachine(flux: CompiledFlux): AnyStateMachine {
   /** @throws Error when the inputs are refused */
   machine.getInitialSnapshot = (scope, input: unknown) => {
     const env = envFrom({})
-    const begun = own.getInitialSnapshot(scope, startOf(flux, tryJson(input ?? {}), env.turn))
+    const begun = own.getInitialSnapshot(scope, startOf(flux, tryJson(input ?? {}), env))
     return plain(own.transition(begun, { type: 'START', env }, scope), scope)
   }
 
@@ -123,7 +124,7 @@ function envFrom({ now, random }: Fields) {
     random: typeof random === 'function' ? () => Number(Reflect.apply(random, undefined, [])) : drawn,
     uuid: randomUUID,
   }
-  return { turn, budget: new WorkBudget(), history: [] }
+  return { ...turn, budget: new WorkBudget(), past: { historyOf: () => [] } }
 }
 
 /**
@@ -138,8 +139,12 @@ function machineEventFrom({ states }: CompiledFlux, index: number, event: Fields
     case 'EVENT': {
       const [state, input] = [states[index], tryJson(event['input'] ?? {})]
       if (typeof name !== 'string' || !state || !isObject(input)) return null
-      const { value, failure } = inputOf(state, { input, untyped: false }, env.turn.now)
-      return failure ? null : { type, name, input: value, env }
+      try {
+        return { type, name, input: inputOf(state, { input, untyped: false }, env.now), env }
+      } catch (error) {
+        if (error instanceof FluxError) return null
+        throw error
+      }
     }
     case 'WAKE':
     case 'TERMINATE':

@@ -5,7 +5,7 @@ import { messageOf } from '../../model/error-message.ts'
 import { FluxError, notFound } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
-import { tooLargeToKeep } from '../interpreter/early.ts'
+import { requireKeepable } from '../interpreter/early.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { RecordTooLarge } from '../record/encode.ts'
 import type { Applied, Message, TrackedContext, TurnEnv } from './message.ts'
@@ -106,9 +106,10 @@ export function runStart(request: StartRequest, atHand: KnownContexts, env: Turn
     const context = work.create(request)
     takePending(work, context)
     const { settled, record } = context
-    const failure = settled[0]?.failure ?? tooLargeToKeep(record)
-    if (failure) throw new FluxError(failure)
-    const started = record.pending.length > 0 ? 'pending' : settled[0]?.outcome.became
+    const [event] = settled
+    if (event?.failure) throw new FluxError(event.failure)
+    requireKeepable(record)
+    const started = record.pending.length > 0 ? 'pending' : event?.outcome.became
     const results = [{ kind: 'next', started } as const]
     return { kind: 'decided', work, context, results, writes: work.writes(), rows: work.rows() }
   } catch (error) {

@@ -39,10 +39,9 @@ export class UnitOfWork {
   constructor(atHand: KnownContexts, env: TurnEnv) {
     this.atHand = atHand
     const { now, random, uuid, owner, tagLimits, partitions, maxRecord, receiptsMs, admit } = env
-    const history = null
     const budget = this.#budget
     // Each field is named: a spread takes many times as long, and each turn has one.
-    this.env = { now, random, uuid, owner, tagLimits, partitions, maxRecord, receiptsMs, admit, history, budget }
+    this.env = { now, random, uuid, owner, tagLimits, partitions, maxRecord, receiptsMs, admit, budget, past: this }
   }
 
   /** Steps of work so far. */
@@ -62,6 +61,15 @@ export class UnitOfWork {
     return context
   }
 
+  /** The newest moves of a context, with those of the turn, for the trace of an exception. @throws Lacking */
+  historyOf(id: ContextId): readonly Move[] {
+    const { before, history } = this.contexts.get(id) ?? {}
+    if (!before) return (history ?? []).slice(-MAX_LOG_ROWS)
+    const earlier = this.atHand.history(id)
+    if (!earlier) throw new Lacking({ kind: 'history', id })
+    return [...earlier, ...(history ?? [])].slice(-MAX_LOG_ROWS)
+  }
+
   /** Applies a message to a context. @throws Lacking */
   apply(context: TrackedContext, input: Input): Applied {
     this.#steps += this.#budget.spent + STEPS_A_MESSAGE
@@ -69,18 +77,14 @@ export class UnitOfWork {
     return this.#apply(context, input)
   }
 
-  #apply(context: TrackedContext, input: Input, given: DecisionEnv = this.env): Applied {
-    const { spent } = this.#budget
+  #apply(context: TrackedContext, input: Input): Applied {
     const { child } = context.record
     const result = input.type === 'WAKE' && child !== null ? childResultOf(context.record, this.find(child)) : null
     const message = result ?? input
-    let [flux, env] = [context.flux, given]
-    if (message.type === 'RETRY') ({ flux, env } = retryEnvOf(context, message, this, given))
+    let { flux } = context
+    let env: DecisionEnv = this.env
+    if (message.type === 'RETRY') ({ flux, env } = retryEnvOf(context, message, this, env))
     const decision = decide(flux, context.record, message, env)
-    if (decision.kind === 'needsHistory') {
-      this.#budget.spent = spent
-      return this.#apply(context, input, { ...given, history: historyOf(context, this.atHand) })
-    }
     if (decision.kind === 'refused' || decision.kind === 'noop') return decision
     noteCause(context, message)
     const { now } = this.env
@@ -137,9 +141,8 @@ export class UnitOfWork {
     const { env } = this
     let rows = NO_ROWS
     for (const context of this.contexts.values()) {
-      const ofAnswer = answerRowsAfter(context, env.partitions)
-      for (const more of [pendingRowsOf(context, env), endRowsOf(context, env), ofAnswer])
-        if (more.length > 0) rows = [...rows, ...more]
+      const more = rowsOf(context, env)
+      if (more.length > 0) rows = [...rows, ...more]
     }
     return rows
   }
@@ -247,10 +250,9 @@ export class UnitOfWork {
 
 type Next = Decision & { kind: 'next' }
 
-/** The newest moves of a context, with those of the turn, for the trace of an exception. @throws Lacking */
-function historyOf({ before, history }: TrackedContext, atHand: KnownContexts): readonly Move[] {
-  if (!before) return history.slice(-MAX_LOG_ROWS)
-  const earlier = atHand.history(before.id)
-  if (!earlier) throw new Lacking({ kind: 'history', id: before.id })
-  return [...earlier, ...history].slice(-MAX_LOG_ROWS)
+/** The rows of the early events, the first answer and the owed webhook of a context, for the commit that writes it. */
+export function rowsOf(context: TrackedContext, env: TurnEnv): readonly RowWrite[] {
+  const [pending, ends] = [pendingRowsOf(context, env), endRowsOf(context, env)]
+  const answers = answerRowsAfter(context, env.partitions)
+  return pending.length + ends.length + answers.length === 0 ? NO_ROWS : [...pending, ...ends, ...answers]
 }

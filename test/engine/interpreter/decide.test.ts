@@ -1,3 +1,4 @@
+import { WorkBudget } from '../../../src/definitions/work-budget.ts'
 import { describe, expect, test } from 'vitest'
 import { compileFlux } from '../../../src/definitions/compile/service.ts'
 import type { CompiledFlux } from '../../../src/definitions/flux.ts'
@@ -16,7 +17,8 @@ const given: DecisionEnv = {
   random: () => 0.5,
   uuid: () => 'u-1',
   owner: 'me',
-  history: [],
+  budget: new WorkBudget(Infinity),
+  past: { historyOf: () => [] },
   tagLimits: { count: 64, bytes: 256 },
 }
 
@@ -274,9 +276,13 @@ describe('a decision', () => {
     const record = { ...working(), moves: 5, tail: '' }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const last = { ...record, position: { ...record.position, epoch: 2, attempt: 2 } }
-    expect(tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { history: null })).toEqual({
-      kind: 'needsHistory',
-    })
+    const lacking = new Error('not at hand')
+    const past = {
+      historyOf: () => {
+        throw lacking
+      },
+    }
+    expect(() => tell(last, { type: 'FAIL', epoch: 2, attempt: 2, error }, { past })).toThrow(lacking)
   })
 })
 

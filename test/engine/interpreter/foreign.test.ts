@@ -1,4 +1,5 @@
 // A definition of another format: a server of the version that wrote it carries its contexts on, and no other.
+import { WorkBudget } from '../../../src/definitions/work-budget.ts'
 import { expect, test } from 'vitest'
 import { SYSTEM } from '../../../src/model/caller.ts'
 import { decide } from '../../../src/engine/interpreter/decide.ts'
@@ -9,7 +10,11 @@ const error = { message: 'no', type: 'Error', className: 'Error', realException:
 const flux = compiled({ states: [{ name: 'act', action: { type: 'invokeCode', className: 'A', methodName: 'b' } }] })
 
 const told = (input: Input) =>
-  decide({ ...flux, isForeign: true }, new Hand().start(flux).context.record, input, { ...env(), history: [] })
+  decide({ ...flux, isForeign: true }, new Hand().start(flux).context.record, input, {
+    ...env(),
+    budget: new WorkBudget(),
+    past: { historyOf: () => [] },
+  })
 
 test.each<Input>([
   event('go'),

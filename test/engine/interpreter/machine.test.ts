@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 
 const turn = (now: number) => ({ now, random: () => 0.5, uuid: () => 'u-1' })
-const envAt = (now: number) => ({ turn: turn(now), budget: new WorkBudget(), history: [] })
+const envAt = (now: number) => ({ ...turn(now), budget: new WorkBudget(), past: { historyOf: () => [] } })
 
 /** The input of the first command in its comment. */
 function inputOf({ source }: CompiledFlux): JsonObject {
@@ -97,8 +97,8 @@ function compareWithXState(
   ) => {
     for (const event of events) {
       // A budget is spent by the try.
-      const fresh = { ...event, env: { ...envAt(event.env?.turn.now ?? NOW) } }
-      const [after, actions] = publicTransition(machine, before, { ...event, env: envAt(event.env?.turn.now ?? NOW) })
+      const fresh = { ...event, env: { ...envAt(event.env?.now ?? NOW) } }
+      const [after, actions] = publicTransition(machine, before, { ...event, env: envAt(event.env?.now ?? NOW) })
       const ours = transition(flux, phase, state, fresh)
       compared += 1
       if (!ours) {
@@ -159,7 +159,7 @@ describe.each([
     for (const next of [...eventsFor(flux, stored.state, 1), event]) {
       const actor = createActor(newMachine(flux), { snapshot, input: stored.state }).start()
       actor.send(next)
-      const ours = transition(flux, stored.phase, stored.state, { ...next, env: envAt(next.env?.turn.now ?? NOW) })
+      const ours = transition(flux, stored.phase, stored.state, { ...next, env: envAt(next.env?.now ?? NOW) })
       expect(actor.getSnapshot().context).toEqual(ours?.state ?? stored.state)
       actor.stop()
     }

@@ -1,5 +1,6 @@
 // Snapshots of contexts are XState's: stock XState restores them with the machine of the definition, and does with them
 // what the server does.
+import { WorkBudget } from '../../../src/definitions/work-budget.ts'
 import { join } from 'node:path'
 import { createActor, transition as publicTransition, type AnyActorRef, type AnyStateMachine } from 'xstate'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -30,7 +31,8 @@ const envAt = (now: number) => ({
   random: () => RANDOM,
   uuid: () => 'u-1',
   owner: 'me',
-  history: [],
+  budget: new WorkBudget(Infinity),
+  past: { historyOf: () => [] },
   tagLimits,
 })
 
