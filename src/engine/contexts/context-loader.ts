@@ -68,7 +68,8 @@ export class ContextCache {
     const size = OVERHEAD_BYTES + charactersOf(texts)
     if (size > this.#budget * LARGEST || isFinished(record.status)) return this.delete(record.id)
     this.#size += size - (this.#kept.get(record.id)?.size ?? 0)
-    this.#kept.set(record.id, { record, flux, texts, size, incarnation })
+    // Without the head, which each commit writes anew.
+    this.#kept.set(record.id, { record, flux, texts: { ...texts, head: '' }, size, incarnation })
     // The oldest are looked up only when needed: a map that is often written to takes long to find its first key.
     if (this.#size > this.#budget) this.#deleteOldest()
   }
