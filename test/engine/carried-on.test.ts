@@ -321,7 +321,7 @@ async function abandoned(given: TaskParts) {
           run.count += 1
           return new Promise<void>((resolve) => {
             if (task.isStopping) resolve()
-            task.signal.addEventListener('abort', () => resolve())
+            task.stopping.signal.addEventListener('abort', () => resolve())
           })
         },
       }

@@ -1,9 +1,10 @@
 // Contexts are counted for metrics: by the index, and never long ago.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
+import { serviceCounts } from '../../src/engine/calls/service-counts.ts'
 import { keyOfOpen } from '../../src/engine/record/index-keys.ts'
 import type { Selection } from '../../src/ports/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 
 const waiting = (more: object = {}) => ({
@@ -27,7 +28,7 @@ test.each([0, 1, 100, 1_000_000])('of %d contexts', async (count) => {
         : 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog, clock: { now: () => 0 } })
+  const counts = serviceCounts({ store, catalog, clock: new SimulatedClock(0) })
   const shown = (await counts.list({ maxAge: 0 }))
     .filter(({ count: own }) => own > 0)
     .map((one) => [one.service?.fluxName, one.status, one.count])
@@ -58,7 +59,7 @@ test('those of services that are not loaded are told as well, and none are older
       return all.length === 1 && all[0] === 'status:FAILED' ? count : 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog, clock: { now: () => now } })
+  const counts = serviceCounts({ store, catalog, clock: Object.assign(new SimulatedClock(), { now: () => now }) })
   const failed = async (maxAge: number) =>
     (await counts.list({ maxAge })).flatMap(({ service, count: own }) => (service === null ? [own] : []))
   expect(await failed(4000)).toEqual([100_000])

@@ -1,10 +1,11 @@
 // How many contexts services have: what is counted, how often, and how secured contexts of services of one name are told
 // apart.
 import { expect, test } from 'vitest'
-import { ServiceCounts } from '../../src/engine/calls/service-counts.ts'
-import { StartTimes } from '../../src/engine/operations/selection.ts'
+import { serviceCounts } from '../../src/engine/calls/service-counts.ts'
+import { startWindows } from '../../src/engine/operations/selection.ts'
 import type { StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
+import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 
 const waiting = (more: object = {}) => ({
@@ -54,7 +55,7 @@ test('open and secured contexts are counted by service and status', async () => 
   await bench.sendEvent({ contextId: second, event: 'go' })
   await bench.sendEvent({ contextId: first + 6, event: 'fail' })
   const { catalog, store } = bench.parts
-  const counts = new ServiceCounts({ store, catalog, clock: { now: () => 0 } })
+  const counts = serviceCounts({ store, catalog, clock: new SimulatedClock(0) })
   const shown = async (all: boolean) => {
     const of = await counts.get({ all })
     return Object.fromEntries(catalog.all().map((flux) => [`${flux.package}/${flux.fluxName}`, of(flux)]))
@@ -111,7 +112,7 @@ test('one count at a time runs, and of many contexts it is answered again for a 
     { size: 1_000_000, isKept: true },
   ]) {
     const world = countedStore(size)
-    const counts = new ServiceCounts({ store: world.store, catalog, clock: world })
+    const counts = serviceCounts({ store: world.store, catalog, clock: Object.assign(new SimulatedClock(), world) })
     const get = async () => (await counts.get({ all: false }))(flux)
     expect(await get()).toEqual({ WAITING: size })
     const each = world.asked()
@@ -132,7 +133,7 @@ test('a count that failed is not remembered', async () => {
   const bench = await openBench({ 'p/Open.flux': waiting() })
   let isAway = true
   const store = emptyStore({ count: () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(0)) })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, clock: { now: () => 0 } })
+  const counts = serviceCounts({ store, catalog: bench.parts.catalog, clock: new SimulatedClock(0) })
   const asked = [counts.get({ all: true }), counts.get({ all: true })]
   expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   isAway = false
@@ -147,10 +148,12 @@ test('services that were loaded since are counted, however many contexts there a
   ]
   let { catalog } = one.parts
   const { store, now } = countedStore(1_000_000)
-  const counts = new ServiceCounts({
+  const counts = serviceCounts({
     store,
-    catalog: { all: () => catalog.all() },
-    clock: { now },
+    get catalog() {
+      return catalog
+    },
+    clock: Object.assign(new SimulatedClock(), { now }),
   })
   await counts.get({ all: true })
   catalog = other.parts.catalog
@@ -170,7 +173,7 @@ test('who asks while a count runs that fails gets the next one', async () => {
       return 0
     },
   })
-  const counts = new ServiceCounts({ store, catalog: bench.parts.catalog, clock: { now: () => 0 } })
+  const counts = serviceCounts({ store, catalog: bench.parts.catalog, clock: new SimulatedClock(0) })
   const [first, second] = [counts.get({ all: true }), counts.get({ all: true })]
   await expect(first).rejects.toThrow('away')
   await expect(second).resolves.toBeTypeOf('function')
@@ -192,7 +195,7 @@ test('the search for the time of a start passes over damaged contexts', async ()
       return Promise.resolve({ contexts, rest: null })
     },
   })
-  const windows = await new StartTimes(store).windows({ after: startsAt + 70_000_000 })
+  const windows = await startWindows(store, { after: startsAt + 70_000_000 })
   const [{ after = 0 } = {}] = windows ?? []
   expect(after).toBeGreaterThan(69_000)
   expect(after).toBeLessThan(70_000)

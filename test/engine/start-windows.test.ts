@@ -1,7 +1,7 @@
 // The search for contexts by the time of their start: what it leaves out, and that it leaves out nothing that is meant.
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { StartTimes } from '../../src/engine/operations/selection.ts'
+import { startWindows } from '../../src/engine/operations/selection.ts'
 import type { Selection, StoredContext } from '../../src/ports/store.ts'
 import { emptyStore } from '../support/stores.ts'
 
@@ -58,10 +58,10 @@ test('no context that is meant is left out, and few others are kept', async () =
       const { partitions, contexts, gapMs, used } = world
       const last = contexts.at(-1)?.id ?? 0
       const time = Math.round(BEGAN + (at / 1000) * contexts.length * gapMs)
-      const times = new StartTimes(storeOf(partitions, contexts, last + more))
+      const store = storeOf(partitions, contexts, last + more)
       for (const range of [{ after: time }, { before: time }, { after: time, before: time + 20 * gapMs }]) {
         const { after = -Infinity, before = Infinity } = range
-        const windows = (await times.windows(range)) ?? []
+        const windows = (await startWindows(store, range)) ?? []
         const kept = contexts.filter(({ id }) => isIn(id, partitions, { windows }))
         const meant = contexts.filter((context) => startOf(context) > after && startOf(context) < before)
         expect(meant.filter((context) => !kept.includes(context))).toEqual([])
@@ -76,8 +76,8 @@ test('no context that is meant is left out, and few others are kept', async () =
 
 test('what starts later is in no partition left out, whatever has started before', async () => {
   const contexts = Array.from({ length: 2000 }, (_, index) => contextAt(index + 1, BEGAN + index))
-  const times = new StartTimes(storeOf(4, contexts, 2000))
-  const windows = await times.windows({ after: BEGAN, before: BEGAN + 1e9 })
+  const store = storeOf(4, contexts, 2000)
+  const windows = await startWindows(store, { after: BEGAN, before: BEGAN + 1e9 })
   expect(windows?.map(({ before }) => before)).toEqual([undefined, undefined, undefined, undefined])
-  expect(await times.windows({})).toBeNull()
+  expect(await startWindows(store, {})).toBeUndefined()
 })

@@ -4,9 +4,15 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { CallParts } from '../../src/engine/calls/call-env.ts'
 import { sendUnder } from '../../src/engine/webhooks/send.ts'
 import { acceptedAs, sentTo } from '../../src/engine/turn/answer.ts'
-import { Filtered, once, type WebhookEffect } from '../../src/engine/webhooks/once.ts'
+import {
+  Filtered,
+  once,
+  type WebhookEffect,
+  type WebhookKeeping,
+  type WebhookKeys,
+} from '../../src/engine/webhooks/once.ts'
 import { placeOf, type Addressee } from '../../src/engine/idempotency/kept-answer.ts'
-import type { WebhookKeeping, WebhookKeys } from '../../src/engine/webhooks/webhook-keys.ts'
+
 import { SYSTEM } from '../../src/model/caller.ts'
 import { conflict, FluxError, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -60,7 +66,7 @@ const start =
     const flux = bench.parts.catalog.find('p', 'Count')
     if (!flux) throw new Error('it is there')
     if (!keeping) throw new Error('there is a key')
-    const { tried, key } = keeping
+    const { key } = keeping
     const root = {
       flux,
       input: {},
@@ -71,8 +77,8 @@ const start =
       drawn: key.drawn,
     } as const
     const { record } = await core.mailboxes.start(root, {
-      partition: tried.partition,
-      rows: (_, record) => [tried.rowOf(acceptedAs(record))],
+      partition: keeping.partition,
+      rows: (_, record) => [keeping.rowOf(acceptedAs(record))],
     })
     return { answer: acceptedAs(record) }
   }

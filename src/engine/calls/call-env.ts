@@ -12,8 +12,8 @@ import { tagErrors } from '../../model/tags.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { EngineCore } from '../core/core.ts'
 import { refuseInput, requireValid } from '../interpreter/describe.ts'
-import { KnownServices, ServiceCounts } from './service-counts.ts'
-import { ShownContexts } from './shown-contexts.ts'
+import { knownServices, serviceCounts } from './service-counts.ts'
+import { contextShower } from './shown-contexts.ts'
 
 /** Deliveries of webhooks that are sent again at once; each may wait for its workflow. */
 const MAX_REPLAYS = 16
@@ -50,9 +50,9 @@ export function callPartsOf(core: EngineCore) {
   const parts = { ...core.given, ...core }
   return {
     ...parts,
-    shown: new ShownContexts(parts),
-    serviceCounts: new ServiceCounts(parts),
-    knownServices: new KnownServices(parts.store),
+    show: contextShower(parts),
+    serviceCounts: serviceCounts(parts),
+    knownServices: knownServices(parts.store),
     lists: new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' }),
     counts: new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' }),
     searches: new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' }),

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Address } from '../../api/fields.ts'
 import type { AnswerKind } from '../../api/call.ts'
 import { CALLS, type AnswerTo, type CheckedCall, type Told } from '../../api/calls.ts'
-import { COMMANDS, type Command, type ExecuteAnswer } from '../../api/commands.ts'
+import type { Command, ExecuteAnswer } from '../../api/commands.ts'
 import type { MessageAnswer } from '../../api/fields.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
@@ -14,7 +14,7 @@ import { decodeHead } from '../record/decode.ts'
 import { RowTaken, type MessageOptions, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { holderIn, type RootRequest } from '../turn/start-request.ts'
 import type { StartOptions } from '../turn/mailboxes.ts'
-import { addresseeOf, contextIdOf, faultOfService, sendTo, serviceNamed } from './address.ts'
+import { addresseeOf, faultOfService, sendTo, serviceNamed } from './address.ts'
 import { admitted, checkedInput, checkedTags, isRefusable, requireRole, type CallEnv } from './call-env.ts'
 
 /** See `FluxApi`. */
@@ -54,18 +54,18 @@ export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Pr
     }
   const content = { package: owner, fluxName, startState, input, tags, key, existing }
   const call = { scope: env.scope, of: CALLS.execute, key: idempotencyKey, content }
-  let asked: RootRequest
+  // Where the service is refused, only a start without a key is known as a repeat.
+  let addressed: ReturnType<typeof addresseeOfNew> = { addressee: null }
   try {
-    asked = requestOf()
-  } catch (error) {
-    // Where the service is refused, only a start without a key is known as a repeat.
-    return env.idempotency.once({ ...call, addressee: null }, () => Promise.reject(error))
+    addressed = addresseeOfNew(env, requestOf(), rowKeyOf(call))
+  } catch {
+    // It is refused again below.
   }
-  const { addressee, drawn } = addresseeOfNew(env, asked, rowKeyOf(call))
+  const { addressee, drawn } = addressed
   return env.idempotency.once({ ...call, addressee }, async ({ partition, rowOf }) => {
     const rows: RowsOf = (_, record, __, replaced) => [rowOf(answerOf(env, { record, replaced: replaced ?? null }))]
     try {
-      return await start({ ...asked, drawn }, { partition, rows })
+      return await start({ ...requestOf(), drawn }, { partition, rows })
     } catch (error) {
       // That a context has the key already is remembered, too.
       const answer = usedAnswer(error)
@@ -83,30 +83,26 @@ function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'reco
   return { message, contextId: id, started: true, ...(replaced && { replaced }) }
 }
 
-interface Sent<A extends MessageAnswer> {
-  readonly of: AnswerKind<A>
-  /** Left out, or null: the message is sent each time. */
-  readonly key: string | null | undefined
-  readonly address: Address
-  /** What is asked of the context that the address names; left out: there is nothing more to say. */
-  readonly asked?: object | undefined
-  /**
-   * The message, and its receiver. All that may be refused of the context belongs here: a repeat is answered though the
-   * context is gone.
-   */
-  readonly message: () => Promise<{ readonly to: Address; readonly input: Input }>
-  readonly answerOf: (id: ContextId) => A
-}
-
-/** Sends the message of a command; with a key, once. @throws FluxError when the message is refused, and as `Idempotency.once` */
+/**
+ * Sends the message of a command; with a key, once. `asked`: what is asked of the context that the address names, besides.
+ * All that may be refused of the context belongs into `messageTo`: a repeat is answered though the context is gone.
+ * @throws FluxError when the message is refused, and as `Idempotency.once`
+ */
 async function sendCommand<A extends MessageAnswer>(
   env: CallEnv,
-  { of, key, address, asked, message, answerOf: answer }: Sent<A>,
+  of: AnswerKind<A>,
+  {
+    key,
+    address,
+    asked,
+  }: { readonly key: string | null | undefined; readonly address: Address; readonly asked?: object | undefined },
+  messageTo: (id: ContextId) => Promise<Input>,
+  answer: (id: ContextId) => A,
 ): Promise<Told<A>> {
   const send = async (options?: Pick<MessageOptions, 'rows' | 'rowsAlways'>): Promise<A> => {
-    const { to, input } = await message()
-    const post = (id: ContextId) => env.mailboxes.post(id, input, { ...options, isCall: !env.isStep })
-    const { record, failure } = await sendTo(env, to, post)
+    const { record, failure } = await sendTo(env, address, async (id) =>
+      env.mailboxes.post(id, await messageTo(id), { ...options, isCall: !env.isStep }),
+    )
     if (failure) throw new FluxError(failure)
     return answer(record.id)
   }
@@ -134,14 +130,13 @@ const giving =
     if (tag && tags.length === 0) throw malformed('no tag is given')
     const command: Command = name === 'tag' || name === 'untag' ? { do: name, with: { tags } } : { do: name, with: {} }
     const names = tags.map((each) => `'${each}'`).join(', ')
-    return sendCommand(env, {
+    return sendCommand(
+      env,
       of,
-      key,
-      address,
-      asked: tag && { tags },
-      message: async () => ({ to: address, input: messageOf(command, { caller: env.caller }) }),
-      answerOf: (id) => ({ message: `${done(names)} context ${id}` }),
-    })
+      { key, address, asked: tag && { tags } },
+      async () => messageOf(command, { caller: env.caller }),
+      (id) => ({ message: `${done(names)} context ${id}` }),
+    )
   }
 
 export const terminate = giving('terminate', CALLS.terminate, () => 'terminated')
@@ -157,21 +152,19 @@ export async function retry(
   const input = given == null ? null : checkedInput(given).input
   const asked = { state: state ?? null, input, definition: definition ?? null, newKey: newKey ?? false }
   return admitted(env, input ?? {}, () =>
-    sendCommand(env, {
-      of: CALLS.retry,
-      key,
-      address,
-      asked,
-      async message() {
-        const contextId = await contextIdOf(env, address, COMMANDS.retry.role)
-        const stored = await env.store.load({ id: contextId })
-        if (!stored) throw notFound(`there is no context ${contextId}`)
+    sendCommand(
+      env,
+      CALLS.retry,
+      { key, address, asked },
+      async (id) => {
+        const stored = await env.store.load({ id })
+        if (!stored) throw notFound(`there is no context ${id}`)
         // Of several that see the same position, one retries the context.
         const { epoch, attempt } = decodeHead(stored).position
         const sent = { caller: env.caller, untyped, seen: { epoch, attempt } }
-        return { to: { contextId }, input: messageOf({ do: 'retry', with: asked }, sent) }
+        return messageOf({ do: 'retry', with: asked }, sent)
       },
-      answerOf: (contextId) => ({ message: `retried context ${contextId}`, contextId }),
-    }),
+      (contextId) => ({ message: `retried context ${contextId}`, contextId }),
+    ),
   )
 }

@@ -158,7 +158,7 @@ export async function countContexts(
 async function groupsOf(env: CallEnv, by: By, filters: Filters): Promise<ReadonlyMap<string, Filters> | null> {
   if (by === 'status')
     return new Map(statusesOf(filters, CONTEXT_STATUSES).map((status) => [status, { status: [status] }]))
-  const services = await env.knownServices.all()
+  const services = await env.knownServices()
   if (services === null) return null
   const { fluxName: asked, currentState: only } = filters
   const meant = services.filter(({ fluxName, path }) => asked === undefined || asked === fluxName || asked === path)

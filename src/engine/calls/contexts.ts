@@ -170,7 +170,7 @@ export async function waitFor(
       const condition = { statuses: [...new Set(status)], states: statesOf(flux, state), tags }
       return { record, condition }
     }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout: timeout * 1000, signal }))
-    const { record, moves, view } = await env.shown.show(id)
+    const { record, moves, view } = await env.show(id)
     if (outcome === 'there' || isThere(wait, record, moves)) return view
     if (isFinished(record.status))
       throw new FluxError({ kind: 'conflict', detail: `context ${id} has ended: ${record.status}`, context: view })

@@ -19,7 +19,7 @@ import { allRows } from '../tasks/fan-out.ts'
 import { inDoubtIfAway } from '../tasks/queue.ts'
 import { contextIdOf } from './address.ts'
 import { checkedTags, requireRole, type CallEnv } from './call-env.ts'
-import { pageOf, positionOf } from './paging.ts'
+import { pageOf } from './paging.ts'
 
 /** Rows of pending events that are read at once. */
 const STRIDE = 128
@@ -70,22 +70,19 @@ interface Listed extends ListedPending {
  */
 export async function listPendingPage(
   env: CallEnv,
-  { limit, page, after, event, tag, ...address }: CheckedCall<'listPending'>,
+  { event, tag, limit, page, after, ...address }: CheckedCall<'listPending'>,
 ): Promise<PendingPage> {
   const tags = checkedTags(env, tag, '/tag')
   const hidden = hiddenFrom(env, 'read')
-  const { skip, behind } = positionOf({ limit, page, after })
   const isOfContext = address.contextId !== undefined || address.key !== undefined
-  const rows = isOfContext
-    ? await keptBy(env, await contextIdOf(env, address, 'read'), behind)
-    : pendingRows(env, behind)
   const { views, next } = await pageOf(
     env,
-    rows,
-    { limit, skip },
-    (one) =>
+    { limit, page, after },
+    async (behind) =>
+      isOfContext ? keptBy(env, await contextIdOf(env, address, 'read'), behind) : pendingRows(env, behind),
+    async (one) =>
       (event ?? one.event) === one.event && tags.every((own) => one.tags.includes(own)) && isPending(env, one, hidden),
-    ({ eventId, event: name, contextId, fluxName, tags: own, receivedAt, expiresAt, characters }) => ({
+    async ({ eventId, event: name, contextId, fluxName, tags: own, receivedAt, expiresAt, characters }) => ({
       view: { eventId, event: name, contextId, fluxName, tags: [...own], receivedAt, expiresAt },
       share: characters / PAGE_CHARACTERS,
     }),

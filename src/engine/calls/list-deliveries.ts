@@ -17,7 +17,7 @@ import {
 } from '../deliveries/deliveries.ts'
 import { newestFirst, storedDeliveries, type ListedDelivery } from '../deliveries/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
-import { pageOf, positionOf } from './paging.ts'
+import { pageOf } from './paging.ts'
 
 /** Endpoints whose last delivery is read at once. */
 const ENDPOINTS_AT_ONCE = 16
@@ -64,20 +64,10 @@ const tellsAll = ({ catalog, caller }: CallEnv, { package: owner, fluxName, urlP
   catalog.find(owner, fluxName)?.webhooks.every((one) => one.urlPath !== urlPath || one.verify === null) === true
 
 /** Why a proof was not accepted tells nothing of what was sent. */
-const factsShown = (facts: DeliveryFacts, isAll: boolean) => ({
-  deliveryId: facts.deliveryId,
-  method: facts.method,
-  time: facts.time,
-  outcome: facts.outcome,
-  status: facts.status,
-  duration: facts.duration,
-  contextId: facts.contextId,
-  replayOf: facts.replayOf,
-  reason:
-    isAll || facts.outcome === 'signature-invalid' || facts.reason === null
-      ? facts.reason
-      : "a token with the role 'read' shows why",
-})
+const factsShown = (facts: DeliveryFacts, isAll: boolean): DeliveryFacts =>
+  isAll || facts.outcome === 'signature-invalid' || facts.reason === null
+    ? facts
+    : { ...facts, reason: "a token with the role 'read' shows why" }
 
 interface Listed extends ListedDelivery {
   readonly key: string
@@ -90,7 +80,6 @@ export async function listDeliveriesPage(
   env: CallEnv,
   { urlPath, outcome, ...asked }: CheckedCall<'listDeliveries'>,
 ): Promise<DeliveryPage> {
-  const { skip, behind } = positionOf(asked)
   return env.lists.run(async () => {
     await env.deliveries.flush()
     const release = await env.turns.wait(PAGE_BYTES)
@@ -98,9 +87,9 @@ export async function listDeliveriesPage(
     try {
       const { views, next } = await pageOf(
         env,
-        deliveriesOf(env, urlPath, behind),
-        { skip, limit: asked.limit },
-        ({ facts }) => outcome === undefined || facts.outcome === outcome,
+        asked,
+        async (behind) => deliveriesOf(env, urlPath, behind),
+        async ({ facts }) => outcome === undefined || facts.outcome === outcome,
         (one) => deliveryView(env, one),
       )
       return { deliveries: views, next }

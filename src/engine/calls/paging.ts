@@ -6,22 +6,11 @@ import type { CallEnv } from './call-env.ts'
 const MAX_ROWS = 10_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
 
-/** Where a page begins: how many rows that are meant it passes over, and behind which key; null: at the first. */
-export interface Position {
-  readonly skip: number
-  readonly behind: string | null
-}
-
-/** `after`: what an earlier page has given as `next`. */
-export function positionOf(asked: {
+/** What is asked for. `after`: what an earlier page has given as `next`; `page`: else how many pages are passed over. */
+interface Asked {
   readonly after?: string | undefined
   readonly page: number
   readonly limit: number
-}): Position {
-  const { after, page, limit } = asked
-  if (after === undefined) return { skip: page * limit, behind: null }
-  const colon = after.indexOf(':')
-  return { skip: Number(after.slice(0, colon)), behind: after.slice(colon + 1) }
 }
 
 /** A row of a list. `characters`: that were read for it. */
@@ -31,21 +20,26 @@ interface Row {
 }
 
 /**
- * A page of the rows that are meant. `show`: how such a row is shown, and the share of a page that it fills.
+ * A page of the rows that are meant. `rowsOf`: the rows behind that key; null: all. `show`: how such a row is shown, and the
+ * share of a page that it fills.
  * @throws whatever the signal of the request says
  */
 export async function pageOf<R extends Row, V>(
   { reads }: CallEnv,
-  rows: AsyncIterable<R> | Iterable<R>,
-  { skip: toSkip, limit }: { readonly skip: number; readonly limit: number },
-  isMeant: (row: R) => boolean | Promise<boolean>,
-  show: (
-    row: R,
-  ) => { readonly view: V; readonly share: number } | Promise<{ readonly view: V; readonly share: number }>,
+  { after, page, limit }: Asked,
+  rowsOf: (behind: string | null) => Promise<AsyncIterable<R> | Iterable<R>>,
+  isMeant: (row: R) => Promise<boolean>,
+  show: (row: R) => Promise<{ readonly view: V; readonly share: number }>,
 ): Promise<{ readonly views: V[]; readonly next: string | null }> {
   const views: V[] = []
-  let [skip, looked, characters, share, last] = [toSkip, 0, 0, 0, '']
-  for await (const row of rows) {
+  let [skip, looked, characters, share, last] = [page * limit, 0, 0, 0, '']
+  let behind: string | null = null
+  if (after !== undefined) {
+    const colon = after.indexOf(':')
+    skip = Number(after.slice(0, colon))
+    behind = after.slice(colon + 1)
+  }
+  for await (const row of await rowsOf(behind)) {
     reads?.signal?.throwIfAborted()
     if (looked >= MAX_ROWS || characters >= MAX_CHARACTERS) return { views, next: `${skip}:${last}` }
     if (await isMeant(row)) {

@@ -1,45 +1,33 @@
 // engine/calls: the services of all stored definitions, and how many contexts each loaded service has, by status: for callers
 // and for metrics.
-import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPinned } from '../../definitions/pinned/text.ts'
 import { CONTEXT_STATUSES, type Status } from '../../model/context.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
 import { SharedRun } from '../../model/shared-run.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import type { Clock } from '../../ports/clock.ts'
 import type { StatusCount } from '../../ports/signals.ts'
 import type { Store } from '../../ports/store.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import { keyOfOpen, keyOfSecured, keysOfList } from '../record/index-keys.ts'
 
 /** Services that are counted, and definitions that are read, at once. */
 const AT_ONCE = 16
 
-/** The services of all stored definitions: every context was started with one of them. */
-export class KnownServices {
-  readonly #store: Store
+/** The services of all stored definitions, one for each: every context was started with one of them. Null: one can't be read. */
+export function knownServices(store: Store) {
   /** By hash: what a definition says never changes. */
-  readonly #known = new Map<string, NonNullable<ReturnType<typeof serviceOf>>>()
-  readonly #turnstile = new Turnstile(AT_ONCE)
-
-  constructor(store: Store) {
-    this.#store = store
+  const known = new Map<string, NonNullable<ReturnType<typeof serviceOf>>>()
+  const turnstile = new Turnstile(AT_ONCE)
+  const read = async (hash: string) => {
+    const service = known.get(hash) ?? serviceOf(await store.getDefinition({ hash }))
+    if (service) known.set(hash, service)
+    return service
   }
-
-  /** One for each definition; null: one can't be read. */
-  async all() {
-    const hashes = await this.#store.definitions()
-    const all = await Promise.all(hashes.map((hash) => this.#known.get(hash) ?? this.#read(hash)))
-    const services = all.filter((service) => service !== null)
-    return services.length < all.length ? null : services
-  }
-
-  #read(hash: string) {
-    return this.#turnstile.run(async () => {
-      const service = serviceOf(await this.#store.getDefinition({ hash }))
-      if (service) this.#known.set(hash, service)
-      return service
-    })
+  return async () => {
+    const hashes = await store.definitions()
+    const all = await Promise.all(hashes.map((hash) => turnstile.run(() => read(hash))))
+    return all.every((service) => service !== null) ? all : null
   }
 }
 
@@ -70,88 +58,76 @@ interface Counted {
 const FEW = 50_000
 const TIMES = 20
 
-interface ServiceCountsParts {
-  readonly store: Pick<Store, 'count'>
-  readonly catalog: Pick<Catalog, 'all'>
-  readonly clock: Pick<Clock, 'now'>
-}
-
 /** At most one count at a time runs, and what took long to count is answered again for a while. */
-export class ServiceCounts {
-  readonly #parts: ServiceCountsParts
-  #known: Counted | null = null
-  /** Who asks while a count runs shares the next. */
-  readonly #counting = new SharedRun(() => this.#count())
-  readonly #turnstile = new Turnstile(AT_ONCE)
+export function serviceCounts(parts: Pick<EngineParts, 'store' | 'catalog' | 'clock'>) {
+  const { store, clock } = parts
+  let known: Counted | null = null
+  const turnstile = new Turnstile(AT_ONCE)
 
-  constructor(parts: ServiceCountsParts) {
-    this.#parts = parts
-  }
-
-  /** By service and status, where there are any. `all`: with contexts that were secured when they were started. */
-  async get({ all }: { readonly all: boolean }) {
-    const { counts } = await this.#fresh(Infinity)
-    return (flux: CompiledFlux) => Object.fromEntries(counts.get(flux)?.[all ? 'all' : 'open'] ?? [])
-  }
-
-  /**
-   * All contexts, at most so many milliseconds ago. One that is moved meanwhile may be counted twice, or not at all.
-   * @throws FluxError `unavailable`
-   */
-  async list({ maxAge }: { readonly maxAge: number }): Promise<readonly StatusCount[]> {
-    const { counts, totals } = await this.#fresh(maxAge)
-    const left = new Map(totals)
-    const ofLoaded = [...counts].flatMap(([service, { all }]) =>
-      CONTEXT_STATUSES.map((status) => {
-        const count = all.get(status) ?? 0
-        left.set(status, (left.get(status) ?? 0) - count)
-        return { service, status, count }
-      }),
-    )
-    const others = [...left].map(([status, count]) => ({ service: null, status, count }))
-    return [...ofLoaded, ...others.filter(({ count }) => count > 0)]
-  }
-
-  #fresh(maxAge: number): Promise<Counted> | Counted {
-    const { catalog, clock } = this.#parts
-    const [known, now] = [this.#known, clock.now()]
-    const isFresh = known?.of === catalog.all() && now < known.until && now - known.at <= maxAge
-    return isFresh ? known : this.#counting.get()
-  }
-
-  async #count(): Promise<Counted> {
-    const { catalog, clock, store } = this.#parts
-    const [of, at] = [catalog.all(), clock.now()]
+  async function count(): Promise<Counted> {
+    const [of, at] = [parts.catalog.all(), clock.now()]
     const totals = new Map<Status, number>()
     for (const status of CONTEXT_STATUSES) totals.set(status, await store.count({ any: keysOfList({}, [status]) }))
-    const some = [...totals].filter(([, count]) => count > 0).sort(([, one], [, other]) => one - other)
+    const some = [...totals].filter(([, total]) => total > 0).sort(([, one], [, other]) => one - other)
     const statuses = some.map(([status]) => status)
     const each = of.map((flux) =>
-      this.#turnstile.run(async () => {
+      turnstile.run(async () => {
         const [open, secured] = [keyOfOpen(flux), keyOfSecured(flux)]
-        const own = await this.#byStatus(statuses, [open])
-        return [flux, { open: own, all: await this.#byStatus(statuses, [open, secured]) }] as const
+        const own = await byStatus(store, statuses, [open])
+        return [flux, { open: own, all: await byStatus(store, statuses, [open, secured]) }] as const
       }),
     )
     const counts = new Map(await Promise.all(each))
     const now = clock.now()
     const counted = { of, counts, totals, at, until: now + (now - at) * TIMES }
-    this.#known = some.reduce((sum, [, count]) => sum + count, 0) > FEW ? counted : null
+    known = some.reduce((sum, [, total]) => sum + total, 0) > FEW ? counted : null
     return counted
   }
 
-  /** Of those that have one of the keys. What is left for the most frequent status, the last one, isn't counted. */
-  async #byStatus(statuses: readonly Status[], keys: readonly string[]): Promise<Counts> {
-    const { store } = this.#parts
-    const counts = new Map<Status, number>()
-    let left = await store.count({ any: keys.map((key) => [key]) })
-    for (const status of statuses) {
-      if (left <= 0) break
-      const any = keysOfList({}, [status]).flatMap((some) => keys.map((key) => [key, ...some]))
-      const count = status === statuses.at(-1) ? left : await store.count({ any })
-      if (count > 0) counts.set(status, count)
-      left -= count
-    }
-    return counts
+  /** Who asks while a count runs shares the next. */
+  const counting = new SharedRun(count)
+  const fresh = async (maxAge: number) => {
+    const [last, now] = [known, clock.now()]
+    const isFresh = last?.of === parts.catalog.all() && now < last.until && now - last.at <= maxAge
+    return isFresh ? last : counting.get()
   }
+
+  return {
+    /** By service and status, where there are any. `all`: with contexts that were secured when they were started. */
+    async get({ all }: { readonly all: boolean }) {
+      const { counts } = await fresh(Infinity)
+      return (flux: CompiledFlux) => Object.fromEntries(counts.get(flux)?.[all ? 'all' : 'open'] ?? [])
+    },
+    /**
+     * All contexts, at most so many milliseconds ago. One that is moved meanwhile may be counted twice, or not at all.
+     * @throws FluxError `unavailable`
+     */
+    async list({ maxAge }: { readonly maxAge: number }): Promise<readonly StatusCount[]> {
+      const { counts, totals } = await fresh(maxAge)
+      const left = new Map(totals)
+      const ofLoaded = [...counts].flatMap(([service, { all }]) =>
+        CONTEXT_STATUSES.map((status) => {
+          const own = all.get(status) ?? 0
+          left.set(status, (left.get(status) ?? 0) - own)
+          return { service, status, count: own }
+        }),
+      )
+      const others = [...left].map(([status, rest]) => ({ service: null, status, count: rest }))
+      return [...ofLoaded, ...others.filter(({ count: rest }) => rest > 0)]
+    },
+  }
+}
+
+/** Of those that have one of the keys. What is left for the most frequent status, the last one, isn't counted. */
+async function byStatus(store: Store, statuses: readonly Status[], keys: readonly string[]): Promise<Counts> {
+  const counts = new Map<Status, number>()
+  let left = await store.count({ any: keys.map((key) => [key]) })
+  for (const status of statuses) {
+    if (left <= 0) break
+    const any = keysOfList({}, [status]).flatMap((some) => keys.map((key) => [key, ...some]))
+    const count = status === statuses.at(-1) ? left : await store.count({ any })
+    if (count > 0) counts.set(status, count)
+    left -= count
+  }
+  return counts
 }

@@ -10,7 +10,7 @@ import { relativesOf, type RelativesEnv } from '../record/relatives.ts'
 import { contextView, type StartedAt, type ViewEnv } from '../record/views.ts'
 import type { Waits } from '../waits/waits.ts'
 
-export interface ShownContextsParts extends Deps {
+interface ShownParts extends Deps {
   readonly catalog: Catalog
   readonly startedAt: StartedAt
   readonly reader: RecordReader
@@ -19,45 +19,41 @@ export interface ShownContextsParts extends Deps {
 
 /** What the view of a context shows beside its record. `isVisible`: whether those who see it may see one of that service. */
 export async function viewEnvOf(
-  { store, catalog, log, startedAt, clock }: ShownContextsParts,
+  parts: ShownParts,
   record: ContextRecord,
   isVisible: RelativesEnv['isVisible'],
 ): Promise<ViewEnv> {
-  const env = { store, catalog, log, isVisible }
+  const env = { ...parts, isVisible }
   const [moves, relatives] = await Promise.all([movesOf(record, env), relativesOf(record, env)])
-  return { ...relatives, moves, startedAt, now: clock.now() }
+  return { ...relatives, moves, startedAt: parts.startedAt, now: parts.clock.now() }
 }
 
-export class ShownContexts {
-  readonly #parts: ShownContextsParts
+/** Shows contexts as they are when they are asked for. */
+export function contextShower(parts: ShownParts) {
   /** Reads under way, with the version that was there when they began. */
-  readonly #reads = new Map<ContextId, { readonly version: number | null; readonly shown: ReturnType<typeof read> }>()
+  const reads = new Map<ContextId, { readonly version: number | null; readonly shown: ReturnType<typeof read> }>()
 
-  constructor(parts: ShownContextsParts) {
-    this.#parts = parts
+  async function read(id: ContextId) {
+    const { record, flux, characters, release } = await parts.reader.open(id, { extent: WHOLE })
+    try {
+      // Many callers share the view, whatever their rights.
+      const env = await viewEnvOf(parts, record, ({ secured }) => !secured)
+      return { record, moves: env.moves, view: contextView(record, flux, env), characters }
+    } finally {
+      release()
+    }
   }
 
-  /** The context as it is now. @throws FluxError `notFound` */
-  async show(id: ContextId) {
-    const version = this.#parts.waits.versionOf(id)
-    const known = this.#reads.get(id)
+  /** @throws FluxError `notFound` */
+  return async (id: ContextId) => {
+    const version = parts.waits.versionOf(id)
+    const known = reads.get(id)
     const isCurrent = version !== null && known?.version === version
-    const reading = isCurrent ? known : { version, shown: read(this.#parts, id) }
-    this.#reads.set(id, reading)
-    const shown = await reading.shown.finally(() => this.#reads.delete(id))
+    const reading = isCurrent ? known : { version, shown: read(id) }
+    reads.set(id, reading)
+    const shown = await reading.shown.finally(() => reads.delete(id))
     // All that wait for it go on together.
     await breathe(shown.characters)
     return shown
-  }
-}
-
-async function read(parts: ShownContextsParts, id: ContextId) {
-  const { record, flux, characters, release } = await parts.reader.open(id, { extent: WHOLE })
-  try {
-    // Many callers share the view, whatever their rights.
-    const env = await viewEnvOf(parts, record, ({ secured }) => !secured)
-    return { record, moves: env.moves, view: contextView(record, flux, env), characters }
-  } finally {
-    release()
   }
 }

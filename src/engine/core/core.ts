@@ -2,12 +2,12 @@
 // another get functions that look up the other when it is needed.
 import { randomUUID } from 'node:crypto'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Signals } from '../../ports/signals.ts'
-import { StartTimes } from '../operations/selection.ts'
 import { Commits, publishMove } from '../turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from '../contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from '../contexts/deps.ts'
@@ -33,6 +33,9 @@ import { Deliveries } from '../deliveries/deliveries.ts'
 
 /** What is given: `apiOf` is made of the parts, and of what calls do. */
 export interface Given extends EngineParts, Pick<StepsParts, 'apiOf'> {}
+
+/** Until a unit of work is there. */
+const NO_PAST = { historyOf: () => [] }
 
 class WithGiven {
   readonly given: Given
@@ -60,6 +63,8 @@ export class EngineCore extends WithGiven {
     maxRecord: this.given.memory.record,
     receiptsMs: this.given.idempotency.kept,
     admit: this.#admit,
+    budget: new WorkBudget(),
+    past: NO_PAST,
   })
 
   readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(this.admission.kindOf(flux, state))
@@ -164,7 +169,6 @@ export class EngineCore extends WithGiven {
     kept: this.given.idempotency.kept,
     bound: this.broadcasts,
   })
-  readonly startTimes = new StartTimes(this.given.store)
   readonly operations: Operations = new Operations(this.#parts)
   readonly deliveries: Deliveries = new Deliveries({
     ...this.given,

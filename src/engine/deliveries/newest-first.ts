@@ -37,7 +37,9 @@ export async function* storedDeliveries(
   const after = behind === null ? undefined : { key: deliveryKeyOf(prefix, behind), partition: store.partitions }
   for await (const row of allRows(store, { space: 'deliveries', prefix, after }, ROWS_AT_ONCE)) {
     const delivery = readableOf(row, 'deliveries', log, storedDeliveryOf)
-    if (delivery) yield { tally, facts: delivery, stored: { ...row, delivery } }
+    if (!delivery) continue
+    const { isStart: _isStart, request: _request, ...facts } = delivery
+    yield { tally, facts, stored: { ...row, delivery } }
   }
   return undefined
 }

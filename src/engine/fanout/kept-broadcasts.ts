@@ -68,12 +68,11 @@ export class KeptBroadcasts {
         const { key, partition, value: task } = row
         const stored = await readStored(store, row)
         const answer = await store.readRow({ partition, space: 'idempotency', key })
+        if (!stored || !answer) return null
+        log.info('a broadcast that was cut off is carried on', { event: stored.sent.event })
         const place = new BroadcastPlace(bound)
-        return stored && answer && new BroadcastRun(parts, { key, stored, place, left: { answer: answer.value, task } })
-      },
-      onTakenOver: (run) => {
-        log.info('a broadcast that was cut off is carried on', { event: run.facts.stored.sent.event })
-        run.facts.place.take(Infinity, 'add')
+        place.take(Infinity, 'add')
+        return new BroadcastRun(parts, { key, stored, place, left: { answer: answer.value, task } })
       },
     })
   }
@@ -133,12 +132,8 @@ export class KeptBroadcasts {
       return { answer, replayed: true, ended: here?.ended ?? Promise.resolve() }
     }
     // A caller may have left one that goes on here.
-    const taken = await this.tasks.takeOver(row, (run) => {
-      const sent = run.wait()
-      void this.tasks.run(run)
-      return { sent }
-    })
-    const answer = await taken?.sent
+    const taken = await this.tasks.takeOver(row)
+    const answer = await taken?.run.wait()
     if (!answer) throw inProgress()
     return { answer, replayed: true }
   }

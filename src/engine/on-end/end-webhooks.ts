@@ -242,7 +242,7 @@ export class EndWebhooks {
     } catch (error) {
       if (error instanceof TaskLost || task.isStopping) return true
       log.error('a webhook at the end of a context could not be sent; trying again', { contextId, error })
-      await pause(clock, LOOK_AGAIN_MS, task.signal)
+      await pause(clock, LOOK_AGAIN_MS, task.stopping.signal)
       return false
     } finally {
       release()
@@ -259,7 +259,7 @@ export class EndWebhooks {
     if (secret === null) return { ok: false, reason: secrets?.fault(name).reason ?? `there is no secret ${name}` }
     // The same for all attempts. No step has such a key.
     const id = `msg_${await task.persist(storeId)}_${contextId}-end${retries === undefined ? '' : `-${retries}`}`
-    return webhookSender.send({ id, url, secret, body, signal: task.signal })
+    return webhookSender.send({ id, url, secret, body, signal: task.stopping.signal })
   }
 }
 

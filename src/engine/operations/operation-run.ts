@@ -89,10 +89,11 @@ export class OperationRun implements TaskRun {
 
   async run(): Promise<void> {
     const { task, progress } = this
-    const { clock, log } = this.#parts
+    const { store, clock, log } = this.#parts
     const { rows, stored, before } = this.#given
     const { operationId, startedAt } = progress
-    const matching = await task.persist(() => matchingOf(this.#parts, stored, startedAt))
+    const lastStart = store.partitions > 1 ? startedAt : Infinity
+    const matching = await task.persist(() => matchingOf(this.#parts, stored, lastStart))
     const limit = Math.min(WAVE_CONTEXTS, Math.ceil(stored.rate / WAVES_A_SECOND))
     async function* waves() {
       let nextAt = clock.now()

@@ -62,13 +62,13 @@ export class Operations {
       load: async ({ key, value: before }) => {
         const rows = new OperationRows(key.slice(TASK_PREFIX.length), parts.store)
         const [stored, progress] = await Promise.all([rows.readStored(), rows.readProgress()])
-        return stored && progress && new OperationRun(parts, { rows, stored, progress, before })
-      },
-      onTakenOver: (run) => {
-        parts.log.info('an operation that was cut off is carried on', { operationId: run.progress.operationId })
+        if (!stored || !progress) return null
+        parts.log.info('an operation that was cut off is carried on', { operationId: progress.operationId })
+        const run = new OperationRun(parts, { rows, stored, progress, before })
         // It was accepted before, so it goes on whether or not there is room.
-        this.#bound.add(run.progress.scope)
+        this.#bound.add(progress.scope)
         this.#reserve(run)
+        return run
       },
     })
   }
@@ -153,7 +153,7 @@ export class Operations {
     const startedAt = clock.now()
     this.#counts.take()
     try {
-      const matched = await (await matchingOf(this.#parts, stored, startedAt)).count()
+      const matched = await (await matchingOf(this.#parts, stored)).count()
       const progress: OperationProgress = {
         operationId: newOperationId(startedAt),
         do: stored.command.do,

@@ -20,7 +20,6 @@ export type Filters = Omit<OperationFilter, 'after' | 'before'>
 export interface MatchingParts {
   readonly store: Store
   readonly catalog: Catalog
-  readonly startTimes: StartTimes
 }
 
 export interface Selected {
@@ -44,7 +43,7 @@ export function statusesOf({ status }: Pick<Filters, 'status'>, leftOut: readonl
 
 /** `role`: that the caller needs on contexts of secured services. */
 export async function selectionOf(
-  env: Omit<MatchingParts, 'store'> & { readonly caller: Pick<Caller, 'roles'> },
+  env: MatchingParts & { readonly caller: Pick<Caller, 'roles'> },
   filters: Filters,
   statuses: readonly Status[] = statusesOf(filters),
   role: Role = 'read',
@@ -58,7 +57,7 @@ export async function selectionOf(
     without: filters.paused === false ? [...hidden, PAUSED] : hidden,
     due: dueBefore === undefined ? undefined : { before: dueBefore },
     ended: (endedAfter ?? endedBefore) === undefined ? undefined : { after: endedAfter, before: endedBefore },
-    windows: (await env.startTimes.windows({ after: startedAfter, before: lastStart })) ?? undefined,
+    windows: await startWindows(env.store, { after: startedAfter, before: lastStart }),
   }
   const test = (context: StoredContext) => {
     try {
@@ -92,28 +91,24 @@ interface MatchingPage {
   readonly rest: ContextId | null
 }
 
-/** The contexts that an operation is for. `startedAt`: of the operation. @throws FluxError `unavailable`, also later */
+/**
+ * The contexts that an operation is for. `lastStart`: contexts that started later are left out; of several partitions,
+ * they may have lower ids. @throws FluxError `unavailable`, also later
+ */
 export async function matchingOf(
-  { store, ...env }: MatchingParts,
+  { store, catalog }: MatchingParts,
   { caller, filter, command, contextIds, upTo }: StoredOperation,
-  startedAt: number,
+  lastStart = Infinity,
 ) {
   const { role } = COMMANDS[command.do]
-  const { selection, test } = await selectionOf({ ...env, caller }, filter, statusesOf(filter), role)
+  const { startedBefore = Infinity } = filter
+  const meant = lastStart < startedBefore ? { ...filter, startedBefore: lastStart + 1 } : filter
+  const { selection, test } = await selectionOf({ store, catalog, caller }, meant, statusesOf(filter), role)
 
   const boundsOf = (after: ContextId, before: ContextId) => ({
     after: Math.max(after, filter.after ?? 0),
     before: Math.min(before, upTo + 1, filter.before ?? Infinity),
   })
-
-  function isMeant(context: StoredContext): boolean {
-    try {
-      // Of several partitions, each has ids of its own: one that started later may have a lower id.
-      return !(store.partitions > 1 && decodeHead(context).startedAt > startedAt) && (test === null || test(context))
-    } catch {
-      return true
-    }
-  }
 
   /** Those between two ids, in part. */
   async function read(after: ContextId, before: ContextId, limit: number): Promise<MatchingPage> {
@@ -121,7 +116,7 @@ export async function matchingOf(
     if (bounds.before - bounds.after <= 1) return { ids: [], rest: null }
     const { contexts, rest } = await store.select({ ...selection, ...READ, ...bounds, order: 'asc', limit })
     await breathe(contexts.reduce((sum, { parts }) => sum + charactersOf(parts), 0))
-    return { ids: contexts.filter(isMeant).map(({ id }) => id), rest }
+    return { ids: (test ? contexts.filter(test) : contexts).map(({ id }) => id), rest }
   }
 
   /** The next of them with higher ids than that; none is no reason to end. */
@@ -173,73 +168,58 @@ const SLACK_IDS = 256
 const SLACK_MS = 2000
 /** The search ends where so many ids of a partition are left. */
 const CLOSE_IDS = 64
-/** Times that are remembered: they never change. */
-const MAX_KNOWN = 10_000
 
 interface Started {
   readonly id: ContextId
   readonly startedAt: number
 }
 
-export class StartTimes {
-  readonly #store: Store
-  /** By partition and id: the first context from that id on, and when it was started. */
-  readonly #known = new Map<string, Started>()
-
-  constructor(store: Store) {
-    this.#store = store
-  }
-
-  /** Bounds for each partition; outside of them is no context that was started in the range. Null: there are none. */
-  async windows({ after = -Infinity, before = Infinity }: TimeRange): Promise<IdRange[] | null> {
-    if (after === -Infinity && before === Infinity) return null
-    const { partitions } = this.#store
-    const highest = await this.#store.highestId()
-    const slack = SLACK_IDS * partitions
-    return Promise.all(
-      Array.from({ length: partitions }, async (_, partition): Promise<IdRange> => {
-        const { low } = await this.#search(partition, highest, after - SLACK_MS)
-        const { high } = await this.#search(partition, highest, before + SLACK_MS)
-        // What starts from now on has a higher id, and a later time.
-        return { after: Math.max(0, low - slack), before: high + slack > highest ? undefined : high + slack }
-      }),
-    )
-  }
+/** Bounds for each partition; outside of them is no context that was started in the range. Undefined: there are none. */
+export async function startWindows(
+  store: Store,
+  { after = -Infinity, before = Infinity }: TimeRange,
+): Promise<IdRange[] | undefined> {
+  if (after === -Infinity && before === Infinity) return undefined
+  const { partitions } = store
+  const highest = await store.highestId()
+  const slack = SLACK_IDS * partitions
 
   /** No context up to the id `low` was started after the time, and none from `high` on was started before it. */
-  async #search(partition: number, highest: ContextId, time: number) {
+  async function search(partition: number, time: number) {
     if (time === -Infinity) return { low: 0, high: 0 }
     if (time === Infinity) return { low: highest, high: Infinity }
     let [low, high] = [0, highest + 1]
-    while (high - low > CLOSE_IDS * this.#store.partitions) {
+    while (high - low > CLOSE_IDS * partitions) {
       const middle = Math.floor((low + high) / 2)
-      const found = await this.#from(partition, middle)
+      const found = await firstFrom(store, partition, middle)
       if (found === null || found.id >= high || found.startedAt > time) high = middle
       else low = found.id
     }
     return { low, high }
   }
 
-  /** The first context of the partition from that id on, and when it was started; null: there is none. */
-  async #from(partition: number, id: ContextId): Promise<Started | null> {
-    const name = `${partition}:${id}`
-    const known = this.#known.get(name)
-    if (known) return known
-    const nothing: IdRange = { before: 1 }
-    const windows = Array.from({ length: this.#store.partitions }, (_, each) => (each === partition ? {} : nothing))
-    for (let after = id - 1; ;) {
-      const { contexts } = await this.#store.select({ any: [[]], windows, after, order: 'asc', limit: 1 })
-      const [context] = contexts
-      if (!context) return null
-      after = context.id
-      try {
-        const found = { id: after, startedAt: decodeHead(context).startedAt }
-        if (this.#known.size >= MAX_KNOWN) this.#known.clear()
-        this.#known.set(name, found)
-        return found
-      } catch {
-        // Nobody knows when a damaged one was started.
-      }
+  return Promise.all(
+    Array.from({ length: partitions }, async (_, partition): Promise<IdRange> => {
+      const { low } = await search(partition, after - SLACK_MS)
+      const { high } = await search(partition, before + SLACK_MS)
+      // What starts from now on has a higher id, and a later time.
+      return { after: Math.max(0, low - slack), before: high + slack > highest ? undefined : high + slack }
+    }),
+  )
+}
+
+/** The first context of the partition from that id on, and when it was started; null: there is none. */
+async function firstFrom(store: Store, partition: number, id: ContextId): Promise<Started | null> {
+  const windows = Array.from({ length: store.partitions }, (_, each) => (each === partition ? {} : { before: 1 }))
+  for (let after = id - 1; ;) {
+    const { contexts } = await store.select({ any: [[]], windows, after, order: 'asc', limit: 1 })
+    const [context] = contexts
+    if (!context) return null
+    after = context.id
+    try {
+      return { id: after, startedAt: decodeHead(context).startedAt }
+    } catch {
+      // When a damaged one was started is unknown.
     }
   }
 }

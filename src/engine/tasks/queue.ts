@@ -26,12 +26,16 @@ export interface TaskKind<R extends TaskRun> {
   readonly name: string
   /** How many may run at once; left out: any number. */
   readonly bound?: CountBound
-  /** What an abandoned task has to run with; null: its rows are lost. */
+  /** An abandoned task, which is about to be taken over; null: its rows are lost. */
   readonly load: (row: StoredRow) => Promise<R | null>
-  /** It was taken over, and will run. */
-  readonly onTakenOver?: (run: R) => void
   /** Called each time the queue has looked for abandoned tasks. */
   readonly onLook?: () => void
+}
+
+interface Running<R> {
+  readonly run: R
+  /** When this server has no more to do for it; it never rejects. */
+  readonly ended: Promise<void>
 }
 
 type TaskPlace = Pick<StoredRow, 'key' | 'partition'>
@@ -46,8 +50,6 @@ const ROWS_AT_ONCE = 100
 const STOP_LOOKS = 50
 const STOP_LOOK_MS = 100
 
-const isInDoubt = ({ failure }: FluxError) => failure.kind === 'unavailable' && failure.inDoubt === true
-
 /** What follows a change that is stored: where the store is out of reach for it, the change is in doubt for its caller. */
 export async function inDoubtIfAway<T>(step: () => Promise<T>): Promise<T> {
   try {
@@ -59,13 +61,15 @@ export async function inDoubtIfAway<T>(step: () => Promise<T>): Promise<T> {
 
 /** As the caller is told the error that came when the change was stored already. */
 export const leftInDoubt = (error: FluxError): FluxError =>
-  isInDoubt(error) ? error : inDoubt(`${error.failure.detail}: this may have been done, or not`, { cause: error })
+  error.failure.kind === 'unavailable' && error.failure.inDoubt === true
+    ? error
+    : inDoubt(`${error.failure.detail}: this may have been done, or not`, { cause: error })
 
 export class TaskQueue<R extends TaskRun> {
   readonly #parts: TaskParts
   readonly #kind: TaskKind<R>
-  /** By the keys of the rows. `ended`: when this server has no more to do for it; it never rejects. */
-  readonly #running = new Map<string, { readonly run: R; readonly ended: Promise<void> }>()
+  /** By the keys of the rows. */
+  readonly #running = new Map<string, Running<R>>()
   /** Keys of the tasks that are being taken over here. */
   readonly #taking = new Set<string>()
   readonly #looks: Periodic
@@ -110,7 +114,7 @@ export class TaskQueue<R extends TaskRun> {
     const over = new AbortController()
     if (grace > 0) await Promise.race([this.#ends(), pause(this.#parts.clock, grace, over.signal)])
     over.abort()
-    for (const { task } of this.runs) task.stop()
+    for (const { task } of this.runs) task.stopping.abort()
     this.giveUp()
     await looked
     await this.#ends()
@@ -120,10 +124,10 @@ export class TaskQueue<R extends TaskRun> {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended))
   }
 
-  /** Runs it. `begun`: when it is stored; if it isn't, its caller knows. Resolves when this server has no more to do for it. */
+  /** Runs it. `begun`: when it is stored. Resolves when this server has no more to do for it. */
   run(run: R, begun?: Promise<void>): Promise<void> {
     const ended = this.#run(run, begun)
-    this.#running.set(run.task.key, { run, ended })
+    this.#running.set(run.task.address.key, { run, ended })
     return ended
   }
 
@@ -131,45 +135,40 @@ export class TaskQueue<R extends TaskRun> {
     const { log } = this.#parts
     const { name } = this.#kind
     const { task } = run
-    let isBegun = false
     try {
       await begun
-      isBegun = true
       await run.run()
     } catch (error) {
-      const isLeft = error instanceof TaskLost || (error instanceof FluxError && isInDoubt(error))
-      if (isLeft) log.debug(`${name} is left to another server`, { error })
-      else if (isBegun) log.error(`${name} could not be carried out`, { error })
+      if (error instanceof TaskLost || isAway(error)) log.debug(`${name} is left to another server`, { error })
+      else log.error(`${name} could not be carried out`, { error })
     }
     run.giveUp?.()
     if (task.isStopping)
       await task.handOver().catch((error: unknown) => {
         log.debug(`${name} could not be handed over`, { error })
       })
-    this.#running.delete(task.key)
+    this.#running.delete(task.address.key)
     run.release?.()
   }
 
-  /** Resumes the task of that row, and resolves when it has ended here; null: another server runs it, or it has ended. */
-  async resume(row: TaskPlace): Promise<{ readonly ended: Promise<void> } | null> {
-    const running = this.#running.get(row.key)
-    if (running) return running
-    return this.#isStopped ? null : this.takeOver(row, (run) => ({ ended: this.run(run) }))
+  /** Resumes the task of that row; null: another server runs it, or it has ended. */
+  async resume(row: TaskPlace): Promise<Running<R> | null> {
+    return this.#running.get(row.key) ?? (this.#isStopped ? null : this.takeOver(row))
   }
 
   /**
-   * Takes the task over from a server that runs it no more, and begins to run it by `begin`; null: a server runs it, this
-   * one is about to, or it has ended.
+   * Takes the task over from a server that runs it no more, and runs it; null: a server runs it, this one is about to, or
+   * it has ended.
    */
-  async takeOver<T>(place: TaskPlace, begin: (run: R) => T): Promise<T | null> {
+  async takeOver(place: TaskPlace): Promise<Running<R> | null> {
     const { key } = place
     // A row that is taken over twice here would be taken from the task that runs here already.
     if (this.#running.has(key) || this.#taking.has(key)) return null
     this.#taking.add(key)
     try {
       const run = await this.#takeOver(place)
-      if (run && this.#isStopped) run.task.stop()
-      return run && begin(run)
+      if (run && this.#isStopped) run.task.stopping.abort()
+      return run && { run, ended: this.run(run) }
     } finally {
       this.#taking.delete(key)
     }
@@ -177,7 +176,7 @@ export class TaskQueue<R extends TaskRun> {
 
   async #takeOver({ key, partition }: TaskPlace): Promise<R | null> {
     const { store, servers, log } = this.#parts
-    const { space, name, load, onTakenOver } = this.#kind
+    const { space, name, load } = this.#kind
     const row = await store.readRow({ partition, space, key })
     if (!row || (await isRunElsewhere(row.value, servers))) return null
     const run = await load(row)
@@ -189,9 +188,9 @@ export class TaskQueue<R extends TaskRun> {
     }
     try {
       await run.task.commit([])
-      onTakenOver?.(run)
       return run
     } catch (error) {
+      run.release?.()
       if (error instanceof TaskLost) return null
       throw error
     }
@@ -209,7 +208,7 @@ export class TaskQueue<R extends TaskRun> {
       for (let looks = 0; looks < STOP_LOOKS && (await store.readRow(place)); looks += 1) {
         const here = await this.resume(place)
         const paused = pause(clock, STOP_LOOK_MS)
-        await Promise.race(here ? [here.ended, paused] : [paused])
+        await Promise.race([here?.ended ?? paused, paused])
       }
     })
     return isAsked

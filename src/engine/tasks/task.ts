@@ -65,59 +65,37 @@ export const isAway = (error: unknown): error is FluxError =>
 
 export class Task {
   readonly #parts: TaskParts
-  readonly #address: TaskAddress
   readonly #options: TaskOptions
   readonly #id = randomUUID()
-  readonly #stopping = new AbortController()
+  readonly address: TaskAddress
+  /** Aborted when the server stops. */
+  readonly stopping = new AbortController()
+  /** Whether the task is to be stopped, as far as its last commit found. */
+  stopRequested: boolean
+  /** Whether a commit may still come true: of a server that ran the task before, or one of which the store did not tell. */
+  mayWriteLate: boolean
   #latest: string | null
-  #stopRequested: boolean
-  #mayWriteLate: boolean
   /** A commit that was to end the task may have been made. */
   #mayHaveEnded = false
 
   constructor(parts: TaskParts, address: TaskAddress, options: TaskOptions = {}) {
     const { before = null } = options
     this.#parts = parts
-    this.#address = address
     this.#options = options
+    this.address = address
     this.#latest = before
-    this.#mayWriteLate = before !== null
-    this.#stopRequested = before !== null && readRow(before).stops
-  }
-
-  /** Of its row. */
-  get key(): string {
-    return this.#address.key
-  }
-
-  /** Whether the task is to be stopped, as far as its last commit found. */
-  get stopRequested(): boolean {
-    return this.#stopRequested
-  }
-
-  /** Whether a commit may still come true: of a server that ran the task before, or one of which the store did not tell. */
-  get mayWriteLate(): boolean {
-    return this.#mayWriteLate
-  }
-
-  /** Aborted when the server stops. */
-  get signal(): AbortSignal {
-    return this.#stopping.signal
+    this.mayWriteLate = before !== null
+    this.stopRequested = before !== null && readRow(before).stops
   }
 
   /** Whether the server stops. */
   get isStopping(): boolean {
-    return this.signal.aborted
-  }
-
-  /** The server stops: pauses end. */
-  stop(): void {
-    this.#stopping.abort()
+    return this.stopping.signal.aborted
   }
 
   /** Writes the rows. @throws TaskLost; FluxError `unavailable` */
   async commit(rows: readonly RowWrite[]): Promise<void> {
-    await this.#commit(rows, () => this.#rowOf(this.#parts.servers.own))
+    await this.#commit(rows)
   }
 
   /**
@@ -125,7 +103,7 @@ export class Task {
    * @throws TaskLost; FluxError `unavailable`
    */
   end(rows: readonly RowWrite[], { unlessStopped = false } = {}): Promise<boolean> {
-    return this.#commit(rows, () => null, unlessStopped)
+    return this.#commit(rows, true, unlessStopped)
   }
 
   /** Leaves the task to any server, unless it has ended, or was never begun. @throws FluxError `unavailable` */
@@ -156,26 +134,28 @@ export class Task {
    * @throws TaskLost; FluxError as `check`
    */
   async mayTryAgain(error: FluxError): Promise<boolean> {
-    this.#mayWriteLate = true
+    this.mayWriteLate = true
     this.#options.onAway?.(error)
     await this.pause(RETRY_MS)
     // A part of the store may be away for long, and a stop be requested meanwhile.
     await this.persist(() => this.commit([]))
-    return !this.#stopRequested
+    return !this.stopRequested
   }
 
   /** Resolves after so many milliseconds. @throws FluxError when the server stops */
   async pause(milliseconds: number): Promise<void> {
     this.check()
-    await pause(this.#parts.clock, milliseconds, this.signal)
+    await pause(this.#parts.clock, milliseconds, this.stopping.signal)
     this.check()
   }
 
-  async #commit(rows: readonly RowWrite[], nextOf: () => string | null, unlessStopped = false) {
+  async #commit(rows: readonly RowWrite[], isEnd = false, unlessStopped = false) {
+    const mayHaveEnded = this.#mayHaveEnded
+    this.#mayHaveEnded ||= isEnd
     for (;;) {
-      if (unlessStopped && this.#stopRequested) return false
-      const next = nextOf()
-      const outcome = await this.#try([...rows, this.#write(next)], next === null)
+      if (unlessStopped && this.stopRequested) return false
+      const next = isEnd ? null : this.#rowOf(this.#parts.servers.own)
+      const outcome = await this.#parts.store.commit({ writes: [], rows: [...rows, this.#write(next)] })
       if (outcome.ok) {
         this.#latest = next
         return true
@@ -185,30 +165,21 @@ export class Task {
       // What is to be written is there: this commit was made before, with an unknown outcome.
       if (value !== null && rows.some((row) => row.space === space && row.key === key && row.value === value))
         return true
-      if (space !== this.#address.space || key !== this.#address.key) throw new TaskLost()
-      if (value === null && this.#mayHaveEnded) return true
+      if (space !== this.address.space || key !== this.address.key) throw new TaskLost()
+      if (value === null && mayHaveEnded) return true
       if (value === null || readRow(value).id !== this.#id) throw new TaskLost()
       // Its own, of a commit with an unknown outcome, or with the request to stop.
       this.#latest = value
-      this.#stopRequested ||= readRow(value).stops
-    }
-  }
-
-  async #try(rows: readonly RowWrite[], isLast: boolean) {
-    try {
-      return await this.#parts.store.commit({ writes: [], rows })
-    } catch (error) {
-      this.#mayHaveEnded ||= isLast && isAway(error)
-      throw error
+      this.stopRequested ||= readRow(value).stops
     }
   }
 
   #write(value: string | null) {
-    return { ...this.#address, value, expects: this.#latest }
+    return { ...this.address, value, expects: this.#latest }
   }
 
   #rowOf(owner: string) {
-    return JSON.stringify({ id: this.#id, owner, stops: this.#stopRequested, ...this.#options.facts })
+    return JSON.stringify({ id: this.#id, owner, stops: this.stopRequested, ...this.#options.facts })
   }
 }
 

@@ -10,13 +10,34 @@
 //   lives.
 import type { EventAnswer } from '../../api/events.ts'
 import { FluxError } from '../../model/failure.ts'
+import type { AnswerRow } from '../../model/context.ts'
 import type { WebhookAnswer, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
+import type { Keeping } from '../idempotency/idempotency.ts'
 import { readKept, type KeptPlace } from '../idempotency/kept-answer.ts'
 import type { CallParts } from '../calls/call-env.ts'
 import { decodeHead } from '../record/decode.ts'
 import { ANSWERED } from '../waits/waits.ts'
 import { sentTo } from '../turn/answer.ts'
-import type { WebhookKeeping, WebhookKeys } from './webhook-keys.ts'
+import type { RootRequest } from '../turn/start-request.ts'
+
+/** The key of a request, with which it has its effect once. */
+export interface WebhookKey extends Pick<AnswerRow, 'hash' | 'keepMs'>, Pick<RootRequest, 'drawn'> {
+  readonly place: KeptPlace
+  /** `dedupe` has computed it. */
+  readonly isDedupe: boolean
+}
+
+/** A request that may be repeated: its key, and the try to be the first under it. */
+export interface WebhookKeeping extends Keeping {
+  readonly key: WebhookKey
+}
+
+export interface WebhookKeys {
+  /** null: repeats are not looked for. */
+  readonly key: WebhookKey | null
+  /** Why repeats are not looked for, although the endpoint says how. */
+  readonly remark: string | null
+}
 
 /** What a request came to when it was committed. */
 export interface Committed {
@@ -63,7 +84,7 @@ export async function once(
       ...key,
       noted: { until: clock.now() + timeout },
       whileRunning: 'wait',
-      run: async (tried) => ({ replayed: false, ...(await effect({ key, tried })), remark: null }),
+      run: async (keeping) => ({ replayed: false, ...(await effect({ ...keeping, key })), remark: null }),
       earlier({ answer: kept, until = 0 }, isOwn) {
         const answer = answerIn(kept)
         const settled = { answer, replayed: !isOwn, remark: null }

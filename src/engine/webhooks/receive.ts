@@ -10,22 +10,49 @@
 //   action undoes it together with its other changes.
 // - `$request` and the raw bytes are parts of the record that are written once. A child gets the part of it that must
 //   be hidden, a list of texts (`inheritedSecrets`).
+import { createHash } from 'node:crypto'
+import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { EventRequest } from '../../api/events.ts'
-import { notFound } from '../../model/failure.ts'
+import { FluxError, notFound } from '../../model/failure.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { WebhookCall, WebhookReply } from '../../model/webhook.ts'
 import { addresseeOf } from '../calls/address.ts'
 import type { CallParts } from '../calls/call-env.ts'
-import { addresseeOfNew } from '../idempotency/kept-answer.ts'
+import { addresseeOfNew, placeOf, rowKeyOf } from '../idempotency/kept-answer.ts'
 import type { RootRequest } from '../turn/start-request.ts'
 import type { RowsOf } from '../turn/message.ts'
 import { acceptedAs, answerOf } from '../turn/answer.ts'
-import { Filtered, once, type Committed, type Settled } from './once.ts'
-import { RequestExpressions, webhookInputOf } from './request-expressions.ts'
-import { accessOf, eventOf, sendForWebhook } from './send.ts'
-import { NO_KEY, webhookKeysOf, type Asked, type WebhookKeeping } from './webhook-keys.ts'
+import {
+  Filtered,
+  once,
+  type Committed,
+  type Settled,
+  type WebhookKeeping,
+  type WebhookKey,
+  type WebhookKeys,
+} from './once.ts'
+import { accessOf, eventOf, keyTextOf, RequestExpressions, sendForWebhook, unfit, webhookInputOf } from './send.ts'
+
+const NO_KEY: WebhookKeys = { key: null, remark: null }
+
+/** Nobody has to say who he is. */
+const SCOPE = 'nobody'
+const KEY_POINTER = '/dedupe/key'
+/** Of all contents: who repeats a delivery may have changed it. */
+const ANY_CONTENT = ''
+
+/** A request, and the endpoint as it is loaded now. */
+interface Asked {
+  readonly flux: CompiledFlux
+  readonly webhook: Webhook
+  readonly call: WebhookCall
+  readonly expressions: RequestExpressions
+  /** The event that it sends, as it was computed first. @throws FluxError when the request gives none */
+  readonly eventFor: (send: WebhookSend) => EventRequest
+}
 
 /** See `WebhookApi`. Not an async function, which would keep the request in memory while it waits. */
 export const receive = (parts: CallParts, call: WebhookCall): Promise<WebhookReply> =>
@@ -35,30 +62,16 @@ export const receive = (parts: CallParts, call: WebhookCall): Promise<WebhookRep
 
 /** Resolves when the effect of the request is committed. */
 async function settle(parts: CallParts, call: WebhookCall): Promise<Settled> {
-  const { store, given, catalog } = parts
-  const { endpoint, request, traceparent, replayOf, timeout } = call
-  const flux = catalog.find(endpoint.package, endpoint.fluxName)
+  const { endpoint, request, replayOf, timeout } = call
+  const flux = parts.catalog.find(endpoint.package, endpoint.fluxName)
   const webhook = flux && webhookOf(flux, endpoint.urlPath, request['method'])
   // A reload has removed it.
   if (!flux || !webhook) throw notFound('this webhook is no longer there')
   const expressions = new RequestExpressions(request, call.time)
-  const asked = { flux, webhook, call, expressions }
   let event: EventRequest | null = null
-  /** As it was computed first. @throws FluxError when the request gives none */
-  const eventFor = (send: NonNullable<Webhook['send']>) => (event ??= eventOf(flux, send, call, expressions))
-  const keysOf = () =>
-    webhookKeysOf(asked, {
-      keptMs: given.idempotency.keptOfWebhooks,
-      partitions: store.partitions,
-      addresseeOf(seed) {
-        if (webhook.send === null) return addresseeOfNew(parts, startOf(asked), seed)
-        const sent = eventFor(webhook.send)
-        const env = { ...parts, ...accessOf(endpoint, traceparent) }
-        const isForAll = sent.contextId === undefined && sent.key === undefined
-        return { addressee: isForAll ? null : addresseeOf(env, sent, 'invoke') }
-      },
-    })
-  const keys = replayOf === null ? keysOf() : await keysOfReplay(parts, keysOf)
+  const eventFor = (send: WebhookSend) => (event ??= eventOf(flux, send, call, expressions))
+  const asked = { flux, webhook, call, expressions, eventFor }
+  const keys = replayOf === null ? keysOf(parts, asked) : await keysOfReplay(parts, asked)
   return once(parts, keys, timeout, async (keeping) => {
     if (webhook.when !== null && !expressions.evaluate(webhook.when, '/when')) throw new Filtered()
     if (webhook.send === null) return start(parts, asked, keeping)
@@ -70,11 +83,13 @@ async function settle(parts: CallParts, call: WebhookCall): Promise<Settled> {
  * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is: its
  * sender may still repeat it.
  */
-async function keysOfReplay({ store }: CallParts, keysOf: () => ReturnType<typeof webhookKeysOf>) {
-  const keys = await Promise.resolve()
-    .then(keysOf)
-    .catch(() => NO_KEY)
-  return keys.key && !(await store.readRow(keys.key.place)) ? keys : NO_KEY
+async function keysOfReplay(parts: CallParts, asked: Asked): Promise<WebhookKeys> {
+  try {
+    const keys = keysOf(parts, asked)
+    return keys.key && !(await parts.store.readRow(keys.key.place)) ? keys : NO_KEY
+  } catch {
+    return NO_KEY
+  }
 }
 
 /** Starts the service. The answer is there when the context is stored, or comes later. */
@@ -119,13 +134,68 @@ async function commit(
     const { id: contextId } = record
     onTry?.(contextId)
     const answer = isAccepted ? acceptedAs(record) : answerOf(record, flux)
-    const ofKey = keeping ? [keeping.tried.rowOf(answer ?? { kind: 'running', contextId })] : []
+    const ofKey = keeping ? [keeping.rowOf(answer ?? { kind: 'running', contextId })] : []
     return [...ofKey, ...deliveries.rowsOf(call, record, answer)]
   }
   const { key } = keeping ?? NO_KEY
   const answerRows = isAccepted || !key ? undefined : [{ key: key.place.key, hash: key.hash, keepMs: key.keepMs }]
   const request = { ...startOf(asked), answerRows, drawn: key?.drawn }
-  const { record } = await mailboxes.start(request, { partition: keeping?.tried.partition, rows, isCall: true })
+  const { record } = await mailboxes.start(request, { partition: keeping?.partition, rows, isCall: true })
   call.onStarted()
   return record
 }
+
+/**
+ * The key by which a request is known as a repeat: that which `dedupe` computes of it; of an endpoint without `dedupe`, that
+ * of its header `Idempotency-Key`. @throws FluxError `malformed` when the key of `dedupe` can't be computed
+ */
+function keysOf(parts: CallParts, asked: Asked): WebhookKeys {
+  const { flux, webhook, call, expressions } = asked
+  const { urlPath, dedupe } = webhook
+  const { request, rawBody, idempotencyKey } = call
+  if (dedupe !== null) {
+    const value = expressions.evaluate(dedupe.key, KEY_POINTER) ?? ''
+    if (typeof value === 'object') return unfit(KEY_POINTER, 'must be text, a number or a boolean')
+    const text = keyTextOf(value, KEY_POINTER)
+    if (text === '') return { key: null, remark: 'the key of dedupe came out empty: no repeat was looked for' }
+    // Keys of any length take as much space.
+    const rowKey = sha256(JSON.stringify(['dedupe', flux.package, flux.fluxName, urlPath, text]))
+    return placed(parts, asked, rowKey, { isDedupe: true, hash: ANY_CONTENT, keepMs: dedupe.keepMs })
+  }
+  if (idempotencyKey === null) return NO_KEY
+  const { method, uri } = request
+  const of = { method: String(method), route: `/api${urlPath}` }
+  // Of method, path, query and body, as they were sent.
+  const hash = sha256(`${JSON.stringify([method, uri])}\n`, rawBody)
+  const rowKey = rowKeyOf({ scope: SCOPE, of, key: idempotencyKey })
+  return placed(parts, asked, rowKey, { isDedupe: false, hash, keepMs: parts.given.idempotency.keptOfWebhooks })
+}
+
+/** The key, with the place of its row: there where its effect is. */
+function placed(
+  parts: CallParts,
+  asked: Asked,
+  rowKey: string,
+  more: Pick<WebhookKey, 'isDedupe' | 'hash' | 'keepMs'>,
+): WebhookKeys {
+  try {
+    const { addressee, drawn } = addresseeFor(parts, asked, rowKey)
+    return { key: { ...more, drawn, place: placeOf(rowKey, addressee, parts.store.partitions) }, remark: null }
+  } catch (error) {
+    // It may still be of no interest; else it is refused for the same reason.
+    if (error instanceof FluxError) return NO_KEY
+    throw error
+  }
+}
+
+/** What the request is for. @throws FluxError as the request itself, which is refused then */
+function addresseeFor(parts: CallParts, asked: Asked, rowKey: string): ReturnType<typeof addresseeOfNew> {
+  const { webhook, call, eventFor } = asked
+  if (webhook.send === null) return addresseeOfNew(parts, startOf(asked), rowKey)
+  const sent = eventFor(webhook.send)
+  if (sent.contextId === undefined && sent.key === undefined) return { addressee: null }
+  return { addressee: addresseeOf({ ...parts, ...accessOf(call) }, sent, 'invoke') }
+}
+
+const sha256 = (text: string, bytes: Uint8Array = new Uint8Array()): string =>
+  createHash('sha256').update(text).update(bytes).digest('hex')

@@ -3,9 +3,8 @@
 import type { AnswerTo, CheckedCall } from '../../api/calls.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
 import type { BudgetShare } from '../../model/byte-budget.ts'
-import { denial } from '../../model/caller.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
-import type { JsonObject } from '../../model/json/value.ts'
+import { isObject } from '../../model/json/value.ts'
 import { parsedBytes } from '../../model/json/weight.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import { UNREADABLE, type Endpoint, type WebhookCall } from '../../model/webhook.ts'
@@ -33,9 +32,6 @@ interface Found {
   readonly delivery: StoredDelivery
 }
 
-/** What is sent again. */
-type Sent = Pick<WebhookCall, 'request' | 'rawBody'>
-
 /** See `FluxApi`. What is sent again is charged to the memory for requests until it is answered. */
 export async function replayDelivery(
   env: CallEnv,
@@ -49,8 +45,7 @@ export async function replayDelivery(
     const endpoint = endpointOf(env, found)
     if (found.delivery.outcome === 'handshake')
       throw conflict(`the delivery '${deliveryId}' was a test of the endpoint, which starts nothing`)
-    const sent = (await ofContext(env, found, share)) ?? (await ofRows(env, found, share))
-    return await send(env, endpoint, deliveryId, sent)
+    return await send(env, endpoint, deliveryId, await requestOf(env, found, share))
   } finally {
     share.release()
     env.replays.release()
@@ -70,10 +65,8 @@ async function find(env: CallEnv, deliveryId: string): Promise<Found> {
     for (const row of await Promise.all(reads))
       if (row) return { endpoint, partition: row.partition, delivery: storedDeliveryOf(row.value) }
   }
-  const isRefused = visibleEndpoints(env).some((endpoint) =>
-    deliveries.tallyOf(endpoint).refused.some((one) => one.deliveryId === deliveryId),
-  )
-  if (!isRefused) throw unknown
+  const refused = visibleEndpoints(env).flatMap((endpoint) => deliveries.tallyOf(endpoint).refused)
+  if (!refused.some((one) => one.deliveryId === deliveryId)) throw unknown
   throw conflict(`the delivery '${deliveryId}' was refused before its request was read, which is not kept`)
 }
 
@@ -88,35 +81,33 @@ function endpointOf(
   const flux = env.catalog.find(owner, fluxName)
   if (flux) requireRole(env, flux, 'invoke')
   const webhook = flux && webhookOf(flux, urlPath, method)
-  if (!flux || !webhook) throw conflict(`'${fluxName}' has no webhook any more that takes ${method} ${urlPath}`)
+  if (!webhook) throw conflict(`'${fluxName}' has no webhook any more that takes ${method} ${urlPath}`)
   const { timeout, verify } = webhook
   // A request that passed `verify` acts as the service does, and the caller of a replay has proved nothing.
-  const failure = verify === null ? null : denial(env.caller, 'invoke')
-  if (failure) throw new FluxError(failure)
+  requireRole(env, { secured: verify !== null }, 'invoke')
   return { package: owner, fluxName, urlPath, timeout, verify }
 }
 
 /** Of a context, what is parsed to send its request again. */
 const PARTS_SENT = ['base', 'head', 'request', 'raw']
 
-/** The whole request, of the context that it started; null: there is none any more. @throws FluxError `overloaded` */
-async function ofContext(
+/**
+ * The whole request, of the context that it started; else as it was kept.
+ * @throws FluxError `conflict` when not all of it was kept; `overloaded`
+ */
+async function requestOf(
   { store }: CallEnv,
-  { delivery: { isStart, contextId } }: Found,
+  { partition, delivery }: Found,
   share: BudgetShare,
-): Promise<Sent | null> {
+): Promise<Pick<WebhookCall, 'request' | 'rawBody'>> {
+  const { deliveryId, isStart, contextId } = delivery
   const stored = isStart && contextId !== null ? await store.load({ id: contextId }) : null
-  if (!stored) return null
-  share.resize(weightOf(stored.parts, PARTS_SENT))
-  await breathe(charactersOf(stored.parts, PARTS_SENT))
-  const { request, raw } = decodeRecord(stored, PARTS_SENT)
-  const body = raw?.['body']
-  return request && { request, rawBody: Buffer.from(typeof body === 'string' ? body : '', 'base64') }
-}
-
-/** The request as it was kept. @throws FluxError `conflict` when not all of it was; `overloaded` */
-async function ofRows({ store }: CallEnv, { partition, delivery }: Found, share: BudgetShare): Promise<Sent> {
-  const { deliveryId } = delivery
+  if (stored) {
+    share.resize(weightOf(stored.parts, PARTS_SENT))
+    await breathe(charactersOf(stored.parts, PARTS_SENT))
+    const { request, raw } = decodeRecord(stored, PARTS_SENT)
+    if (request) return { request, rawBody: Buffer.from(String(raw?.['body'] ?? ''), 'base64') }
+  }
   const place = { partition, space: 'deliveries', key: requestKeyOf(deliveryId) } as const
   const row = delivery.request === null ? await store.readRow(place) : null
   if (row) share.resize(parsedBytes(row.value))
@@ -135,13 +126,15 @@ async function send(
   env: CallEnv,
   endpoint: Endpoint,
   replayOf: string,
-  sent: Sent,
+  sent: Pick<WebhookCall, 'request' | 'rawBody'>,
 ): Promise<AnswerTo<'replayDelivery'>> {
-  const { request } = sent
   const api = webhooks(env)
+  const { request } = sent
+  const { config, method } = request
   const delivery = { ...api.arrival(), ...sent, endpoint, replayOf }
-  const textsOf = textsOfRequest(request)
-  const call = { ...delivery, idempotencyKey: null, textsOf, timeout: timeoutOf(request), onStarted() {} }
+  // As at the first time.
+  const timeout = isObject(config) ? Number(config['timeout']) * 1000 : 0
+  const call = { ...delivery, idempotencyKey: null, textsOf: textsOfRequest(request), timeout, onStarted() {} }
   const result = await api.receive(call).catch((error: unknown) => {
     if (error instanceof FluxError) return error.failure
     throw error
@@ -149,12 +142,6 @@ async function send(
   const settlement = env.webhooks.settlementOf(result)
   const [path = ''] = String(redactRequest(request).shown['uri']).split('?', 1)
   const duration = env.clock.now() - delivery.time
-  api.settled({ ...delivery, ...settlement, method: String(request['method']), path, duration })
+  api.settled({ ...delivery, ...settlement, method: String(method), path, duration })
   return { deliveryId: delivery.deliveryId, status: settlement.status, contextId: settlement.contextId }
-}
-
-/** Milliseconds: as at the first time. */
-function timeoutOf({ config }: JsonObject): number {
-  const seconds = typeof config === 'object' && config !== null && 'timeout' in config ? Number(config['timeout']) : 0
-  return seconds * 1000
 }

@@ -1,22 +1,24 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
-// service. It goes the way of every event, on behalf of the endpoint.
+// service. It goes the way of every event, on behalf of the endpoint. Also what a request gives: values of the endpoint's
+// expressions over `$request`, and inputs of its service. No context exists yet.
+import { randomUUID } from 'node:crypto'
 import { check } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
 import type { EventRequest } from '../../api/events.ts'
 import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
-import type { Expression } from '../../definitions/expressions/expression.ts'
+import type { Expression, Scope } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
 import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
+import { messageOf } from '../../model/error-message.ts'
 import { conflict, FluxError, notFound } from '../../model/failure.ts'
-import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { Endpoint, WebhookCall } from '../../model/webhook.ts'
+import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallParts } from '../calls/call-env.ts'
 import { sendEvent, type SendOptions } from '../calls/send-event.ts'
 import { redactedFor } from '../redact/redactor.ts'
 import { sentTo } from '../turn/answer.ts'
-import type { Committed } from './once.ts'
-import { keyTextOf, unfit, webhookInputOf, type RequestExpressions } from './request-expressions.ts'
-import type { WebhookKeeping } from './webhook-keys.ts'
+import type { Committed, WebhookKeeping } from './once.ts'
 
 /** `wanted`: what the request says. @throws FluxError when the event is refused */
 export async function sendForWebhook(
@@ -25,10 +27,10 @@ export async function sendForWebhook(
   call: WebhookCall,
   keeping: WebhookKeeping | null,
 ): Promise<Committed> {
-  const { endpoint, request, rawBody, traceparent } = call
+  const { request, rawBody } = call
   const redact = (text: string) => redactedFor(request, text)
   try {
-    const env = { ...parts, ...accessOf(endpoint, traceparent) }
+    const env = { ...parts, ...accessOf(call) }
     const { answer, replayed = false } = await sendEvent(env, check(CALLS.sendEvent, wanted), {
       ...sendUnder(parts, keeping, call),
       ...(send.orStart === 'self' && { webhook: { shown: request, raw: rawBody } }),
@@ -53,7 +55,7 @@ export function sendUnder(
     toOne: (eventId) => ({
       rows(applied, record) {
         const answer = { kind: 'sent' as const, eventId, contextIds: [record.id] }
-        const ofKey = keeping ? [keeping.tried.rowOf(answer)] : []
+        const ofKey = keeping ? [keeping.rowOf(answer)] : []
         if (call === null) return ofKey
         const isStarted = applied.kind === 'next' && applied.started !== undefined
         if (isStarted) return [...ofKey, ...deliveries.rowsOf(call, record, answer)]
@@ -85,7 +87,7 @@ const SENT_TO_ALL = {
  * Whoever passed `verify` acts for the service, as its functions do. Where anybody may call, secured services stay out of
  * reach.
  */
-export const accessOf = (endpoint: Endpoint, traceparent: string | undefined): Access => ({
+export const accessOf = ({ endpoint, traceparent }: WebhookCall): Access => ({
   caller: endpoint.verify === null ? ANONYMOUS : SYSTEM,
   scope: `webhook ${endpoint.package}/${endpoint.fluxName} ${endpoint.urlPath}`,
   home: endpoint.package,
@@ -98,6 +100,59 @@ function withoutDenial(error: unknown): unknown {
   return kind === 'unauthorized' || kind === 'forbidden'
     ? notFound('a webhook without verify reaches no secured service')
     : error
+}
+
+/** All expressions of one request share a budget, so that each request costs a bounded amount of work. */
+export class RequestExpressions {
+  readonly #scope: Scope
+
+  constructor(request: JsonObject, now: number) {
+    this.#scope = {
+      turn: { now, random: Math.random, uuid: randomUUID },
+      budget: new WorkBudget(),
+      get: (name) => (name === '$request' ? request : undefined),
+    }
+  }
+
+  /**
+   * The value of the expression.
+   * @param pointer where the expression stands in the webhook's entry
+   * @throws FluxError `malformed` if it can't be worked out for this request
+   */
+  evaluate(expression: Expression, pointer: string): Json {
+    try {
+      return expression.evaluate(this.#scope)
+    } catch (error) {
+      return unfit(pointer, `can't be worked out: ${messageOf(error)}`)
+    }
+  }
+}
+
+/** @throws FluxError `malformed`: the request gives an expression a value that it must not have */
+export function unfit(pointer: string, detail: string): never {
+  const errors = [{ pointer, detail }]
+  throw new FluxError({ kind: 'malformed', detail: `${pointer} of the webhook ${detail}`, errors })
+}
+
+/**
+ * A key as text. Whole numbers beyond 2^53 − 1 are none: parsing has rounded them, so different ones are equal by now.
+ * @throws FluxError `malformed`
+ */
+export function keyTextOf(value: string | number | boolean, pointer: string): string {
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    return unfit(pointer, 'must be exact, and is a number beyond 2^53 - 1: those must come as text')
+  return String(value)
+}
+
+/** The inputs that a request gives a service, by their names. Only declared inputs are set. An array takes all values of its name, any other type the last one. */
+export function webhookInputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): JsonObject {
+  const given: JsonObject = {}
+  for (const [name, { array }] of input.properties) {
+    const texts = textsOf(name)
+    const last = texts.at(-1)
+    if (last !== undefined) setOwn(given, name, array ? [...texts] : last)
+  }
+  return given
 }
 
 /** @throws FluxError when the request gives no event that can be sent */
