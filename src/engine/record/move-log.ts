@@ -1,5 +1,6 @@
 // engine/record: the moves of a context. The newest are in the record (its tail). When the tail becomes too long, a
 // commit moves it to rows of the log. Reading combines both and returns each move once.
+import type { Json } from '../../model/json/value.ts'
 import { sizeOf } from '../../model/json/weight.ts'
 import { type ContextId, type ContextRecord, MAX_LOG_ROWS, type Move } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
@@ -44,8 +45,9 @@ const rowsOf = (tail: string): readonly string[] => (tail === '' ? [] : tail.spl
 const rowOf = ({ from, event, to, at, values }: Move, number: number): string =>
   JSON.stringify([from, event, to, at, values, number] satisfies Row)
 
+const isLarge = (value: Json) => sizeOf(value, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS
+
 function shortened(move: Move): Move {
-  const isLarge = (value: unknown) => sizeOf(value, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS
   if (!isLarge(move.values)) return move
   const values = Object.entries(move.values).map(([name, value]) => [
     name,
