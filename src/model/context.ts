@@ -183,100 +183,110 @@ export interface PendingEvent {
   readonly takesAny?: true
 }
 
+const keys: string[] = []
+
+/** The key of a state, by its index, under which a record has its data. V8 reserves room for many where it is a number. */
+export const dataKey = (state: number): string => (keys[state] ??= `s${state}`)
+
 /** Of a context that keeps none: shared, so that it costs nothing. */
 export const NO_PENDING: readonly PendingEvent[] = []
 
-export type ContextRecord = Readonly<{
+/** The fields of a record with the user's data, and those that expressions may read. */
+export type ContextData = Readonly<{
   id: ContextId
-  /** 1 when created; incremented by each commit. */
-  version: number
-  package: string
   fluxName: string
-  /** Content hash of the pinned definition. */
-  definition: string
-  status: Status
-  /** Index of the current state. */
-  state: number
-  startState: number
-  startedAt: number
-  updatedAt: number
-  endedAt: number | null
-  /** When the context must be woken, in epoch milliseconds. */
-  due: number | null
-  tags: readonly string[]
-  /** Why the context failed. */
-  error: FluxException | null
-  /** The exception that a delayed `$exception` transition carries. */
-  exception: FluxException | null
-  fluxEvent: Json
   /** `$triggerFluxEvent`. */
   trigger: string | null
   trackerId: string
-  /** Of its user's, unique among the unfinished contexts of its service. */
-  key: string | null
-  /**
-   * Rows that the commit writes which gives the context its first answer: repeats of the webhook's call get it from
-   * there. Absent if there are none.
-   */
-  answerRows?: readonly AnswerRow[] | undefined
-  parent: Parent | null
-  /** The child whose end this context waits for. */
-  child: ContextId | null
-  lease: Lease | null
-  /**
-   * When the current step or child began, in epoch milliseconds. Absent while there is none, while the step is ready,
-   * and for scripts and isolated functions: the server that runs these knows when they got a process, which is not
-   * worth a commit.
-   */
-  stepStartedAt?: number | undefined
-  /** Why the previous attempt failed, while the step is retried or waits for its next attempt. */
-  lastError?: StepError | undefined
-  /** The last event that it took, and when, in epoch milliseconds. Absent until it has taken one. */
-  lastEvent?: Readonly<{ event: string; at: number; eventId: string }> | undefined
-  /**
-   * The trace of the last sender that had one (the start, or an event that was taken), as the header `traceparent` names
-   * it. Absent if there was none.
-   */
-  traceparent?: string | undefined
-  /** Number of all moves so far. */
-  moves: number
-  /**
-   * The newest moves, which are not in the log yet. The log is written in larger pieces, since every row that a commit
-   * writes has a cost.
-   */
-  tail: readonly Move[]
-  /** Indices of the states visited, in order of first visit. */
-  visited: readonly number[]
-  position: Position
   input: JsonObject
   output: JsonObject
+  /** Data of the visited states. See `dataKey`. */
+  states: { readonly [key: string]: StateData }
+  fluxEvent: Json
   /** `$request`; null if no webhook started the context. */
   request: JsonObject | null
-  /** Secrets of an ancestor's `$request`, which views and logs hide; null if there are none. */
-  inheritedSecrets: readonly string[] | null
-  /** The raw body of the request, in base64 under `body`; null if there is none. */
-  raw: JsonObject | null
   /** null if no webhook started the context, or no line has written an output. */
   answer: Answer | null
-  /** Whether an operator has paused it: it starts no step, and takes no wake-up and no event. Absent while it runs. */
-  isPaused?: true | undefined
-  /** How often it was retried after it had ended. Absent: never. */
-  retries?: number | undefined
-  /** State entry whose step key the current step has, where that is an earlier one: a retry goes on under its key. */
-  keyEpoch?: number | undefined
-  /** Absent while it has not failed or been terminated. */
-  beforeEnd?: BeforeEnd | undefined
-  /**
-   * Status with which the context of a webhook paused for the first time, if it has. The caller of the webhook gets
-   * this status, whatever happened later.
-   */
-  paused?: Status | undefined
   /** `$response`; null until a line writes to it. */
   response: JsonObject | null
-  /** Events that came early, in the order of their arrival. They are kept until the context waits for them. */
-  pending: readonly PendingEvent[]
   /** Arguments of the current step or child. They stay the same over retries and takeovers. */
   args: JsonObject | null
-  /** Data of the visited states, by state index. */
-  states: { readonly [index: string]: StateData }
+  /** Index of the current state. */
+  state: number
+  /** Indices of the states visited, in order of first visit. */
+  visited: readonly number[]
+  /** The exception that a delayed `$exception` transition carries. */
+  exception: FluxException | null
+  /** Number of all moves so far. */
+  moves: number
 }>
+
+export type ContextRecord = ContextData &
+  Readonly<{
+    /** 1 when created; incremented by each commit. */
+    version: number
+    package: string
+    /** Content hash of the pinned definition. */
+    definition: string
+    status: Status
+    startState: number
+    startedAt: number
+    updatedAt: number
+    endedAt: number | null
+    /** When the context must be woken, in epoch milliseconds. */
+    due: number | null
+    tags: readonly string[]
+    /** Why the context failed. */
+    error: FluxException | null
+    /** Of its user's, unique among the unfinished contexts of its service. */
+    key: string | null
+    /**
+     * Rows that the commit writes which gives the context its first answer: repeats of the webhook's call get it from
+     * there. Absent if there are none.
+     */
+    answerRows?: readonly AnswerRow[] | undefined
+    parent: Parent | null
+    /** The child whose end this context waits for. */
+    child: ContextId | null
+    lease: Lease | null
+    /**
+     * When the current step or child began, in epoch milliseconds. Absent while there is none, while the step is ready,
+     * and for scripts and isolated functions: the server that runs these knows when they got a process, which is not
+     * worth a commit.
+     */
+    stepStartedAt?: number | undefined
+    /** Why the previous attempt failed, while the step is retried or waits for its next attempt. */
+    lastError?: StepError | undefined
+    /** The last event that it took, and when, in epoch milliseconds. Absent until it has taken one. */
+    lastEvent?: Readonly<{ event: string; at: number; eventId: string }> | undefined
+    /**
+     * The trace of the last sender that had one (the start, or an event that was taken), as the header `traceparent` names
+     * it. Absent if there was none.
+     */
+    traceparent?: string | undefined
+    /**
+     * The newest moves, which are not in the log yet: a line for each, as its row will be there. The log is written in
+     * larger pieces, since every row that a commit writes has a cost.
+     */
+    tail: string
+    position: Position
+    /** Secrets of an ancestor's `$request`, which views and logs hide; null if there are none. */
+    inheritedSecrets: readonly string[] | null
+    /** The raw body of the request, in base64 under `body`; null if there is none. */
+    raw: JsonObject | null
+    /** Whether an operator has paused it: it starts no step, and takes no wake-up and no event. Absent while it runs. */
+    isPaused?: true | undefined
+    /** How often it was retried after it had ended. Absent: never. */
+    retries?: number | undefined
+    /** State entry whose step key the current step has, where that is an earlier one: a retry goes on under its key. */
+    keyEpoch?: number | undefined
+    /** Absent while it has not failed or been terminated. */
+    beforeEnd?: BeforeEnd | undefined
+    /**
+     * Status with which the context of a webhook paused for the first time, if it has. The caller of the webhook gets
+     * this status, whatever happened later.
+     */
+    paused?: Status | undefined
+    /** Events that came early, in the order of their arrival. They are kept until the context waits for them. */
+    pending: readonly PendingEvent[]
+  }>

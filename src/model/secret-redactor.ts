@@ -83,12 +83,8 @@ export class SecretRedactor {
   json(value: Json): Json {
     if (this.isEmpty) return value
     const hide = (text: string) => this.text(text)
-    if (!this.#isEverywhere) return mapJson(value, (item) => (typeof item === 'string' ? hide(item) : item))
-    return mapJson(
-      value,
-      (item) => (typeof item === 'string' || this.#texts.has(String(item)) ? hide(String(item)) : item),
-      hide,
-    )
+    const isHidden = (item: Json) => typeof item === 'string' || (this.#isEverywhere && this.#texts.has(String(item)))
+    return mapJson(value, (item) => (isHidden(item) ? hide(String(item)) : item), this.#isEverywhere ? hide : undefined)
   }
 
   error<E extends ActionError>(error: E): E {

@@ -36,40 +36,28 @@ export function startCommand(
   return `curl -X POST ${url}/flux-api/${service.package}/execute ${token}-H 'content-type: application/json' -d ${shellWord(body)}`
 }
 
+/** Of the types whose values are no numbers. */
+const EXAMPLES: ReadonlyMap<string, Json> = new Map<string, Json>([
+  ['string', 'text'],
+  ['any', 'text'],
+  ['byte[]', 'text'],
+  ['character', 'a'],
+  ['boolean', true],
+  ['date', '2030-01-01T00:00:00Z'],
+  ['object', {}],
+  ['model', {}],
+])
+
 /** Example values for the required inputs. */
 function inputOf({ source }: Service): JsonObject {
-  const example: JsonObject = {}
+  const inputs: JsonObject = {}
   const properties = getOwn(source, 'input')
   for (const property of Array.isArray(properties) ? properties : []) {
     if (!isObject(property) || property['required'] !== true || property['defaultValue'] !== undefined) continue
-    const { name, type = 'string', array, choices } = property
-    const value = Array.isArray(choices) && choices[0] !== undefined ? choices[0] : exampleOf(type)
-    if (typeof name === 'string') setOwn(example, name, array === true ? [value] : value)
+    const { name, type, array, choices } = property
+    const example = EXAMPLES.get(String(type || 'string')) ?? 1
+    const value = Array.isArray(choices) ? (choices[0] ?? example) : example
+    if (typeof name === 'string') setOwn(inputs, name, array === true ? [value] : value)
   }
-  return example
-}
-
-function exampleOf(type: Json): Json {
-  switch (type) {
-    case 'boolean':
-      return true
-    case 'byte':
-    case 'short':
-    case 'integer':
-    case 'long':
-    case 'float':
-    case 'double':
-    case 'bigInteger':
-    case 'bigDecimal':
-      return 1
-    case 'date':
-      return '2030-01-01T00:00:00Z'
-    case 'object':
-    case 'model':
-      return {}
-    case 'character':
-      return 'a'
-    default:
-      return 'text'
-  }
+  return inputs
 }

@@ -72,7 +72,6 @@ function open({ every = BEAT_MS, ...verbs }: { every?: number | null } & Partial
     },
     steps: {
       contexts: () => state.running,
-      isBusy: (id) => state.running.includes(id),
       abandon: (reason) => {
         seen.abandoned.push(reason)
         return []

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SPECIAL_NAMES } from '../../src/definitions/compile/names.ts'
 import type { Json } from '../../src/model/json/value.ts'
-import { LANGUAGE_NAMES } from '../../src/engine/interpreter/language-names.ts'
+import { LANGUAGE_NAMES } from '../../src/engine/interpreter/scope.ts'
 import { openBench, outputs, type Bench } from '../support/engine.ts'
 
 const set = (name: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [name] })

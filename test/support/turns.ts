@@ -1,4 +1,5 @@
 // Turns for tests: a compiled service, and what a turn has at hand, without a store.
+import { WorkBudget } from '../../src/definitions/work-budget.ts'
 import { compileFlux } from '../../src/definitions/compile/service.ts'
 import type { CompiledFlux } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'
@@ -43,6 +44,8 @@ export const env = (more: Partial<TurnEnv> = {}): TurnEnv => ({
   maxRecord: 1_000_000,
   receiptsMs: 86_400_000,
   partitions: 1,
+  budget: new WorkBudget(),
+  past: { historyOf: () => [] },
   ...more,
 })
 

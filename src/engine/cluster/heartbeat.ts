@@ -14,7 +14,7 @@ const COMPARE_EVERY = 3
 export interface HeartbeatParts extends Deps {
   readonly mailboxes: Pick<Mailboxes, 'isBusy'>
   readonly redelivery: Pick<Redelivery, 'reconcile'>
-  readonly steps: Pick<Steps, 'contexts' | 'isBusy' | 'abandon' | 'check'>
+  readonly steps: Pick<Steps, 'contexts' | 'abandon' | 'check'>
   readonly claims: Pick<Claims, 'look' | 'has'>
   readonly servers: Servers
 }
@@ -76,11 +76,11 @@ export class Heartbeat {
     const { incarnation } = store
     const isNew = incarnation !== this.#incarnation
     if (!isNew && this.#count % COMPARE_EVERY !== 0) return
-    const running = steps.contexts()
+    const running = new Set(steps.contexts())
     const leased = await store.leasedTo({ owner: servers.own })
     // In a new incarnation, the leased step may be an earlier one than the step that runs here.
     for (const id of leased)
-      if (!mailboxes.isBusy(id) && !claims.has(id) && (isNew || !steps.isBusy(id))) void redelivery.reconcile(id)
+      if (!mailboxes.isBusy(id) && !claims.has(id) && (isNew || !running.has(id))) void redelivery.reconcile(id)
     const isLeased = new Set(leased)
     for (const id of running) if (!isLeased.has(id)) void steps.check(id)
     this.#incarnation = incarnation

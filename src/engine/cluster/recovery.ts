@@ -1,7 +1,6 @@
 // engine/cluster: leases steps of dead servers, and ready steps, to this server. A fenced commit does this before any data of
 // the context is parsed, because that data may have killed the other server.
 import { isFinished, UNOWNED } from '../../model/context.ts'
-import { WorkBudget } from '../../definitions/work-budget.ts'
 import type { StepKind } from '../../ports/steps.ts'
 import type { AbandonedLease, Store } from '../../ports/store.ts'
 import { weightOf, type ContextLoader } from '../contexts/context-loader.ts'
@@ -79,7 +78,7 @@ export class Recovery {
           return null
         }
         const isUncounted = standstill?.isCertain ?? false
-        const turn = { ...env(), budget: new WorkBudget(), past: { historyOf: () => [] } }
+        const turn = env()
         const decision = decide(flux, before, { type: 'TAKE_OVER', owner, isUncounted }, turn)
         if (decision.kind !== 'next') {
           // An earlier try may have claimed it, with an unknown outcome: it is released unless it runs.

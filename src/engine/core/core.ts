@@ -2,6 +2,7 @@
 // another get functions that look up the other when it is needed.
 import { randomUUID } from 'node:crypto'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { WorkBudget } from '../../definitions/work-budget.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
@@ -31,6 +32,9 @@ import { Deliveries } from '../deliveries/deliveries.ts'
 /** What is given: `apiOf` is made of the parts, and of what calls do. */
 export interface Given extends EngineParts, Pick<StepsParts, 'apiOf'> {}
 
+/** Until a unit of work is there. */
+const NO_PAST = { historyOf: () => [] }
+
 class WithGiven {
   readonly given: Given
 
@@ -57,6 +61,8 @@ export class EngineCore extends WithGiven {
     maxRecord: this.given.memory.record,
     receiptsMs: this.given.idempotency.kept,
     admit: this.#admit,
+    budget: new WorkBudget(),
+    past: NO_PAST,
   })
 
   readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(this.admission.kindOf(flux, state))
@@ -149,24 +155,12 @@ export class EngineCore extends WithGiven {
   readonly heartbeat = new Heartbeat(this.#parts)
   readonly purges = purgesOf(this.given)
   readonly refusals = new RefusalLog(this.given)
-  readonly idempotency = new Idempotency({ ...this.#parts, ...this.given.idempotency })
-  readonly unclaimed = new UnclaimedEvents({
-    ...this.#parts,
-    receiptsMs: this.given.idempotency.kept,
-    max: this.given.bounds.pending,
-  })
+  readonly idempotency = new Idempotency(this.given)
+  readonly unclaimed = new UnclaimedEvents(this.#parts)
   readonly broadcasts = new CountBound({ limit: this.given.bounds.broadcasts, what: 'broadcasts under way' })
-  readonly keptBroadcasts = new KeptBroadcasts({
-    ...this.#parts,
-    kept: this.given.idempotency.kept,
-    bound: this.broadcasts,
-  })
+  readonly keptBroadcasts = new KeptBroadcasts(this.#parts)
   readonly operations = new Operations(this.#parts)
-  readonly deliveries = new Deliveries({
-    ...this.given,
-    max: this.given.webhooks.deliveries,
-    settlementOf: this.given.webhooks.settlementOf,
-  })
+  readonly deliveries = new Deliveries(this.given)
 
   constructor(given: Given) {
     super(given)

@@ -9,12 +9,6 @@ import type { FailedAttempt } from './attempts.ts'
 import type { Step, StepAnswer } from './position.ts'
 import type { Happening, ReducerEnv } from './turn-state.ts'
 
-/** What is known of an event, for a context that keeps it. */
-export interface Arrival extends Pick<PendingEvent, 'tags' | 'receipt'> {
-  /** Milliseconds for which its sender wants it kept; `end`: until the context ends; null: the definition decides. */
-  readonly keep: number | 'end' | null
-}
-
 /** A message to a context, as the interpreter sees it. */
 export type Input =
   /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
@@ -30,8 +24,11 @@ export type Input =
       readonly isHeld?: true
       /** Of its sender. */
       readonly traceparent?: string | undefined
-      /** Left out: the context can't keep it. */
-      readonly arrival?: Arrival
+      /** For a context that keeps it. Left out: the context can't keep it. */
+      readonly arrival?: Pick<PendingEvent, 'tags' | 'receipt'> & {
+        /** Milliseconds for which its sender wants it kept; `end`: until the context ends; null: the definition decides. */
+        readonly keep: number | 'end' | null
+      }
     }
   /** Removes an event that came early: all copies of it that the context keeps. */
   /** `receipt`: only what was sent under it; null: whoever sent it. */

@@ -126,11 +126,8 @@ export function without(record: ContextRecord, gone: readonly PendingEvent[], no
 }
 
 /** `receipt`: of the events of that sender; null: whoever sent them. */
-export function withdraw(
-  record: ContextRecord,
-  { eventId, receipt }: { readonly eventId: string; readonly receipt: string | null },
-  now: number,
-): Decision {
+export function withdraw(record: ContextRecord, input: Input & { type: 'WITHDRAW' }, now: number): Decision {
+  const { eventId, receipt } = input
   const events = unexpired(record.pending, now).filter(
     (event) => event.eventId === eventId && (receipt === null || event.receipt === receipt),
   )

@@ -4,7 +4,7 @@
 // in which a context can be in it (`state-nodes.ts`). Seven fixed events (`START`, `RETRY`, `EVENT`, `WAKE`, `DONE`,
 // `FAIL`, `TERMINATE`) carry names and data as payload.
 // The machine's context is the state of the turn (`turn-state.ts`): the user's data, the count of entries, the
-// attempt, the time it is due. Each action assigns what a pure reducer returns (`reducers.ts`, `choose.ts`); a reducer
+// attempt, the time it is due. Each action assigns what a pure reducer returns (`reducers.ts`); a reducer
 // works on a copy (`working-state.ts`), on which lines run; `scope.ts` resolves the names in them. A transition is a
 // function of snapshot and event: nothing is started, timed or stored here. A step or a child is what a context has
 // whose machine comes to rest in `acting`; timers are absolute times. So a snapshot is plain data, restoring it starts

@@ -7,9 +7,8 @@ import type { Shape } from '../../definitions/values/properties.ts'
 import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { SECRETS } from '../../model/secret-reference.ts'
-import type { ContextRecord } from '../../model/context.ts'
-import { LANGUAGE_NAMES } from './language-names.ts'
-import { stateData, type Data, type ReducerEnv } from './turn-state.ts'
+import type { ContextData, ContextRecord } from '../../model/context.ts'
+import { stateData, type ReducerEnv } from './turn-state.ts'
 
 export class EvaluationScope implements Scope {
   readonly turn: Turn
@@ -21,7 +20,7 @@ export class EvaluationScope implements Scope {
   /** `$secrets`, with marks in place of the values. */
   secrets: JsonObject | null = null
   readonly #flux: CompiledFlux
-  readonly #data: Readonly<Data>
+  readonly #data: ContextData
   /**
    * What the running lines have written, merged into what was visible before, so that a model that is written field by
    * field keeps its other fields visible.
@@ -29,7 +28,7 @@ export class EvaluationScope implements Scope {
   #overlay: JsonObject = {}
 
   /** @param data of the turn so far */
-  constructor(flux: CompiledFlux, data: Readonly<Data>, turn: Turn & Pick<ReducerEnv, 'budget'>) {
+  constructor(flux: CompiledFlux, data: ContextData, turn: Turn & Pick<ReducerEnv, 'budget'>) {
     this.turn = turn
     this.budget = turn.budget
     this.#flux = flux
@@ -165,3 +164,75 @@ const isSafe = (name: string, shape: Shape | undefined): boolean =>
 export const scopeOf = (flux: CompiledFlux, record: ContextRecord): EvaluationScope =>
   // Names are only looked up: no time and nothing random is needed.
   new EvaluationScope(flux, record, { now: 0, random: () => 0, uuid: () => '', budget: new WorkBudget() })
+
+/**
+ * The global names of JavaScript in the script sandbox. An input that a service does not declare never shadows one of
+ * them.
+ */
+export const LANGUAGE_NAMES: ReadonlySet<string> = new Set([
+  'AggregateError',
+  'Array',
+  'ArrayBuffer',
+  'Atomics',
+  'BigInt',
+  'BigInt64Array',
+  'BigUint64Array',
+  'Boolean',
+  'DataView',
+  'Date',
+  'Error',
+  'EvalError',
+  'FinalizationRegistry',
+  'Float16Array',
+  'Float32Array',
+  'Float64Array',
+  'Function',
+  'Infinity',
+  'Int16Array',
+  'Int32Array',
+  'Int8Array',
+  'InternalError',
+  'Iterator',
+  'JSON',
+  'Map',
+  'Math',
+  'NaN',
+  'Number',
+  'Object',
+  'Promise',
+  'Proxy',
+  'RangeError',
+  'ReferenceError',
+  'Reflect',
+  'RegExp',
+  'Set',
+  'SharedArrayBuffer',
+  'String',
+  'Symbol',
+  'SyntaxError',
+  'TypeError',
+  'URIError',
+  'Uint16Array',
+  'Uint32Array',
+  'Uint8Array',
+  'Uint8ClampedArray',
+  'WeakMap',
+  'WeakRef',
+  'WeakSet',
+  'arguments',
+  'decodeURI',
+  'decodeURIComponent',
+  'encodeURI',
+  'encodeURIComponent',
+  'escape',
+  'eval',
+  'globalThis',
+  'isFinite',
+  'isNaN',
+  'parseFloat',
+  'parseInt',
+  'undefined',
+  'unescape',
+  // Defined by the sandbox.
+  'names',
+])

@@ -1,7 +1,9 @@
 // engine/interpreter: runs an event through the machine of a context, and turns the transition into a decision: the next
 // record, and the step or child to start.
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import type { ActionError } from '../../model/action-error.ts'
 import {
+  dataKey,
   type BeforeEnd,
   type ContextRecord,
   isFinished,
@@ -30,53 +32,42 @@ export function transit(
   env: DecisionEnv,
   turn = NO_TURN,
 ): Decision {
-  const made = transition(flux, record.position.phase, turnStateOf(record, turn), { ...event, env })
-  return made === null ? { kind: 'noop' } : conclude(flux, record, event, made, env)
-}
-
-/** What the machine has made of an event. */
-type Made = NonNullable<ReturnType<typeof transition>>
-type Running = Pick<ContextRecord, 'lease' | 'stepStartedAt' | 'lastError' | 'lastEvent'>
-
-/** Turns a transition of the machine into a decision. */
-function conclude(
-  flux: CompiledFlux,
-  record: ContextRecord,
-  event: Happening,
-  made: Made,
-  { now, owner }: DecisionEnv,
-): Decision {
-  const { phase, state } = made
-  const { position } = record
-  const current = state.data.state
-  const effect = phase === 'acting' ? flux.states[current]?.action.effect : null
-  const isTimeout = event.type === 'WAKE' && position.phase === 'acting'
-  const error = event.type === 'FAIL' ? event.error : isTimeout ? TIMED_OUT : null
-  // The child of a paused context is started when it is resumed.
-  const startsChild = effect === 'child' && !record.isPaused
-  const isTried = state.epoch === position.epoch && (phase === 'acting' || phase === 'backoff')
-  const next = nextRecord(record, made, now, {
-    lease: effect === 'step' ? { owner, takeovers: 0 } : null,
-    stepStartedAt: startsChild || (effect === 'step' && runsHere(flux, current)) ? now : undefined,
-    lastError: !isTried ? undefined : error ? stepErrorOf(error, now) : record.lastError,
-    lastEvent: event.type === 'EVENT' ? { event: event.name, at: now, eventId: event.eventId ?? '' } : record.lastEvent,
-  })
+  const { state, position } = record
+  const made = transition(flux, position.phase, turnStateOf(record, turn), { ...event, env })
+  if (made === null) return { kind: 'noop' }
+  const next = nextRecord(flux, record, event, made, env)
+  const error = errorIn(event, record)
   return {
     kind: 'next',
     record: next,
-    log: state.turn.history,
-    step: effect === 'step' ? stepOf(next) : null,
-    child: startsChild ? childOf(flux, next) : null,
-    failure: error && { state: record.state, attempt: position.attempt, error },
+    log: made.state.turn.history,
+    step: stepOf(next),
+    // The child of a paused context is started when it is resumed.
+    child: made.phase === 'acting' && !record.isPaused ? childOf(flux, next) : null,
+    failure: error && { state, attempt: position.attempt, error },
   }
 }
 
+/** Why the attempt that ends with the event has failed; null: it has not. */
+const errorIn = (event: Happening, { position }: ContextRecord): ActionError | null => {
+  if (event.type === 'FAIL') return event.error
+  return event.type === 'WAKE' && position.phase === 'acting' ? TIMED_OUT : null
+}
+
+type Made = NonNullable<ReturnType<typeof transition>>
+
 /**
+ * The record after a transition; of a context that has ended, without a due time, since nothing may wake it.
  * Each field is named, in the same order in all functions that create records: a record is made for each event, and a
  * spread takes twenty times as long.
  */
-function nextRecord(record: ContextRecord, { phase, state }: Made, now: number, running: Running): ContextRecord {
+function nextRecord(flux: CompiledFlux, record: ContextRecord, event: Happening, made: Made, env: DecisionEnv) {
+  const { phase, state } = made
   const { data, turn, due, moves, epoch, attempt, pick } = state
+  const effect = phase === 'acting' ? flux.states[data.state]?.action.effect : null
+  const startsHere = effect === 'child' ? !record.isPaused : effect === 'step' && runsHere(flux, data.state)
+  const error = errorIn(event, record)
+  const isTried = epoch === record.position.epoch && (phase === 'acting' || phase === 'backoff')
   const status = statusOf(phase, due)
   const isEnd = isFinished(status)
   const isPausedFirst = record.request !== null && (status === 'WAITING' || status === 'WAITING_UNTIL')
@@ -90,9 +81,8 @@ function nextRecord(record: ContextRecord, { phase, state }: Made, now: number, 
     state: data.state,
     startState: record.startState,
     startedAt: record.startedAt,
-    updatedAt: now,
-    endedAt: isEnd ? now : null,
-    // A context that has ended must not be woken.
+    updatedAt: env.now,
+    endedAt: isEnd ? env.now : null,
     due: isEnd ? null : due,
     tags: record.tags,
     error: turn.contextError,
@@ -104,10 +94,11 @@ function nextRecord(record: ContextRecord, { phase, state }: Made, now: number, 
     answerRows: record.answerRows,
     parent: record.parent,
     child: null,
-    lease: running.lease,
-    stepStartedAt: running.stepStartedAt,
-    lastError: running.lastError,
-    lastEvent: running.lastEvent,
+    lease: effect === 'step' ? { owner: env.owner, takeovers: 0 } : null,
+    stepStartedAt: startsHere ? env.now : undefined,
+    lastError: !isTried ? undefined : error ? stepErrorOf(error, env.now) : record.lastError,
+    lastEvent:
+      event.type === 'EVENT' ? { event: event.name, at: env.now, eventId: event.eventId ?? '' } : record.lastEvent,
     traceparent: record.traceparent,
     moves: data.moves,
     tail: record.tail,
@@ -175,6 +166,6 @@ export function dataBeforeEnd(record: ContextRecord): ContextRecord {
   const { data } = record.beforeEnd ?? {}
   if (!data) return record
   const { state, ...others } = data
-  const states = state === undefined ? record.states : { ...record.states, [record.state]: state }
+  const states = state === undefined ? record.states : { ...record.states, [dataKey(record.state)]: state }
   return { ...record, ...others, states }
 }

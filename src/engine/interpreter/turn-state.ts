@@ -3,30 +3,18 @@
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
-import type { ContextId, ContextRecord, FluxException, Move, Position, StateData } from '../../model/context.ts'
+import {
+  type ContextData,
+  type ContextId,
+  type ContextRecord,
+  dataKey,
+  type FluxException,
+  type Move,
+  type Position,
+  type StateData,
+} from '../../model/context.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { StepAnswer } from './position.ts'
-
-/** The fields of a record with the user's data, and those that expressions may read. */
-export type Data = Pick<
-  ContextRecord,
-  | 'id'
-  | 'fluxName'
-  | 'trigger'
-  | 'trackerId'
-  | 'input'
-  | 'output'
-  | 'states'
-  | 'fluxEvent'
-  | 'request'
-  | 'answer'
-  | 'response'
-  | 'args'
-  | 'state'
-  | 'visited'
-  | 'exception'
-  | 'moves'
->
 
 /** The part of the state that is discarded after the turn. */
 export interface InTurn {
@@ -39,11 +27,11 @@ export interface InTurn {
   /** Of a chosen transition: the move that the entry of the next state records, and the inputs of that state. */
   readonly carried: { readonly move: Move; readonly input: JsonObject } | null
   /** If the context ended in this turn: its data before the action after which it did. */
-  readonly dataBeforeAction: Data | null
+  readonly dataBeforeAction: ContextData | null
 }
 
 export interface TurnState extends Omit<Position, 'phase'>, Pick<ContextRecord, 'due'> {
-  readonly data: Data
+  readonly data: ContextData
   readonly turn: InTurn
 }
 
@@ -58,7 +46,7 @@ export function turnStateOf(record: ContextRecord, turn = NO_TURN): TurnState {
 }
 
 /** A copy. Each field is named: a spread of that many fields takes ten times as long. */
-export const dataOf = (data: Data): Data => ({
+export const dataOf = (data: ContextData): ContextData => ({
   id: data.id,
   fluxName: data.fluxName,
   trigger: data.trigger,
@@ -87,8 +75,8 @@ export const entryOf = (to: string, at: number): Move => ({
 })
 
 /** The data of a state; empty if it was never entered. */
-export const stateData = ({ states }: Pick<Data, 'states'>, index: number): StateData =>
-  getOwn(states, String(index)) ?? NO_DATA
+export const stateData = ({ states }: Pick<ContextData, 'states'>, index: number): StateData =>
+  getOwn(states, dataKey(index)) ?? NO_DATA
 const NO_DATA: StateData = { input: {}, output: {} }
 
 /** What a reducer depends on in addition to the state and the event. */

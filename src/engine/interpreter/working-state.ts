@@ -7,17 +7,17 @@ import type { Line, Lines } from '../../definitions/compile/line.ts'
 import { parseDate } from '../../definitions/values/dates.ts'
 import { startOf, toldOf } from '../../definitions/values/told.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
-import type { Answer, Pick } from '../../model/context.ts'
+import { type Answer, type ContextData, dataKey, type Pick } from '../../model/context.ts'
 import { errorOf } from './exception.ts'
 import { EvaluationScope } from './scope.ts'
-import { dataOf, stateData, type Data, type InTurn, type ReducerEnv, type TurnState } from './turn-state.ts'
+import { dataOf, stateData, type InTurn, type ReducerEnv, type TurnState } from './turn-state.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 export class WorkingState implements TurnState {
   readonly flux: CompiledFlux
   readonly env: ReducerEnv
-  readonly data: Mutable<Data>
+  readonly data: Mutable<ContextData>
   readonly turn: Mutable<InTurn>
   moves: number
   epoch: number
@@ -25,7 +25,7 @@ export class WorkingState implements TurnState {
   due: number | null
   pick: Pick | null
   /** The data before the action. */
-  before: Data
+  before: ContextData
   /** What lines wrote: those of a transition to the inputs of its target, those of an action to its arguments. */
   written: JsonObject = {}
   /** The inputs of a transition's target: its defaults, and over them what lines wrote. */
@@ -129,7 +129,7 @@ export class WorkingState implements TurnState {
         const present = stateData(data, data.state)
         data.states = {
           ...data.states,
-          [data.state]: { ...present, output: line.write(present.output, value, budget) },
+          [dataKey(data.state)]: { ...present, output: line.write(present.output, value, budget) },
         }
         return
       }
@@ -174,32 +174,27 @@ const MAX_WAIT_CHARACTERS = 1000
  * The end of the wait, epoch milliseconds. A time in the past is due at once.
  * @throws WaitError when the value isn't a duration or a date
  */
-function endOfWait(wait: Wait, scope: Scope): number {
-  const value = valueOf(wait, scope)
-  if (wait.kind === 'date') {
+function endOfWait({ kind, of, value: expression }: Wait, scope: Scope): number {
+  const fault = (reason: string, options?: ErrorOptions) =>
+    new WaitError(`the wait of ${of} (${startOf(`${kind}:${expression.source}`)}): ${reason}`, options)
+  let value
+  try {
+    value = expression.evaluate(scope)
+  } catch (error) {
+    throw error instanceof ExpressionError ? fault(error.message, { cause: error }) : error
+  }
+  if (kind === 'date') {
     const date = parseDate(value)
-    if (date === null) throw new WaitError(wait, `${toldOf(value)} is no date to wait for`)
+    if (date === null) throw fault(`${toldOf(value)} is no date to wait for`)
     return date
   }
   const isText = typeof value === 'string' && value.length <= MAX_WAIT_CHARACTERS && value.trim() !== ''
   const seconds = typeof value === 'number' ? value : isText ? Number(value) : NaN
-  if (!Number.isFinite(seconds)) throw new WaitError(wait, `${toldOf(value)} is no number of seconds to wait`)
+  if (!Number.isFinite(seconds)) throw fault(`${toldOf(value)} is no number of seconds to wait`)
   // Rounded up, so that a wait never ends early.
   return Math.min(scope.turn.now + Math.max(0, Math.ceil(seconds * 1000)), LAST_MOMENT)
 }
 
-function valueOf(wait: Wait, scope: Scope): Json {
-  try {
-    return wait.value.evaluate(scope)
-  } catch (error) {
-    throw error instanceof ExpressionError ? new WaitError(wait, error.message, { cause: error }) : error
-  }
-}
-
 class WaitError extends Error {
   override readonly name = 'WaitError'
-
-  constructor({ kind, of, value: { source } }: Wait, reason: string, options: ErrorOptions = {}) {
-    super(`the wait of ${of} (${startOf(`${kind}:${source}`)}): ${reason}`, options)
-  }
 }

@@ -4,38 +4,27 @@ import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { FluxApi } from '../../api/calls.ts'
-import type { ActionError } from '../../model/action-error.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { Json } from '../../model/json/value.ts'
-import type { Clock } from '../../ports/clock.ts'
+import { isObject, tryJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
 import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
-import type { ServiceSecrets } from '../../ports/secrets.ts'
-import type { StepDispatcher, StepRunner, StepSlots } from '../../ports/steps.ts'
-import type { Signals, StepSpan, Traces } from '../../ports/signals.ts'
+import type { StepFlux } from '../../ports/steps.ts'
+import type { Signals, StepSpan } from '../../ports/signals.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
-import { fluxArgumentOf } from './flux-argument.ts'
 import type { ContextLoader } from '../contexts/context-loader.ts'
+import type { Deps, EngineParts } from '../contexts/deps.ts'
 import type { StoreId } from '../contexts/ids.ts'
 import type { Slot } from '../turn/admission.ts'
 import { missingOutputs } from './missing-outputs.ts'
 import { decodeHead } from '../record/decode.ts'
-import { isAt, type Step } from '../interpreter/position.ts'
+import { redactorOf } from '../redact/redactor.ts'
+import { isAt, stepKeyIn, type Step } from '../interpreter/position.ts'
 import { scopeOf } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { pause } from '../time/periodic.ts'
 
-export interface StepsParts {
-  readonly dispatcher: StepDispatcher
-  readonly runner: Pick<StepRunner, 'stackOf'>
-  readonly slots: Pick<StepSlots, 'close'>
-  readonly secrets?: Pick<ServiceSecrets, 'redactor'> | undefined
-  readonly clock: Clock
-  readonly log: Log
-  /** Left out: steps are not traced. */
-  readonly traces?: Traces | null | undefined
+export interface StepsParts extends Deps, Pick<EngineParts, 'dispatcher' | 'runner' | 'slots' | 'secrets' | 'traces'> {
   readonly signals: Pick<Signals, 'stepBegan' | 'stepEnded'>
   readonly loader: ContextLoader
   /** Memory budget for the data of scripts, charged until the script has received its names. */
@@ -146,11 +135,6 @@ export class Steps {
     return step?.epoch === epoch && step.attempt === attempt && step.owner === owner
   }
 
-  /** Whether a step of that context runs here, or its result is being delivered. */
-  isBusy(id: ContextId): boolean {
-    return this.#jobs.has(id)
-  }
-
   /** Aborts all steps, which will run again with the same step key. Returns their contexts. */
   abandon(reason: string): ContextId[] {
     const ids = this.contexts()
@@ -167,10 +151,11 @@ export class Steps {
     const run = () => this.#run(job, record)
     // No secret that the step was given is in the result, or in the error, as it is stored.
     const input = await (span ? span.run(run) : run())
-      .then((result): StepResult => ({ type: 'DONE', result: this.#redactor.json(result) }))
-      .catch((thrown: unknown): StepResult => {
+      .then((result) => ({ type: 'DONE' as const, result: this.#redactor.json(result) }))
+      .catch((thrown: unknown) => {
         const redactor = this.#redactor
-        return { type: 'FAIL', error: redactor.error(errorOf(thrown, runner.stackOf(thrown, flux.package), redactor)) }
+        const error = redactor.error(errorOf(thrown, runner.stackOf(thrown, flux.package), redactor))
+        return { type: 'FAIL' as const, error }
       })
     signals.stepEnded(performance.now() - began)
     span?.end(input.type === 'FAIL' ? input.error.type : null)
@@ -186,7 +171,7 @@ export class Steps {
 
   async #run(job: Job, record: ContextRecord | null): Promise<Json> {
     const { flux, step, controller } = job
-    const { dispatcher, log, apiOf, clock, storeId } = this.#parts
+    const { dispatcher, clock } = this.#parts
     const action = flux.states[step.state]?.action
     const timeoutMs = action?.timeoutMs ?? null
     if (!action || timeoutMs === null) throw noAction(job)
@@ -195,47 +180,67 @@ export class Steps {
         job.startedAt = clock.now()
         return this.#namesText(job)
       }
-      const onSlow = () => this.#setAside(job)
+      // A slow script does not delay others: it has a slot for slow scripts, or waits for one.
+      const onSlow = () => {
+        if (!job.slot.move('slowScript')) this.#release(job, 'too many slow scripts run')
+      }
       return dispatcher.run({ script: action.script, names, timeoutMs, controller, onSlow })
     }
     if (!action.code || !record) throw noAction(job)
     job.startedAt = clock.now()
     const { className, methodName, isolate } = action.code
     const name = { package: record.package, className, methodName }
-    const { signal } = controller
-    const traceparent = job.span?.traceparent ?? record.traceparent
-    const api = apiOf(record, traceparent)
-    const argument = fluxArgumentOf({ step, flux, record, signal, log, storeId, api, traceparent })
     const args = record.args ?? {}
     const hasSecrets = action.secrets.length > 0
+    const argument = this.#argumentOf(job, record)
     const result = await dispatcher.run({ name, args, hasSecrets, flux: argument, isolate, timeoutMs, controller })
     this.#warnOfMissing(job, action, record, result)
     return result
   }
 
+  /** The second argument of a function: facts about its context, the calls, and a log. */
+  #argumentOf({ step, flux, span, controller: { signal } }: Job, record: ContextRecord): StepFlux {
+    const { log, storeId, apiOf } = this.#parts
+    const traceparent = span?.traceparent ?? record.traceparent
+    const api = apiOf(record, traceparent)
+    const body = record.raw?.['body']
+    const facts = { contextId: step.id, fluxName: record.fluxName, stateName: flux.states[step.state]?.name ?? '' }
+    const stepKey = stepKeyIn(record)
+    return {
+      ...api,
+      waitFor: (request, options) => api.waitFor(request, { signal, ...options }),
+      ...facts,
+      stepKey,
+      messageId: async () => `msg_${await storeId()}_${stepKey}`,
+      attempt: step.attempt,
+      traceparent,
+      rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),
+      signal,
+      log: functionLogOf(log, record, flux, facts),
+    }
+  }
+
   /**
-   * The JSON text of the names, made when the script begins, and not kept. Reading the context is repeated until it
-   * succeeds or the step is not wanted any more.
-   * @throws DOMException `AbortError` when the context is no longer at that step, or cannot be parsed
+   * The JSON text of the names, made when the script begins, and not kept.
+   * @throws DOMException `AbortError` when the context is no longer at that step, or cannot be read
    */
   async #namesText(job: Job): Promise<string> {
     const { flux, step } = job
-    const { loader, turns, clock, log } = this.#parts
+    const { loader, turns, log } = this.#parts
     const known = loader.cache(step.id)
     if (known && isAt(step, known)) return JSON.stringify(scopeOf(flux, known).names())
-    while (this.#isWanted(job)) {
-      const opened = await loader.open(step.id, turns).catch((error: unknown) => {
-        if (isUnreadable(error, log)) return null
-        log.error('a step could not be read; it will be tried again', { contextId: step.id, error })
-        return undefined
-      })
+    try {
+      const opened = await loader.open(step.id, turns)
       try {
         if (opened && isAt(step, opened.record)) return JSON.stringify(scopeOf(flux, opened.record).names())
       } finally {
         opened?.release()
       }
-      if (opened !== undefined) break
-      await pause(clock, READ_AGAIN_MS)
+    } catch (error) {
+      if (!isUnreadable(error, log)) {
+        log.error('a step could not be read; it is released', { contextId: step.id, error })
+        this.#release(job, 'its context could not be read')
+      }
     }
     throw new DOMException('the context has moved on', 'AbortError')
   }
@@ -250,24 +255,17 @@ export class Steps {
     this.#parts.log.warn(missing, { contextId: step.id, fluxName: flux.fluxName, state })
   }
 
-  #isWanted(job: Job): boolean {
-    return this.#jobs.get(job.step.id) === job && !this.#stopped
-  }
-
   /**
-   * Moves a script that turns out to be slow to a slot for slow scripts, so that it does not delay others. If none is
-   * free, the step is released and starts again later, which is safe because scripts have no effects.
+   * Releases the step of a script, unless it is not wanted any more. It starts again later, which is safe because scripts
+   * have no effects.
    */
-  #setAside(job: Job): void {
+  #release(job: Job, reason: string): void {
     const { id, epoch, attempt } = job.step
-    if (job.slot.move('slowScript') || !this.#isWanted(job)) return
-    this.abort(id, 'too many slow scripts run')
+    if (this.#jobs.get(id) !== job) return
+    this.abort(id, reason)
     void this.#parts.answer(id, { type: 'RELEASE', step: { epoch, attempt } })
   }
 }
-
-/** Milliseconds until a failed read of the context is repeated. */
-const READ_AGAIN_MS = 1000
 
 /** The error of a step whose definition has changed or is damaged. */
 const noAction = ({ flux, step }: Job): Error =>
@@ -285,5 +283,34 @@ interface Job {
   readonly span: StepSpan | undefined
 }
 
-type StepResult =
-  { readonly type: 'DONE'; readonly result: Json } | { readonly type: 'FAIL'; readonly error: ActionError }
+/** The log of a function: it redacts what views redact. `facts`: fields of each line, which tell the context. */
+function functionLogOf(log: Log, record: ContextRecord, flux: CompiledFlux, facts: object): Log {
+  let redactor: SecretRedactor | undefined
+  const logAt = (level: keyof Log) => (message: unknown, fields?: object) => {
+    redactor ??= redactorOf(record, flux).logged
+    log[level](redactor.text(textOf(message)), { ...besideOwn(plain(redactor.json(plain(fields)))), ...facts })
+  }
+  return {
+    trace: logAt('trace'),
+    debug: logAt('debug'),
+    info: logAt('info'),
+    warn: logAt('warn'),
+    error: logAt('error'),
+  }
+}
+
+/** The message as text. At run time a function may log a value of any type. */
+const textOf = (message: unknown): string =>
+  typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
+
+/** Fields that each line of the log has itself. */
+const OWN_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'contextId', 'fluxName', 'stateName'])
+
+/** A field with the name of one of the line's own gets an underscore after its name. */
+const besideOwn = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [OWN_FIELDS.has(name) ? `${name}_` : name, value]))
+
+function plain(fields: unknown): JsonObject {
+  const data = tryJson(fields ?? {})
+  return isObject(data) ? data : {}
+}

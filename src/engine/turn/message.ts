@@ -13,7 +13,9 @@ import type { KnownContext } from '../contexts/context-loader.ts'
 import type { FailedAttempt } from '../interpreter/attempts.ts'
 
 /** What a turn depends on in addition to the context and its messages. */
-export interface TurnEnv extends Omit<DecisionEnv, 'past' | 'budget'> {
+export interface TurnEnv extends DecisionEnv {
+  /** The unit of work, when there is one. */
+  past: DecisionEnv['past']
   readonly partitions: number
   /** Characters of JSON that a context may have. */
   readonly maxRecord: number

@@ -10,7 +10,7 @@ import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Caller } from '../../model/caller.ts'
 import { refuseInput, requireValid } from '../interpreter/describe.ts'
 import { START } from '../interpreter/turn-state.ts'
-import { waitTextOf } from '../interpreter/choose.ts'
+import { waitTextOf } from '../interpreter/reducers.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import { messageOf } from '../../model/error-message.ts'
@@ -136,7 +136,7 @@ function recordOf(
     lastEvent: undefined,
     traceparent,
     moves: 0,
-    tail: [],
+    tail: '',
     visited: [],
     position: START,
     input,

@@ -1,6 +1,5 @@
 // engine/turn: the changes of one turn: the context, and the relatives that must change in the same commit. It is
 // synchronous; if data is missing, it throws `Lacking`.
-import { WorkBudget } from '../../definitions/work-budget.ts'
 import { SYSTEM } from '../../model/caller.ts'
 import { type ContextId, MAX_LOG_ROWS, type Move, type PendingEvent, isFinished } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
@@ -31,22 +30,19 @@ export class UnitOfWork {
   /** The context that is ended so that the one that is started here can have its key. */
   replaced: ContextId | null = null
   readonly atHand: KnownContexts
-  readonly env: TurnEnv & DecisionEnv
-  /** The work budget of one message, including the relatives that it starts or ends. */
-  readonly #budget = new WorkBudget()
+  /** Its budget is that of one message, including the relatives that it starts or ends. */
+  readonly env: TurnEnv
   #steps = 0
 
   constructor(atHand: KnownContexts, env: TurnEnv) {
     this.atHand = atHand
-    const { now, random, uuid, owner, tagLimits, partitions, maxRecord, receiptsMs, admit } = env
-    const budget = this.#budget
-    // Each field is named: a spread takes many times as long, and each turn has one.
-    this.env = { now, random, uuid, owner, tagLimits, partitions, maxRecord, receiptsMs, admit, budget, past: this }
+    this.env = env
+    env.past = this
   }
 
   /** Steps of work so far. */
   get steps(): number {
-    return this.#steps + this.#budget.spent
+    return this.#steps + this.env.budget.spent
   }
 
   /** The context, with the changes made so far; null: it does not exist. @throws Lacking */
@@ -65,15 +61,16 @@ export class UnitOfWork {
   historyOf(id: ContextId): readonly Move[] {
     const { before, history } = this.contexts.get(id) ?? {}
     if (!before) return (history ?? []).slice(-MAX_LOG_ROWS)
-    const earlier = before.moves === before.tail.length ? before.tail : this.atHand.history(id)
+    const earlier = this.atHand.history(id)
     if (!earlier) throw new Lacking({ kind: 'history', id })
     return [...earlier, ...(history ?? [])].slice(-MAX_LOG_ROWS)
   }
 
   /** Applies a message to a context. @throws Lacking */
   apply(context: TrackedContext, input: Input): Applied {
-    this.#steps += this.#budget.spent + STEPS_A_MESSAGE
-    this.#budget.spent = 0
+    const { budget } = this.env
+    this.#steps += budget.spent + STEPS_A_MESSAGE
+    budget.spent = 0
     return this.#apply(context, input)
   }
 

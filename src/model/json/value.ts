@@ -33,26 +33,64 @@ export class ResultTooLarge extends Error {
   }
 }
 
-interface Conversion {
-  readonly notFinite: (value: number) => Json
-  /** Called before each value and name, with the least number of bytes that its JSON text has by itself; may throw. */
-  readonly count: (bytes: number) => void
-}
-
 /**
  * Converts any value, such as the result of a function, to JSON data. A Date becomes epoch milliseconds; a Map an
  * object; a Set or a typed array of numbers a list; bytes (Buffer, Uint8Array, ArrayBuffer, DataView) base64 text; a
  * bigint a number if that is exact, else text; NaN and infinities the result of `notFinite`, by default null.
  * Functions, symbols and undefined are left out of objects and are null elsewhere.
- * @param count is called for each value and name
+ * @param count is called before each value and name, with the least number of bytes that its JSON text has by itself; may
+ *   throw
+ * @param depth of the value within another
  * @throws TypeError for cycles and values nested deeper than 200
  */
 export function toJson(
-  value: unknown,
+  given: unknown,
   notFinite: (value: number) => Json = () => null,
   count: (bytes: number) => void = () => {},
+  depth = 0,
 ): Json {
-  return convert(value, { notFinite, count }, 0)
+  const value = given instanceof Date ? given.getTime() : given
+  count(leastBytes(value))
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value
+    case 'number':
+      return Number.isFinite(value) ? value : notFinite(value)
+    case 'bigint':
+      return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
+    case 'object':
+      break
+    default:
+      return null
+  }
+  if (value === null) return null
+  if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
+  const bytes = bytesOf(value)
+  if (bytes !== null) {
+    if (!isList(value)) count(bytes.length)
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+  }
+  if (value instanceof Set || isList(value))
+    return Array.from(value, (item) => toJson(item, notFinite, count, depth + 1))
+  if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') {
+    const text = JSON.stringify(value, (key, item: unknown) => {
+      // The outermost value is counted already.
+      count(leastBytes(item) - (key === '' ? 2 : 0))
+      return item
+    })
+    return toJson(JSON.parse(text ?? 'null'), notFinite, () => {}, depth + 1)
+  }
+  const result: JsonObject = {}
+  const add = (key: string, item: unknown) => {
+    if (item === undefined || typeof item === 'function' || typeof item === 'symbol') return
+    count(key.length + 3)
+    setOwn(result, key, toJson(item, notFinite, count, depth + 1))
+  }
+  if (value instanceof Map) for (const [key, item] of value) add(String(key), item)
+  // `Object.entries` is avoided: making a pair for each key of a large object costs as much as the copy.
+  else if (isObject(value)) for (const key of Object.keys(value)) add(key, value[key])
+  return result
 }
 
 /**
@@ -76,51 +114,6 @@ function leastBytes(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1
   const items = value instanceof Set ? value.size : isList(value) ? value.length : 0
   return 1 + Math.max(1, items)
-}
-
-function convert(given: unknown, conversion: Conversion, depth: number): Json {
-  const { notFinite, count } = conversion
-  const value = given instanceof Date ? given.getTime() : given
-  count(leastBytes(value))
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return value
-    case 'number':
-      return Number.isFinite(value) ? value : notFinite(value)
-    case 'bigint':
-      return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
-    case 'object':
-      break
-    default:
-      return null
-  }
-  if (value === null) return null
-  if (depth >= MAX_DEPTH) throw new TypeError(`the value is cyclic or nested deeper than ${MAX_DEPTH}`)
-  const bytes = bytesOf(value)
-  if (bytes !== null) {
-    if (!isList(value)) count(bytes.length)
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
-  }
-  if (value instanceof Set || isList(value)) return Array.from(value, (item) => convert(item, conversion, depth + 1))
-  if (!(value instanceof Map) && 'toJSON' in value && typeof value.toJSON === 'function') {
-    const text = JSON.stringify(value, (key, item: unknown) => {
-      // The outermost value is counted already.
-      count(leastBytes(item) - (key === '' ? 2 : 0))
-      return item
-    })
-    return convert(JSON.parse(text ?? 'null'), { notFinite, count: () => {} }, depth + 1)
-  }
-  const result: JsonObject = {}
-  const add = (key: string, item: unknown) => {
-    if (item === undefined || typeof item === 'function' || typeof item === 'symbol') return
-    count(key.length + 3)
-    setOwn(result, key, convert(item, conversion, depth + 1))
-  }
-  if (value instanceof Map) for (const [key, item] of value) add(String(key), item)
-  // `Object.entries` is avoided: making a pair for each key of a large object costs as much as the copy.
-  else if (isObject(value)) for (const key of Object.keys(value)) add(key, value[key])
-  return result
 }
 
 /** True for arrays and typed arrays. */

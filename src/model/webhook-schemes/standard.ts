@@ -4,7 +4,17 @@
 import { createPrivateKey, createPublicKey, randomBytes, sign, verify, type KeyObject } from 'node:crypto'
 import { tokenScheme } from './credentials.ts'
 import { readSigned, signaturesIn, type SignatureForm } from './hmac.ts'
-import { headerOf, hmacOf, isSignedByOne, NoProof, optionalHeader, proof, rawBytes, secondsOf } from './proofs.ts'
+import {
+  decodeDigest,
+  headerOf,
+  hmacOf,
+  isSignedByOne,
+  NoProof,
+  optionalHeader,
+  proof,
+  rawBytes,
+  secondsOf,
+} from './proofs.ts'
 import { NO_SIGNATURE_FITS, signingSecret, type VerifyRule, type WebhookScheme } from './scheme.ts'
 
 /** Begins the text of a shared secret; there, it may be absent. */
@@ -94,10 +104,8 @@ function checkId(id: string): void {
 
 /** The bytes of a text in base64 after the prefix, with or without padding; null: it is none, or empty. */
 function keyAfter(prefix: string, secret: string): Buffer | null {
-  const text = secret.slice(prefix.length)
-  const digits = text.includes('=') ? text.indexOf('=') : text.length
-  const isKey = secret.startsWith(prefix) && /^[A-Za-z0-9+/]+={0,2}$/.test(text) && digits % 4 !== 1
-  return isKey ? Buffer.from(text, 'base64') : null
+  const bytes = secret.startsWith(prefix) ? decodeDigest(secret.slice(prefix.length), 'base64') : null
+  return bytes?.length ? bytes : null
 }
 
 /** The key of v1; null for a key of v1a, and for a malformed one. */
