@@ -360,33 +360,6 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     ).toEqual([])
   })
 
-  test.skipIf(partitions === 1)('tells whom it moved so far in all partitions that are there', async () => {
-    const source = new MemoryStore(memory)
-    const hold = held<void>()
-    let [away, last]: [number | null, number] = [null, Infinity]
-    const bench = await open({
-      store: withVerbs(source, {
-        async commit(request) {
-          if (request.writes.some(({ context }) => context.id === last)) await hold.promise
-          return source.commit(request)
-        },
-        listRows: (query) => (away !== null && (query.partition ?? away) === away ? refuse() : source.listRows(query)),
-      }),
-    })
-    const ids = await startAll(bench, 9)
-    last = Math.max(...ids)
-    const { eventId } = await bench.sendEvent({ event: 'tick' })
-    await expect.poll(async () => (await receiptOf(bench, eventId)).counts.moved).toBe(8)
-    for (away of Array.from({ length: partitions }, (_, at) => at)) {
-      const inReach = ids.filter((id) => id !== last && id % partitions !== away)
-      const { done, moved } = await receiptOf(bench, eventId)
-      expect([done, moved.map(({ contextId }) => contextId).sort()]).toEqual([false, inReach.sort()])
-    }
-    away = null
-    hold.release()
-    await isDone(bench, eventId)
-  })
-
   test('whose stop is stored is told to be under way still, or in doubt, where its end is not seen', async () => {
     const bench = await open()
     const ids = await startAll(bench, 6)

@@ -399,7 +399,7 @@ const post = (id: number) => {
 /** Sends it to contexts 1 to 4, of which rows tell as `readRow` says. */
 function sentAgain(readRow: Store['readRow']) {
   const store = emptyStore({ readRow })
-  const rows = new BroadcastRows(store, 'row', { expiresAt: 0, drawn: { seed: 's', now: 0 } })
+  const rows = new BroadcastRows(store, 'row', { sent, upTo: 4, expiresAt: 0, drawn: { seed: 's', now: 0 } })
   const catalog = { all: () => [], triggeredBy: () => [] }
   const mailboxes = { post, start: () => post(0) }
   const log: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }

@@ -1,6 +1,6 @@
 // That the store's indexes agree with its records.
 import { CONTEXT_STATUSES, type ContextRecord, isFinished } from '../../src/model/context.ts'
-import { keysOfEvent, keysOfList } from '../../src/engine/record/index-keys.ts'
+import { keysOfReceivers, keysOfList } from '../../src/engine/record/index-keys.ts'
 import type { Ledger } from './ledger.ts'
 import type { Memory } from './memory.ts'
 import { MemoryStore } from './memory-store.ts'
@@ -42,7 +42,7 @@ export async function checkIndexes(
     (record) => !isFinished(record.status) && ledger.stateOf(record) === 'Listen',
   )
   for (const tags of [[], ['red']]) {
-    const found = await store.waitingFor({ any: keysOfEvent('add', tags), upTo: memory.highestId, limit: Infinity })
+    const found = await store.waitingFor({ any: keysOfReceivers('add', tags), upTo: memory.highestId, limit: Infinity })
     const waits = (record: ContextRecord) =>
       record.position.phase === 'waiting' &&
       record.fluxName !== 'Child' &&

@@ -10,7 +10,7 @@ import { copiesPrefix, copyIn, pendingRowKey, scopeIn } from '../../model/pendin
 import { compareRows, type StoredRow } from '../../model/rows.ts'
 import { BroadcastPlace } from '../fanout/receivers.ts'
 import { receiptOf } from '../fanout/receipts.ts'
-import { keptOfEvent, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
+import { readKeptToAll, readKeptToSingle, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
 import { isOfToken, listedPendingOf, type ListedPending, type UnclaimedEvent } from '../pending/unclaimed-event.ts'
 import { decodeHead, pendingOf } from '../record/decode.ts'
 import { hiddenFrom } from '../record/index-keys.ts'
@@ -142,8 +142,7 @@ export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'
     const ofOwn = await withdrawAll(env, { eventId, receipt: own }, place)
     if (ofOwn.includes(true)) return { message: `withdrew the event '${eventId}'` }
     // One of its own that is over is what the caller means, and not that of another.
-    const { toAll, toSingle } = await keptOfEvent(env.store, own)
-    const isOver = toAll !== null || toSingle.length > 0
+    const isOver = (await readKeptToAll(env.store, own)) !== null || (await readKeptToSingle(env.store, own)).length > 0
     const results = isOver ? ofOwn : await withdrawAll(env, { eventId, receipt: null }, place)
     if (results.includes(true)) return { message: `withdrew the event '${eventId}'` }
     const denied = results.find((result) => typeof result !== 'boolean')

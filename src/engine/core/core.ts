@@ -157,24 +157,12 @@ export class EngineCore extends WithGiven {
   readonly heartbeat: Heartbeat = new Heartbeat(this.#parts)
   readonly purges = purgesOf(this.given)
   readonly refusals = new RefusalLog(this.given)
-  readonly idempotency: Idempotency = new Idempotency({ ...this.#parts, ...this.given.idempotency })
-  readonly unclaimed: UnclaimedEvents = new UnclaimedEvents({
-    ...this.#parts,
-    receiptsMs: this.given.idempotency.kept,
-    max: this.given.bounds.pending,
-  })
+  readonly idempotency: Idempotency = new Idempotency(this.given)
+  readonly unclaimed: UnclaimedEvents = new UnclaimedEvents(this.#parts)
   readonly broadcasts = new CountBound({ limit: this.given.bounds.broadcasts, what: 'broadcasts under way' })
-  readonly keptBroadcasts: KeptBroadcasts = new KeptBroadcasts({
-    ...this.#parts,
-    kept: this.given.idempotency.kept,
-    bound: this.broadcasts,
-  })
+  readonly keptBroadcasts: KeptBroadcasts = new KeptBroadcasts(this.#parts)
   readonly operations: Operations = new Operations(this.#parts)
-  readonly deliveries: Deliveries = new Deliveries({
-    ...this.given,
-    max: this.given.webhooks.deliveries,
-    settlementOf: this.given.webhooks.settlementOf,
-  })
+  readonly deliveries: Deliveries = new Deliveries(this.given)
 
   constructor(given: Given) {
     super(given)

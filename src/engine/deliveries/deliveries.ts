@@ -17,24 +17,15 @@ import {
   type Delivery,
   type DeliveryOutcome,
   type Endpoint,
-  type SettlementOf,
   type WebhookAnswer,
   type WebhookCall,
 } from '../../model/webhook.ts'
-import type { Catalog } from '../../definitions/catalog.ts'
-import type { Deps } from '../contexts/deps.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import { newIdAt } from '../contexts/ids.ts'
 import { allRows } from '../tasks/fan-out.ts'
 import { Periodic } from '../time/periodic.ts'
 import { keptRequestOf, type KeptRequest } from './delivery-request.ts'
 import { commitsOf, DeliveryWriter } from './delivery-writer.ts'
-
-export interface DeliveriesParts extends Deps {
-  readonly catalog: Catalog
-  /** Deliveries kept of each endpoint; 0: none. */
-  readonly max: number
-  readonly settlementOf: SettlementOf
-}
 
 /** Of those that started a context, and whose answer is awaited; of more, it is not noted how they were answered. */
 const MAX_STARTED = 20_000
@@ -90,7 +81,7 @@ interface StartedDelivery {
 }
 
 export class Deliveries {
-  readonly #parts: DeliveriesParts
+  readonly #given: EngineParts
   readonly #writer: DeliveryWriter
   /** By what distinguishes endpoints. */
   readonly #tallies = new Map<string, DeliveryTally>()
@@ -100,15 +91,15 @@ export class Deliveries {
   #lastMs = 0
   #number = 0
 
-  constructor(parts: DeliveriesParts) {
-    this.#parts = parts
-    this.#writer = new DeliveryWriter(parts)
-    this.#trims = new Periodic(parts.clock, (signal) => this.#trimAll(signal))
+  constructor(given: EngineParts) {
+    this.#given = given
+    this.#writer = new DeliveryWriter(given)
+    this.#trims = new Periodic(given.clock, (signal) => this.#trimAll(signal))
   }
 
   /** Removes what is too much, of a time when more were kept. */
   start(): void {
-    for (const endpoint of this.#parts.catalog.endpoints().all) this.tallyOf(endpoint).untrimmed = Infinity
+    for (const endpoint of this.#given.catalog.endpoints().all) this.tallyOf(endpoint).untrimmed = Infinity
     this.#trims.within(0)
   }
 
@@ -120,7 +111,7 @@ export class Deliveries {
 
   /** Identifies a request that arrives now. Ids of one server ascend. */
   arrival(): Pick<Delivery, 'deliveryId' | 'time'> {
-    const time = this.#parts.clock.now()
+    const time = this.#given.clock.now()
     if (time > this.#lastMs) [this.#lastMs, this.#number] = [time, 0]
     else this.#number += 1
     return { deliveryId: newIdAt(this.#lastMs, this.#number), time }
@@ -135,9 +126,9 @@ export class Deliveries {
     { id: contextId }: Pick<ContextRecord, 'id'>,
     answer: WebhookAnswer | null,
   ): readonly RowWrite[] {
-    const { max, store, clock, settlementOf } = this.#parts
-    if (max === 0) return []
-    const settled = answer && settlementOf({ answer, replayed: false, remark: null })
+    const { store, clock, webhooks } = this.#given
+    if (webhooks.deliveries === 0) return []
+    const settled = answer && webhooks.settlementOf({ answer, replayed: false, remark: null })
     const facts = {
       deliveryId,
       method: String(request['method']),
@@ -175,7 +166,7 @@ export class Deliveries {
     tally.counts[outcome] += 1
     // A late answer is to an earlier one.
     if (tally.last === null || deliveryId >= tally.last.deliveryId) tally.last = facts
-    if (this.#parts.max === 0) return
+    if (this.#given.webhooks.deliveries === 0) return
     if (!isStart && request === null) {
       tally.refused.push(facts)
       if (tally.refused.length > MAX_REFUSED) tally.refused.shift()
@@ -208,13 +199,13 @@ export class Deliveries {
 
   #placeOf(endpoint: EndpointName, deliveryId: string): DeliveryPlace {
     const key = deliveryKeyOf(this.tallyOf(endpoint).prefix, deliveryId)
-    return { partition: partitionOf(deliveryId, this.#parts.store.partitions), key }
+    return { partition: partitionOf(deliveryId, this.#given.store.partitions), key }
   }
 
   async #trimAll(signal: AbortSignal): Promise<null> {
-    const { log, max } = this.#parts
+    const { log, webhooks } = this.#given
     for (const tally of this.#tallies.values()) {
-      if (tally.untrimmed < Math.max(1, Math.floor(max * TRIM_PART))) continue
+      if (tally.untrimmed < Math.max(1, Math.floor(webhooks.deliveries * TRIM_PART))) continue
       tally.untrimmed = 0
       await this.#trim(tally, signal).catch((error: unknown) => {
         log.debug('old deliveries of webhooks could not be removed; trying again later', { error })
@@ -225,13 +216,13 @@ export class Deliveries {
 
   /** Removes those beyond the newest so many, in all partitions. */
   async #trim({ prefix }: DeliveryTally, signal: AbortSignal): Promise<void> {
-    const { store, max } = this.#parts
+    const { store, webhooks } = this.#given
     const removals: RowWrite[] = []
     let seen = 0
     for await (const row of allRows(store, { space: 'deliveries', prefix })) {
       if (signal.aborted) return
       seen += 1
-      if (seen > max) removals.push(...removalOfDelivery(row, prefix))
+      if (seen > webhooks.deliveries) removals.push(...removalOfDelivery(row, prefix))
     }
     for (const rows of commitsOf(removals)) await store.commit({ writes: [], rows })
   }

@@ -11,7 +11,7 @@ import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import { drawnFrom, type Drawn } from '../idempotency/kept-answer.ts'
 import type { SentToAll } from '../pending/unclaimed-events.ts'
-import { Marks } from '../tasks/fan-out.ts'
+import { listed, Marks } from '../tasks/fan-out.ts'
 import { RowTaken, type RowsOf } from '../turn/message.ts'
 import { itemOf, type Item, type Outcomes } from './outcomes.ts'
 
@@ -51,9 +51,9 @@ export class BroadcastRows {
   readonly partition: number
   readonly marks: Marks
   readonly #store: Store
-  readonly #stored: Pick<StoredBroadcast, 'expiresAt' | 'drawn'>
+  readonly #stored: StoredBroadcast
 
-  constructor(store: Store, key: string, stored: Pick<StoredBroadcast, 'expiresAt' | 'drawn'>) {
+  constructor(store: Store, key: string, stored: StoredBroadcast) {
     this.key = key
     this.partition = partitionOf(key, store.partitions)
     this.marks = marksOf(store, key)
@@ -148,26 +148,11 @@ const itemIn = (value: string): Item | null => JSON.parse(value)
 const LAST_ID = Number.MAX_SAFE_INTEGER
 
 /** What was done to contexts with higher ids than that, and then what was started. @throws FluxError `unavailable` */
-export async function* itemsOf(store: Store, rowKey: string, after: ContextId, partition?: number) {
-  for await (const { value } of marksOf(store, rowKey).behind(after, partition)) {
+export async function* itemsOf(store: Store, rowKey: string, after: ContextId) {
+  for await (const { value } of marksOf(store, rowKey).behind(after)) {
     const item = itemIn(value)
     if (item) yield item
   }
-}
-
-async function listed(items: AsyncIterable<Item>) {
-  const list: Item[] = []
-  for await (const item of items) list.push(item)
-  return list
-}
-
-/** As `itemsOf`, of the partitions that can be reached. @throws FluxError `unavailable` when none can */
-export async function itemsInReach(store: Store, rowKey: string, after: ContextId): Promise<Item[]> {
-  const partitions = Array.from({ length: store.partitions }, (_, at) => at)
-  const read = await Promise.allSettled(partitions.map((one) => listed(itemsOf(store, rowKey, after, one))))
-  const [first] = read
-  if (first?.status === 'rejected' && read.every(({ status }) => status === 'rejected')) throw first.reason
-  return read.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])).sort((one, other) => one.at - other.at)
 }
 
 // No row of the number of repeats is called so.

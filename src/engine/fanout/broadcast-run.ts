@@ -64,21 +64,18 @@ const UNSTORED_WAVE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
 
-/** The sender, which waits for the whole answer. */
-interface Sender {
-  readonly resolve: (answer: EventAnswer | null) => void
-  readonly reject: (error: unknown) => void
-  /** Calls off its time. */
-  readonly callOff: (() => void) | undefined
-}
-
 export class BroadcastRun implements FanOut<Found>, TaskRun {
   readonly task: Task
   readonly #parts: RunParts
-  readonly facts: RunFacts
+  readonly #facts: RunFacts
   readonly #rows: BroadcastRows
   readonly #sending: Sending
-  #sender: Sender | null = null
+  /** The sender, which waits for the whole answer; `callOff` calls off its time. */
+  #sender: {
+    readonly resolve: (answer: EventAnswer | null) => void
+    readonly reject: (error: unknown) => void
+    readonly callOff: (() => void) | undefined
+  } | null = null
   /** The row of the key, as it is; null: it is not stored. */
   #answer: string | null
   #tally = new BroadcastTally(true)
@@ -94,7 +91,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   constructor(parts: RunParts, facts: RunFacts) {
     const { key, stored, left } = facts
     this.#parts = parts
-    this.facts = facts
+    this.#facts = facts
     this.#rows = new BroadcastRows(parts.store, key, stored)
     this.#answer = left?.answer ?? null
     // A caller is not kept waiting until the store is back.
@@ -107,7 +104,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
 
   /** The answer that says that it is accepted. */
   acceptance(): EventAnswer {
-    const { event, eventId } = this.facts.stored.sent
+    const { event, eventId } = this.#facts.stored.sent
     const { matched } = this
     const message = `'${event}' goes to ${matched} ${matched === 1 ? 'context' : 'contexts'}; its receipt tells how far it is`
     return { message, transitions: [], executions: [], ignored: [], eventId, pending: [] }
@@ -133,12 +130,12 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   }
 
   release(): void {
-    this.facts.place.release()
+    this.#facts.place.release()
   }
 
   /** Finds the contexts that it is for. @throws FluxError `overloaded`, `unavailable` */
   async prepare(): Promise<void> {
-    const { key, stored, place, left } = this.facts
+    const { key, stored, place, left } = this.#facts
     const waiting = await findReceivers(this.#parts, stored.sent, stored.upTo, place)
     this.#tally = new BroadcastTally(!this.#isAccepted)
     this.#earlier = new Set()
@@ -160,7 +157,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
    * unless its sender waits for all. @throws TaskLost when there is another under its key; FluxError `unavailable`
    */
   begin(hash: string, isAccepted: boolean): Promise<void> {
-    const { stored } = this.facts
+    const { stored } = this.#facts
     const { sent, drawn } = stored
     this.#tally.isWhole = !isAccepted || (this.#sender !== null && this.matched <= MAX_AWAITED_CONTEXTS)
     const answer = isAccepted ? this.acceptance() : null
@@ -173,7 +170,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   async run(): Promise<void> {
     const { task } = this
     try {
-      if (this.facts.left) await task.persist(() => this.prepare())
+      if (this.#facts.left) await task.persist(() => this.prepare())
       await this.#send()
       // A sender that still waits gets the whole answer, however long that takes from now on.
       if (this.#tally.isWhole) this.#sender?.callOff?.()
@@ -194,12 +191,12 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
    */
   async sendUnstored(): Promise<EventAnswer> {
     const { unclaimed, signals } = this.#parts
-    const { sent, drawn } = this.facts.stored
+    const { sent, drawn } = this.#facts.stored
     await this.#send()
     if (this.#tally.failure) throw new FluxError(this.#tally.failure)
     const answer = this.#tally.answer(sent)
     const ended = (await unclaimed.endBroadcast(sent, { answer, receivedAt: drawn.now, receipt: null })) ?? answer
-    countAll(signals, this.#tally.outcomes(ended).counts)
+    countAll(signals, this.#tally.outcomes(ended))
     return ended
   }
 
@@ -225,7 +222,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   }
 
   #summary(outcomes = this.#tally.outcomes(), isDone = false) {
-    const { left, stored } = this.facts
+    const { left, stored } = this.#facts
     // All that was done before a takeover is in the outcomes.
     const hasMore = this.#at < this.#ids.length
     const cursor = hasMore && !left ? (this.#ids[this.#at - 1] ?? 0) : stored.upTo
@@ -242,7 +239,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   async #send() {
     const { catalog, clock, refusals } = this.#parts
     const { event } = this.#sending.sent
-    const { left } = this.facts
+    const { left } = this.#facts
     try {
       await goThrough(this, clock)
       const found = this.task.stopRequested ? [] : await this.#start()
@@ -273,36 +270,31 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   async #end(isAnswered: boolean): Promise<EventAnswer> {
     const { task } = this
     const { unclaimed, signals } = this.#parts
-    const { sent, drawn } = this.facts.stored
+    const { sent, drawn } = this.#facts.stored
     const before = this.#answer ?? ''
-    const outcome: { ended?: EventAnswer } = {}
     // False: it is to be stopped, and was not held. `more`: the rows that hold it.
     const write = async (answer: EventAnswer, more: readonly RowWrite[]) => {
       const outcomes = this.#tally.outcomes(answer)
       const { moved, started, ignored, pending } = outcomes.counts
       // The answer says it all of an event that no context waited for.
       const isKnown = !this.#isAccepted && moved + started + ignored + pending === 0
+      const told = isAnswered ? JSON.stringify({ ...readKept(before), isAccepted: false, answer }) : before
       const rows = [
-        this.#rows.answer(
-          isAnswered ? JSON.stringify({ ...readKept(before), isAccepted: false, answer }) : before,
-          before,
-        ),
+        this.#rows.answer(told, before),
         this.#rows.event(null),
         isKnown ? this.#rows.summary(null) : this.#summary(outcomes, true),
       ]
       if (!(await task.end([...rows, ...more], { unlessStopped: more.length > 0 }))) return false
-      outcome.ended = answer
-      countAll(signals, outcomes.counts)
+      countAll(signals, outcomes)
       return true
     }
-    // One that was stopped is held for nobody.
+    // One that was stopped is held for no context.
     const toHold = task.stopRequested ? { ...sent, ttl: null } : sent
     const whole = this.#tally.answer(sent)
     // The first answer has as much as a repeat can be given.
     const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
-    try {
-      await unclaimed.endBroadcast(toHold, { answer, receivedAt: drawn.now, receipt: this.#rows.key, write })
-    } catch (error) {
+    const end = { answer, receivedAt: drawn.now, receipt: this.#rows.key, write }
+    const ended = await unclaimed.endBroadcast(toHold, end).catch(async (error: unknown) => {
       if (!(error instanceof FluxError) || error.failure.kind === 'unavailable') throw error
       // It can't be held. Where it was accepted, its receipt says why; else nothing is kept of it, since it did nothing.
       if (!this.#isAccepted) {
@@ -312,9 +304,11 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
       const { failure } = error
       const entry = { contextId: null, fluxName: '', state: null, reason: failure.detail }
       this.#tally.add({ answer: 'ignored', entry, failure, hasEnded: false })
-      await write(this.#tally.answer(sent), [])
-    }
+      const ignored = this.#tally.answer(sent)
+      await write(ignored, [])
+      return ignored
+    })
     // The commit itself met the request to stop it.
-    return outcome.ended ?? this.#end(isAnswered)
+    return ended ?? this.#end(isAnswered)
   }
 }

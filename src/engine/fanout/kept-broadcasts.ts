@@ -6,14 +6,15 @@ import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound } from '../../model/failure.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import {
   contentHashOf,
   inProgress,
-  keptOfEvent,
   mismatch,
   readKept,
   readKeptToAll,
+  readKeptToSingle,
   rowKeyOf,
   type ScopedKey,
 } from '../idempotency/kept-answer.ts'
@@ -23,12 +24,11 @@ import { readStored, type BroadcastEvent } from './broadcast-rows.ts'
 import { BroadcastRun, type RunParts } from './broadcast-run.ts'
 import { BroadcastPlace } from './receivers.ts'
 
-export interface KeptBroadcastsParts extends RunParts {
+interface KeptBroadcastsParts extends RunParts {
   readonly idempotency: Idempotency
-  /** Milliseconds for which answers are kept. */
-  readonly kept: number
-  /** Of large broadcasts that others have abandoned, too. */
-  readonly bound: CountBound
+  readonly given: EngineParts
+  /** Of large broadcasts, those that others have abandoned, too. */
+  readonly broadcasts: CountBound
 }
 
 /** How a broadcast is answered. */
@@ -57,7 +57,7 @@ export class KeptBroadcasts {
   readonly tasks: TaskQueue<BroadcastRun>
 
   constructor(parts: KeptBroadcastsParts) {
-    const { store, log, bound } = parts
+    const { store, log, broadcasts: bound } = parts
     this.#parts = parts
     this.tasks = new TaskQueue(parts, {
       space: 'broadcasts',
@@ -91,8 +91,8 @@ export class KeptBroadcasts {
   ): Promise<Told<EventAnswer>> {
     const key = rowKeyOf(call)
     if (!isKept) return this.#sendNew(key, sent, manner, null)
-    const { idempotency, kept } = this.#parts
-    const under = { key, hash: hashOf(sent), of: call.of, kept }
+    const { idempotency, given } = this.#parts
+    const under = { key, hash: hashOf(sent), of: call.of, kept: given.idempotency.kept }
     return idempotency.alone(key, under.hash, () => this.onceUnder(under, sent, manner))
   }
 
@@ -112,9 +112,12 @@ export class KeptBroadcasts {
    * when it is done
    */
   async stop(call: ScopedKey): Promise<void> {
-    const { toAll, toSingle } = await keptOfEvent(this.#parts.store, rowKeyOf(call))
-    if (!toAll && toSingle.length === 0) throw notFound(`nothing is kept of an event '${call.key}'`)
-    if (!toAll || !(await this.tasks.stop(toAll))) throw conflict('the event was sent to all that it was for')
+    const [{ store }, key] = [this.#parts, rowKeyOf(call)]
+    const toAll = await readKeptToAll(store, key)
+    if (toAll && (await this.tasks.stop(toAll))) return
+    if (!toAll && (await readKeptToSingle(store, key)).length === 0)
+      throw notFound(`nothing is kept of an event '${call.key}'`)
+    throw conflict('the event was sent to all that it was for')
   }
 
   /** What the first request under the key was answered, or is, if it was cut off; null: there was none. */
@@ -148,10 +151,11 @@ export class KeptBroadcasts {
     { above, within, bound }: Manner,
     under: BroadcastKey | null,
   ): Promise<Told<EventAnswer>> {
-    const { store, clock, idempotency, kept } = this.#parts
+    const { store, clock, idempotency, given } = this.#parts
     const now = clock.now()
     const upTo = await store.highestId()
-    const stored = { sent, upTo, expiresAt: now + (under?.kept ?? kept), drawn: { seed: randomUUID(), now } }
+    const kept = under?.kept ?? given.idempotency.kept
+    const stored = { sent, upTo, expiresAt: now + kept, drawn: { seed: randomUUID(), now } }
     const run = new BroadcastRun(this.#parts, { key, stored, place: new BroadcastPlace(bound) })
     try {
       await run.prepare()

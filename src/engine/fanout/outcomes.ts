@@ -1,7 +1,7 @@
 // engine/fanout: what an event to all came to: for one receiver, and counted: how many it moved, started and met in vain,
 // and who. A tally has all of them where they are to be answered, else the newest. Refused events and webhooks are logged;
 // the number of lines per second is bounded.
-import type { EventAnswer } from '../../api/events.ts'
+import type { EventAnswer, Receipt } from '../../api/events.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Signals } from '../../ports/signals.ts'
 import type { Deps } from '../contexts/deps.ts'
@@ -14,11 +14,6 @@ const MAX_LISTED = 1000
  * towards a bound.
  */
 const MAX_IGNORED_CHARACTERS = 16_384
-
-type Stand = EventAnswer['transitions'][number] & {
-  /** Epoch milliseconds. */
-  readonly at: number
-}
 
 /** What an event did to one context. */
 export type Item = (
@@ -50,17 +45,14 @@ export const itemOf = (
 /** What it came to for one receiver; null: nothing, and there is nothing to report. */
 export type Found = Item | Ignored | null
 
-/** As a receipt shows it. */
-export interface Outcomes {
-  readonly counts: { [list in 'moved' | 'started' | 'ignored' | 'pending']: number }
-  readonly moved: Stand[]
-  readonly started: Stand[]
-  readonly ignored: EventAnswer['ignored']
-  /** For whom it was kept; some of them may have taken it since. */
-  readonly pending: EventAnswer['pending']
+type List = 'moved' | 'started' | 'ignored' | 'pending'
+
+/** As a receipt shows it. `pending`: for whom it was kept; some of them may have taken it since. */
+export interface Outcomes extends Pick<Receipt, List> {
+  readonly counts: Pick<Receipt['counts'], List>
 }
 
-export const NO_OUTCOMES: Outcomes = {
+const NO_OUTCOMES: Outcomes = {
   counts: { moved: 0, started: 0, ignored: 0, pending: 0 },
   moved: [],
   started: [],
@@ -78,7 +70,7 @@ export function storedIgnored(list: EventAnswer['ignored']): EventAnswer['ignore
   return stored
 }
 
-const withoutTimes = (list: readonly Stand[]) => list.map(({ contextId, state }) => ({ contextId, state }))
+const withoutTimes = (list: Receipt['moved']) => list.map(({ contextId, state }) => ({ contextId, state }))
 
 /** Where it is counted what an event came to. */
 const COUNTED = { transitions: 'moved', executions: 'started', ignored: 'ignored', pending: 'pending' } as const
@@ -168,11 +160,11 @@ export class BroadcastTally {
 }
 
 /** An event that no context waited for is ignored once. */
-export function countAll(signals: Signals, { moved, started, ignored, pending }: Outcomes['counts']): void {
-  if (moved > 0) signals.event('moved', moved)
-  if (started > 0) signals.event('started', started)
-  if (pending > 0) signals.event('pending', pending)
-  if (ignored > 0 || moved + started + pending === 0) signals.event('ignored', Math.max(1, ignored))
+export function countAll(signals: Signals, { counts }: Outcomes): void {
+  const { moved, started, pending } = counts
+  const ignored = moved + started + pending > 0 ? counts.ignored : Math.max(1, counts.ignored)
+  for (const name of ['moved', 'started', 'pending'] as const) if (counts[name] > 0) signals.event(name, counts[name])
+  if (ignored > 0) signals.event('ignored', ignored)
 }
 
 /** Maximum number of lines for one reason, and the milliseconds to which it applies. */
@@ -186,11 +178,11 @@ const LOGGED: ReadonlySet<Failure['kind']> = new Set(['conflict', 'invalid', 'bu
 export const isLogged = ({ kind }: Failure): boolean => LOGGED.has(kind)
 
 export class RefusalLog {
-  readonly #deps: Pick<Deps, 'log' | 'clock'>
+  readonly #deps: Deps
   /** Lines of the second that is under way, by message and reason. */
   readonly #lines = new Map<string, number>()
 
-  constructor(deps: Pick<Deps, 'log' | 'clock'>) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 

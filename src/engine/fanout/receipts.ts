@@ -3,13 +3,14 @@
 import { CALLS } from '../../api/calls.ts'
 import type { Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
-import { BroadcastTally, newest, NO_OUTCOMES, type Outcomes } from './outcomes.ts'
+import { BroadcastTally, newest, type Outcomes } from './outcomes.ts'
 import { outcomeRowKey, outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
-import { allRows } from '../tasks/fan-out.ts'
-import { itemsInReach, readSummary, type Summary } from './broadcast-rows.ts'
+import { allRows, listed } from '../tasks/fan-out.ts'
+import { itemsOf, readSummary, type Summary } from './broadcast-rows.ts'
 import {
-  keptOfEvent,
   readKept,
+  readKeptToAll,
+  readKeptToSingle,
   repeatsOf,
   rowKeyOf,
   type KeptAnswer,
@@ -19,12 +20,12 @@ import {
 
 /**
  * Null: nothing is kept of it. Several contexts may have been sent events of that id: their receipt is one. `now`: epoch
- * milliseconds.
+ * milliseconds. @throws FluxError `unavailable`
  */
 export async function receiptOf(store: Store, event: ScopedKey, now: number): Promise<Receipt | null> {
   const key = rowKeyOf(event)
-  const { toAll, toSingle } = await keptOfEvent(store, key)
-  const single = toSingle.map(({ value }) => readKept(value)).sort(byTime)
+  const toAll = await readKeptToAll(store, key)
+  const single = (await readKeptToSingle(store, key)).map(({ value }) => readKept(value)).sort(byTime)
   const broadcast = toAll && readKept(toAll.value)
   const summary = toAll && (await summaryOf(store, toAll))
   const [first = broadcast] = single
@@ -32,7 +33,7 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
   const tally = new BroadcastTally(false, summary?.outcomes)
   for (const one of single) addAnswer(tally, one)
   const whole = tally.outcomes()
-  const { moved, pending, expired, withdrawn, counts } = await leftOf(store, key, whole, now)
+  const { moved, ...left } = await leftOf(store, key, whole, now)
   return {
     eventId: event.key,
     event: first.event ?? '',
@@ -41,10 +42,7 @@ export async function receiptOf(store: Store, event: ScopedKey, now: number): Pr
     moved: newest([...whole.moved, ...moved].sort(byTime)),
     started: whole.started.sort(byTime),
     ignored: whole.ignored,
-    pending,
-    expired: newest(expired),
-    withdrawn: newest(withdrawn),
-    counts,
+    ...left,
     done: summary?.isDone ?? true,
     // A sender that was answered when it was done knows it from the answer.
     ...(summary && broadcast?.isAccepted && { progress: progressOf(summary) }),
@@ -56,22 +54,19 @@ function progressOf({ matched, dealt: done, outcomes }: Summary) {
   return { matched, done, moved, started, ignored }
 }
 
-/** What became of it as it was sent to all: what was counted last, and the marks behind that. */
-async function summaryOf(store: Store, row: KeptRow): Promise<Summary> {
+/** What became of it as it was sent to all: what was counted last, and the marks behind that. Null: no context met it. */
+async function summaryOf(store: Store, row: KeptRow): Promise<Summary | null> {
   const first = await readSummary(store, row)
-  if (!first) return MET_NOBODY
-  if (first.isDone) return first
-  const items = await itemsInReach(store, row.key, first.cursor)
+  if (!first || first.isDone) return first
+  const items = await listed(itemsOf(store, row.key, first.cursor))
   // Marks are deleted once it is done.
   const last = await readSummary(store, row)
-  if (!last || last.isDone) return last ?? MET_NOBODY
+  if (!last || last.isDone) return last
   const tally = new BroadcastTally(false, first.outcomes)
-  for (const item of items) tally.add(item)
+  for (const item of items.sort(byTime)) tally.add(item)
   const since = items.filter(({ answer }) => answer !== 'executions').length
   return { ...first, dealt: first.dealt + since, outcomes: tally.outcomes() }
 }
-
-const MET_NOBODY: Summary = { matched: 0, dealt: 0, cursor: 0, outcomes: NO_OUTCOMES, isDone: true }
 
 /** All that an event did to a single context is in its answer. */
 function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer): void {
@@ -84,38 +79,36 @@ function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer): void {
 
 const byTime = (one: { readonly at: number }, other: { readonly at: number }): number => one.at - other.at
 
-/** What became of those for whom it was pending. That the time of one is over is true whether or not anybody saw it. */
+/** What became of those for whom it was pending. That the time of one is over is true before the store notes it. */
 async function leftOf(store: Store, key: string, counted: Outcomes, now: number) {
-  const counts = { ...counted.counts, expired: 0, withdrawn: 0 }
   const left: Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn'> = {
     moved: [],
     pending: [],
     expired: [],
     withdrawn: [],
   }
-  if (counts.pending === 0) return { ...left, counts }
+  const { moved, pending, expired, withdrawn } = left
+  const counts = { ...counted.counts, expired: 0, withdrawn: 0 }
   const outcomes = new Map<string, PendingOutcome>()
-  for await (const row of allRows(store, { space: 'items', prefix: outcomesPrefix(key) })) {
-    const outcome: PendingOutcome = JSON.parse(row.value)
-    outcomes.set(row.key, outcome)
+  const note = (rowKey: string, outcome: PendingOutcome) => {
+    outcomes.set(rowKey, outcome)
     counts.pending -= 1
     counts[outcome.became] += 1
   }
+  if (counts.pending > 0)
+    for await (const row of allRows(store, { space: 'items', prefix: outcomesPrefix(key) }))
+      note(row.key, JSON.parse(row.value))
   for (const entry of counted.pending) {
     const { contextId, expiresAt } = entry
-    const outcome = outcomes.get(outcomeRowKey(key, contextId))
-    if (outcome?.became === 'moved')
-      left.moved.push({ contextId: outcome.contextId, state: outcome.state, at: outcome.at })
-    else if (outcome?.became === 'expired') left.expired.push({ contextId, at: outcome.at, reason: outcome.reason })
-    else if (outcome) left.withdrawn.push({ contextId, at: outcome.at })
-    else if (expiresAt === null || expiresAt > now) left.pending.push(entry)
-    else {
-      counts.pending -= 1
-      counts.expired += 1
-      left.expired.push({ contextId, at: expiresAt, reason: 'its time was over' })
-    }
+    const rowKey = outcomeRowKey(key, contextId)
+    if (!outcomes.has(rowKey) && expiresAt !== null && expiresAt <= now)
+      note(rowKey, { became: 'expired', at: expiresAt, reason: 'its time was over' })
+    const outcome = outcomes.get(rowKey)
+    if (!outcome) pending.push(entry)
+    else if (outcome.became === 'moved')
+      moved.push({ contextId: outcome.contextId, state: outcome.state, at: outcome.at })
+    else if (outcome.became === 'expired') expired.push({ contextId, at: outcome.at, reason: outcome.reason })
+    else withdrawn.push({ contextId, at: outcome.at })
   }
-  left.expired.sort(byTime)
-  left.withdrawn.sort(byTime)
-  return { ...left, counts }
+  return { moved, pending, expired: expired.sort(byTime), withdrawn: withdrawn.sort(byTime), counts }
 }

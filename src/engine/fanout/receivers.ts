@@ -1,7 +1,6 @@
 // engine/fanout: gives an event of a broadcast to contexts, starts the services that it triggers, and reports what became
 // of it. What goes wrong with one never fails for all. What an earlier try did without its server hearing of it is found
 // by the rows of that try: its commits may come true late, while somebody else carries the broadcast on.
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventAnswer } from '../../api/events.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -12,7 +11,7 @@ import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { decodeHead } from '../record/decode.ts'
-import { hiddenFrom, keysOfEarly, keysOfEvent } from '../record/index-keys.ts'
+import { hiddenFrom, keysOfReceivers } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 import { isAway } from '../tasks/task.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
@@ -79,7 +78,7 @@ export async function findReceivers(
   upTo: ContextId,
   place: BroadcastPlace,
 ): Promise<ContextId[]> {
-  const any = [...keysOfEvent(event, tags), ...keysOfEarly(event, tags)]
+  const any = keysOfReceivers(event, tags)
   const without = hiddenFrom({ catalog, caller }, 'invoke')
   const found: ContextId[] = []
   for (;;) {
@@ -90,27 +89,15 @@ export async function findReceivers(
   }
 }
 
-/** Tries again to reach a context whose mailbox was full, in about 2.5 seconds, and the pause before the first one. */
-const MAX_TRIES = 8
-const FIRST_PAUSE_MS = 10
-
 const isIgnored = (one: Dealt): one is Ignored => one !== null && 'answer' in one && one.answer === 'ignored'
 
-/** It was refused since its mailbox was full, and not read: a context that keeps no more events has its state here. */
-const isFull = (one: Dealt) => isIgnored(one) && one.failure?.kind === 'busy' && one.entry.state === null
-
 /**
- * Moves the context, or has it keep the event. One whose mailbox is full is tried again for a while before it is one that
- * ignored the event. `flux`: the context has the key with which the event would start that service. Its tags need not fit,
+ * Moves the context, or has it keep the event. `flux`: the context has the key with which the event would start that service. Its tags need not fit,
  * and it may be what the event itself has started.
  */
 export async function move(sending: Sending, id: ContextId, flux?: CompiledFlux): Promise<Dealt> {
   const { rows } = sending
-  let found = await tryToMove(sending, id, flux)
-  for (let tries = 0; tries < MAX_TRIES && isFull(found); tries += 1) {
-    await sleep(FIRST_PAUSE_MS * 2 ** tries)
-    found = await tryToMove(sending, id, flux)
-  }
+  const found = await tryToMove(sending, id, flux)
   if (rows === null || (found !== null && !isIgnored(found))) return found
   try {
     // That it does not take the event may be our own doing: an earlier try has moved it, of which no server heard.

@@ -23,9 +23,9 @@ import type { AnswerKind } from '../../api/call.ts'
 import type { Told } from '../../api/calls.ts'
 import { FluxError, overloaded } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Store } from '../../ports/store.ts'
+import type { EngineParts } from '../contexts/deps.ts'
 import { RowTaken } from '../turn/message.ts'
+import { isAway } from '../tasks/task.ts'
 import { pause } from '../time/periodic.ts'
 import {
   contentHashOf,
@@ -40,15 +40,6 @@ import {
   type KeptPlace,
   type ScopedKey,
 } from './kept-answer.ts'
-
-export interface IdempotencyParts {
-  readonly store: Store
-  readonly clock: Clock
-  /** Milliseconds for which answers are kept. */
-  readonly kept: number
-  /** Answers kept at once, and contexts moved by events under a key. */
-  readonly max: number
-}
 
 /** A call under a key, whose effect is in the partition of its addressee. */
 export interface KeyedCall<A> extends ScopedKey {
@@ -104,15 +95,15 @@ const COUNT_MS = 1000
 const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
 
 export class Idempotency {
-  readonly #parts: IdempotencyParts
+  readonly #given: EngineParts
   /** What is under way here, by the key of its row. */
   readonly #underWay = new Map<string, UnderWay>()
   #counted = { rows: 0, at: -Infinity }
   /** Rows that may have been written since they were counted. */
   #added = 0
 
-  constructor(parts: IdempotencyParts) {
-    this.#parts = parts
+  constructor(given: EngineParts) {
+    this.#given = given
   }
 
   /**
@@ -123,14 +114,14 @@ export class Idempotency {
    */
   once<A extends object>(call: KeyedCall<A>, run: (keeping: Keeping) => Promise<A>): Promise<Told<A>> {
     const { of, addressee, event, content } = call
-    const { store, kept: keepMs } = this.#parts
+    const { store, idempotency } = this.#given
     const rowKey = rowKeyOf(call)
     // A receipt lists what became of an event for all contexts to which it was sent under its key.
     const space = event !== undefined && addressee !== null ? 'items' : 'idempotency'
     return this.onceUnder<Told<A>, unknown>({
       place: { ...placeOf(rowKey, addressee, store.partitions), space },
       hash: contentHashOf(content),
-      keepMs,
+      keepMs: idempotency.kept,
       noted: { event },
       whileRunning: 'conflict',
       run: async (keeping) => ({ answer: await run(keeping) }),
@@ -150,7 +141,7 @@ export class Idempotency {
    * earlier answer
    */
   async onceUnder<T, A>(keyed: KeyedEffect<T, A>): Promise<T> {
-    const { store, clock } = this.#parts
+    const { store, clock } = this.#given
     const { place, whileRunning } = keyed
     const waits = whileRunning === 'wait'
     const running = () => (waits ? this.#underWay.get(place.key) : undefined)
@@ -162,7 +153,8 @@ export class Idempotency {
         }
         return await this.alone(place.key, keyed.hash, () => this.#attempt(keyed))
       } catch (error) {
-        if (!waits || !isKind(error, 'idempotencyInProgress') || clock.now() >= until) throw error
+        const isRunning = error instanceof FluxError && error.failure.kind === 'idempotencyInProgress'
+        if (!waits || !isRunning || clock.now() >= until) throw error
         await pause(clock, LOOK_AGAIN_MS)
       }
     }
@@ -177,17 +169,13 @@ export class Idempotency {
     if (running) return Promise.reject(running.hash === hash ? inProgress() : mismatch())
     const own = run().finally(() => this.#underWay.delete(key))
     // Where the store is away, those that wait need not find that out one after the other.
-    const done = own.then(
-      () => true,
-      (error: unknown) => isKind(error, 'unavailable'),
-    )
-    this.#underWay.set(key, { hash, done })
+    this.#underWay.set(key, { hash, done: own.then(() => true, isAway) })
     return own
   }
 
   async #attempt<T, A>(keyed: KeyedEffect<T, A>): Promise<T> {
     const { place, hash, keepMs, noted, run } = keyed
-    const { clock } = this.#parts
+    const { clock } = this.#given
     let written = ''
     const rowOf = (answer: object): RowWrite => {
       const at = clock.now()
@@ -220,8 +208,8 @@ export class Idempotency {
 
   /** Of the event of that row key. A repeat is answered also where it can't be counted. */
   async noteRepeat(rowKey: string, at: number): Promise<void> {
-    const { store, kept } = this.#parts
-    await countRepeat(store, rowKey, at + kept).catch(() => {})
+    const { store, idempotency } = this.#given
+    await countRepeat(store, rowKey, at + idempotency.kept).catch(() => {})
   }
 
   /** The row that was written before, if that may be told instead of the error; null: there is none. */
@@ -229,7 +217,7 @@ export class Idempotency {
     if (error instanceof RowTaken) return error.space === place.space && error.key === place.key ? error.value : null
     if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
     // If it can't be read, the error itself says more.
-    const row = await this.#parts.store.readRow(place).catch(() => null)
+    const row = await this.#given.store.readRow(place).catch(() => null)
     return row && row.value
   }
 
@@ -238,18 +226,19 @@ export class Idempotency {
    * @throws FluxError `overloaded` when as many keys are kept as may be
    */
   requireRoom(): void {
-    const { clock, max } = this.#parts
+    const { clock, idempotency } = this.#given
     const now = clock.now()
     if (Math.abs(now - this.#counted.at) >= COUNT_MS) {
       this.#counted.at = now
       void this.#count()
     }
-    if (this.#counted.rows + this.#added >= max) throw overloaded('as many idempotency keys are kept as may be')
+    if (this.#counted.rows + this.#added >= idempotency.max)
+      throw overloaded('as many idempotency keys are kept as may be')
     this.#added += 1
   }
 
   async #count(): Promise<void> {
-    const { store } = this.#parts
+    const { store } = this.#given
     const before = this.#added
     try {
       const counts = await Promise.all([store.countRows({ space: 'idempotency' }), store.countRows({ space: 'items' })])
@@ -260,6 +249,3 @@ export class Idempotency {
     }
   }
 }
-
-const isKind = (error: unknown, kind: FluxError['failure']['kind']) =>
-  error instanceof FluxError && error.failure.kind === kind

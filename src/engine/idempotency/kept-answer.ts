@@ -7,10 +7,10 @@ import { v4 } from 'uuid'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { partitionOf, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import { partitionOf, type RowSpace, type StoredRow } from '../../model/rows.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
-import { allRows } from '../tasks/fan-out.ts'
+import { allRows, listed } from '../tasks/fan-out.ts'
 import { keptKey, partitionOfKey, type KeyAddress } from '../record/index-keys.ts'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
@@ -74,25 +74,9 @@ export function placeOf(rowKey: string, addressee: Addressee, partitions: number
   return { space, key: prefix + sha256(keptKey(addressee)), partition: partitionOfKey(addressee, partitions) }
 }
 
-/**
- * What is kept of an event: as it was sent to all, and to single contexts. What lies in a partition that is out of reach is
- * left out, if the event was sent to all. @throws FluxError `unavailable`
- */
-export async function keptOfEvent(store: Store, rowKey: string) {
-  const toAll = await readKeptToAll(store, rowKey)
-  const singleRows = async (partition: number) => {
-    const rows: StoredRow[] = []
-    try {
-      for await (const row of allRows(store, { space: 'items', prefix: singlePrefix(rowKey), partition }))
-        rows.push(row)
-    } catch (error) {
-      if (toAll === null) throw error
-    }
-    return rows
-  }
-  const rows = await Promise.all(Array.from({ length: store.partitions }, (_, partition) => singleRows(partition)))
-  return { toAll, toSingle: rows.flat() }
-}
+/** What is kept of an event as it was sent to single contexts. @throws FluxError `unavailable` */
+export const readKeptToSingle = (store: Store, rowKey: string): Promise<StoredRow[]> =>
+  listed(allRows(store, { space: 'items', prefix: singlePrefix(rowKey) }))
 
 /** The row of a broadcast, or of another call that is addressed to nothing. */
 export const readKeptToAll = (store: Store, rowKey: string): Promise<KeptRow | null> =>
@@ -133,9 +117,6 @@ function sortedText(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** Tries of a count that others change, too. What is lost then is only a number. */
-const MAX_TRIES = 5
-
 /** How often the event was repeated, whatever it is addressed to. No row of an item begins with it. */
 const placeOfRepeats = (store: Store, rowKey: string) =>
   ({ partition: partitionOf(rowKey, store.partitions), space: 'items', key: `${rowKey}#` }) as const
@@ -145,15 +126,10 @@ export async function repeatsOf(store: Store, rowKey: string): Promise<number> {
   return Number(row?.value ?? 0)
 }
 
+/** Of two repeats at the same time, one may not be counted. */
 export async function countRepeat(store: Store, rowKey: string, expiresAt: number): Promise<void> {
-  const place = placeOfRepeats(store, rowKey)
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const row = await store.readRow(place)
-    const value = String(Number(row?.value ?? 0) + 1)
-    const write: RowWrite = { ...place, expects: row?.value ?? null, value, expiresAt }
-    const { ok } = await store.commit({ writes: [], rows: [write] })
-    if (ok) return
-  }
+  const value = String((await repeatsOf(store, rowKey)) + 1)
+  await store.commit({ writes: [], rows: [{ ...placeOfRepeats(store, rowKey), value, expiresAt }] })
 }
 
 /** Without the seed, what is drawn can't be predicted. `now`: epoch milliseconds. */

@@ -6,7 +6,7 @@ import type { ContextId, PendingEvent } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
-import type { Deps } from '../contexts/deps.ts'
+import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { indexKeysOf, keysOfHearers } from '../record/index-keys.ts'
 import { isUnreadableRow } from '../record/unreadable.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
@@ -15,12 +15,9 @@ import { LookUps, Sweep, type FoundEvent, type Offered } from './matching.ts'
 import { homeIn, lookupRowsOf, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-event.ts'
 import { UnclaimedStore } from './unclaimed-store.ts'
 
-export interface UnclaimedEventsParts extends Deps {
-  readonly mailboxes: Pick<Mailboxes, 'post'>
-  /** Milliseconds for which receipts are kept. */
-  readonly receiptsMs: number
-  /** Events that may be unclaimed at once. */
-  readonly max: number
+interface UnclaimedEventsParts extends Deps {
+  readonly mailboxes: Mailboxes
+  readonly given: EngineParts
 }
 
 /** An event as it is sent to all. `ttl`: milliseconds; null: it does not wait for a context. */
@@ -58,7 +55,7 @@ export class UnclaimedEvents {
 
   constructor(parts: UnclaimedEventsParts) {
     this.#parts = parts
-    this.#unclaimed = new UnclaimedStore(parts, parts.receiptsMs)
+    this.#unclaimed = new UnclaimedStore(parts, parts.given.idempotency.kept)
     const lookUps = (this.#lookUps = new LookUps({
       ...parts,
       offer: (found, id) => this.#offer(found, id),
@@ -223,7 +220,8 @@ export class UnclaimedEvents {
 
   /** Expired events count until they are swept, so that is done before an event is refused. */
   async #requireRoom(added: UnclaimedEvent, isSwept = false): Promise<void> {
-    const { store, clock, max } = this.#parts
+    const { store, clock, given } = this.#parts
+    const max = given.bounds.pending
     const [events, lookups] = await Promise.all([
       store.countRows({ space: 'held' }),
       store.countRows({ space: 'lookups' }),

@@ -149,13 +149,9 @@ export const heardEvents = (keys: readonly string[]): { readonly event: string; 
 export const keysOfHearers = (event: string, tags: readonly string[]): string[] =>
   eachOf(tags).map((tag) => eventKey(event, tag))
 
-/** Keys of which a context that waits for the event has at least one. */
-export const keysOfEvent = (event: string, tags: readonly string[]): string[] =>
-  eachOf(tags).flatMap((tag) => [eventKey(event, tag), elseKey(tag)])
-
-/** Keys of which an unfinished context that keeps the event when it comes early has at least one. */
-export const keysOfEarly = (event: string, tags: readonly string[]): string[] =>
-  eachOf(tags).map((tag) => earlyKey(event, tag))
+/** Keys of which a context that waits for the event, or keeps it when it comes early, has at least one. */
+export const keysOfReceivers = (event: string, tags: readonly string[]): string[] =>
+  eachOf(tags).flatMap((tag) => [eventKey(event, tag), elseKey(tag), earlyKey(event, tag)])
 
 /**
  * Lists of keys: the contexts with these statuses that pass the filters are those that have all keys of one list. None

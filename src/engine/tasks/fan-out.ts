@@ -95,9 +95,9 @@ export class Marks {
   }
 
   /** Those of contexts with higher ids, and what lies behind them. @throws FluxError `unavailable` */
-  behind(id: ContextId, partition?: number): AsyncGenerator<StoredRow> {
+  behind(id: ContextId): AsyncGenerator<StoredRow> {
     const after = { key: this.#placeOf(id).key, partition: this.#store.partitions }
-    return allRows(this.#store, { space: this.#space, prefix: this.#prefix, after, partition })
+    return allRows(this.#store, { space: this.#space, prefix: this.#prefix, after })
   }
 
   /** How many contexts have one. @throws FluxError `unavailable` */
@@ -137,7 +137,7 @@ export class Marks {
 
 /** All rows from there on. What the store has in memory it gives without a pause: others are served between pages. */
 export async function* allRows(
-  store: Pick<Store, 'listRows'>,
+  store: Store,
   query: Omit<RowQuery, 'limit'>,
   limit = READ_AT_ONCE,
 ): AsyncGenerator<StoredRow> {
@@ -148,4 +148,10 @@ export async function* allRows(
     if (rows.length < limit) return
     await yieldTurn()
   }
+}
+
+export async function listed<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
 }

@@ -136,7 +136,7 @@ function recordOf(
     lastEvent: undefined,
     traceparent,
     moves: 0,
-    tail: [],
+    tail: '',
     visited: [],
     position: START,
     input,

@@ -3,7 +3,7 @@
 // looked at soon.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { LookUps } from '../../../src/engine/pending/matching.ts'
-import { keysOfEvent } from '../../../src/engine/record/index-keys.ts'
+import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import { unavailable } from '../../../src/model/failure.ts'
 import { partitionOf, type StoredRow } from '../../../src/model/rows.ts'
 import type { CommitRequest, Store } from '../../../src/ports/store.ts'
@@ -167,7 +167,7 @@ describe('a context that is not looked at', () => {
     await lookUps.request(1, null)
     expect(missed).toHaveLength(1)
     const other = openLookUps({ listRows: () => Promise.reject(unavailable('away')) })
-    await other.lookUps.request(1, keysOfEvent('paid', []))
+    await other.lookUps.request(1, keysOfHearers('paid', []))
     expect(other.missed).toHaveLength(1)
   })
 
@@ -195,11 +195,11 @@ test('a context that is to be looked at again, whenever it is, is looked at agai
         return read.promise
       },
     })
-    void lookUps.request(1, keysOfEvent('paid', []))
+    void lookUps.request(1, keysOfHearers('paid', []))
     await expect.poll(() => reads.length).toBe(1)
     reads[0]?.release([])
     for (let turn = 0; turn < later; turn += 1) await Promise.resolve()
-    void lookUps.request(1, keysOfEvent('paid', []))
+    void lookUps.request(1, keysOfHearers('paid', []))
     await nextTurn()
     await nextTurn()
     expect([later, reads.length]).toEqual([later, 2])
