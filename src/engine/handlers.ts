@@ -1,7 +1,6 @@
 // engine: what makes each call, with a request that its description has let pass. HTTP hands on what
 // it has checked itself; for the methods in process the request is checked here.
-import type { z } from 'zod'
-import { check } from '../api/call.ts'
+import { check, type Call } from '../api/call.ts'
 import {
   METHODS,
   type AnswerTo,
@@ -81,7 +80,8 @@ export function callsOf(env: CallEnv): Calls {
     ask(name, request, more) {
       try {
         if (!isMethod(name)) throw new TypeError(`there is no call ${name}`)
-        return Reflect.apply(call, null, [name, check<z.ZodType>(METHODS[name], request), more])
+        const method: Call = METHODS[name]
+        return Reflect.apply(call, null, [name, check(method, request), more])
       } catch (error) {
         return Promise.reject(error)
       }
