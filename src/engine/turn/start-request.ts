@@ -157,7 +157,7 @@ function recordOf(
     lastEvent: undefined,
     traceparent,
     moves: 0,
-    tail: [],
+    tail: '',
     visited: [],
     position: START,
     input,
