@@ -3,6 +3,7 @@ import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS, type Result, type Router } from 'hono/router'
+import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { H, RouterRoute } from 'hono/types'
 import type { Caller } from '../model/caller.ts'
@@ -75,7 +76,7 @@ export function createApp({
   const { log } = given
   const stream = moveStreams(given)
   const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }), stream }
-  const app = new Hono<Env>({ getPath: routePath, router: new RememberingRouter() })
+  const app = new Hono<Env>({ getPath: routePath, router: new SplitRouter() })
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
@@ -117,28 +118,27 @@ export function createApp({
 }
 
 /**
- * Hono's fast router takes no path such as `/flux-api/event` beside `/flux-api/{package}/execute`, so it would search its
- * tree for each request. This one remembers what was found for the paths without parameters.
+ * Hono's fast router takes no path such as `/flux-api/event` beside `/flux-api/{package}/execute`. So it has those with
+ * parameters alone, and what is found for the others is remembered.
  */
-class RememberingRouter implements Router<[H, RouterRoute]> {
-  readonly name = 'RememberingRouter'
-  readonly #tree = new TrieRouter<[H, RouterRoute]>()
-  readonly #paths = new Set<string>()
-  readonly #found = new Map<string, Result<[H, RouterRoute]>>()
+class SplitRouter implements Router<[H, RouterRoute]> {
+  readonly name = 'SplitRouter'
+  readonly #all = new TrieRouter<[H, RouterRoute]>()
+  readonly #patterns = new RegExpRouter<[H, RouterRoute]>()
+  /** Of the paths without parameters: by method, what was found. */
+  readonly #paths = new Map<string, Map<string, Result<[H, RouterRoute]>>>()
 
   add(method: string, path: string, handler: [H, RouterRoute]): void {
-    this.#tree.add(method, path, handler)
-    this.#found.clear()
-    if (!/[:*]/.test(path)) this.#paths.add(path)
+    this.#all.add(method, path, handler)
+    if (/[:*]/.test(path)) this.#patterns.add(method, path, handler)
+    else this.#paths.set(path, new Map())
   }
 
   match(method: string, path: string): Result<[H, RouterRoute]> {
-    if (!this.#paths.has(path)) return this.#tree.match(method, path)
-    const request = `${method} ${path}`
-    const known = this.#found.get(request)
-    if (known !== undefined) return known
-    const found = this.#tree.match(method, path)
-    this.#found.set(request, found)
+    const known = this.#paths.get(path)
+    if (known === undefined) return this.#patterns.match(method, path)
+    let found = known.get(method)
+    if (found === undefined) known.set(method, (found = this.#all.match(method, path)))
     return found
   }
 }

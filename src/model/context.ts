@@ -183,6 +183,11 @@ export interface PendingEvent {
   readonly takesAny?: true
 }
 
+const keys: string[] = []
+
+/** The key of a state, by its index, under which a record has its data. V8 reserves room for many where it is a number. */
+export const dataKey = (state: number): string => (keys[state] ??= `s${state}`)
+
 /** Of a context that keeps none: shared, so that it costs nothing. */
 export const NO_PENDING: readonly PendingEvent[] = []
 
@@ -195,8 +200,8 @@ export type ContextData = Readonly<{
   trackerId: string
   input: JsonObject
   output: JsonObject
-  /** Data of the visited states, by state index. */
-  states: { readonly [index: string]: StateData }
+  /** Data of the visited states. See `dataKey`. */
+  states: { readonly [key: string]: StateData }
   fluxEvent: Json
   /** `$request`; null if no webhook started the context. */
   request: JsonObject | null
@@ -260,10 +265,10 @@ export type ContextRecord = ContextData &
      */
     traceparent?: string | undefined
     /**
-     * The newest moves, which are not in the log yet. The log is written in larger pieces, since every row that a commit
-     * writes has a cost.
+     * The newest moves, which are not in the log yet: a line for each, as its row will be there. The log is written in
+     * larger pieces, since every row that a commit writes has a cost.
      */
-    tail: readonly Move[]
+    tail: string
     position: Position
     /** Secrets of an ancestor's `$request`, which views and logs hide; null if there are none. */
     inheritedSecrets: readonly string[] | null

@@ -12,8 +12,9 @@ import { decide } from '../../src/engine/interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from '../../src/engine/interpreter/decision.ts'
 import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
 import { indexKeysOf, parseIndexKeys } from '../../src/engine/record/index-keys.ts'
+import { newestMoves } from '../../src/engine/record/move-log.ts'
 import { contextView, stateView } from '../../src/engine/record/views.ts'
-import { folderOf, open } from '../definitions/catalog-files.ts'
+import { folderOf, open, quiet } from '../definitions/catalog-files.ts'
 import { viewEnv } from '../support/turns.ts'
 import { readCorpus } from '../definitions/pinned/corpus.ts'
 import { Random } from '../recorded/random.ts'
@@ -138,8 +139,9 @@ async function look(
   record: ContextRecord,
   flux: Awaited<ReturnType<typeof pinnedFluxOf>>,
 ): Promise<void> {
-  expect(contextView(record, flux, viewEnv(record.tail)).stateContexts).toHaveLength(record.visited.length)
-  for (const state of flux.states) expect(stateView(record, flux, state, record.tail).name).toBe(state.name)
+  const moves = newestMoves(record, quiet)
+  expect(contextView(record, flux, viewEnv(moves)).stateContexts).toHaveLength(record.visited.length)
+  for (const state of flux.states) expect(stateView(record, flux, state, moves).name).toBe(state.name)
   expect(new Set(flux.states.map(({ name }) => name)).size).toBe(flux.states.length)
   expect(indexKeysOf(record, flux)).toEqual(
     expect.arrayContaining(context.indexKeys.filter((term) => /^(status|[uf]:(all|flux|tag))/.test(term))),

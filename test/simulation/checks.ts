@@ -129,8 +129,8 @@ function checkEnd(record: ContextRecord, { memory }: End, wrong: Wrong): void {
   if (isFinished(status) && (due !== null || lease !== null || kept?.context.owner !== null))
     wrong(`context ${id} is ${status}, and has a due time or a lease`)
   if (kept?.poked) wrong(`context ${id}, which is ${status}, must still look at its relatives`)
-  const numbers = [...(kept?.log ?? []), ...tail.map((_, index) => `[0,0,0,0,0,${moves - tail.length + index}]`)].map(
-    (row) => Number(/,(\d+)\]$/.exec(row)?.[1]),
+  const numbers = [...(kept?.log ?? []), ...tail.split('\n')].flatMap((row) =>
+    row === '' ? [] : Number(/,(\d+)\]$/.exec(row)?.[1]),
   )
   if (numbers.length !== moves || numbers.some((number, index) => number !== index))
     wrong(`context ${id} made ${moves} moves, and its history has ${numbers.join()}`)

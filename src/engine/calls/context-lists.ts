@@ -102,7 +102,7 @@ async function viewOf(
     const { record, release } = await env.reader.parse(stored, (isSummary ? SUMMARY : WHOLE)(stored.parts, flux))
     try {
       // What a summary leaves out is not read.
-      const shown = isSummary ? { ...record, moves: 0, tail: [], visited: [] } : record
+      const shown = isSummary ? { ...record, moves: 0, tail: '', visited: [] } : record
       const view: ListedContext = contextView(shown, flux, await viewEnvOf(env, shown, isReadable(env)))
       if (!isSummary) return view
       // The order of fields stays, which matters in XML.

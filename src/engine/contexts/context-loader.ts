@@ -40,7 +40,7 @@ interface Kept extends KnownContext {
 }
 
 export class ContextCache {
-  /** In the order in which they were put. */
+  /** In the order in which they came to be known: one that is put again stays in its place, which costs least. */
   readonly #kept = new Map<ContextId, Kept>()
   #size = 0
   readonly #budget: number
@@ -65,11 +65,11 @@ export class ContextCache {
     texts: StoredContext['parts'],
     incarnation: number,
   ): void {
-    this.delete(record.id)
     const size = OVERHEAD_BYTES + charactersOf(texts)
-    if (size > this.#budget * LARGEST || isFinished(record.status)) return
-    this.#kept.set(record.id, { record, flux, texts, size, incarnation })
-    this.#size += size
+    if (size > this.#budget * LARGEST || isFinished(record.status)) return this.delete(record.id)
+    this.#size += size - (this.#kept.get(record.id)?.size ?? 0)
+    // Without the head, which each commit writes anew.
+    this.#kept.set(record.id, { record, flux, texts: { ...texts, head: '' }, size, incarnation })
     // The oldest are looked up only when needed: a map that is often written to takes long to find its first key.
     if (this.#size > this.#budget) this.#deleteOldest()
   }

@@ -29,7 +29,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/context.ts'
 import { nodeId, phaseOf } from './nodes.ts'
 import { REDUCERS, type Reducer } from './reducers.ts'
-import { beginNode, stateNodes, type MachineArgs } from './state-nodes.ts'
+import { nodesOf, type MachineArgs } from './state-nodes.ts'
 import type { MachineEvent, TurnState } from './turn-state.ts'
 import { WorkingState } from './working-state.ts'
 
@@ -50,13 +50,7 @@ export function newMachine(flux: CompiledFlux): AnyStateMachine {
       context: ({ input }: { input: TurnState }) => input,
       initial: '$begin',
       on: { TERMINATE: '.$terminated' },
-      states: {
-        $begin: beginNode(flux),
-        ...stateNodes(flux),
-        $completed: { id: 'completed', type: 'final' },
-        $failed: { id: 'failed', type: 'final' },
-        $terminated: { id: 'terminated', type: 'final' },
-      },
+      states: nodesOf(flux),
     },
     { actions: { ...Object.fromEntries(actions), ...effects }, guards: {}, actors: {}, delays: {} },
   )

@@ -2,7 +2,7 @@
 // is data until a transition is chosen. A reducer changes the copy that it is given.
 import { spendOn } from '../../definitions/work-budget.ts'
 import { actionError } from '../../model/action-error.ts'
-import type { FluxException } from '../../model/context.ts'
+import { dataKey, type FluxException } from '../../model/context.ts'
 import { getOwn, type Json } from '../../model/json/value.ts'
 import { marksOf, storeReferences } from '../../model/secret-reference.ts'
 import { pauseAfter } from './retry-pause.ts'
@@ -40,7 +40,10 @@ export const REDUCERS = {
     const { data } = next
     const present = stateData(data, data.state)
     if (event.type === 'EVENT') {
-      data.states = { ...data.states, [data.state]: { ...present, input: { ...present.input, ...event.input } } }
+      data.states = {
+        ...data.states,
+        [dataKey(data.state)]: { ...present, input: { ...present.input, ...event.input } },
+      }
       data.fluxEvent = event.name
     }
     next.due = null
@@ -123,9 +126,11 @@ function enterState(next: WorkingState): void {
   const move = carried?.move ?? entryOf(name, now)
   env.budget.add(STEPS_A_MOVE + data.visited.length)
   const input = carried?.input ?? next.defaults(inputs)
-  const output = getOwn(data.states, String(index))?.output ?? next.defaults(outputs)
-  data.states = { ...data.states, [index]: { input, output } }
-  if (!data.visited.includes(index)) data.visited = [...data.visited, index]
+  const key = dataKey(index)
+  const output = getOwn(data.states, key)?.output ?? next.defaults(outputs)
+  data.states = { ...data.states, [key]: { input, output } }
+  // Not spread: V8 reserves room for many more.
+  if (!data.visited.includes(index)) data.visited = data.visited.concat(index)
   turn.history = [...turn.history, move]
   turn.carried = null
   data.moves += 1

@@ -51,11 +51,11 @@ export function retry(flux: CompiledFlux, record: ContextRecord, input: Retry, e
   const again = begun(dataBeforeEnd(present), input, env)
   if (input.state !== null) return enter(flux, again, input, env)
   if (input.input !== null) refuseInput('/input', 'is taken only together with a state')
-  if (status === 'FAILED') return act(flux, again, env)
   const stood = present.beforeEnd
+  const acted = stood && stood.phase !== 'waiting' && stood.phase !== 'delayed'
+  if (status === 'FAILED' || acted) return act(flux, again, env)
   // A context that stood where the other definition has no place.
   if (!stood) return enterWith(flux, again, stateData(again, again.state).input, env)
-  if (stood.phase !== 'waiting' && stood.phase !== 'delayed') return act(flux, again, env)
   return stand(flux, { ...again, position: { ...again.position, pick: present.position.pick } }, stood, env)
 }
 

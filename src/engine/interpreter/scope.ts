@@ -1,4 +1,5 @@
 // engine/interpreter: resolves names for the expressions and scripts of a turn, to the value in the innermost scope.
+import { runInNewContext } from 'node:vm'
 import { SPECIAL_NAMES } from '../../definitions/compile/names.ts'
 import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -166,73 +167,14 @@ export const scopeOf = (flux: CompiledFlux, record: ContextRecord): EvaluationSc
   new EvaluationScope(flux, record, { now: 0, random: () => 0, uuid: () => '', budget: new WorkBudget() })
 
 /**
- * The global names of JavaScript in the script sandbox. An input that a service does not declare never shadows one of
- * them.
+ * The global names of JavaScript: those of this process, and what the script sandbox has besides. An input that a service
+ * does not declare never shadows one of them.
  */
-export const LANGUAGE_NAMES: ReadonlySet<string> = new Set([
-  'AggregateError',
-  'Array',
-  'ArrayBuffer',
-  'Atomics',
-  'BigInt',
-  'BigInt64Array',
-  'BigUint64Array',
-  'Boolean',
-  'DataView',
-  'Date',
-  'Error',
-  'EvalError',
-  'FinalizationRegistry',
+export const LANGUAGE_NAMES: ReadonlySet<string> = new Set<string>([
+  ...runInNewContext('Object.getOwnPropertyNames(globalThis)'),
   'Float16Array',
-  'Float32Array',
-  'Float64Array',
-  'Function',
-  'Infinity',
-  'Int16Array',
-  'Int32Array',
-  'Int8Array',
   'InternalError',
   'Iterator',
-  'JSON',
-  'Map',
-  'Math',
-  'NaN',
-  'Number',
-  'Object',
-  'Promise',
-  'Proxy',
-  'RangeError',
-  'ReferenceError',
-  'Reflect',
-  'RegExp',
-  'Set',
-  'SharedArrayBuffer',
-  'String',
-  'Symbol',
-  'SyntaxError',
-  'TypeError',
-  'URIError',
-  'Uint16Array',
-  'Uint32Array',
-  'Uint8Array',
-  'Uint8ClampedArray',
-  'WeakMap',
-  'WeakRef',
-  'WeakSet',
   'arguments',
-  'decodeURI',
-  'decodeURIComponent',
-  'encodeURI',
-  'encodeURIComponent',
-  'escape',
-  'eval',
-  'globalThis',
-  'isFinite',
-  'isNaN',
-  'parseFloat',
-  'parseInt',
-  'undefined',
-  'unescape',
-  // Defined by the sandbox.
   'names',
 ])

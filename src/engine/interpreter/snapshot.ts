@@ -3,7 +3,7 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import { isObject, setOwn, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Phase, StateData } from '../../model/context.ts'
+import { dataKey, type ContextRecord, type Phase, type StateData } from '../../model/context.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
 import { errorOf } from './exception.ts'
 import { positionIn, valueOf } from './nodes.ts'
@@ -94,13 +94,13 @@ export function turnStateFrom(flux: CompiledFlux, snapshot: { readonly [field: s
   const { phase, state } = positionIn(flux, snapshot['value'])
   const { input: shown, output, fluxEvent = null, trackerId, states: byName, ...counts } = objectOf(snapshot['context'])
   const { contextId, fluxName, trigger, response, exception, pick } = objectOf(snapshot['registers'])
-  const states: { [index: string]: StateData } = {}
+  const states: { [key: string]: StateData } = {}
   const visited: number[] = []
   for (const [name, data] of Object.entries(objectOf(byName))) {
     const index = flux.stateIndex.get(name)
     if (index === undefined) continue
     const { input, output } = objectOf(data)
-    states[index] = { input: objectOf(input), output: objectOf(output) }
+    states[dataKey(index)] = { input: objectOf(input), output: objectOf(output) }
     visited.push(index)
   }
   const { $request: request, ...input } = objectOf(shown)

@@ -20,24 +20,11 @@ export interface MachineArgs {
 
 type Guard = (args: MachineArgs) => boolean
 
-interface TransitionPlan {
-  guard?: Guard
-  target?: string
-  reenter?: boolean
-  actions?: ReducerName
-}
+/** A transition to that node. */
+const to = (target: string, guard?: Guard, actions?: ReducerName) => ({ target, guard, actions })
 
-/** One node of the machine. */
-interface NodePlan {
-  id?: string
-  description?: string
-  initial?: string
-  /** `step` and `child` change nothing: the engine starts the one that the node has. */
-  entry?: (ReducerName | 'step' | 'child')[]
-  always?: TransitionPlan | TransitionPlan[]
-  on?: { [event in MachineEvent['type']]?: TransitionPlan | TransitionPlan[] }
-  states?: { [node: string]: NodePlan }
-}
+/** After the action, a transition has been chosen. */
+const leavingBy = (guard: Guard, actions: ReducerName) => to('leaving', guard, actions)
 
 const isDue: Guard = ({ context: { due }, event }) => event.type === 'WAKE' && due !== null && event.env.now >= due
 
@@ -61,40 +48,38 @@ const picked =
 const idOf = (index: number) => `#s${index}`
 
 /**
- * The node in which every machine begins. It waits until the state in which it stands is entered, or that state's action
- * is run once more.
+ * The nodes of a machine, those of the states by their names. `$begin`, in which it begins, waits until the state in which
+ * the context stands is entered, or that state's action is run once more.
  */
-export const beginNode = ({ states }: CompiledFlux): NodePlan => ({
-  id: 'begin',
-  on: {
-    START: states.map(({ index }) => ({ guard: stands(index), target: idOf(index), actions: 'enter' })),
-    RETRY: states.map((state) => ({
-      guard: stands(state.index),
-      ...(isMap(state)
-        ? { target: `${idOf(state.index)}.leaving`, actions: 'map' as const }
-        : { target: `${idOf(state.index)}.acting` }),
-    })),
+export const nodesOf = ({ states }: CompiledFlux) => ({
+  $begin: {
+    id: 'begin',
+    on: {
+      START: states.map(({ index }) => to(idOf(index), stands(index), 'enter')),
+      RETRY: states.map((state) =>
+        isMap(state)
+          ? to(`${idOf(state.index)}.leaving`, stands(state.index), 'map')
+          : to(`${idOf(state.index)}.acting`, stands(state.index)),
+      ),
+    },
   },
+  ...Object.fromEntries(states.map((state) => [nodeName(state.name), stateNode(state)])),
+  $completed: { id: 'completed', type: 'final' as const },
+  $failed: { id: 'failed', type: 'final' as const },
+  $terminated: { id: 'terminated', type: 'final' as const },
 })
 
-/** The nodes of the states, by their names. */
-export const stateNodes = ({ states }: CompiledFlux): { [node: string]: NodePlan } =>
-  Object.fromEntries(states.map((state) => [nodeName(state.name), stateNode(state)]))
-
-/** After the action, a transition has been chosen. */
-const leavingBy = (guard: Guard, actions: ReducerName): TransitionPlan => ({ guard, target: 'leaving', actions })
-
-function stateNode(state: CompiledState): NodePlan {
+function stateNode(state: CompiledState) {
   const takesEvent: Guard = ({ event }) => event.type === 'EVENT' && takes(state, event.name)
   const resumes = { WAKE: leavingBy(isDue, 'resume') }
   /** After a failure on entry. */
   const always = leavingBy(hasFailed, 'choose')
   const done = leavingBy(isAnswer, 'finish')
   const failed = leavingBy(isAnswer, 'fail')
-  const waiting: NodePlan = {
+  const waiting = {
     always,
     on: {
-      EVENT: { guard: takesEvent, target: isMap(state) ? 'leaving' : 'acting', actions: 'take' },
+      EVENT: to(isMap(state) ? 'leaving' : 'acting', takesEvent, 'take'),
       ...(state.choice.timed.length > 0 && resumes),
     },
   }
@@ -102,17 +87,18 @@ function stateNode(state: CompiledState): NodePlan {
     isAnswer({ context, event }) &&
     context.attempt < state.action.retry.maxAttempts &&
     (event.type !== 'FAIL' || event.error.retry?.afterMs !== null)
-  const acting: NodePlan = {
-    entry: ['prepare', state.action.effect ?? 'step'],
+  const acting = {
+    // The effect does nothing here: the engine starts the one that the node has.
+    entry: ['prepare' satisfies ReducerName, state.action.effect ?? 'step'],
     always,
     on: {
       DONE: done,
-      FAIL: retries(state) ? [{ guard: mayRetry, target: 'backoff', actions: 'retry' }, failed] : failed,
+      FAIL: retries(state) ? [to('backoff', mayRetry, 'retry'), failed] : failed,
       ...(state.action.effect === 'child' && { WAKE: leavingBy(isDue, 'fail') }),
     },
   }
   /** A phase of a state with a fault: every event that would continue the context fails it. */
-  const lost: NodePlan = {
+  const lost = {
     on: { EVENT: leavingBy(takesEvent, 'finish'), WAKE: leavingBy(isDue, 'finish'), DONE: done, FAIL: failed },
   }
   return {
@@ -124,21 +110,16 @@ function stateNode(state: CompiledState): NodePlan {
       ...(state.fault !== null && { waiting: lost, acting: lost, backoff: lost, delayed: lost }),
       ...(state.waiting && { waiting }),
       ...(!isMap(state) && { acting }),
-      ...(retries(state) && { backoff: { on: { WAKE: { guard: isDue, target: 'acting' } } } }),
+      ...(retries(state) && { backoff: { on: { WAKE: to('acting', isDue) } } }),
       ...(delays(state) && { delayed: { on: resumes } }),
-      leaving: { always: leaving(state) },
+      // The transitions that follow the choice in the machine's context.
+      leaving: {
+        always: [
+          ...(delays(state) ? [to('delayed', isDelayed)] : []),
+          ...state.transitions.map((one, pick) => ({ ...to(idOf(one.to), picked(pick), 'enter'), reenter: true })),
+          ...(['completed', 'terminated', 'failed'] as const).map((end) => to(`#${end}`, picked(end))),
+        ],
+      },
     },
   }
 }
-
-/** The transitions that follow the choice in the machine's context. */
-const leaving = (state: CompiledState): TransitionPlan[] => [
-  ...(delays(state) ? [{ guard: isDelayed, target: 'delayed' }] : []),
-  ...state.transitions.map(({ to }, pick) => ({
-    guard: picked(pick),
-    target: idOf(to),
-    reenter: true,
-    actions: 'enter' as const,
-  })),
-  ...(['completed', 'terminated', 'failed'] as const).map((end) => ({ guard: picked(end), target: `#${end}` })),
-]

@@ -3,6 +3,7 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import {
+  dataKey,
   type BeforeEnd,
   type ContextRecord,
   isFinished,
@@ -165,6 +166,6 @@ export function dataBeforeEnd(record: ContextRecord): ContextRecord {
   const { data } = record.beforeEnd ?? {}
   if (!data) return record
   const { state, ...others } = data
-  const states = state === undefined ? record.states : { ...record.states, [record.state]: state }
+  const states = state === undefined ? record.states : { ...record.states, [dataKey(record.state)]: state }
   return { ...record, ...others, states }
 }

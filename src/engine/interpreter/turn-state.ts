@@ -3,14 +3,15 @@
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { WorkBudget } from '../../definitions/work-budget.ts'
 import type { ActionError } from '../../model/action-error.ts'
-import type {
-  ContextData,
-  ContextId,
-  ContextRecord,
-  FluxException,
-  Move,
-  Position,
-  StateData,
+import {
+  type ContextData,
+  type ContextId,
+  type ContextRecord,
+  dataKey,
+  type FluxException,
+  type Move,
+  type Position,
+  type StateData,
 } from '../../model/context.ts'
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { StepAnswer } from './position.ts'
@@ -75,7 +76,7 @@ export const entryOf = (to: string, at: number): Move => ({
 
 /** The data of a state; empty if it was never entered. */
 export const stateData = ({ states }: Pick<ContextData, 'states'>, index: number): StateData =>
-  getOwn(states, String(index)) ?? NO_DATA
+  getOwn(states, dataKey(index)) ?? NO_DATA
 const NO_DATA: StateData = { input: {}, output: {} }
 
 /** What a reducer depends on in addition to the state and the event. */

@@ -7,7 +7,7 @@ import type { Line, Lines } from '../../definitions/compile/line.ts'
 import { parseDate } from '../../definitions/values/dates.ts'
 import { startOf, toldOf } from '../../definitions/values/told.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
-import type { Answer, ContextData, Pick } from '../../model/context.ts'
+import { type Answer, type ContextData, dataKey, type Pick } from '../../model/context.ts'
 import { errorOf } from './exception.ts'
 import { EvaluationScope } from './scope.ts'
 import { dataOf, stateData, type InTurn, type ReducerEnv, type TurnState } from './turn-state.ts'
@@ -129,7 +129,7 @@ export class WorkingState implements TurnState {
         const present = stateData(data, data.state)
         data.states = {
           ...data.states,
-          [data.state]: { ...present, output: line.write(present.output, value, budget) },
+          [dataKey(data.state)]: { ...present, output: line.write(present.output, value, budget) },
         }
         return
       }

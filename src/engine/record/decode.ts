@@ -2,11 +2,10 @@
 // failure (`unreadable`) of that context alone.
 import { unreadable } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
-import { type ContextRecord, NO_PENDING, type PendingEvent, type StateData } from '../../model/context.ts'
+import { dataKey, type ContextRecord, NO_PENDING, type PendingEvent, type StateData } from '../../model/context.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import { PENDING_PART, STATE_PREFIX, type Base, type Head } from './encode.ts'
-import { moveOf } from './move-log.ts'
+import { PENDING_PART, type Base, type Head } from './encode.ts'
 
 type Stored = Pick<StoredContext, 'id' | 'version' | 'parts'>
 type Texts = StoredContext['parts']
@@ -21,7 +20,10 @@ export const SUMMARY: Extent = (parts, flux) => (flux.isSensitive ? WHOLE(parts,
 /** The data of one state, with what its redactor needs, and the newest moves. */
 export const extentOfState =
   (stateName: string): Extent =>
-  (parts, flux) => [...SUMMARY(parts, flux), 'tail', `${STATE_PREFIX}${flux.stateIndex.get(stateName)}`]
+  (parts, flux) => [...SUMMARY(parts, flux), 'tail', dataKey(flux.stateIndex.get(stateName) ?? -1)]
+
+/** See `dataKey`. */
+const STATE_KEY = /^s\d+$/
 
 const HEAD_PARTS = ['base', 'head'] as const
 const SUMMARY_PARTS = [...HEAD_PARTS, 'request', 'inheritedSecrets'] as const
@@ -47,17 +49,17 @@ function recordOf({ id, version, parts }: Stored, names: readonly string[]): Con
   }
   const [base, head]: [Base | null, Head | null] = [part('base'), part('head')]
   if (base === null || head === null) throw new TypeError('parts of it are missing')
-  const states: { [index: string]: StateData } = {}
+  const states: { [key: string]: StateData } = {}
   for (const name of names) {
     const text = parts[name]
-    if (text !== undefined && name.startsWith(STATE_PREFIX)) states[name.slice(STATE_PREFIX.length)] = JSON.parse(text)
+    if (text !== undefined && STATE_KEY.test(name)) states[name] = JSON.parse(text)
   }
   return {
     id,
     version,
     ...base,
     ...head,
-    tail: part('tail', []).map(moveOf),
+    tail: (names.includes('tail') && parts['tail']) || '',
     input: part('input', {}),
     output: part('output', {}),
     request: part('request'),

@@ -2,8 +2,8 @@
 // context that is too large is refused before it is encoded.
 //
 // Each part of a record is one text, so that a commit writes only the parts that changed: `base` has the fields that are
-// fixed at the start, `head` all other fields without data, `tail` the newest moves, `pending` the events that came
-// early; each of `DATA_PARTS` is a field, and the data of each state is a part.
+// fixed at the start, `head` all other fields without data, `tail` the newest moves, one a line, `pending` the events that
+// came early; each of `DATA_PARTS` is a field, and the data of each state is a part.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { sizeOf } from '../../model/json/weight.ts'
 import { type ContextId, type ContextRecord, isFinished, type Move } from '../../model/context.ts'
@@ -28,9 +28,6 @@ const DATA_PARTS = [
 
 /** The part with the events that came early. It is absent where there are none, and has a bound of its own. */
 export const PENDING_PART = 'pending'
-
-/** What the name of the part with the data of a state begins with; its index follows. */
-export const STATE_PREFIX = 's'
 
 export type Base = ReturnType<typeof baseOf>
 export type Head = ReturnType<typeof headOf>
@@ -142,19 +139,19 @@ export class RecordTooLarge extends Error {
  */
 export function writeOf(change: Change): { write: Write; record: ContextRecord } {
   const { before, texts, next, flux, log, notifies, answersNotification } = change
-  const tail = tailAfter(next, next.tail === before?.tail ? texts['tail'] : undefined, log)
-  const record: ContextRecord = { ...next, version: next.version + 1, tail: tail.moves }
-  const parts = partsOf(change, JSON.stringify(headOf(record)), tail.text)
+  const { tail, log: rows } = tailAfter(next, log)
+  const record: ContextRecord = { ...next, version: next.version + 1, tail }
+  const parts = partsOf(change, JSON.stringify(headOf(record)), tail)
   const isBegun = before === null || (isFinished(before.status) && !isFinished(record.status))
   const address = isBegun ? addressOf(record) : null
+  const changed: string[] = []
+  for (const name of Object.keys(parts)) if (parts[name] !== texts[name]) changed.push(name)
+  for (const name of Object.keys(texts)) if (parts[name] === undefined) changed.push(name)
   const write = {
     context: contextOf(record, flux, parts),
     previous: next.version,
-    changed: [
-      ...Object.keys(parts).filter((name) => parts[name] !== texts[name]),
-      ...Object.keys(texts).filter((name) => parts[name] === undefined),
-    ],
-    log: tail.rows,
+    changed,
+    log: rows,
     notifies,
     answersNotification,
   }
@@ -183,7 +180,7 @@ function partsOf({ before, texts, next, maxRecord }: Change, head: string, tail:
     parts[name] = text
   }
   for (const name of DATA_PARTS) encode(name, next[name], before?.[name])
-  for (const index of Object.keys(next.states)) encode(STATE_PREFIX + index, next.states[index], before?.states[index])
+  for (const key of Object.keys(next.states)) encode(key, next.states[key], before?.states[key])
   return parts
 }
 

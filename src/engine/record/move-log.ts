@@ -1,5 +1,6 @@
 // engine/record: the moves of a context. The newest are in the record (its tail). When the tail becomes too long, a
 // commit moves it to rows of the log. Reading combines both and returns each move once.
+import type { Json } from '../../model/json/value.ts'
 import { sizeOf } from '../../model/json/weight.ts'
 import { type ContextId, type ContextRecord, MAX_LOG_ROWS, type Move } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
@@ -7,8 +8,8 @@ import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { isUnreadable } from './unreadable.ts'
 
-/** Moves in the tail, and characters of its text, beyond which it is moved to the log. */
-const MAX_TAIL = { moves: 8, characters: 2048 }
+/** Characters of the tail, about eight moves, beyond which it is moved to the log. */
+const MAX_TAIL_CHARACTERS = 800
 
 /**
  * Approximate. Of a larger value only the name is logged: a loop that carries a megabyte would otherwise store a
@@ -27,59 +28,55 @@ type Row = readonly [
 ]
 
 /**
- * The tail of a record after the moves of a turn, and the rows that the commit adds to the log.
- * @param text the text of `decided.tail`; undefined if it is not known
+ * The tail of a record after the moves of a turn, and the rows that the commit adds to the log. The tail is one text: as
+ * objects, the moves of many contexts in memory would cost each event a tenth of its time, by the garbage collector.
  */
-export function tailAfter(decided: ContextRecord, text: string | undefined, made: readonly Move[]) {
-  const added = made.map(shortened)
-  const moves = added.length === 0 ? decided.tail : [...decided.tail, ...added]
-  const whole =
-    appended(text, textsOf(added, decided.moves - added.length)) ??
-    `[${textsOf(moves, decided.moves - moves.length).join(',')}]`
-  if (moves.length <= MAX_TAIL.moves && whole.length <= MAX_TAIL.characters) return { moves, text: whole, rows: [] }
-  return { moves: [], text: '[]', rows: textsOf(moves, decided.moves - moves.length) }
+export function tailAfter({ moves, tail }: ContextRecord, made: readonly Move[]) {
+  if (made.length === 0) return { tail, log: [] }
+  const first = moves - made.length
+  const rows = made.map((move, index) => rowOf(shortened(move), first + index))
+  if (tail !== '') rows.unshift(tail)
+  const text = rows.join('\n')
+  return text.length <= MAX_TAIL_CHARACTERS ? { tail: text, log: [] } : { tail: '', log: rowsOf(text) }
 }
 
-/** The rows of moves. `first`: the number of the first one. */
-const textsOf = (moves: readonly Move[], first: number): string[] =>
-  moves.map(({ from, event, to, at, values }, index) =>
-    JSON.stringify([from, event, to, at, values, first + index] satisfies Row),
-  )
+const rowsOf = (tail: string): readonly string[] => (tail === '' ? [] : tail.split('\n'))
 
-/** The text of a list with more elements appended; undefined if the text of the list is not known. */
-function appended(list: string | undefined, more: readonly string[]): string | undefined {
-  if (list === undefined || more.length === 0) return list
-  const text = more.join(',')
-  return list === '[]' ? `[${text}]` : `${list.slice(0, -1)},${text}]`
+const rowOf = ({ from, event, to, at, values }: Move, number: number): string =>
+  JSON.stringify([from, event, to, at, values, number] satisfies Row)
+
+const isLarge = (value: Json) => sizeOf(value, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS
+
+function shortened(move: Move): Move {
+  if (!isLarge(move.values)) return move
+  const values = Object.entries(move.values).map(([name, value]) => [
+    name,
+    isLarge(value) ? `[more than ${MAX_LOGGED_CHARACTERS} characters]` : value,
+  ])
+  return { ...move, values: Object.fromEntries(values) }
 }
-
-const shortened = (move: Move): Move => ({
-  ...move,
-  values: Object.fromEntries(
-    Object.entries(move.values).map(([name, value]) => [
-      name,
-      sizeOf(value, MAX_LOGGED_CHARACTERS) > MAX_LOGGED_CHARACTERS
-        ? `[more than ${MAX_LOGGED_CHARACTERS} characters]`
-        : value,
-    ]),
-  ),
-})
 
 /**
  * All moves that are kept: those of the log and those of the tail. The log may have grown since the record was read: a
  * move in both is returned once, and a later move is omitted.
  */
 export async function movesOf(
-  { id, moves, tail }: ContextRecord,
+  record: ContextRecord,
   { store, log }: { readonly store: Store; readonly log: Log },
 ): Promise<readonly Move[]> {
-  if (moves === tail.length) return tail
-  const rows = readableRows(id, await store.log({ id, limit: MAX_LOG_ROWS - tail.length }), log)
-  const logged = moves - tail.length
-  return [...rows.filter(([, , , , , number]) => number < logged).map(moveOf), ...tail]
+  const tail = rowsOf(record.tail)
+  const logged = record.moves - tail.length
+  if (logged === 0) return newestMoves(record, log)
+  const rows = await store.log({ id: record.id, limit: MAX_LOG_ROWS - tail.length })
+  const earlier = readableRows(record.id, rows, log).filter(([, , , , , number]) => number < logged)
+  return [...earlier.map(moveOf), ...newestMoves(record, log)]
 }
 
-export const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })
+/** The moves of the tail. */
+export const newestMoves = ({ id, tail }: Pick<ContextRecord, 'id' | 'tail'>, log: Log): Move[] =>
+  readableRows(id, rowsOf(tail), log).map(moveOf)
+
+const moveOf = ([from, event, to, at, values]: Row): Move => ({ from, event, to, at, values })
 
 /** Only damaged rows are lost. */
 const readableRows = (id: ContextId, texts: readonly string[], log: Log): Row[] =>

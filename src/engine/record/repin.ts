@@ -5,7 +5,7 @@ import { defaults, validate, type Shape } from '../../definitions/values/propert
 import { messageOf } from '../../model/error-message.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
-import type { ContextRecord, Pick as Choice, StateData } from '../../model/context.ts'
+import { dataKey, type ContextRecord, type Pick as Choice, type StateData } from '../../model/context.ts'
 
 /**
  * The record of a context that has ended, with its data as it was before that, fitted to the other definition, and why its
@@ -38,12 +38,12 @@ export function repinned(
   }
   const input = fit(to.input, record.input, 'input', true)
   const output = fit(to.output, record.output, 'output')
-  const states: { [index: string]: StateData } = {}
+  const states: { [key: string]: StateData } = {}
   for (const index of record.visited) {
     const state = to.states[at(index)]
-    const old = getOwn(record.states, String(index))
+    const old = getOwn(record.states, dataKey(index))
     if (state && old)
-      states[state.index] = {
+      states[dataKey(state.index)] = {
         input: fit(state.input, old.input, `input of state '${state.name}'`),
         output: fit(state.output, old.output, `output of state '${state.name}'`),
       }

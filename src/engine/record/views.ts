@@ -3,7 +3,7 @@ import type { CompiledAction, CompiledFlux, CompiledState } from '../../definiti
 import { describeValues } from '../../definitions/values/properties.ts'
 import type { ContextView, StateContextView, StepView } from '../../api/contexts.ts'
 import { getOwn } from '../../model/json/value.ts'
-import { type ContextRecord, type Move, RETRY_EVENT, UNOWNED } from '../../model/context.ts'
+import { dataKey, type ContextRecord, type Move, RETRY_EVENT, UNOWNED } from '../../model/context.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
 import { maxAttemptsOf } from '../interpreter/attempts.ts'
 import { stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'
@@ -103,7 +103,7 @@ export function stateView(
   log: readonly Move[],
   redactor = redactorOf(record, flux),
 ): StateContextView {
-  const { input = {}, output = {} } = getOwn(record.states, String(index)) ?? {}
+  const { input = {}, output = {} } = getOwn(record.states, dataKey(index)) ?? {}
   return {
     name,
     input: describeValues('input', shapes.input, redactor.values(shapes.input, input)),

@@ -4,7 +4,7 @@
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Property, Shape } from '../../definitions/values/properties.ts'
 import type { ContextView } from '../../api/contexts.ts'
-import type { ContextRecord, FluxException } from '../../model/context.ts'
+import { dataKey, type ContextRecord, type FluxException } from '../../model/context.ts'
 import { getOwn, isObject, mapJson, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { decoded, isSecretName, redactQuery, REDACTED } from '../../model/secret-names.ts'
 import { SecretRedactor } from '../../model/secret-redactor.ts'
@@ -150,7 +150,7 @@ function sensitiveTexts({ input, output, states }: Redacted, flux: CompiledFlux)
   fieldsShown(flux.input, input, collect)
   fieldsShown(flux.output, output, collect)
   for (const state of flux.states) {
-    const data = getOwn(states, String(state.index))
+    const data = getOwn(states, dataKey(state.index))
     fieldsShown(state.input, data?.input ?? {}, collect)
     fieldsShown(state.output, data?.output ?? {}, collect)
   }

@@ -61,7 +61,7 @@ export class UnitOfWork {
   historyOf(id: ContextId): readonly Move[] {
     const { before, history } = this.contexts.get(id) ?? {}
     if (!before) return (history ?? []).slice(-MAX_LOG_ROWS)
-    const earlier = before.moves === before.tail.length ? before.tail : this.atHand.history(id)
+    const earlier = this.atHand.history(id)
     if (!earlier) throw new Lacking({ kind: 'history', id })
     return [...earlier, ...(history ?? [])].slice(-MAX_LOG_ROWS)
   }

@@ -18,7 +18,7 @@ import { FluxError, notFound, unavailable } from '../../model/failure.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { decodeMoves, decodeRecord } from '../record/decode.ts'
-import { movesOf } from '../record/move-log.ts'
+import { movesOf, newestMoves } from '../record/move-log.ts'
 import { RemoteCommits } from './remote-commits.ts'
 
 /** Any of these is enough. */
@@ -155,11 +155,6 @@ export class Waits {
           .finally(leave),
       leave,
     }
-  }
-
-  /** Whether the caller of the webhook of that context waits here. */
-  hasCaller(id: ContextId): boolean {
-    return [...(this.#watched.get(id)?.waits ?? [])].some(({ take }) => take !== null)
   }
 
   /** Forgets it at once. */
@@ -303,10 +298,11 @@ export class Waits {
     const stored = await this.#parts.store.load({ id })
     if (!stored) throw notFound(`there is no context ${id}`)
     const record = decodeMoves(stored)
+    const newest = newestMoves(record, this.#parts.log)
     const isBehind = [...watched.waits].some(
-      ({ condition, seen }) => (condition?.states.size ?? 0) > 0 && record.moves - (seen ?? 0) > record.tail.length,
+      ({ condition, seen }) => (condition?.states.size ?? 0) > 0 && record.moves - (seen ?? 0) > newest.length,
     )
-    const moves = isBehind ? await movesOf(record, this.#parts) : record.tail
+    const moves = isBehind ? await movesOf(record, this.#parts) : newest
     watched.version = record.version
     const tags = new Set(record.tags)
     for (const wait of watched.waits) {

@@ -28,38 +28,41 @@ const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
  */
 export function scanJson(text: string, visitor?: JsonVisitor): number {
   const lists: boolean[] = []
-  /** `first`: a value or a key, or the end of the list or object that has just begun. */
-  let expects: 'value' | 'key' | 'first' | 'comma' = 'value'
+  /** `first`: an item, or the end of the list or object that has just begun. `comma`: one, or the end. */
+  let expects: 'item' | 'first' | 'comma' = 'item'
   for (let at = endOf(SPACE, text, 0); ; at = endOf(SPACE, text, at)) {
     const inList = lists.at(-1)
-    const character = text[at]
-    if (inList !== undefined && (expects === 'comma' || expects === 'first') && character === (inList ? ']' : '}')) {
+    if (expects !== 'item' && inList !== undefined && text[at] === (inList ? ']' : '}')) {
       lists.pop()
       visitor?.close()
       expects = 'comma'
       at += 1
-    } else if (expects === 'comma') {
+      continue
+    }
+    if (expects === 'comma') {
       if (inList === undefined) return at === text.length ? -1 : at
-      if (character !== ',') return at
-      expects = inList ? 'value' : 'key'
+      if (text[at] !== ',') return at
+      expects = 'item'
       at += 1
-    } else if (expects === 'key' || (expects === 'first' && inList === false)) {
-      const end = character === '"' ? endOfText(text, at) : -1 - at
+      continue
+    }
+    if (inList === false) {
+      const end = text[at] === '"' ? endOfText(text, at) : -1 - at
       if (end < 0) return -1 - end
       visitor?.key(at, text.slice(at, end))
       at = endOf(SPACE, text, end)
       if (text[at] !== ':') return at
-      expects = 'value'
-      at += 1
-    } else if (character === '{' || character === '[') {
-      visitor?.value(at)
-      visitor?.open(character === '[')
-      lists.push(character === '[')
+      at = endOf(SPACE, text, at + 1)
+    }
+    visitor?.value(at)
+    const isList = text[at] === '['
+    if (isList || text[at] === '{') {
+      visitor?.open(isList)
+      lists.push(isList)
       expects = 'first'
       at += 1
     } else {
-      visitor?.value(at)
-      const end = character === '"' ? endOfText(text, at) : endOf(SCALAR, text, at)
+      const end = text[at] === '"' ? endOfText(text, at) : endOf(SCALAR, text, at)
       if (end <= at) return end < 0 ? -1 - end : at
       expects = 'comma'
       at = end

@@ -33,10 +33,7 @@ import {
 } from './scheme.ts'
 
 /** What the signature is of, and where it stands. */
-export interface SignatureForm extends Pick<
-  VerifyRule,
-  'header' | 'algorithm' | 'encoding' | 'payload' | 'prefix' | 'timestampHeader'
-> {
+export interface SignatureForm extends Omit<VerifyRule, 'secrets' | 'toleranceS'> {
   /** Another name of the header. */
   readonly spelling?: string
   /** Stands between the parts of the header, of which those with the prefix are signatures; left out: it is one. */

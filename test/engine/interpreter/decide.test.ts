@@ -273,7 +273,7 @@ describe('a decision', () => {
   })
 
   test('asks for the log when an exception needs its trace', () => {
-    const record = { ...working(), moves: 5, tail: [] }
+    const record = { ...working(), moves: 5, tail: '' }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const last = { ...record, position: { ...record.position, epoch: 2, attempt: 2 } }
     const lacking = new Error('not at hand')
