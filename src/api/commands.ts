@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { invalid } from '../model/failure.ts'
-import { type JsonObject, isObject } from '../model/json/value.ts'
+import type { JsonObject } from '../model/json/value.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
 import { type AnswerOf, component, describeCall, describeErrors, errorsOf } from './call.ts'
 import { contextField } from './contexts.ts'
@@ -20,6 +20,7 @@ import {
   input,
   messageAnswer,
   name,
+  objectField,
   orNull,
   tags,
   text,
@@ -39,8 +40,8 @@ export const retryFields = {
   newKey: orNull(flag('Whether the step gets another stepKey')),
 }
 
-const texts = z.array(z.string({ error: 'must be a text' }), { error: 'must be a list of texts' })
-const someTags = z.object({ tags: texts.min(1, { error: 'must have at least one' }) })
+const texts = z.array(z.string('must be a text'), 'must be a list of texts')
+const someTags = z.object({ tags: texts.min(1, 'must have at least one') })
 
 /** A command: the role that it takes, where a token is needed, and with contexts of secured services; and what it is told. */
 const command = <N extends string, W extends z.ZodObject>(name: N, role: Role, told: W) => ({
@@ -66,13 +67,8 @@ export const COMMAND_NAMES = z.object(COMMANDS).keyof().options
 /** Something to do with each context. */
 export type Command = z.output<NonNullable<(typeof COMMANDS)[CommandName]['schema']>>
 
-export const withField = orNull(
-  z.custom<JsonObject>(isObject, { error: 'must be an object' }).meta({
-    type: 'object',
-    additionalProperties: true,
-    description:
-      'What it is done with: `{ event, input }` for event, `{ tags }` for tag and untag, what the call takes for retry; nothing for the others',
-  }),
+export const withField = objectField(
+  'What it is done with: `{ event, input }` for event, `{ tags }` for tag and untag, what the call takes for retry; nothing for the others',
 )
 
 /**
@@ -123,7 +119,7 @@ export const COMMAND_CALLS = {
     },
     body: {
       fluxName: name('Name of the service in its package'),
-      startState: orNull(z.string({ error: 'must be a text' }).describe('The first state, if not the usual one')),
+      startState: orNull(z.string('must be a text').describe('The first state, if not the usual one')),
       input,
       tags: bodyTags,
       key: orNull(

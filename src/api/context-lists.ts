@@ -18,20 +18,18 @@ const listed = (given: unknown): readonly unknown[] =>
   (typeof given === 'string' ? given.split(',') : [given].flat()).filter((status) => status !== '')
 
 const statuses = z
-  .custom<string | readonly string[]>(
-    (given) => {
-      const some = listed(given)
-      return some.length > 0 && some.every(isStatusFilter)
-    },
-    { error: mustBeOneOf(CONTEXT_STATUSES) },
-  )
+  .custom<string | readonly string[]>((given) => {
+    const some = listed(given)
+    return some.length > 0 && some.every(isStatusFilter)
+  }, mustBeOneOf(CONTEXT_STATUSES))
   .transform((given) => [...new Set(listed(given).filter(isStatusFilter))])
 
 const moment = (description: string) =>
   z
-    .custom<number | string>((given) => momentOf(given) !== null, {
-      error: 'must be a time, as epoch milliseconds or in ISO 8601',
-    })
+    .custom<number | string>(
+      (given) => momentOf(given) !== null,
+      'must be a time, as epoch milliseconds or in ISO 8601',
+    )
     .transform((given) => momentOf(given) ?? 0)
     .optional()
     .meta({ type: ['integer', 'string'], description: `${description}: epoch milliseconds, or ISO 8601` })

@@ -281,7 +281,7 @@ export const CONTEXT_CALLS = {
     query: {
       ...address(),
       status: z
-        .array(choice(CONTEXT_STATUSES), { error: 'must be a list of texts' })
+        .array(choice(CONTEXT_STATUSES), 'must be a list of texts')
         .readonly()
         .describe('A status to wait for. Repeat the parameter, or separate by commas')
         .optional(),

@@ -32,17 +32,15 @@ import {
 const MAX_EVENT_CHARACTERS = 1000
 
 export const eventField = name('Name of the event')
-  .refine((given) => !given.startsWith('$'), { error: 'must not begin with $' })
-  .refine((given) => given.length <= MAX_EVENT_CHARACTERS, {
-    error: `must not have more than ${MAX_EVENT_CHARACTERS} characters`,
-  })
+  .refine((given) => !given.startsWith('$'), 'must not begin with $')
+  .refine((given) => given.length <= MAX_EVENT_CHARACTERS, `must not have more than ${MAX_EVENT_CHARACTERS} characters`)
 
 /** Seconds for which an event may be kept: 7 days. */
 export const MAX_TTL_SECONDS = 604_800
 
 /** A number that is wrong is reported with the content. */
 const ttl = z
-  .custom<number>((value) => typeof value === 'number', { error: 'must be a number' })
+  .custom<number>((value) => typeof value === 'number', 'must be a number')
   .meta({
     type: 'integer',
     minimum: 1,
@@ -58,7 +56,7 @@ const startFields = {
 }
 
 const orStart = z
-  .looseObject(startFields, { error: 'must be an object' })
+  .looseObject(startFields, 'must be an object')
   .superRefine((fields, issues) => {
     for (const { pointer, detail } of unknownErrors(Object.keys(fields), new Map(Object.entries(startFields))))
       refuse(issues, pointer.slice(1), detail)

@@ -38,7 +38,7 @@ export const AS_IT_IS = 'x-as-it-is'
 /** A key of a context. */
 export const contextKey = (description: string) =>
   z
-    .string({ error: 'must be a text' })
+    .string('must be a text')
     .superRefine((key, { addIssue }) => {
       const fault = keyFault(key)
       if (fault !== null) addIssue(fault)
@@ -48,9 +48,10 @@ export const contextKey = (description: string) =>
 /** An integer of at least `minimum`. */
 export const countField = (minimum: number, description: string) =>
   z
-    .custom<number>((value) => Number.isInteger(value) && Number(value) >= minimum, {
-      error: minimum === 1 ? 'must be a positive integer' : `must be an integer, ${minimum} or more`,
-    })
+    .custom<number>(
+      (value) => Number.isInteger(value) && Number(value) >= minimum,
+      minimum === 1 ? 'must be a positive integer' : `must be an integer, ${minimum} or more`,
+    )
     .meta({ type: 'integer', minimum, description })
 
 /** Entries of a page of a list, if the request does not say. */
@@ -64,20 +65,21 @@ export const PAGE = {
     .transform((limit) => Math.min(limit, MAX_LIMIT))
     .default(DEFAULT_LIMIT),
   page: countField(0, '0, the first, if left out')
-    .refine((page) => Number.isSafeInteger(page * MAX_LIMIT), { error: 'is too large' })
+    .refine((page) => Number.isSafeInteger(page * MAX_LIMIT), 'is too large')
     .default(0),
 }
 
 /** The place of a list where a page begins. `pattern`: what such a place looks like. */
 export const cursor = (pattern: RegExp) =>
   z
-    .custom<string>((value) => typeof value === 'string' && pattern.test(value), {
-      error: 'must be taken from the URL of a next page',
-    })
+    .custom<string>(
+      (value) => typeof value === 'string' && pattern.test(value),
+      'must be taken from the URL of a next page',
+    )
     .meta({ type: 'string', description: 'Where the page begins, as the URL of a next page has it' })
     .optional()
 
-export const flag = (description: string) => z.boolean({ error: 'must be true or false' }).describe(description)
+export const flag = (description: string) => z.boolean('must be true or false').describe(description)
 
 /** Of lines of a stream, which must wait rather than be refused. */
 export const waits = z
@@ -95,7 +97,7 @@ export const tags = (description: string) =>
     .meta({ type: 'array', items: { type: 'string' }, description })
 
 /** One of these. */
-export const choice = <const T extends readonly string[]>(values: T) => z.enum(values, { error: mustBeOneOf(values) })
+export const choice = <const T extends readonly string[]>(values: T) => z.enum(values, mustBeOneOf(values))
 
 export const mustBeOneOf = (values: readonly string[]): string =>
   values.length > MOST_IN_WORDS
@@ -107,19 +109,22 @@ const MOST_IN_WORDS = 3
 /** Texts, of which each has a parameter of its own: they may have commas. */
 export const repeated = (description: string) =>
   z
-    .array(name(description), { error: 'must be a list of texts' })
+    .array(name(description), 'must be a list of texts')
     .readonly()
     .meta({ [NOT_SEPARATED]: true, description })
     .optional()
 
 export const bodyTags = orNull(tags('Texts of at most 256 bytes, without commas'))
 
-/** The object is passed on as it is, without a copy: any key in it is data. */
-export const input = orNull(
-  z
-    .custom<JsonObject>(isObject, { error: 'must be an object' })
-    .meta({ type: 'object', additionalProperties: true, description: 'Inputs by name' }),
-)
+/** An object that is passed on as it is, without a copy: any key in it is data. */
+export const objectField = (description: string) =>
+  orNull(
+    z
+      .custom<JsonObject>(isObject, 'must be an object')
+      .meta({ type: 'object', additionalProperties: true, description }),
+  )
+
+export const input = objectField('Inputs by name')
 
 /** Visible ASCII, as in the header `Idempotency-Key`. */
 const SENT_KEY = /^[!-~]{1,255}$/
@@ -128,9 +133,10 @@ const EVENT_ID = /^[!-~](?:[ -~]{0,253}[!-~])?$/
 
 const visible = (pattern: RegExp, description: string) =>
   z
-    .custom<string>((value) => typeof value === 'string' && pattern.test(value), {
-      error: 'must be 1 to 255 visible ASCII characters',
-    })
+    .custom<string>(
+      (value) => typeof value === 'string' && pattern.test(value),
+      'must be 1 to 255 visible ASCII characters',
+    )
     .meta({ type: 'string', minLength: 1, maxLength: 255, description })
 
 /** A key, or the id of an event, that a sender chooses. @param description what it is of */
@@ -144,7 +150,7 @@ export const idempotencyKey = orNull(sentKey('Key under which the call is carrie
 
 /** Only for callers in process: over HTTP, the format of the body decides it. */
 export const untyped = z
-  .boolean({ error: 'must be true or false' })
+  .boolean('must be true or false')
   .optional()
   .describe('Texts in `input` may stand for the type declared, as in XML without types')
 

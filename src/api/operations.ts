@@ -26,21 +26,19 @@ const MAX_FILTER_CHARACTERS = 32 * 1024
 
 export type OperationFilter = z.output<typeof schema>
 
-export const filterField = z
-  .custom<JsonObject>(isObject, { error: 'must be an object: {} means all that have not ended' })
-  .meta({
-    type: 'object',
-    additionalProperties: {
-      anyOf: [
-        { type: 'string' },
-        { type: 'integer' },
-        { type: 'boolean' },
-        { type: 'array', items: { type: 'string' }, minItems: 1 },
-      ],
-    },
-    description:
-      'Which contexts: the filters of the list by name, each a text, or a list of texts that is not empty; 32 KiB in all at most. `{}`: all that have not ended',
-  })
+export const filterField = z.custom<JsonObject>(isObject, 'must be an object: {} means all that have not ended').meta({
+  type: 'object',
+  additionalProperties: {
+    anyOf: [
+      { type: 'string' },
+      { type: 'integer' },
+      { type: 'boolean' },
+      { type: 'array', items: { type: 'string' }, minItems: 1 },
+    ],
+  },
+  description:
+    'Which contexts: the filters of the list by name, each a text, or a list of texts that is not empty; 32 KiB in all at most. `{}`: all that have not ended',
+})
 
 /** @throws FluxError `malformed` for names that are not known, and values that can't be read; `invalid` if it is too large */
 export function readFilter(given: JsonObject): OperationFilter {
@@ -122,7 +120,7 @@ const matched = count.describe('Contexts that match now')
 
 /** A number, also as text, as XML without types has it. */
 const rate = z
-  .custom<number | string>((given) => Number.isFinite(rateOf(given)), { error: 'must be a number' })
+  .custom<number | string>((given) => Number.isFinite(rateOf(given)), 'must be a number')
   .transform(rateOf)
   .meta({
     type: 'number',
@@ -171,7 +169,7 @@ export const OPERATION_CALLS = {
       untyped,
       contextIds: z
         .array(id())
-        .max(MAX_NAMED_CONTEXTS, { error: `must not have more than ${MAX_NAMED_CONTEXTS}` })
+        .max(MAX_NAMED_CONTEXTS, `must not have more than ${MAX_NAMED_CONTEXTS}`)
         .optional()
         .describe('Only these of the contexts that match'),
     },

@@ -160,7 +160,7 @@ export const STREAM_MOVES = describeCall({
     contextId: id('Only this context').optional(),
     ...factFilters('all'),
     lastEventId: z
-      .string({ error: 'must be a text' })
+      .string('must be a text')
       .optional()
       .describe('Goes on behind this message. The header `Last-Event-ID` counts more'),
   },
@@ -189,21 +189,19 @@ type MoveRequest = Checked<typeof STREAM_MOVES>
 export type MoveFilters = Omit<MoveRequest, 'lastEventId'>
 
 /** Whether the context is, after the commit, one that the filters ask for. All of them must fit, as in a list. */
-export function matchesMove({ fluxName, status, tag, ...others }: MoveFilters, move: CommittedMove): boolean {
-  const { message, facts } = move
-  const { contextId, package: owner, to: currentState, parent } = message
-  const { key, startState, errorType, paused = false, tags = message.tags } = facts
+export function matchesMove(
+  { fluxName, status, tag, ...others }: MoveFilters,
+  { message, facts }: CommittedMove,
+): boolean {
   const known: { readonly [filter: string]: unknown } = {
-    contextId,
-    currentState,
-    parent,
-    key,
-    startState,
-    errorType,
-    paused,
+    paused: false,
+    ...message,
+    ...facts,
+    currentState: message.to,
   }
+  const { tags = message.tags } = facts
   return (
-    (fluxName === undefined || fluxName === message.fluxName || fluxName === `${owner}/${message.fluxName}`) &&
+    (fluxName === undefined || [message.fluxName, `${message.package}/${message.fluxName}`].includes(fluxName)) &&
     (status === undefined || status.includes(ALL_STATUSES) || status.includes(message.status)) &&
     (tag === undefined || tag.every((one) => tags.includes(one))) &&
     Object.entries(others).every(([filter, asked]) => asked === undefined || asked === known[filter])

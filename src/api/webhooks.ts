@@ -1,6 +1,7 @@
 // api: the calls that list the endpoints of webhooks and their deliveries, and send one again.
 import { z } from 'zod'
 import { WEBHOOK_SCHEME_NAMES } from '../model/webhook-schemes/scheme.ts'
+import { NO_DELIVERIES } from '../model/webhook.ts'
 import { type AnswerOf, type RequestOf, component, describeCall } from './call.ts'
 import { PAGE, choice, contextId, count, cursor, integer, name, object, text, time } from './fields.ts'
 
@@ -83,6 +84,18 @@ export interface DeliveryPage {
   readonly next: string | null
 }
 
+const EXAMPLE_ID = '019b76da-a800-7000-8000-00005f2c1e6d'
+const DELIVERY_EXAMPLE = {
+  method: 'POST',
+  time: 1_767_225_600_000,
+  outcome: 'accepted',
+  status: 202,
+  duration: 3,
+  contextId: 17,
+  replayOf: null,
+  reason: null,
+}
+
 export const WEBHOOK_CALLS = {
   /** The endpoints of webhooks, with the counts of this server's deliveries. */
   listWebhooks: describeCall({
@@ -98,27 +111,14 @@ export const WEBHOOK_CALLS = {
         fluxName: 'Payment',
         name: null,
         scheme: 'stripe',
-        counts: {
-          accepted: 17,
-          duplicate: 2,
-          filtered: 240,
-          handshake: 0,
-          ignored: 0,
-          invalid: 0,
-          'signature-invalid': 1,
-          failed: 0,
-          timeout: 0,
-          refused: 0,
-        },
+        counts: { ...NO_DELIVERIES, accepted: 17, duplicate: 2, filtered: 240, 'signature-invalid': 1 },
         last: {
-          deliveryId: '019b76da-a800-7000-8000-00005f2c1e6d',
-          method: 'POST',
-          time: 1_767_225_600_000,
+          deliveryId: EXAMPLE_ID,
+          ...DELIVERY_EXAMPLE,
           outcome: 'signature-invalid',
           status: 401,
           duration: 1,
           contextId: null,
-          replayOf: null,
           reason: 'no signature fits',
         },
       },
@@ -137,16 +137,9 @@ export const WEBHOOK_CALLS = {
     answer: component('Deliveries', z.array(delivery), 'deliveries'),
     answerExample: [
       {
-        deliveryId: '019b76da-a800-7000-8000-00005f2c1e6d',
+        deliveryId: EXAMPLE_ID,
         urlPath: '/stripe',
-        method: 'POST',
-        time: 1_767_225_600_000,
-        outcome: 'accepted',
-        status: 202,
-        duration: 3,
-        contextId: 17,
-        replayOf: null,
-        reason: null,
+        ...DELIVERY_EXAMPLE,
         request: {
           method: 'POST',
           uri: '/api/stripe',

@@ -71,17 +71,17 @@ const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, na
 /** The calls, bound to the caller and the permissions of their environment. */
 export function callsOf(env: CallEnv): Calls {
   // No async functions: they would create a promise more for each call.
+  const call: Calls['call'] = (name, request, more) => {
+    if (env.gate.isClosed && METHODS[name].role !== 'read') return Promise.reject(serverPaused())
+    return HANDLERS[name](env, request, more)
+  }
   return {
-    call(name, request, more) {
-      if (env.gate.isClosed && METHODS[name].role !== 'read') return Promise.reject(serverPaused())
-      return HANDLERS[name](env, request, more)
-    },
+    call,
     ask(name, request, more) {
       try {
         if (!isMethod(name)) throw new TypeError(`there is no call ${name}`)
-        const call: Call = METHODS[name]
-        if (env.gate.isClosed && call.role !== 'read') throw serverPaused()
-        return Reflect.apply(HANDLERS[name], null, [env, check(call, request), more])
+        const method: Call = METHODS[name]
+        return Reflect.apply(call, null, [name, check(method, request), more])
       } catch (error) {
         return Promise.reject(error)
       }

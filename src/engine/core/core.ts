@@ -6,8 +6,6 @@ import { WorkBudget } from '../../definitions/work-budget.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
-import type { CommitFeed } from '../../ports/feeds.ts'
-import type { Signals } from '../../ports/signals.ts'
 import { Commits, publishMove } from '../turn/commit.ts'
 import { ContextCache, ContextLoader, RecordReader } from '../contexts/context-loader.ts'
 import { NO_SIGNALS, type EngineParts } from '../contexts/deps.ts'
@@ -15,7 +13,7 @@ import { Heartbeat, purgesOf } from '../cluster/heartbeat.ts'
 import { Servers } from '../cluster/servers.ts'
 import { Idempotency } from '../idempotency/idempotency.ts'
 import { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
-import { Ids, storeIdOf, type StoreId, Pins } from '../contexts/ids.ts'
+import { Ids, Pins } from '../contexts/ids.ts'
 import { Mailboxes } from '../turn/mailboxes.ts'
 import { EndWebhooks } from '../on-end/end-webhooks.ts'
 import { Operations } from '../operations/operations.ts'
@@ -48,7 +46,7 @@ class WithGiven {
 /** The parts of one engine. Each is made of what is given, and of parts above it. */
 export class EngineCore extends WithGiven {
   /** What is given, and the parts that are there already. */
-  get #parts() {
+  get #parts(): Given & this {
     return { ...this.given, ...this }
   }
 
@@ -85,30 +83,29 @@ export class EngineCore extends WithGiven {
    * of its own: it takes no lease, notifies no context, and sends, purges and claims nothing.
    */
   readonly gate = { isClosed: false }
-  readonly signals: Signals = this.given.signals ?? NO_SIGNALS
+  readonly signals = this.given.signals ?? NO_SIGNALS
   /** Of and for other servers; null: there are none. */
-  readonly feed: CommitFeed | null = this.given.others?.feed ?? null
+  readonly feed = this.given.others?.feed ?? null
   /** Milliseconds between heartbeats; null: there are no other servers. */
-  readonly beat: number | null = this.given.others?.beat ?? null
-  readonly servers: Servers = new Servers(this.#parts)
-  readonly storeId: StoreId = storeIdOf(this.given.store)
+  readonly beat = this.given.others?.beat ?? null
+  readonly servers = new Servers(this.#parts)
   readonly cache = new ContextCache(this.given.memory.cache)
   /** Approximate bytes of memory that concurrent reads may take together. */
-  readonly bytes: number = this.given.memory.steps
-  readonly loader: ContextLoader = new ContextLoader(this.#parts)
+  readonly bytes = this.given.memory.steps
+  readonly loader = new ContextLoader(this.#parts)
   /** For contexts that turns and callers parse. */
   readonly turns = new ByteBudget({ bytes: this.bytes, what: 'contexts' })
-  readonly reader: RecordReader = new RecordReader(this.#parts)
+  readonly reader = new RecordReader(this.#parts)
   /** Gives steps their slots, and memory for their data. */
-  readonly admission: Admission = new Admission({
+  readonly admission = new Admission({
     ...this.#parts,
     budget: new ByteBudget({ bytes: this.bytes, what: 'steps' }),
   })
-  readonly waits: Waits = new Waits({
+  readonly waits = new Waits({
     ...this.#parts,
     bound: new CountBound({ limit: this.given.bounds.waits, what: 'requests that wait for a context' }),
   })
-  readonly commits: Commits = new Commits({
+  readonly commits = new Commits({
     ...this.#parts,
     onStep: (step, slot, { flux, record, traceparent }) => this.steps.start(step, flux, slot, record, traceparent),
     onReady: ({ record, flux }) => this.ready(record, flux),
@@ -116,9 +113,8 @@ export class EngineCore extends WithGiven {
       this.steps.abort(id)
       if (flux.onEnd) this.ends.onOwed(flux)
     },
-    onOthersStep: this.notifyOthers,
+    onOthers: this.notifyOthers,
     onParent: (id) => void this.redelivery.deliver(id, { type: 'WAKE' }),
-    onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
     onCommitted: (context) => {
       this.waits.onCommit(context.record, context.history)
       publishMove(this.given.moves, context)
@@ -129,13 +125,13 @@ export class EngineCore extends WithGiven {
     },
     onLookups: (writes) => this.unclaimed.onWaiting(writes),
   })
-  readonly mailboxes: Mailboxes = new Mailboxes({
+  readonly mailboxes = new Mailboxes({
     ...this.#parts,
     ids: new Ids(this.given.store),
     pins: new Pins(this.given.store, this.given.clock),
     maxCalls: this.given.bounds.commits,
   })
-  readonly redelivery: Redelivery = new Redelivery({
+  readonly redelivery = new Redelivery({
     ...this.#parts,
     steps: () => this.steps,
     isClaimed: (id) => this.claims.has(id),
@@ -147,22 +143,22 @@ export class EngineCore extends WithGiven {
     },
   })
   readonly wakeUps = wakeUpsOf(this.#parts)
-  readonly ends: EndWebhooks = new EndWebhooks(this.#parts)
-  readonly steps: Steps = new Steps({
+  readonly ends = new EndWebhooks(this.#parts)
+  readonly steps = new Steps({
     ...this.#parts,
     answer: (id, input) => this.redelivery.deliver(id, input),
   })
-  readonly recovery: Recovery = new Recovery(this.#parts)
-  readonly claims: Claims = new Claims(this.#parts)
-  readonly heartbeat: Heartbeat = new Heartbeat(this.#parts)
+  readonly recovery = new Recovery(this.#parts)
+  readonly claims = new Claims(this.#parts)
+  readonly heartbeat = new Heartbeat(this.#parts)
   readonly purges = purgesOf(this.given)
   readonly refusals = new RefusalLog(this.given)
-  readonly idempotency: Idempotency = new Idempotency(this.given)
-  readonly unclaimed: UnclaimedEvents = new UnclaimedEvents(this.#parts)
+  readonly idempotency = new Idempotency(this.given)
+  readonly unclaimed = new UnclaimedEvents(this.#parts)
   readonly broadcasts = new CountBound({ limit: this.given.bounds.broadcasts, what: 'broadcasts under way' })
-  readonly keptBroadcasts: KeptBroadcasts = new KeptBroadcasts(this.#parts)
-  readonly operations: Operations = new Operations(this.#parts)
-  readonly deliveries: Deliveries = new Deliveries(this.given)
+  readonly keptBroadcasts = new KeptBroadcasts(this.#parts)
+  readonly operations = new Operations(this.#parts)
+  readonly deliveries = new Deliveries(this.given)
 
   constructor(given: Given) {
     super(given)

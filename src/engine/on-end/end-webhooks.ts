@@ -24,7 +24,7 @@ import type { StoredRow } from '../../model/rows.ts'
 import type { SendOutcome } from '../../ports/steps.ts'
 import { LIGHT_BYTES, noRoom } from '../contexts/context-loader.ts'
 import type { EngineParts } from '../contexts/deps.ts'
-import type { StoreId } from '../contexts/ids.ts'
+import { storeIdOf } from '../contexts/ids.ts'
 import { pauseAfter } from '../interpreter/retry-pause.ts'
 import { TaskQueue, type TaskRun } from '../tasks/queue.ts'
 import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
@@ -45,9 +45,7 @@ import {
   type OwedWebhook,
 } from './end-rows.ts'
 
-export interface EndWebhooksParts extends TaskParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {
-  readonly storeId: StoreId
-}
+export interface EndWebhooksParts extends TaskParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {}
 
 interface EndRun extends TaskRun {
   readonly due: DueWebhook
@@ -253,12 +251,12 @@ export class EndWebhooks {
     { url, fault, secret: name, body, contextId, retries }: OwedWebhook,
     task: Task,
   ): Promise<SendOutcome> {
-    const { webhookSender, secrets, storeId } = this.#parts
+    const { store, webhookSender, secrets } = this.#parts
     if (url === null) return { ok: false, reason: `its URL can't be worked out: ${fault}` }
     const secret = secrets?.get(name) ?? null
     if (secret === null) return { ok: false, reason: secrets?.fault(name).reason ?? `there is no secret ${name}` }
     // The same for all attempts. No step has such a key.
-    const id = `msg_${await task.persist(storeId)}_${contextId}-end${retries === undefined ? '' : `-${retries}`}`
+    const id = `msg_${await task.persist(() => storeIdOf(store))}_${contextId}-end${retries === undefined ? '' : `-${retries}`}`
     return webhookSender.send({ id, url, secret, body, signal: task.stopping.signal })
   }
 }

@@ -33,12 +33,13 @@ export interface CommitsParts extends Pick<EngineParts, 'store' | 'alarm' | 'log
   /** The step of that context is ready. */
   readonly onReady: (context: TrackedContext) => void
   readonly onEnd: (id: ContextId, flux: CompiledFlux) => void
-  /** Another server runs a step of that context that is no longer needed. */
-  readonly onOthersStep: (id: ContextId) => void
+  /**
+   * Other servers look at that context: one may run a step of it that is no longer needed, or have the caller of its
+   * webhook, which has paused or ended.
+   */
+  readonly onOthers: (id: ContextId) => void
   /** A relative of that context has ended. */
   readonly onParent: (id: ContextId) => void
-  /** A context that a webhook started has paused or ended. Its caller may be waiting at another server. */
-  readonly onAnswer: (id: ContextId) => void
   /** A context was committed. */
   readonly onCommitted: (context: TrackedContext) => void
   /** It is unknown whether a commit to that context was done. */
@@ -159,16 +160,15 @@ export class Commits {
 
   /** Performs the effects of the commit of one context. */
   #follow(context: TrackedContext, { id, due }: StoredContext, owner: string): void {
-    const { alarm, log, signals, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } = this.#parts
+    const { alarm, log, signals, onStep, onReady, onEnd, onOthers, onParent, onCommitted } = this.#parts
     if (due !== null) alarm.set(due)
     const { step, slot, record, flux, parents } = context
     if (isFinished(record.status)) onEnd(id, flux)
     else if (step && slot) onStep(step, slot, context)
     else if (record.lease?.owner === UNOWNED) onReady(context)
-    if (endsStepElsewhere(context, owner)) onOthersStep(id)
+    if (endsStepElsewhere(context, owner) || answers(context)) onOthers(id)
     parents.forEach(onParent)
     onCommitted(context)
-    if (answers(context)) onAnswer(id)
     countCommitted(signals, context)
     logFailures(log, context)
     logSettled(log, context)

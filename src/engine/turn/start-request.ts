@@ -82,14 +82,13 @@ export function initialRecordOf(
   const { value: input, errors } = inputsOf(request, drawn.now, event ? '/orStart/input' : '/input')
   if (existing !== 'use') requireValid(errors)
   const trackerId = waitTextOf(getOwn(input, '$trackerId') ?? null) ?? drawn.uuid()
-  const names: { [name: string]: Json | undefined } = {
-    $request: request.request?.shown,
-    $fluxName: flux.fluxName,
-    $trackerId: trackerId,
-    $triggerFluxEvent: trigger ?? undefined,
-  }
-  const get = (name: string) => getOwn(input, name) ?? getOwn(names, name)
-  const scope: Scope = { turn: drawn, budget: new WorkBudget(), get }
+  const scope = startScopeOf(drawn, {
+    input,
+    request: request.request?.shown ?? null,
+    fluxName: flux.fluxName,
+    trackerId,
+    trigger,
+  })
   const key = startKeyOf(request, scope)
   const address = addressOf({ package: flux.package, fluxName: flux.fluxName, key })
   onKey?.(address)
@@ -97,6 +96,28 @@ export function initialRecordOf(
   const tags = tagsOf(request, scope, turn.tagLimits)
   const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
   return { address, recordOf: (id) => recordOf(id, request, found) }
+}
+
+/** What templates of a service see of a start, also at the end of the context. They have a work budget of their own. */
+export function startScopeOf(
+  turn: Turn,
+  record: Pick<ContextRecord, 'input' | 'request' | 'fluxName' | 'trackerId' | 'trigger'>,
+): Scope {
+  const { input, request, fluxName, trackerId, trigger } = record
+  const names: { [name: string]: Json | undefined } = {
+    $request: request ?? undefined,
+    $fluxName: fluxName,
+    $trackerId: trackerId,
+    $triggerFluxEvent: trigger ?? undefined,
+  }
+  return { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }
+}
+
+/** The text that a template gives; empty: none. Whatever an expression throws passes through. */
+export function startTextOf(template: Template, scope: Scope): string {
+  const value = template.evaluate(scope)
+  spendOn(value, scope.budget)
+  return waitTextOf(value) ?? ''
 }
 
 type Found = Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 'tags' | 'startedAt'>
@@ -201,9 +222,7 @@ function tagsOf({ flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>, scop
 /** The text of a template of the service. @throws FluxError `invalid` */
 function textOf(template: Template, scope: Scope, pointer: string, what = ''): string {
   try {
-    const value = template.evaluate(scope)
-    spendOn(value, scope.budget)
-    return waitTextOf(value) ?? ''
+    return startTextOf(template, scope)
   } catch (error) {
     refuseInput(pointer, `${what}can't be worked out: ${messageOf(error)}`)
   }

@@ -157,11 +157,6 @@ export class Waits {
     }
   }
 
-  /** Whether the caller of the webhook of that context waits here. */
-  hasCaller(id: ContextId): boolean {
-    return [...(this.#watched.get(id)?.waits ?? [])].some(({ take }) => take !== null)
-  }
-
   /** Forgets it at once. */
   leave(wait: Waiter): void {
     const watched = this.#watched.get(wait.id)
