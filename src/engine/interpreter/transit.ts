@@ -10,9 +10,9 @@ import {
   type Move,
   type Phase,
   type Status,
+  type StepError,
 } from '../../model/context.ts'
 import { runsHere, stepOf } from './position.ts'
-import { stepErrorOf } from './attempts.ts'
 import type { Decision, DecisionEnv } from './decision.ts'
 import { transition } from './machine.ts'
 import { TIMED_OUT } from './reducers.ts'
@@ -53,6 +53,19 @@ const errorIn = (event: Happening, { position }: ContextRecord): ActionError | n
   if (event.type === 'FAIL') return event.error
   return event.type === 'WAKE' && position.phase === 'acting' ? TIMED_OUT : null
 }
+
+/** Maximum length of a message that is kept in the record or logged. */
+const MAX_MESSAGE_CHARACTERS = 4096
+
+export const messageStart = (text: string): string =>
+  text.length > MAX_MESSAGE_CHARACTERS ? `${text.slice(0, MAX_MESSAGE_CHARACTERS)}…` : text
+
+const stepErrorOf = ({ type, message, stack }: ActionError, at: number): StepError => ({
+  type: messageStart(type),
+  message: messageStart(message),
+  at,
+  ...(stack !== undefined && { stack }),
+})
 
 type Made = NonNullable<ReturnType<typeof transition>>
 

@@ -8,10 +8,10 @@ import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { indexKeysOf, keysOfHearers } from '../record/index-keys.ts'
-import { isUnreadableRow } from '../record/unreadable.ts'
+import { readableOf } from '../record/unreadable.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken, standOf, type MessageOutcome, type RowsOf } from '../turn/message.ts'
-import { LookUps, Sweep, type FoundEvent, type Offered } from './matching.ts'
+import { LookUps, type FoundEvent, type Offered } from './matching.ts'
 import { homeIn, lookupRowsOf, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-event.ts'
 import { UnclaimedStore } from './unclaimed-store.ts'
 
@@ -51,26 +51,24 @@ export class UnclaimedEvents {
   readonly #parts: UnclaimedEventsParts
   readonly #unclaimed: UnclaimedStore
   readonly #lookUps: LookUps
-  readonly #sweep: Sweep
 
   constructor(parts: UnclaimedEventsParts) {
     this.#parts = parts
     this.#unclaimed = new UnclaimedStore(parts, parts.given.idempotency.kept)
-    const lookUps = (this.#lookUps = new LookUps({
+    this.#lookUps = new LookUps({
       ...parts,
+      unclaimed: this.#unclaimed,
       offer: (found, id) => this.#offer(found, id),
-      onMissed: () => this.#sweep.hurry(),
-    }))
-    this.#sweep = new Sweep({ ...parts, unclaimed: this.#unclaimed, lookUps })
+    })
   }
 
   start(): void {
-    this.#sweep.passes.within(0)
+    this.#lookUps.passes.within(0)
   }
 
   /** Offers no more events. */
-  async stop(): Promise<void> {
-    await Promise.all([this.#lookUps.stop(), this.#sweep.passes.stop()])
+  stop(): Promise<void> {
+    return this.#lookUps.stop()
   }
 
   /** Contexts have come to wait, in a partition in which events are unclaimed. */
@@ -138,18 +136,19 @@ export class UnclaimedEvents {
       const any = keysOfHearers(event, tags)
       const ids = await store.waitingFor({ any, upTo: await store.highestId(), limit: MAX_CONTEXTS })
       for (const id of ids) if (id !== but) void this.#lookUps.request(id, null)
-      if (ids.length === MAX_CONTEXTS) this.#sweep.hurry()
+      if (ids.length === MAX_CONTEXTS) this.#lookUps.hurry()
     } catch (error) {
       log.debug('a pending event is offered later', { event, error })
-      this.#sweep.hurry()
+      this.#lookUps.hurry()
     }
   }
 
   /** @throws FluxError `unavailable` */
   async #offer(found: FoundEvent, id: ContextId): Promise<Offered> {
     const unclaimed = this.#unclaimed
-    const read = await this.#read(found)
-    if (typeof read === 'string') return read
+    const home = readableOf(found.row, 'lookups', this.#parts.log, homeIn)
+    const read = home === null ? null : await unclaimed.read(home, found.key)
+    if (read === null) return 'gone'
     const free = await unclaimed.unclaimed(read)
     const row = free && (await unclaimed.claim(free, id))
     if (row === null) return 'passed'
@@ -160,15 +159,6 @@ export class UnclaimedEvents {
       await this.#conclude(row, id, offered)
     }
     return offered
-  }
-
-  async #read({ key, row }: FoundEvent): Promise<UnclaimedRow | 'gone' | 'passed'> {
-    try {
-      return (await this.#unclaimed.read(homeIn(row.value), key)) ?? 'gone'
-    } catch (error) {
-      if (isUnreadableRow(error, { space: 'held', key }, this.#parts.log)) return 'passed'
-      throw error
-    }
   }
 
   /**

@@ -5,8 +5,7 @@ import type { ContextView, StateContextView, StepView } from '../../api/contexts
 import { getOwn } from '../../model/json/value.ts'
 import { dataKey, type ContextRecord, type Move, RETRY_EVENT, UNOWNED } from '../../model/context.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
-import { maxAttemptsOf } from '../interpreter/attempts.ts'
-import { stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'
+import { maxAttemptsOf, stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'
 import type { Relatives } from './relatives.ts'
 
 /**

@@ -17,7 +17,7 @@ import type { StoredContext } from '../../ports/store.ts'
 import { LIGHT_BYTES, weightOf } from '../contexts/context-loader.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { NO_ROWS, type TrackedContext, type TurnEnv } from './message.ts'
-import { rowsOfOwed, type OwedWebhook } from '../on-end/end-rows.ts'
+import { rowsOfOwed, type OwedWebhook } from '../on-end/end-webhooks.ts'
 import { startScopeOf, startTextOf } from './start-request.ts'
 
 /** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
