@@ -8,7 +8,8 @@
 // - Refused deliveries cost an entry in memory, and nothing else.
 // - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
 //   one that is sent again has the status that its sender would have got.
-import { createHash } from 'node:crypto'
+import { shortened } from '../../model/error-message.ts'
+import { hash } from 'node:crypto'
 import type { WebhookView } from '../../api/webhooks.ts'
 import type { ContextRecord } from '../../model/context.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
@@ -188,8 +189,8 @@ export class Deliveries {
     const name = JSON.stringify([owner, fluxName, urlPath])
     const known = this.#tallies.get(name)
     if (known) return known
-    const hash = createHash('sha256').update(name).digest('base64url').slice(0, HASH_CHARACTERS)
-    const tally = { prefix: `${hash}:`, counts: { ...NO_DELIVERIES }, last: null, refused: [], untrimmed: 0 }
+    const digest = hash('sha256', name, 'base64url').slice(0, HASH_CHARACTERS)
+    const tally = { prefix: `${digest}:`, counts: { ...NO_DELIVERIES }, last: null, refused: [], untrimmed: 0 }
     this.#tallies.set(name, tally)
     return tally
   }
@@ -232,8 +233,7 @@ const isOfStart = (outcome: DeliveryOutcome): boolean =>
 /** What is kept of a delivery: nothing that the client can make large. */
 function factsOf(delivery: Delivery): DeliveryFacts {
   const { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason } = delivery
-  const isLong = reason !== null && reason.length > MAX_REASON_CHARACTERS
-  const shown = isLong ? `${reason.slice(0, MAX_REASON_CHARACTERS)}…` : reason
+  const shown = reason && shortened(reason, MAX_REASON_CHARACTERS)
   return { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason: shown }
 }
 
