@@ -1,5 +1,6 @@
 // engine/interpreter: runs an event through the machine of a context, and turns the transition into a decision: the next
 // record, and the step or child to start.
+import { shortened } from '../../model/error-message.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import {
@@ -57,8 +58,7 @@ const errorIn = (event: Happening, { position }: ContextRecord): ActionError | n
 /** Maximum length of a message that is kept in the record or logged. */
 const MAX_MESSAGE_CHARACTERS = 4096
 
-export const messageStart = (text: string): string =>
-  text.length > MAX_MESSAGE_CHARACTERS ? `${text.slice(0, MAX_MESSAGE_CHARACTERS)}…` : text
+export const messageStart = (text: string): string => shortened(text, MAX_MESSAGE_CHARACTERS)
 
 const stepErrorOf = ({ type, message, stack }: ActionError, at: number): StepError => ({
   type: messageStart(type),

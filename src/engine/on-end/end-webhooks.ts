@@ -18,7 +18,7 @@
 // - `WebhookSender` of `ports/steps.ts` is implemented by `steps/webhook-sender.ts`, with the code of `Webhooks.send`. The
 //   pauses are those of its action (`DELIVERY_RETRY`).
 // - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { DELIVERY_RETRY } from '../../definitions/actions/invoke-code.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { ContextId } from '../../model/context.ts'
@@ -281,10 +281,7 @@ export class EndWebhooks {
 
 /** What distinguishes the webhooks of one service from those of others, which must not wait for them. */
 const laneOf = ({ package: owner, fluxName }: Pick<OwedWebhook, 'package' | 'fluxName'>): string =>
-  createHash('sha256')
-    .update(JSON.stringify([owner, fluxName]))
-    .digest('hex')
-    .slice(0, LANE_CHARACTERS)
+  hash('sha256', JSON.stringify([owner, fluxName])).slice(0, LANE_CHARACTERS)
 
 /** Within a lane, keys are in the order of their times. */
 const keyOf = (prefix: string, { lane, due, ...end }: DueWebhook): string =>
