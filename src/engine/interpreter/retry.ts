@@ -3,8 +3,8 @@
 //
 // - A pause is a field of the record (`isPaused`), with an index key; a context that is not paused has neither. The
 //   record keeps its time and its step, but the store lists neither (`encode.ts`, `ownerOf`), so no server looks at a
-//   paused context. A step that would begin is ready, and not listed; a child that would begin is not started
-//   (`interpreter/decide.ts`). A step whose server has died becomes such a step (`leases.ts`). The turn that resumes a
+//   paused context. A step that would begin is ready, and not listed; a child that would begin is not started.
+//   A step whose server has died becomes such a step (`interpreter/decide.ts`). The turn that resumes a
 //   context takes the kept events, then what is due (`turn.ts`), and its step is claimed as any ready one.
 // - The end of a context keeps what it changed (`interpreter/transit.ts`, a part of the record of its own): the phase
 //   in which it stood, its due time, and the data before the action after which it ended, as far as that differs.
