@@ -113,7 +113,7 @@ export function inputOf(state: CompiledState, { input, untyped }: Pick<Event, 'i
 /**
  * A context with tags takes only events that have one of them; a context without tags takes only events without tags.
  */
-function matches(own: readonly string[], sent: readonly string[]): boolean {
+function matches(own: readonly string[], sent: readonly string[]) {
   return own.length === 0 ? sent.length === 0 : sent.some((tag) => own.includes(tag))
 }
 
@@ -190,7 +190,7 @@ function takeOver(
   return { ...recordChange(next), step: isLost(next) ? null : stepOf(next) }
 }
 
-const isLost = ({ lease }: ContextRecord): boolean => lease !== null && lease.takeovers > MAX_TAKEOVERS
+const isLost = ({ lease }: ContextRecord) => lease !== null && lease.takeovers > MAX_TAKEOVERS
 
 /** The message to a context whose step was taken over too many times; null: the step may start. */
 export function lossOf(record: ContextRecord): Input | null {

@@ -131,7 +131,7 @@ function enter(
 }
 
 /** A state that waits gets with its event what is required. */
-const withoutRequired = (shape: Shape): Shape => ({
+const withoutRequired = (shape: Shape) => ({
   ...shape,
   properties: new Map(Array.from(shape.properties, ([name, property]) => [name, { ...property, required: false }])),
 })
