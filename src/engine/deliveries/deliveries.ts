@@ -28,8 +28,6 @@ import { Periodic } from '../time/periodic.ts'
 import { keptRequestOf, type KeptRequest } from './delivery-request.ts'
 import { commitsOf, DeliveryWriter } from './delivery-writer.ts'
 
-/** Of those that started a context, and whose answer is awaited; of more, it is not noted how they were answered. */
-const MAX_STARTED = 20_000
 /** Refused deliveries that are kept of an endpoint. */
 const MAX_REFUSED = 100
 /** Characters of a reason that are kept: it may quote a request. */
@@ -86,6 +84,7 @@ export class Deliveries {
   readonly #writer: DeliveryWriter
   /** By what distinguishes endpoints. */
   readonly #tallies = new Map<string, DeliveryTally>()
+  /** As many as requests are under way. */
   readonly #started = new Map<string, StartedDelivery>()
   readonly #trims: Periodic
   /** Of the last id. */
@@ -145,8 +144,6 @@ export class Deliveries {
     const place = { ...this.#placeOf(endpoint, deliveryId), partition: contextId % store.partitions }
     const text = JSON.stringify(keptRequestOf(request, rawBody))
     this.#started.set(deliveryId, { place, facts, inline: inlineOf(text) })
-    const [oldest] = this.#started.size > MAX_STARTED ? this.#started.keys() : []
-    if (oldest !== undefined) this.#started.delete(oldest)
     return rowsOfDelivery(place, { ...facts, isStart: true }, text)
   }
 

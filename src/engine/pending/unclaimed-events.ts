@@ -47,6 +47,7 @@ const MAX_SWEPT = 500
 const MAX_CONTEXTS = 100
 /** Tries to withdraw an event that contexts claim again and again. */
 const MAX_TRIES = 20
+
 export class UnclaimedEvents {
   readonly #parts: UnclaimedEventsParts
   readonly #unclaimed: UnclaimedStore
@@ -121,12 +122,6 @@ export class UnclaimedEvents {
       if (free !== null && (await this.#unclaimed.end(free, outcome))) return true
     }
     throw unavailable('contexts are about to take the event')
-  }
-
-  /** Whether the event is in the list still, though a context has taken it: what is left of it is about to go. */
-  async isTaken(home: number, key: string): Promise<boolean> {
-    const found = await this.#unclaimed.read(home, key)
-    return found === null || (await this.#unclaimed.isTaken(found))
   }
 
   /** Has contexts looked at that wait for the event. `but`: one that did not take it. */
@@ -212,13 +207,10 @@ export class UnclaimedEvents {
   async #requireRoom(added: UnclaimedEvent, isSwept = false): Promise<void> {
     const { store, clock, given } = this.#parts
     const max = given.bounds.pending
-    const [events, lookups] = await Promise.all([
-      store.countRows({ space: 'held' }),
-      store.countRows({ space: 'lookups' }),
-    ])
+    const lookups = (await store.countRows({ space: 'lookups' })) / store.partitions
     const maxLookups = Math.max(max * LOOKUPS_OF_EVENT, LEAST_LOOKUPS)
-    const hasRoom = events < max
-    if (hasRoom && lookups / store.partitions + lookupRowsOf(added, 0, 1).length <= maxLookups) return
+    const hasRoom = (await store.countRows({ space: 'held' })) < max
+    if (hasRoom && lookups + lookupRowsOf(added, 0, 1).length <= maxLookups) return
     const detail = hasRoom ? 'unclaimed events have too many tags' : `${max} events are unclaimed already`
     if (isSwept) throw new FluxError({ kind: 'busy', detail, retryAfter: 1 })
     await store.sweepRows({ now: clock.now(), limit: MAX_SWEPT })

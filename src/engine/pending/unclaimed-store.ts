@@ -115,12 +115,6 @@ export class UnclaimedStore {
     return null
   }
 
-  /** Whether the context that claimed it has taken it. */
-  async isTaken({ event }: UnclaimedRow): Promise<boolean> {
-    const row = event.claim && (await this.#deps.store.readRow(this.#mark(event, event.claim, 'taken')))
-    return row?.value === 'taken'
-  }
-
   /** Removes it, if it is as it was read, and notes why; false: it isn't. */
   async end(row: UnclaimedRow, outcome: PendingOutcome): Promise<boolean> {
     const { ok } = await this.#commit([...this.#removal(row), ...this.outcomeRows(row.event, outcome)])
