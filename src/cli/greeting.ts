@@ -1,5 +1,5 @@
 // cli: what a server prints when it is ready: what it loaded, where it listens, and a first request to try.
-import { asksForToken, easiest, startCommand } from '../model/start-command.ts'
+import { startCommand } from '../model/start-command.ts'
 import type { LoadedServices } from '../main.ts'
 import { plain } from './remote/text.ts'
 import { counted } from './report.ts'
@@ -38,15 +38,8 @@ function linesOf({ url, storage, services, requireAuth, pid }: GreetingOptions):
     `listening  ${url}`,
     `inspector  ${reachable}/inspector shows what runs here, ${reachable}/docs the API`,
   ]
-  const first = easiest(services)
-  return first
-    ? [
-        ...lines,
-        '',
-        'Try:',
-        `  ${startCommand(first, { url: reachable, withToken: requireAuth || asksForToken(first) })}`,
-      ]
-    : lines
+  const command = startCommand(services, reachable, requireAuth)
+  return command === undefined ? lines : [...lines, '', 'Try:', `  ${command}`]
 }
 
 function shown(names: readonly string[]): string {

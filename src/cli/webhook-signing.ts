@@ -1,5 +1,5 @@
 // cli: signs a request to a webhook as its provider does, with the secrets of the environment.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { messageOf } from '../model/error-message.ts'
 import { alternatives } from '../model/nearest.ts'
 import { secretNameFault } from '../model/secret-reference.ts'
@@ -105,6 +105,6 @@ function withHash(request: ReceivedWebhook): ReceivedWebhook {
       name.toLowerCase() === 'content-type' && value.toLowerCase().startsWith('application/x-www-form-urlencoded'),
   )
   if (isForm || body.length === 0 || target.includes('bodySHA256=')) return request
-  const hash = createHash('sha256').update(body).digest('hex')
-  return { ...request, target: `${target}${target.includes('?') ? '&' : '?'}bodySHA256=${hash}` }
+  const digest = hash('sha256', body)
+  return { ...request, target: `${target}${target.includes('?') ? '&' : '?'}bodySHA256=${digest}` }
 }

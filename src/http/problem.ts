@@ -1,4 +1,5 @@
 // http: the only place where a failure becomes a status and a problem document (RFC 9457).
+import { shortened } from '../model/error-message.ts'
 import type { ContextId } from '../model/context.ts'
 import type { Failure, FieldError } from '../model/failure.ts'
 import { JSON_FORMAT, type ProblemFormat } from './formats/codecs.ts'
@@ -89,8 +90,7 @@ export function problemOf(failure: Failure, instance?: string): ProblemDocument 
  * Cuts a text. It may quote the request several times, escaped, and an answer must not be many times as large as its
  * request.
  */
-const short = (text: string): string =>
-  text.length <= MAX_TEXT_CHARACTERS ? text : `${text.slice(0, MAX_TEXT_CHARACTERS)}…`
+const short = (text: string): string => shortened(text, MAX_TEXT_CHARACTERS)
 
 /** The statuses of all problems, ascending. */
 export const HTTP_STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort(

@@ -1,5 +1,5 @@
 // inspector: the style sheet and the scripts of the pages, from this server alone.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export function addAssets(app: Hono): void {
     let known: Promise<{ readonly text: string; readonly tag: string }> | null = null
     const read = async () => {
       const text = await readFile(file, 'utf8')
-      return { text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
+      return { text, tag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` }
     }
     app.get(`/assets/${name}`, async (c: Context) => {
       known ??= read()

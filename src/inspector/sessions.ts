@@ -1,6 +1,6 @@
 // inspector: who reads the pages. A browser that has sent a token gets a session: a random text in a cookie. The token
 // itself stays here, in memory, so each request is judged by the tokens as they are now.
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { TokenBucket } from '../access/token-bucket.ts'
@@ -85,7 +85,7 @@ export class Sessions {
 }
 
 /** Looked up by its hash, so that the time it takes says nothing about ids. */
-const keyOf = (id: string): string => createHash('sha256').update(id).digest('base64')
+const keyOf = (id: string): string => hash('sha256', id, 'base64')
 
 /** What forms must send along. It is bound to a cookie that only pages of this server send. */
 export function formTokenOf(c: Context): string {
@@ -102,7 +102,7 @@ export function checkFormToken(c: Context, given: string | undefined): void {
   throw new FluxError({ kind: 'crossOrigin', detail: 'the form is too old, or of another page: load it again' })
 }
 
-const tokenOf = (secret: string): string => createHash('sha256').update(`form ${secret}`).digest('base64url')
+const tokenOf = (secret: string): string => hash('sha256', `form ${secret}`, 'base64url')
 
 /** A proxy that adds TLS says so. */
 const cookieOf = (c: Context) =>

@@ -8,6 +8,9 @@ export interface FieldError {
   readonly detail: string
 }
 
+/** A key as a part of a JSON pointer (RFC 6901, 3). */
+export const escapedKey = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')
+
 export type Failure = Readonly<
   { detail: string } & (
     | { kind: 'malformed'; errors?: readonly FieldError[] } // not in the form that the call takes

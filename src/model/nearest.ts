@@ -1,5 +1,7 @@
 // model: suggests the known name that a misspelt name was probably meant to be.
 
+import { shortened } from './error-message.ts'
+
 /** Maximum number of edits between a name and its suggestion, and their maximum share of the name's length. */
 const MAX_EDITS = 2
 const MAX_EDIT_SHARE = 1 / 3
@@ -62,9 +64,7 @@ export function alternatives(name: string, known: Iterable<string>): string {
   const names = [...known]
   if (names.length === 0) return ''
   const nearest = nearestName(name, names)
-  const listed = names
-    .slice(0, MAX_LISTED)
-    .map((one) => (one.length > MAX_SHOWN_CHARACTERS ? `${one.slice(0, MAX_SHOWN_CHARACTERS)}…` : one))
+  const listed = names.slice(0, MAX_LISTED).map((one) => shortened(one, MAX_SHOWN_CHARACTERS))
   const rest = names.length > MAX_LISTED ? `, and ${names.length - MAX_LISTED} more` : ''
   const list = `here ${names.length === 1 ? 'is' : 'are'} ${listed.join(', ')}${rest}`
   return nearest === null ? `; t${list}` : `; did you mean "${nearest}"? T${list}`

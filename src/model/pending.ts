@@ -1,5 +1,5 @@
 // model: events that are kept until a context waits for them, and the rows by which they are listed and found.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ContextId, PendingEvent } from './context.ts'
 
 /** What a list shows of it. `contextId` null: nobody waits for it yet. */
@@ -27,7 +27,7 @@ export const pendingRowKey = (
 ): string => withScope(`${String(receivedAt).padStart(ARRIVAL_CHARACTERS, '0')}:${eventId}:${contextId ?? '-'}`, scope)
 
 /** What the keys of the copies of an event begin with. */
-export const copiesPrefix = (eventId: string): string => `${createHash('sha256').update(eventId).digest('hex')}:`
+export const copiesPrefix = (eventId: string): string => `${hash('sha256', eventId)}:`
 
 /** Key in the space `copies`, of one that a context keeps; the value is the key of the pending row. */
 export const copyRowKey = (eventId: string, contextId: ContextId, scope: string | null): string =>

@@ -1,5 +1,5 @@
 // model: example commands that start a service, shown to new users.
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from './json/value.ts'
+import { getOwn, isObject, setOwn, type JsonObject } from './json/value.ts'
 
 interface Service {
   readonly package: string
@@ -10,43 +10,38 @@ interface Service {
 
 export const asksForToken = ({ source }: Pick<Service, 'source'>): boolean => getOwn(source, 'secured') === true
 
-/**
- * Returns the service that is easiest to start: one without a token if possible, and of those the one with the fewest
- * required inputs.
- */
-export function easiest<S extends Service>(services: readonly S[]): S | undefined {
-  return [...services].sort(
-    (one, other) =>
-      Number(asksForToken(one)) - Number(asksForToken(other)) ||
-      Object.keys(inputOf(one)).length - Object.keys(inputOf(other)).length,
-  )[0]
-}
-
 /** A text as one word of a POSIX shell. */
 export const shellWord = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** Returns a curl command for a POSIX shell. `withToken`: whether it has an Authorization header. */
-export function startCommand(
-  service: Service,
-  { url, withToken }: { readonly url: string; readonly withToken: boolean },
-): string {
-  const input = inputOf(service)
-  const body = JSON.stringify({ fluxName: service.fluxName, ...(Object.keys(input).length > 0 ? { input } : {}) })
-  const token = withToken ? "-H 'Authorization: Bearer <token>' " : ''
-  return `curl -X POST ${url}/flux-api/${service.package}/execute ${token}-H 'content-type: application/json' -d ${shellWord(body)}`
+/**
+ * A curl command for a POSIX shell that starts the service which is easiest to start: one without a token if possible,
+ * and of those the one with the fewest required inputs. Undefined: there is no service.
+ * @param withToken whether the command has an Authorization header also where the service asks for no token
+ */
+export function startCommand(services: readonly Service[], url: string, withToken: boolean): string | undefined {
+  const [easiest] = services
+    .map((service) => ({ ...service, isSecured: asksForToken(service), input: inputOf(service) }))
+    .sort((one, other) => Number(one.isSecured) - Number(other.isSecured) || sizeOf(one) - sizeOf(other))
+  if (!easiest) return undefined
+  const { fluxName, package: owner, isSecured, input } = easiest
+  const body = JSON.stringify({ fluxName, ...(sizeOf(easiest) > 0 && { input }) })
+  const token = withToken || isSecured ? "-H 'Authorization: Bearer <token>' " : ''
+  return `curl -X POST ${url}/flux-api/${owner}/execute ${token}-H 'content-type: application/json' -d ${shellWord(body)}`
 }
 
+const sizeOf = ({ input }: { readonly input: JsonObject }): number => Object.keys(input).length
+
 /** Of the types whose values are no numbers. */
-const EXAMPLES: ReadonlyMap<string, Json> = new Map<string, Json>([
-  ['string', 'text'],
-  ['any', 'text'],
-  ['byte[]', 'text'],
-  ['character', 'a'],
-  ['boolean', true],
-  ['date', '2030-01-01T00:00:00Z'],
-  ['object', {}],
-  ['model', {}],
-])
+const EXAMPLES: JsonObject = {
+  string: 'text',
+  any: 'text',
+  'byte[]': 'text',
+  character: 'a',
+  boolean: true,
+  date: '2030-01-01T00:00:00Z',
+  object: {},
+  model: {},
+}
 
 /** Example values for the required inputs. */
 function inputOf({ source }: Service): JsonObject {
@@ -55,7 +50,7 @@ function inputOf({ source }: Service): JsonObject {
   for (const property of Array.isArray(properties) ? properties : []) {
     if (!isObject(property) || property['required'] !== true || property['defaultValue'] !== undefined) continue
     const { name, type, array, choices } = property
-    const example = EXAMPLES.get(String(type || 'string')) ?? 1
+    const example = getOwn(EXAMPLES, String(type || 'string')) ?? 1
     const value = Array.isArray(choices) ? (choices[0] ?? example) : example
     if (typeof name === 'string') setOwn(inputs, name, array === true ? [value] : value)
   }

@@ -1,5 +1,5 @@
 // model: refuses fields that a call does not know. Ignoring one would change the meaning of the call.
-import { FluxError, type FieldError } from './failure.ts'
+import { escapedKey, FluxError, type FieldError } from './failure.ts'
 import { suggestion } from './nearest.ts'
 
 /** Maximum number of errors in the list. If there are more, `detail` has their number. */
@@ -38,10 +38,7 @@ export function unknownFields(
 export function unknownErrors(given: readonly string[], known: Names, under = ''): FieldError[] {
   const unknown = given.filter((name) => !known.has(name))
   return unknown.slice(0, MAX_ERRORS).map((name) => ({
-    pointer: under + pointerTo(name),
+    pointer: `${under}/${escapedKey(name)}`,
     detail: `is not known${suggestion(name, known.keys())}`,
   }))
 }
-
-/** RFC 6901, 3. */
-const pointerTo = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`

@@ -4,7 +4,7 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import { endRowsOf } from '../../src/engine/turn/answer.ts'
-import { readDue } from '../../src/engine/on-end/end-rows.ts'
+import { readDue } from '../../src/engine/on-end/end-webhooks.ts'
 import { compiled, env, event, Hand, TERMINATE } from '../support/turns.ts'
 
 const retry = (more: object = {}): Input => ({

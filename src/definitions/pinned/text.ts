@@ -1,6 +1,6 @@
 // definitions: the text of a definition, which is stored under its hash. It has everything that the definition is
 // compiled from.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { FORMAT } from '../../model/format.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
@@ -19,7 +19,7 @@ export function pinnedText({ package: owner, fluxName, source, models }: FluxUni
   return JSON.stringify({ format: FORMAT, package: owner, fluxName, source, models: contents })
 }
 
-export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+export const hashOf = (text: string): string => hash('sha256', text)
 
 const Stored = z.object({
   format: z.literal(FORMAT),

@@ -1,4 +1,5 @@
 // definitions: parses JSON files and reports errors by line and column.
+import { escapedKey } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import { characterAt, positionOf, scanJson, type TextPosition } from '../../model/json/scan.ts'
 
@@ -132,6 +133,5 @@ class Outline {
     this.#levels.pop()
   }
 
-  readonly #pointer = () =>
-    this.#levels.map(({ part }) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+  readonly #pointer = () => this.#levels.map(({ part }) => `/${escapedKey(String(part))}`).join('')
 }

@@ -1,5 +1,6 @@
 // definitions: checks an object of a file against its entry in the table of keys. Errors are reported with their
 // pointers, and the valid rest is used.
+import { escapedKey } from '../../model/failure.ts'
 import type { z } from 'zod'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives, nearestName, suggestion } from '../../model/nearest.ts'
@@ -64,11 +65,9 @@ export function checkUnknown(
     if (Object.hasOwn(schema.shape, key)) continue
     const misspelt = strict || nearestName(key, known, { matchCase: true }) !== null
     report.unknownKey(
-      `${pointer}/${escape(key)}`,
+      `${pointer}/${escapedKey(key)}`,
       `unknown key "${key}"${misspelt ? alternatives(key, known) : suggestion(key, known)}`,
       { misspelt },
     )
   }
 }
-
-const escape = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')

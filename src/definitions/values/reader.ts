@@ -1,5 +1,7 @@
 // definitions: validates and coerces values by declared properties. It collects all errors and never changes the given
 // values.
+import { shortened } from '../../model/error-message.ts'
+import { escapedKey } from '../../model/failure.ts'
 import type { FieldError } from '../../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { excessOf } from '../../model/json/text.ts'
@@ -231,8 +233,5 @@ const MAX_SEGMENT_CHARACTERS = 1000
 
 /** Escapes a name for a JSON pointer (RFC 6901, section 3), and shortens a long one. */
 function escapeSegment(segment: string | number): string {
-  const text = String(segment)
-  return (text.length <= MAX_SEGMENT_CHARACTERS ? text : `${text.slice(0, MAX_SEGMENT_CHARACTERS)}…`)
-    .replaceAll('~', '~0')
-    .replaceAll('/', '~1')
+  return escapedKey(shortened(String(segment), MAX_SEGMENT_CHARACTERS))
 }

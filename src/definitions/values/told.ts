@@ -1,4 +1,5 @@
 // definitions: values as messages of errors tell them, in a few words.
+import { shortened } from '../../model/error-message.ts'
 import type { Json } from '../../model/json/value.ts'
 
 const MAX_CHARACTERS = 100
@@ -13,5 +14,4 @@ export function toldOf(value: Json): string {
 }
 
 /** The start of a text that may be long. */
-export const startOf = (text: string): string =>
-  text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
+export const startOf = (text: string): string => shortened(text, MAX_CHARACTERS)

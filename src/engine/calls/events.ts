@@ -114,18 +114,14 @@ async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null):
 }
 
 /** Whether it is still pending, and for this caller's eyes. `hidden`: keys of contexts that it must not see. */
-async function isPending(
-  { store, unclaimed, clock }: CallEnv,
-  row: Listed,
-  hidden: readonly string[],
-): Promise<boolean> {
-  const { key, partition, contextId: id, expiresAt, byToken } = row
+async function isPending({ store, clock }: CallEnv, row: Listed, hidden: readonly string[]): Promise<boolean> {
+  const { contextId: id, expiresAt, byToken } = row
   if (expiresAt !== null && expiresAt <= clock.now()) return false
   const mayAll = hidden.length === 0
   if (id !== null)
     return mayAll || (await store.waitingFor({ any: hidden, after: id - 1, upTo: id, limit: 1 })).length === 0
   // Where there are several partitions, the row goes a little later than the event.
-  return (mayAll || byToken !== true) && (store.partitions === 1 || !(await unclaimed.isTaken(partition, key)))
+  return mayAll || byToken !== true
 }
 
 /** What became of one copy: withdrawn, or no longer pending, or the reason why this caller may not withdraw it. */

@@ -105,27 +105,16 @@ function pooledBytes(): Uint8Array {
 const STORE_ID_ROW = { partition: 0, space: 'items', key: 'store-id' } as const
 const STORE_ID_BYTES = 12
 
-/** Gives the id of the store, made by chance when it is first asked for, and the same ever after: letters and digits. @throws FluxError `unavailable` */
-export type StoreId = () => Promise<string>
-
-/** Reads or makes the id when it is first asked for. */
-export function storeIdOf(store: Pick<Store, 'readRow' | 'commit'>): StoreId {
-  let known: Promise<string> | null = null
-  return () => {
-    known ??= readOrMake(store).catch((error: unknown) => {
-      known = null
-      throw error
-    })
-    return known
-  }
-}
-
-async function readOrMake(store: Pick<Store, 'readRow' | 'commit'>): Promise<string> {
+/**
+ * The id of the store, made by chance when it is first asked for, and the same ever after: letters and digits.
+ * @throws FluxError `unavailable`
+ */
+export async function storeIdOf(store: Store): Promise<string> {
   const row = await store.readRow(STORE_ID_ROW)
   if (row) return row.value
   const value = randomBytes(STORE_ID_BYTES).toString('hex')
   const outcome = await store.commit({ writes: [], rows: [{ ...STORE_ID_ROW, value, expects: null, expiresAt: null }] })
-  return outcome.ok ? value : readOrMake(store)
+  return outcome.ok ? value : storeIdOf(store)
 }
 
 /** Milliseconds after which a definition is stored again: a store that lost its most recent writes may have lost it. */

@@ -13,7 +13,7 @@ import { Heartbeat, purgesOf } from '../cluster/heartbeat.ts'
 import { Servers } from '../cluster/servers.ts'
 import { Idempotency } from '../idempotency/idempotency.ts'
 import { KeptBroadcasts } from '../fanout/kept-broadcasts.ts'
-import { Ids, storeIdOf, Pins } from '../contexts/ids.ts'
+import { Ids, Pins } from '../contexts/ids.ts'
 import { Mailboxes } from '../turn/mailboxes.ts'
 import { EndWebhooks } from '../on-end/end-webhooks.ts'
 import { Operations } from '../operations/operations.ts'
@@ -89,7 +89,6 @@ export class EngineCore extends WithGiven {
   /** Milliseconds between heartbeats; null: there are no other servers. */
   readonly beat = this.given.others?.beat ?? null
   readonly servers = new Servers(this.#parts)
-  readonly storeId = storeIdOf(this.given.store)
   readonly cache = new ContextCache(this.given.memory.cache)
   /** Approximate bytes of memory that concurrent reads may take together. */
   readonly bytes = this.given.memory.steps
@@ -114,9 +113,8 @@ export class EngineCore extends WithGiven {
       this.steps.abort(id)
       if (flux.onEnd) this.ends.onOwed(flux)
     },
-    onOthersStep: this.notifyOthers,
+    onOthers: this.notifyOthers,
     onParent: (id) => void this.redelivery.deliver(id, { type: 'WAKE' }),
-    onAnswer: (id) => (this.waits.hasCaller(id) ? undefined : this.notifyOthers(id)),
     onCommitted: (context) => {
       this.waits.onCommit(context.record, context.history)
       publishMove(this.given.moves, context)

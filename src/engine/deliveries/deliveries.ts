@@ -8,7 +8,8 @@
 // - Refused deliveries cost an entry in memory, and nothing else.
 // - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
 //   one that is sent again has the status that its sender would have got.
-import { createHash } from 'node:crypto'
+import { shortened } from '../../model/error-message.ts'
+import { hash } from 'node:crypto'
 import type { WebhookView } from '../../api/webhooks.ts'
 import type { ContextRecord } from '../../model/context.ts'
 import { partitionOf, type RowWrite, type StoredRow } from '../../model/rows.ts'
@@ -27,8 +28,6 @@ import { Periodic } from '../time/periodic.ts'
 import { keptRequestOf, type KeptRequest } from './delivery-request.ts'
 import { commitsOf, DeliveryWriter } from './delivery-writer.ts'
 
-/** Of those that started a context, and whose answer is awaited; of more, it is not noted how they were answered. */
-const MAX_STARTED = 20_000
 /** Refused deliveries that are kept of an endpoint. */
 const MAX_REFUSED = 100
 /** Characters of a reason that are kept: it may quote a request. */
@@ -84,6 +83,7 @@ export class Deliveries {
   readonly #writer: DeliveryWriter
   /** By what distinguishes endpoints. */
   readonly #tallies = new Map<string, DeliveryTally>()
+  /** As many as requests are under way. */
   readonly #started = new Map<string, StartedDelivery>()
   readonly #trims: Periodic
   /** Of the last id. */
@@ -143,8 +143,6 @@ export class Deliveries {
     const place = { ...this.#placeOf(endpoint, deliveryId), partition: contextId % store.partitions }
     const text = JSON.stringify(keptRequestOf(request, rawBody))
     this.#started.set(deliveryId, { place, facts, inline: inlineOf(text) })
-    const [oldest] = this.#started.size > MAX_STARTED ? this.#started.keys() : []
-    if (oldest !== undefined) this.#started.delete(oldest)
     return rowsOfDelivery(place, { ...facts, isStart: true }, text)
   }
 
@@ -188,8 +186,8 @@ export class Deliveries {
     const name = JSON.stringify([owner, fluxName, urlPath])
     const known = this.#tallies.get(name)
     if (known) return known
-    const hash = createHash('sha256').update(name).digest('base64url').slice(0, HASH_CHARACTERS)
-    const tally = { prefix: `${hash}:`, counts: { ...NO_DELIVERIES }, refused: [], untrimmed: 0 }
+    const digest = hash('sha256', name, 'base64url').slice(0, HASH_CHARACTERS)
+    const tally = { prefix: `${digest}:`, counts: { ...NO_DELIVERIES }, refused: [], untrimmed: 0 }
     this.#tallies.set(name, tally)
     return tally
   }
@@ -232,8 +230,7 @@ const isOfStart = (outcome: DeliveryOutcome): boolean =>
 /** What is kept of a delivery: nothing that the client can make large. */
 function factsOf(delivery: Delivery): DeliveryFacts {
   const { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason } = delivery
-  const isLong = reason !== null && reason.length > MAX_REASON_CHARACTERS
-  const shown = isLong ? `${reason.slice(0, MAX_REASON_CHARACTERS)}…` : reason
+  const shown = reason && shortened(reason, MAX_REASON_CHARACTERS)
   return { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason: shown }
 }
 

@@ -1,7 +1,7 @@
 // engine/fanout: the rows of a broadcast: what is sent, who carries it on, and what it came to so far. The first two are
 // there while it is under way. Others say whom it has moved and started: each is written in the commit of that move or
 // start, under a guard, so whoever carries the broadcast on moves and starts nobody a second time.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Caller } from '../../model/caller.ts'
@@ -131,7 +131,7 @@ export class BroadcastRows {
   }
 
   #start(flux: CompiledFlux, partition: number, value: string) {
-    const key = `${marksPrefix(this.key)}s${createHash('sha256').update(serviceOf(flux)).digest('hex')}`
+    const key = `${marksPrefix(this.key)}s${hash('sha256', serviceOf(flux))}`
     return { ...this.at('items', key), partition, expects: null, value }
   }
 }

@@ -70,8 +70,9 @@ export class KeptBroadcasts {
         const answer = await store.readRow({ partition, space: 'idempotency', key })
         if (!stored || !answer) return null
         log.info('a broadcast that was cut off is carried on', { event: stored.sent.event })
-        const place = new BroadcastPlace(bound)
-        place.take(Infinity, 'add')
+        // It was accepted before, so it goes on whether or not there is room.
+        bound.add()
+        const place = new BroadcastPlace(bound, true)
         return new BroadcastRun(parts, { key, stored, place, left: { answer: answer.value, task } })
       },
     })

@@ -44,16 +44,18 @@ const MAX_SMALL_CONTEXTS = 64
 /** What a broadcast has of the bound: nothing while it is as small as a call for one context. */
 export class BroadcastPlace {
   readonly #bound: CountBound | null
-  #isTaken = false
+  #isTaken: boolean
 
-  constructor(bound: CountBound | null) {
+  /** `isTaken`: the bound counts it already. */
+  constructor(bound: CountBound | null, isTaken = false) {
     this.#bound = bound
+    this.#isTaken = isTaken
   }
 
-  /** `how`: 'add' of a broadcast that was accepted before, which is never refused. @throws FluxError `overloaded` */
-  take(addressed: number, how: 'take' | 'add' = 'take'): void {
+  /** @throws FluxError `overloaded` */
+  take(addressed: number): void {
     if (this.#isTaken || addressed <= MAX_SMALL_CONTEXTS) return
-    this.#bound?.[how]()
+    this.#bound?.take()
     this.#isTaken = true
   }
 

@@ -2,7 +2,7 @@
 // the call, and the key. It lies with what the call is addressed to, so it is in the commit of the effect. Where
 // that is the key of a context that is to be started, time, randomness and UUIDs are the same for all tries of the start,
 // so that they come to the same key.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { v4 } from 'uuid'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -57,9 +57,7 @@ export interface KeptAnswer<A = JsonObject> {
 
 /** The key of its rows, whatever it is addressed to. */
 export const rowKeyOf = ({ scope, of: { method, route }, key }: ScopedKey): string =>
-  sha256(JSON.stringify([scope, `${method} ${route}`, key]))
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+  hash('sha256', JSON.stringify([scope, `${method} ${route}`, key]))
 
 /** What the keys of the rows of an event begin with that was sent to single contexts. No row of a broadcast begins so. */
 const singlePrefix = (rowKey: string): string => `${rowKey}!`
@@ -71,7 +69,7 @@ export function placeOf(rowKey: string, addressee: Addressee, partitions: number
   const prefix = singlePrefix(rowKey)
   if ('contextId' in addressee)
     return { space, key: prefix + addressee.contextId, partition: addressee.contextId % partitions }
-  return { space, key: prefix + sha256(keptKey(addressee)), partition: partitionOfKey(addressee, partitions) }
+  return { space, key: prefix + hash('sha256', keptKey(addressee)), partition: partitionOfKey(addressee, partitions) }
 }
 
 /** What is kept of an event as it was sent to single contexts. @throws FluxError `unavailable` */
@@ -103,7 +101,7 @@ export const mismatch = () =>
  * The same for contents of plain data that differ only in the order of names, and in what is undefined. Stored: it must
  * stay the same for ever.
  */
-export const contentHashOf = (content: object): string => sha256(sortedText(content))
+export const contentHashOf = (content: object): string => hash('sha256', sortedText(content))
 
 /** The recursion is bounded: inputs were copied, which refuses values nested deeper than 200 (`toJson`). */
 function sortedText(value: unknown): string {
@@ -148,9 +146,7 @@ export const drawnFrom =
     let count = 0
     const next = () => {
       count += 1
-      return createHash('sha256')
-        .update(JSON.stringify([seed, what, count]))
-        .digest()
+      return hash('sha256', JSON.stringify([seed, what, count]), 'buffer')
     }
     return {
       now,

@@ -5,7 +5,6 @@ import type { Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { ContextRecord, Move, PendingEvent } from '../../model/context.ts'
 import type { TagLimits } from '../../model/tags.ts'
-import type { FailedAttempt } from './attempts.ts'
 import type { Step, StepAnswer } from './position.ts'
 import type { Happening, ReducerEnv } from './turn-state.ts'
 
@@ -82,6 +81,14 @@ export interface DecisionEnv extends ReducerEnv {
    * or fitted to another definition.
    */
   readonly retry?: { readonly failure: Failure } | { readonly record: ContextRecord } | undefined
+}
+
+export interface FailedAttempt {
+  /** Index of the state. */
+  readonly state: number
+  /** 1, 2, … */
+  readonly attempt: number
+  readonly error: ActionError
 }
 
 export type Decision =

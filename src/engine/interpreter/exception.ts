@@ -1,7 +1,7 @@
 // engine/interpreter: errors as data, as `$fluxException` and failed contexts show them.
 import { FRAME } from '../redact/redactor.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { actionError, retryHintOf, type ActionError } from '../../model/action-error.ts'
+import { retryHintOf, type ActionError } from '../../model/action-error.ts'
 import type { FluxException, Move, StackEntry } from '../../model/context.ts'
 import { isObject, toBoundedJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
@@ -23,20 +23,18 @@ export function errorOf(
   stack: string | null = null,
   redactor: SecretRedactor = HIDES_NOTHING,
 ): ActionError {
-  const error = attempt(() => (thrown instanceof Error ? errorData(thrown, redactor) : otherData(thrown, redactor)))
-  if (error === undefined)
-    return { ...actionError('Error', "something was thrown that can't be shown"), className: typeof thrown }
-  return stack === null || !isObject(error.realException)
-    ? error
-    : { ...error, realException: { ...error.realException, stack }, stack }
-}
-
-/** What is read of a thrown value; undefined: that throws. */
-function attempt<T>(read: () => T): T | undefined {
   try {
-    return read()
+    const error = thrown instanceof Error ? errorData(thrown, redactor) : otherData(thrown, redactor)
+    return stack === null || !isObject(error.realException)
+      ? error
+      : { ...error, realException: { ...error.realException, stack }, stack }
   } catch {
-    return undefined
+    return {
+      message: "something was thrown that can't be shown",
+      type: 'Error',
+      className: typeof thrown,
+      realException: null,
+    }
   }
 }
 
@@ -53,15 +51,25 @@ function errorData(error: Error, redactor: SecretRedactor): ActionError {
 }
 
 /** The value as JSON; null if it cannot be read or converted, or is too large. */
-const dataOf = (read: () => unknown): Json => attempt(() => toBoundedJson(read(), MAX_FIELDS_BYTES)) ?? null
+function dataOf(read: () => unknown): Json {
+  try {
+    return toBoundedJson(read(), MAX_FIELDS_BYTES)
+  } catch {
+    return null
+  }
+}
 
 /** The text of a property that may have any type, and may throw when it is read. */
-const textOf = (read: () => unknown, redactor: SecretRedactor): string | undefined =>
-  attempt(() => {
-    const value = read() ?? undefined
-    if (value === undefined) return value
-    return start(typeof value === 'object' ? JSON.stringify(value) : String(value), redactor)
-  })
+function textOf(read: () => unknown, redactor: SecretRedactor): string | undefined {
+  try {
+    const value = read()
+    return value === undefined || value === null
+      ? undefined
+      : start(typeof value === 'object' ? JSON.stringify(value) : String(value), redactor)
+  } catch {
+    return undefined
+  }
+}
 
 /** The start of a text, of which no secret was cut in two. */
 const start = (text: string, redactor: SecretRedactor): string => redactor.text(text).slice(0, MAX_TEXT_CHARACTERS)

@@ -45,6 +45,10 @@ export function ownerOf({ lease, state, isPaused }: ContextRecord, flux: Compile
   return lease.owner === UNOWNED ? readyOwner(readyKindOfStep(flux, state)) : lease.owner
 }
 
+/** The maximum number of attempts of the action of a state. A child has one attempt. */
+export const maxAttemptsOf = ({ states }: CompiledFlux, state: number): number =>
+  states[state]?.action.retry.maxAttempts ?? 1
+
 /** Whether the step of that state is a function that runs in the server's own process. */
 export const runsHere = ({ states }: CompiledFlux, state: number): boolean =>
   states[state]?.action.code?.isolate === false

@@ -27,12 +27,8 @@ export const REDUCERS = {
   /** Enters a state, as the first one or by a move from another. A waiting state begins to wait; another map maps. */
   enter(next) {
     enterState(next)
-    const { state } = next
-    if (state.waiting) awaitFirst(next)
-    else if (isMap(state)) {
-      next.before = dataOf(next.data)
-      map(next)
-    }
+    if (next.state.waiting) awaitFirst(next)
+    else mapIfMap(next)
   },
 
   /** Applies an event, already validated, to the inputs of the state. A map maps. */
@@ -48,9 +44,7 @@ export const REDUCERS = {
     }
     next.due = null
     next.pick = null
-    if (!isMap(next.state)) return
-    next.before = dataOf(data)
-    map(next)
+    mapIfMap(next)
   },
 
   /** Maps once more. */
@@ -116,6 +110,12 @@ function map(next: WorkingState): void {
   if (!next.failed) next.act(next.state.action.outputs)
   next.scope.result = null
   choose(next)
+}
+
+function mapIfMap(next: WorkingState): void {
+  if (!isMap(next.state)) return
+  next.before = dataOf(next.data)
+  map(next)
 }
 
 function enterState(next: WorkingState): void {

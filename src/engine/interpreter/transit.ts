@@ -1,5 +1,6 @@
 // engine/interpreter: runs an event through the machine of a context, and turns the transition into a decision: the next
 // record, and the step or child to start.
+import { shortened } from '../../model/error-message.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ActionError } from '../../model/action-error.ts'
 import {
@@ -10,9 +11,9 @@ import {
   type Move,
   type Phase,
   type Status,
+  type StepError,
 } from '../../model/context.ts'
 import { runsHere, stepOf } from './position.ts'
-import { stepErrorOf } from './attempts.ts'
 import type { Decision, DecisionEnv } from './decision.ts'
 import { transition } from './machine.ts'
 import { TIMED_OUT } from './reducers.ts'
@@ -53,6 +54,18 @@ const errorIn = (event: Happening, { position }: ContextRecord): ActionError | n
   if (event.type === 'FAIL') return event.error
   return event.type === 'WAKE' && position.phase === 'acting' ? TIMED_OUT : null
 }
+
+/** Maximum length of a message that is kept in the record or logged. */
+const MAX_MESSAGE_CHARACTERS = 4096
+
+export const messageStart = (text: string): string => shortened(text, MAX_MESSAGE_CHARACTERS)
+
+const stepErrorOf = ({ type, message, stack }: ActionError, at: number): StepError => ({
+  type: messageStart(type),
+  message: messageStart(message),
+  at,
+  ...(stack !== undefined && { stack }),
+})
 
 type Made = NonNullable<ReturnType<typeof transition>>
 

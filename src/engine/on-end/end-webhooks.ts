@@ -2,11 +2,11 @@
 // rings for the earliest. Each service has a lane of its own, so that none waits for the receivers of another.
 //
 // A context whose pinned definition has `onEnd` owes a webhook by the commit that ends it (`engine/on-end/`).
-// - The turn makes two rows of the space `ends` in the partition of the context (`answer.ts`, `end-rows.ts`). The
-//   larger one has all that an attempt needs: the URL, evaluated with a work budget of its own, the name of the
-//   secret, and the event, redacted. The smaller one has in its key the service and when the next attempt is due, so
-//   lists never read what is large. A turn that ends no such context makes none. `recovery.ts`, which ends contexts
-//   without a turn, makes them too: of a context that is not small, without its data.
+// - The turn makes two rows of the space `ends` in the partition of the context (`answer.ts`, `rowsOfOwed`). The larger
+//   one has all that an attempt needs: the URL, evaluated with a work budget of its own, the name of the secret, and
+//   the event, redacted. The smaller one has in its key the service and when the next attempt is due, so lists never
+//   read what is large. A turn that ends no such context makes none. `recovery.ts`, which ends contexts without a turn,
+//   makes them too: of a context that is not small, without its data.
 // - Each service is a lane. The lanes that owe something are found by one look-up each, however
 //   much each owes; one timer rings for the earliest time. 256 webhooks are sent at once, 32 of a lane, and those that
 //   are large take shares of a budget of bytes. Lanes take turns.
@@ -18,40 +18,66 @@
 // - `WebhookSender` of `ports/steps.ts` is implemented by `steps/webhook-sender.ts`, with the code of `Webhooks.send`. The
 //   pauses are those of its action (`DELIVERY_RETRY`).
 // - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
+import { hash } from 'node:crypto'
 import { DELIVERY_RETRY } from '../../definitions/actions/invoke-code.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
-import type { StoredRow } from '../../model/rows.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { RowWrite, StoredRow } from '../../model/rows.ts'
 import type { SendOutcome } from '../../ports/steps.ts'
 import { LIGHT_BYTES, noRoom } from '../contexts/context-loader.ts'
 import type { EngineParts } from '../contexts/deps.ts'
-import type { StoreId } from '../contexts/ids.ts'
+import { storeIdOf } from '../contexts/ids.ts'
 import { pauseAfter } from '../interpreter/retry-pause.ts'
+import { readableOf } from '../record/unreadable.ts'
 import { TaskQueue, type TaskRun } from '../tasks/queue.ts'
-import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
+import { Task, TaskLost, type TaskAddress, type TaskParts } from '../tasks/task.ts'
 import { pause, Periodic } from '../time/periodic.ts'
-import {
-  DUE_PREFIX,
-  dueRow,
-  laneOf,
-  placeOf,
-  readDue,
-  readWebhook,
-  RUN_PREFIX,
-  settledRow,
-  takenRow,
-  taskFactsOf,
-  taskOf,
-  type DueWebhook,
-  type OwedWebhook,
-} from './end-rows.ts'
 
-export interface EndWebhooksParts extends TaskParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {
-  readonly storeId: StoreId
+/** A webhook that is owed. It has all that an attempt needs: the context may be deleted by then. */
+export interface OwedWebhook {
+  readonly contextId: ContextId
+  /** How often the context was retried before it ended: each end owes a webhook. Absent: never. */
+  readonly retries?: number | undefined
+  readonly package: string
+  readonly fluxName: string
+  /** null: the template could not be evaluated. */
+  readonly url: string | null
+  /** Why; null: it could. */
+  readonly fault: string | null
+  /** Name of the secret that signs. */
+  readonly secret: string
+  /** The event, as JSON. */
+  readonly body: string
 }
+
+/** When the next attempt is due. */
+interface DueWebhook extends Pick<OwedWebhook, 'contextId' | 'retries'> {
+  readonly partition: number
+  /** Of the service: see `laneOf`. */
+  readonly lane: string
+  /** Epoch milliseconds. */
+  readonly due: number
+  /** Attempts that have failed. */
+  readonly attempts: number
+  /** Characters of the larger row. */
+  readonly characters: number
+}
+
+export interface EndWebhooksParts extends TaskParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {}
 
 interface EndRun extends TaskRun {
   readonly due: DueWebhook
 }
+
+const SPACE = 'ends'
+const LANE_CHARACTERS = 16
+const DIGITS = 15
+
+/** What the keys of all rows begin with that say when an attempt is due. */
+const DUE_PREFIX = 'due:'
+
+/** What the keys of the rows of their tasks begin with. */
+const RUN_PREFIX = 'run:'
 
 /** Bytes of memory for webhooks that are being sent, as a share of those for steps. */
 const MEMORY_SHARE = 1 / 4
@@ -153,12 +179,11 @@ export class EndWebhooks {
   }
 
   async #sendDue(lane: string, signal: AbortSignal): Promise<void> {
-    const { store, clock } = this.#parts
+    const { store, clock, log } = this.#parts
     // Those that wait for memory may come first.
     const limit = MAX_SENDING.lane + 1
     for (const stored of await store.listRows({ space: 'ends', prefix: `${DUE_PREFIX}${lane}:`, limit })) {
-      const due = orNull(() => readDue(stored))
-      if (due === null) await this.#discard(stored)
+      const due = readableOf(stored, SPACE, log, () => readDue(stored))
       if (due === null || this.#tasks.has(taskOf(due).key)) continue
       if (due.due > clock.now()) {
         this.#allAt = Math.min(this.#allAt, due.due)
@@ -173,28 +198,19 @@ export class EndWebhooks {
     }
   }
 
-  /** A row that can't be read would come first for ever. */
-  async #discard({ partition, key, value }: StoredRow): Promise<void> {
-    const { store, log } = this.#parts
-    log.error('a webhook at the end of a context is lost: its row is damaged', { key, value })
-    const row = { partition, space: 'ends', key, expects: value, value: null, expiresAt: null } as const
-    await store.commit({ writes: [], rows: [row] })
-  }
-
   #send(due: DueWebhook): void {
-    const { contextId } = due
-    const message = 'an attempt to send a webhook at the end of a context could not be stored; trying again'
     /** Whether its task may be left without an end. */
-    let isOpen = false
+    let isOpen = true
     const task = new Task(this.#parts, taskOf(due), {
       facts: taskFactsOf(due),
-      onAway: (error) => {
-        isOpen = true
-        this.#parts.log.error(message, { contextId, error })
-      },
+      onAway: (error) =>
+        this.#parts.log.error(
+          'an attempt to send a webhook at the end of a context could not be stored; trying again',
+          { contextId: due.contextId, error },
+        ),
     })
     const run = async () => {
-      isOpen = !(await this.#attempt(due, task)) || isOpen
+      isOpen = !(await this.#attempt(due, task))
     }
     const release = () => {
       if (isOpen) this.#tasks.look()
@@ -217,7 +233,7 @@ export class EndWebhooks {
       task.check()
       await task.persist(() => task.commit([takenRow(due)]))
       const stored = await task.persist(() => store.readRow(placeOf(due)))
-      const webhook = stored && orNull(() => readWebhook(stored.value))
+      const webhook = stored && readableOf(stored, SPACE, log, readWebhook)
       const outcome = webhook && (await this.#outcomeOf(webhook, task))
       const failure = outcome?.ok === false ? outcome : null
       if (failure) task.check()
@@ -240,7 +256,7 @@ export class EndWebhooks {
       else log.error('a webhook at the end of a context is given up', facts)
       return true
     } catch (error) {
-      if (error instanceof TaskLost || task.isStopping) return true
+      if (error instanceof TaskLost || task.isStopping) return false
       log.error('a webhook at the end of a context could not be sent; trying again', { contextId, error })
       await pause(clock, LOOK_AGAIN_MS, task.stopping.signal)
       return false
@@ -253,21 +269,76 @@ export class EndWebhooks {
     { url, fault, secret: name, body, contextId, retries }: OwedWebhook,
     task: Task,
   ): Promise<SendOutcome> {
-    const { webhookSender, secrets, storeId } = this.#parts
+    const { store, webhookSender, secrets } = this.#parts
     if (url === null) return { ok: false, reason: `its URL can't be worked out: ${fault}` }
     const secret = secrets?.get(name) ?? null
     if (secret === null) return { ok: false, reason: secrets?.fault(name).reason ?? `there is no secret ${name}` }
     // The same for all attempts. No step has such a key.
-    const id = `msg_${await task.persist(storeId)}_${contextId}-end${retries === undefined ? '' : `-${retries}`}`
+    const id = `msg_${await task.persist(() => storeIdOf(store))}_${contextId}-end${retries === undefined ? '' : `-${retries}`}`
     return webhookSender.send({ id, url, secret, body, signal: task.stopping.signal })
   }
 }
 
-/** null: it is damaged. */
-function orNull<T>(read: () => T): T | null {
-  try {
-    return read()
-  } catch {
-    return null
-  }
+/** What distinguishes the webhooks of one service from those of others, which must not wait for them. */
+const laneOf = ({ package: owner, fluxName }: Pick<OwedWebhook, 'package' | 'fluxName'>): string =>
+  hash('sha256', JSON.stringify([owner, fluxName])).slice(0, LANE_CHARACTERS)
+
+/** Within a lane, keys are in the order of their times. */
+const keyOf = (prefix: string, { lane, due, ...end }: DueWebhook): string =>
+  `${prefix}${lane}:${String(due).padStart(DIGITS, '0')}:${endOf(end)}`
+
+/** Tells an end of a context from its other ends. */
+const endOf = ({ contextId, retries }: Pick<DueWebhook, 'contextId' | 'retries'>): string =>
+  retries === undefined ? `${contextId}` : `${contextId}:${retries}`
+
+/** Of that row, or of the row of its task. @throws SyntaxError when it is damaged */
+export function readDue({ partition, key, value }: StoredRow): DueWebhook {
+  const [, lane = '', due, contextId, times] = key.split(':')
+  const retries = times === undefined ? undefined : Number(times)
+  return { ...JSON.parse(value), partition, lane, due: Number(due), contextId: Number(contextId), retries }
 }
+
+/** What the row of its task has besides. */
+const taskFactsOf = ({ attempts, characters }: DueWebhook): object => ({ attempts, characters })
+
+/** Where the row of the task is that makes an attempt: as the row that says when it is due, but for the beginning. */
+const taskOf = (row: DueWebhook): TaskAddress => ({
+  partition: row.partition,
+  space: SPACE,
+  key: keyOf(RUN_PREFIX, row),
+  expiresAt: null,
+})
+
+/** Where the larger row is. */
+const placeOf = ({ partition, ...end }: Pick<DueWebhook, 'partition' | 'contextId' | 'retries'>) =>
+  ({ partition, space: SPACE, key: `webhook:${endOf(end)}` }) as const
+
+/** The body stands on a line of its own, so that it is not escaped. @throws SyntaxError when it is damaged */
+function readWebhook(value: string): OwedWebhook {
+  const end = value.indexOf('\n')
+  const facts: Omit<OwedWebhook, 'body'> = JSON.parse(value.slice(0, end))
+  return { ...facts, body: value.slice(end + 1) }
+}
+
+/** The rows by which a webhook is owed from that time on. */
+export function rowsOfOwed(webhook: OwedWebhook, { partitions, due }: { partitions: number; due: number }): RowWrite[] {
+  const { body, ...facts } = webhook
+  const { contextId, retries } = facts
+  const partition = contextId % partitions
+  const value = `${JSON.stringify(facts)}\n${body}`
+  const row = { partition, lane: laneOf(webhook), contextId, retries, due, attempts: 0, characters: value.length }
+  return [dueRow(row), { ...placeOf(row), value, expiresAt: null }]
+}
+
+/** That the next attempt is due. */
+const dueRow = (row: DueWebhook) =>
+  ({ ...taskOf(row), key: keyOf(DUE_PREFIX, row), value: JSON.stringify(taskFactsOf(row)) }) satisfies RowWrite
+
+/** That the attempt is due no more, unless another server was faster. */
+function takenRow(row: DueWebhook): RowWrite {
+  const { value: expects, ...place } = dueRow(row)
+  return { ...place, expects, value: null }
+}
+
+/** That it is owed no more. */
+const settledRow = (row: DueWebhook): RowWrite => ({ ...placeOf(row), value: null, expiresAt: null })

@@ -2,10 +2,10 @@
 // protocol:
 //
 // 1. It begins with three rows in the partition of its id: how far it is, its task (`tasks/task.ts`), and what is to
-//    be done with which contexts (`operation-rows.ts`). The first stays for 7 days after the end; its key counts time
+//    be done with which contexts (`OperationRows`). The first stays for 7 days after the end; its key counts time
 //    down, so a list reads the newest first.
 // 2. It goes through contexts as `tasks/fan-out.ts` tells. Each wave reads the next contexts that match now
-//    (`selection.ts`), up to the highest id that there was at the start, and sends each the message that its call would
+//    (`matchingOf`), up to the highest id that there was at the start, and sends each the message that its call would
 //    send (`messageOf`). Of several partitions, contexts that were started later are left out by their time, too.
 // 3. What changes nothing (a tag that is there) writes its mark alone; what is refused writes none, and is asked again.
 // 4. Every 0.4 seconds, or 1,000 contexts, it stores counts, and the id up to which all is done. A server that takes it
@@ -14,21 +14,54 @@
 //
 // A wave takes as many contexts as a twentieth of a second is for, at most 25. Then it rests until the rate allows
 // for the next one, and at least as long as the wave took, so that half of the time is for other requests.
-import { MAX_OPERATION_ERRORS } from '../../api/operations.ts'
+import { randomBytes } from 'node:crypto'
+import { COMMANDS, type Command } from '../../api/commands.ts'
+import {
+  MAX_OPERATION_ERRORS,
+  type OperationFilter,
+  type OperationView,
+  operationAnswer,
+} from '../../api/operations.ts'
+import type { Caller } from '../../model/caller.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { bytesOf } from '../../model/json/weight.ts'
+import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import { breathe, charactersOf } from '../../model/texts.ts'
 import type { Signals } from '../../ports/signals.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Input } from '../interpreter/decision.ts'
+import { goThrough, Marks } from '../tasks/fan-out.ts'
+import type { TaskRun } from '../tasks/queue.ts'
+import { isAway, Task, type TaskAddress, type TaskParts } from '../tasks/task.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken } from '../turn/message.ts'
-import { goThrough } from '../tasks/fan-out.ts'
-import type { TaskRun } from '../tasks/queue.ts'
-import { isAway, Task, type TaskParts } from '../tasks/task.ts'
-import { matchingOf, type MatchingParts } from './selection.ts'
-import type { OperationProgress, OperationRows, StoredOperation } from './operation-rows.ts'
-import type { Command } from '../../api/commands.ts'
-import type { Caller } from '../../model/caller.ts'
-import type { Input } from '../interpreter/decision.ts'
+import { READ, selectionOf, statusesOf, type MatchingParts } from './selection.ts'
+
+/** What was asked for. */
+export interface StoredOperation {
+  readonly command: Command
+  /** Texts may stand for the type declared. */
+  readonly untyped: boolean
+  readonly filter: OperationFilter
+  /** Only these of those that match, ascending; null: all of them. */
+  readonly contextIds: readonly ContextId[] | null
+  /** Contexts with higher ids came later. */
+  readonly upTo: ContextId
+  /** Contexts a second. */
+  readonly rate: number
+  /** The rights of who asked: name and roles, no token. */
+  readonly caller: Pick<Caller, 'name' | 'roles'>
+  readonly traceparent?: string | undefined
+}
+
+/** How far it is, as its row has it. */
+export interface OperationProgress extends OperationView {
+  /** Whose idempotency keys those of the caller are: whose operation it is. */
+  readonly scope: string
+  /** All up to this id were dealt with. */
+  cursor: ContextId
+}
 
 export interface OperationParts extends TaskParts, MatchingParts {
   readonly mailboxes: Mailboxes
@@ -43,6 +76,17 @@ interface OperationFacts {
   readonly before: string | null
 }
 
+/** Milliseconds for which an operation is kept when it has ended. */
+const KEPT_MS = 7 * 86_400_000
+/** Milliseconds for which a mark is kept, if nobody deletes it: as long as servers may be down. */
+const MARK_KEPT_MS = 30 * 86_400_000
+
+/** The time in an id counts down, so that the newest operation is the first. */
+const COUNTDOWN_DIGITS = 9
+const LAST_MS = 36 ** COUNTDOWN_DIGITS - 1
+const RANDOM_BYTES = 6
+const OPERATION_ID = /^[\da-z]{9}-[\da-z]{12}$/
+
 /** Contexts that it is done with at the same time: callers who come meanwhile wait for them. */
 const WAVE_CONTEXTS = 25
 /** Waves of a second, where the rate allows for that many: so it is even. */
@@ -54,6 +98,135 @@ const NOTE_MS = 400
 const SECOND_MS = 1000
 /** Characters of the reason why a context could not take it. */
 const MAX_DETAIL_CHARACTERS = 200
+
+export const newOperationId = (now: number): string =>
+  `${(LAST_MS - now).toString(36).padStart(COUNTDOWN_DIGITS, '0')}-${randomBytes(RANDOM_BYTES).toString('hex')}`
+
+export const isOperationId = (text: string): boolean => OPERATION_ID.test(text)
+
+/** What the keys of progress begin with, and those of its task. */
+export const PROGRESS_PREFIX = 'o'
+export const TASK_PREFIX = 'w'
+
+export class OperationRows {
+  readonly id: string
+  readonly task: TaskAddress
+  readonly marks: Marks
+  readonly #store: Store
+
+  constructor(id: string, store: Store) {
+    this.id = id
+    const partition = partitionOf(id, store.partitions)
+    this.task = { partition, space: 'operations', key: TASK_PREFIX + id, expiresAt: null }
+    this.marks = new Marks(store, 'marks', `${id}:`)
+    this.#store = store
+  }
+
+  progress(progress: OperationProgress): RowWrite {
+    const { endedAt } = progress
+    const expiresAt = endedAt === null ? null : endedAt + KEPT_MS
+    return { ...this.#progressPlace, value: JSON.stringify(progress), expiresAt }
+  }
+
+  stored(stored: StoredOperation | null): RowWrite {
+    return { ...this.#storedPlace, value: stored && JSON.stringify(stored), expiresAt: null }
+  }
+
+  /** Null: there is none, or it was forgotten. */
+  async readProgress(): Promise<OperationProgress | null> {
+    const row = await this.#store.readRow(this.#progressPlace)
+    return row && progressIn(row.value)
+  }
+
+  /** Null: it has ended. */
+  async readStored(): Promise<StoredOperation | null> {
+    const row = await this.#store.readRow(this.#storedPlace)
+    return row && JSON.parse(row.value)
+  }
+
+  /** Of each context that it changes, or that is already as it should be. */
+  markOf(id: ContextId, now: number): RowWrite {
+    return this.marks.write(id, '1', now + MARK_KEPT_MS)
+  }
+
+  get #progressPlace() {
+    return { ...this.task, key: PROGRESS_PREFIX + this.id }
+  }
+
+  get #storedPlace() {
+    return { ...this.task, space: 'marks', key: `${this.id}=` } as const
+  }
+}
+
+/** @throws Error for a text that is no such row */
+export function progressIn(value: string): OperationProgress {
+  const progress: OperationProgress = JSON.parse(value)
+  operationAnswer.parse(progress)
+  return progress
+}
+
+/** As its caller sees it. */
+export const operationViewOf = (progress: OperationProgress): OperationView => operationAnswer.parse(progress)
+
+/** `ids` ascend. `rest`: behind which id it continues; null: there are no more. */
+interface MatchingPage {
+  readonly ids: readonly ContextId[]
+  readonly rest: ContextId | null
+}
+
+/**
+ * The contexts that an operation is for. `lastStart`: contexts that started later are left out; of several partitions,
+ * they may have lower ids. @throws FluxError `unavailable`, also later
+ */
+export async function matchingOf(
+  { store, catalog }: MatchingParts,
+  { caller, filter, command, contextIds, upTo }: StoredOperation,
+  lastStart = Infinity,
+) {
+  const { role } = COMMANDS[command.do]
+  const { startedBefore = Infinity } = filter
+  const meant = lastStart < startedBefore ? { ...filter, startedBefore: lastStart + 1 } : filter
+  const { selection, test } = await selectionOf({ store, catalog, caller }, meant, statusesOf(filter), role)
+
+  const boundsOf = (after: ContextId, before: ContextId) => ({
+    after: Math.max(after, filter.after ?? 0),
+    before: Math.min(before, upTo + 1, filter.before ?? Infinity),
+  })
+
+  /** Those between two ids, in part. */
+  async function read(after: ContextId, before: ContextId, limit: number): Promise<MatchingPage> {
+    const bounds = boundsOf(after, before)
+    if (bounds.before - bounds.after <= 1) return { ids: [], rest: null }
+    const { contexts, rest } = await store.select({ ...selection, ...READ, ...bounds, order: 'asc', limit })
+    await breathe(contexts.reduce((sum, { parts }) => sum + charactersOf(parts), 0))
+    return { ids: (test ? contexts.filter(test) : contexts).map(({ id }) => id), rest }
+  }
+
+  /** The next of them with higher ids than that; none is no reason to end. */
+  async function page(after: ContextId, limit: number): Promise<MatchingPage> {
+    if (!contextIds) return read(after, Infinity, limit)
+    // Each is looked up by itself: they may lie far apart.
+    const left = contextIds.filter((id) => id > after)
+    const some = left.slice(0, limit)
+    const found = await Promise.all(some.map((id) => read(id - 1, id + 1, 1)))
+    return { ids: found.flatMap(({ ids }) => ids), rest: left.length > limit ? (some.at(-1) ?? null) : null }
+  }
+
+  /** How many there are. */
+  async function count(): Promise<number> {
+    if (!contextIds && test === null) return store.count({ ...selection, ...boundsOf(0, Infinity) })
+    let counted = 0
+    for (let after: ContextId | null = 0; after !== null;) {
+      const { ids, rest }: MatchingPage = await page(after, READ.limit)
+      counted += ids.length
+      after = rest
+      await breathe(Infinity)
+    }
+    return counted
+  }
+
+  return { count, page }
+}
 
 /** What it came to for one context. `detail`: why it could not take it; null: it was changed. */
 interface Handled {

@@ -9,18 +9,19 @@ import { Turnstile } from '../../model/turnstile.ts'
 import { readableOf } from '../record/unreadable.ts'
 import { allRows } from '../tasks/fan-out.ts'
 import { inDoubtIfAway, TaskQueue } from '../tasks/queue.ts'
-import { matchingOf } from './selection.ts'
 import {
   isOperationId,
+  matchingOf,
   newOperationId,
   OperationRows,
-  TASK_PREFIX,
+  OperationRun,
   PROGRESS_PREFIX,
   progressIn,
+  TASK_PREFIX,
+  type OperationParts,
   type OperationProgress,
   type StoredOperation,
-} from './operation-rows.ts'
-import { OperationRun, type OperationParts } from './operation-run.ts'
+} from './operation-run.ts'
 
 /** What is asked for. */
 export interface OperationWish extends Omit<StoredOperation, 'upTo'> {

@@ -2,17 +2,15 @@
 // test of what the store does not know; of an operation, finds the contexts as they are when its turn comes to them, in the
 // order of their ids, up to the highest that there was at the start. Those started in a range of time are narrowed down by
 // id: in each partition ids ascend with the time of the start, nearly, so a few contexts are read instead of all.
-import { COMMANDS } from '../../api/commands.ts'
 import type { OperationFilter } from '../../api/operations.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Caller, Role } from '../../model/caller.ts'
 import { CONTEXT_STATUSES, isFinished, type Status, type ContextId } from '../../model/context.ts'
 import { serviceNameOf } from '../../model/service-name.ts'
-import { breathe, charactersOf } from '../../model/texts.ts'
+import { breathe } from '../../model/texts.ts'
 import type { IdRange, SelectedPage, Selection, Store, StoredContext, TimeRange } from '../../ports/store.ts'
 import { decodeHead } from '../record/decode.ts'
 import { hiddenFrom, keyOfOpen, keyOfSecured, keysOfList, PAUSED } from '../record/index-keys.ts'
-import type { StoredOperation } from './operation-rows.ts'
 
 /** Checked filters; times are epoch milliseconds. */
 export type Filters = Omit<OperationFilter, 'after' | 'before'>
@@ -83,67 +81,7 @@ function keysOf(filters: Filters, statuses: readonly Status[]): readonly (readon
 }
 
 /** Contexts, and their characters, that are read at once. */
-const READ = { limit: 128, characters: 256 * 1024 }
-
-/** `ids` ascend. `rest`: behind which id it continues; null: there are no more. */
-interface MatchingPage {
-  readonly ids: readonly ContextId[]
-  readonly rest: ContextId | null
-}
-
-/**
- * The contexts that an operation is for. `lastStart`: contexts that started later are left out; of several partitions,
- * they may have lower ids. @throws FluxError `unavailable`, also later
- */
-export async function matchingOf(
-  { store, catalog }: MatchingParts,
-  { caller, filter, command, contextIds, upTo }: StoredOperation,
-  lastStart = Infinity,
-) {
-  const { role } = COMMANDS[command.do]
-  const { startedBefore = Infinity } = filter
-  const meant = lastStart < startedBefore ? { ...filter, startedBefore: lastStart + 1 } : filter
-  const { selection, test } = await selectionOf({ store, catalog, caller }, meant, statusesOf(filter), role)
-
-  const boundsOf = (after: ContextId, before: ContextId) => ({
-    after: Math.max(after, filter.after ?? 0),
-    before: Math.min(before, upTo + 1, filter.before ?? Infinity),
-  })
-
-  /** Those between two ids, in part. */
-  async function read(after: ContextId, before: ContextId, limit: number): Promise<MatchingPage> {
-    const bounds = boundsOf(after, before)
-    if (bounds.before - bounds.after <= 1) return { ids: [], rest: null }
-    const { contexts, rest } = await store.select({ ...selection, ...READ, ...bounds, order: 'asc', limit })
-    await breathe(contexts.reduce((sum, { parts }) => sum + charactersOf(parts), 0))
-    return { ids: (test ? contexts.filter(test) : contexts).map(({ id }) => id), rest }
-  }
-
-  /** The next of them with higher ids than that; none is no reason to end. */
-  async function page(after: ContextId, limit: number): Promise<MatchingPage> {
-    if (!contextIds) return read(after, Infinity, limit)
-    // Each is looked up by itself: they may lie far apart.
-    const left = contextIds.filter((id) => id > after)
-    const some = left.slice(0, limit)
-    const found = await Promise.all(some.map((id) => read(id - 1, id + 1, 1)))
-    return { ids: found.flatMap(({ ids }) => ids), rest: left.length > limit ? (some.at(-1) ?? null) : null }
-  }
-
-  /** How many there are. */
-  async function count(): Promise<number> {
-    if (!contextIds && test === null) return store.count({ ...selection, ...boundsOf(0, Infinity) })
-    let counted = 0
-    for (let after: ContextId | null = 0; after !== null;) {
-      const { ids, rest }: MatchingPage = await page(after, READ.limit)
-      counted += ids.length
-      after = rest
-      await breathe(Infinity)
-    }
-    return counted
-  }
-
-  return { count, page }
-}
+export const READ = { limit: 128, characters: 256 * 1024 }
 
 /** Contexts that are selected and pass the test, one after the other, as long as `signal` says nothing. */
 export async function* contextsSelected(

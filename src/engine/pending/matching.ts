@@ -10,7 +10,7 @@ import { compareRows, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
-import { isUnreadableRow } from '../record/unreadable.ts'
+import { readableOf } from '../record/unreadable.ts'
 import { yieldTurn } from '../tasks/fan-out.ts'
 import { pause, Periodic } from '../time/periodic.ts'
 import { arrivalIn, HASH_CHARACTERS, prefixesFor, unclaimedKeyIn, unclaimedRowOf } from './unclaimed-event.ts'
@@ -33,9 +33,8 @@ export type Offered =
   | 'notWaiting'
 
 interface LookUpsParts extends Deps {
+  readonly unclaimed: Pick<UnclaimedStore, 'unclaimed'>
   readonly offer: (found: FoundEvent, id: ContextId) => Promise<Offered>
-  /** A context was not looked at, for lack of room or since the store is out of reach. */
-  readonly onMissed: () => void
 }
 
 /** Contexts that are looked at at once, and those that wait for it. */
@@ -48,6 +47,17 @@ const MAX_PASSED = 100
 /** Age of an event from which on a look-up row is deleted that leads to none: before that, the event may be on its way. */
 const LEFT_OVER_MS = 600_000
 
+/** Rows read at once: an event has 64 KB at most. */
+const ROWS = 50
+/** Keys in one query for contexts that wait for any of them. */
+const KEYS = 256
+/** Contexts looked at at once, and how often in a second. */
+const MAX_CONTEXTS = 200
+const PAGES = 10
+const TICK_MS = 1_000
+/** Milliseconds between two passes over all. */
+const PAUSE_MS = 10_000
+
 interface Look {
   /** Whether it is to be looked at once more when that is done. */
   isDue: boolean
@@ -58,12 +68,21 @@ interface Look {
 
 export class LookUps {
   readonly #parts: LookUpsParts
+  /** Each goes over all events once. */
+  readonly passes: Periodic
   readonly #looks = new Map<ContextId, Look>()
   readonly #places = new Turnstile(MAX_AT_ONCE, { waiting: MAX_WAITING })
+  #pages = 0
   #stopped = false
 
   constructor(parts: LookUpsParts) {
     this.#parts = parts
+    this.passes = new Periodic(parts.clock, (signal) => this.#pass(signal))
+  }
+
+  /** Begins the next pass soon. */
+  hurry(): void {
+    this.passes.within(TICK_MS)
   }
 
   /**
@@ -85,11 +104,11 @@ export class LookUps {
   /** Looks at no more contexts. Resolves when none is looked at. */
   async stop(): Promise<void> {
     this.#stopped = true
-    await Promise.all(Array.from(this.#looks.values(), ({ done }) => done))
+    await Promise.all([this.passes.stop(), ...Array.from(this.#looks.values(), ({ done }) => done)])
   }
 
   async #look(id: ContextId, look: Look): Promise<void> {
-    const { log, onMissed } = this.#parts
+    const { log } = this.#parts
     try {
       await this.#places.run(async () => {
         // The answer to the commit goes first.
@@ -103,7 +122,7 @@ export class LookUps {
       })
     } catch (error) {
       this.#looks.delete(id)
-      onMissed()
+      this.hurry()
       if (!(error instanceof FluxError)) log.error('a look-up of pending events failed', { contextId: id, error })
       else if (!this.#stopped) log.debug('a look-up of pending events is tried again later', { contextId: id, error })
     }
@@ -163,39 +182,6 @@ export class LookUps {
     const removal: RowWrite = { ...row, space: 'lookups', expects: row.value, value: null }
     await store.commit({ writes: [], rows: [removal] })
   }
-}
-
-interface SweepParts extends Deps {
-  readonly unclaimed: Pick<UnclaimedStore, 'unclaimed'>
-  readonly lookUps: Pick<LookUps, 'request'>
-}
-
-/** Rows read at once: an event has 64 KB at most. */
-const ROWS = 50
-/** Keys in one query for contexts that wait for any of them. */
-const KEYS = 256
-/** Contexts looked at at once, and how often in a second. */
-const MAX_CONTEXTS = 200
-const PAGES = 10
-const TICK_MS = 1_000
-/** Milliseconds between two passes over all. */
-const PAUSE_MS = 10_000
-
-export class Sweep {
-  readonly #parts: SweepParts
-  /** Each goes over all events once. */
-  readonly passes: Periodic
-  #pages = 0
-
-  constructor(parts: SweepParts) {
-    this.#parts = parts
-    this.passes = new Periodic(parts.clock, (signal) => this.#pass(signal))
-  }
-
-  /** Begins the next pass soon. */
-  hurry(): void {
-    this.passes.within(TICK_MS)
-  }
 
   async #pass(signal: AbortSignal): Promise<number> {
     const { store, log } = this.#parts
@@ -209,7 +195,7 @@ export class Sweep {
         for (const row of rows) for (const key of await this.#keysOf(row)) if (!asked.has(key)) keys.add(key)
         for (const key of keys) asked.add(key)
         for (let from = 0; from < keys.size; from += KEYS)
-          await this.#look([...keys].slice(from, from + KEYS), upTo, signal)
+          await this.#lookAtAll([...keys].slice(from, from + KEYS), upTo, signal)
         if (rows.length < ROWS) break
         after = rows.at(-1)
       }
@@ -221,23 +207,19 @@ export class Sweep {
   }
 
   /** Of the contexts that may take the event; none where another context is at it, or its row is damaged. */
-  async #keysOf({ key, value }: StoredRow): Promise<readonly string[]> {
+  async #keysOf(row: StoredRow): Promise<readonly string[]> {
     const { unclaimed, log } = this.#parts
-    try {
-      const free = await unclaimed.unclaimed(unclaimedRowOf(value))
-      return free === null ? [] : keysOfHearers(free.event.event, free.event.tags)
-    } catch (error) {
-      if (isUnreadableRow(error, { space: 'held', key }, log)) return []
-      throw error
-    }
+    const event = readableOf(row, 'held', log, unclaimedRowOf)
+    const free = event && (await unclaimed.unclaimed(event))
+    return free ? keysOfHearers(free.event.event, free.event.tags) : []
   }
 
   /** Looks at all contexts that have one of the index keys. */
-  async #look(any: readonly string[], upTo: ContextId, signal: AbortSignal): Promise<void> {
-    const { store, lookUps, clock } = this.#parts
+  async #lookAtAll(any: readonly string[], upTo: ContextId, signal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#parts
     for (let after: ContextId | undefined = 0; after !== undefined && !signal.aborted;) {
       const ids: readonly ContextId[] = await store.waitingFor({ any, upTo, after, limit: MAX_CONTEXTS })
-      await Promise.all(ids.map((id) => lookUps.request(id, null)))
+      await Promise.all(ids.map((id) => this.request(id, null)))
       after = ids[MAX_CONTEXTS - 1]
       this.#pages += 1
       if (this.#pages % PAGES === 0) await pause(clock, TICK_MS, signal)

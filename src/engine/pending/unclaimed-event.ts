@@ -2,7 +2,7 @@
 // home, where it is decided which context takes it. The keys of look-up rows begin with the name of the event, so one
 // read shows whether any event of that name is unclaimed: what a commit of a context costs goes with what is unclaimed,
 // and not with what the context waits for.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { pendingView } from '../../api/contexts.ts'
 import { denial, type Role } from '../../model/caller.ts'
 import type { ContextId, PendingEvent } from '../../model/context.ts'
@@ -79,7 +79,7 @@ export const HASH_CHARACTERS = 16
 /** Characters of the key of a look-up row before that of the event: hash of the name, sender, hash of the tag. */
 const PREFIX_CHARACTERS = 2 * HASH_CHARACTERS + 't::'.length
 
-const shortHashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, HASH_CHARACTERS)
+const shortHashOf = (text: string): string => hash('sha256', text).slice(0, HASH_CHARACTERS)
 
 /** `tag` null: of events without tags. */
 const prefixOf = (event: string, byToken: boolean, tag: string | null): string =>

@@ -8,10 +8,10 @@ import type { RowWrite } from '../../model/rows.ts'
 import type { Write } from '../../ports/store.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { indexKeysOf, keysOfHearers } from '../record/index-keys.ts'
-import { isUnreadableRow } from '../record/unreadable.ts'
+import { readableOf } from '../record/unreadable.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken, standOf, type MessageOutcome, type RowsOf } from '../turn/message.ts'
-import { LookUps, Sweep, type FoundEvent, type Offered } from './matching.ts'
+import { LookUps, type FoundEvent, type Offered } from './matching.ts'
 import { homeIn, lookupRowsOf, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-event.ts'
 import { UnclaimedStore } from './unclaimed-store.ts'
 
@@ -47,30 +47,29 @@ const MAX_SWEPT = 500
 const MAX_CONTEXTS = 100
 /** Tries to withdraw an event that contexts claim again and again. */
 const MAX_TRIES = 20
+
 export class UnclaimedEvents {
   readonly #parts: UnclaimedEventsParts
   readonly #unclaimed: UnclaimedStore
   readonly #lookUps: LookUps
-  readonly #sweep: Sweep
 
   constructor(parts: UnclaimedEventsParts) {
     this.#parts = parts
     this.#unclaimed = new UnclaimedStore(parts, parts.given.idempotency.kept)
-    const lookUps = (this.#lookUps = new LookUps({
+    this.#lookUps = new LookUps({
       ...parts,
+      unclaimed: this.#unclaimed,
       offer: (found, id) => this.#offer(found, id),
-      onMissed: () => this.#sweep.hurry(),
-    }))
-    this.#sweep = new Sweep({ ...parts, unclaimed: this.#unclaimed, lookUps })
+    })
   }
 
   start(): void {
-    this.#sweep.passes.within(0)
+    this.#lookUps.passes.within(0)
   }
 
   /** Offers no more events. */
-  async stop(): Promise<void> {
-    await Promise.all([this.#lookUps.stop(), this.#sweep.passes.stop()])
+  stop(): Promise<void> {
+    return this.#lookUps.stop()
   }
 
   /** Contexts have come to wait, in a partition in which events are unclaimed. */
@@ -125,12 +124,6 @@ export class UnclaimedEvents {
     throw unavailable('contexts are about to take the event')
   }
 
-  /** Whether the event is in the list still, though a context has taken it: what is left of it is about to go. */
-  async isTaken(home: number, key: string): Promise<boolean> {
-    const found = await this.#unclaimed.read(home, key)
-    return found === null || (await this.#unclaimed.isTaken(found))
-  }
-
   /** Has contexts looked at that wait for the event. `but`: one that did not take it. */
   async #announce({ event, tags }: UnclaimedEvent, but: ContextId | null): Promise<void> {
     const { store, log } = this.#parts
@@ -138,18 +131,19 @@ export class UnclaimedEvents {
       const any = keysOfHearers(event, tags)
       const ids = await store.waitingFor({ any, upTo: await store.highestId(), limit: MAX_CONTEXTS })
       for (const id of ids) if (id !== but) void this.#lookUps.request(id, null)
-      if (ids.length === MAX_CONTEXTS) this.#sweep.hurry()
+      if (ids.length === MAX_CONTEXTS) this.#lookUps.hurry()
     } catch (error) {
       log.debug('a pending event is offered later', { event, error })
-      this.#sweep.hurry()
+      this.#lookUps.hurry()
     }
   }
 
   /** @throws FluxError `unavailable` */
   async #offer(found: FoundEvent, id: ContextId): Promise<Offered> {
     const unclaimed = this.#unclaimed
-    const read = await this.#read(found)
-    if (typeof read === 'string') return read
+    const home = readableOf(found.row, 'lookups', this.#parts.log, homeIn)
+    const read = home === null ? null : await unclaimed.read(home, found.key)
+    if (read === null) return 'gone'
     const free = await unclaimed.unclaimed(read)
     const row = free && (await unclaimed.claim(free, id))
     if (row === null) return 'passed'
@@ -160,15 +154,6 @@ export class UnclaimedEvents {
       await this.#conclude(row, id, offered)
     }
     return offered
-  }
-
-  async #read({ key, row }: FoundEvent): Promise<UnclaimedRow | 'gone' | 'passed'> {
-    try {
-      return (await this.#unclaimed.read(homeIn(row.value), key)) ?? 'gone'
-    } catch (error) {
-      if (isUnreadableRow(error, { space: 'held', key }, this.#parts.log)) return 'passed'
-      throw error
-    }
   }
 
   /**
@@ -222,13 +207,10 @@ export class UnclaimedEvents {
   async #requireRoom(added: UnclaimedEvent, isSwept = false): Promise<void> {
     const { store, clock, given } = this.#parts
     const max = given.bounds.pending
-    const [events, lookups] = await Promise.all([
-      store.countRows({ space: 'held' }),
-      store.countRows({ space: 'lookups' }),
-    ])
+    const lookups = (await store.countRows({ space: 'lookups' })) / store.partitions
     const maxLookups = Math.max(max * LOOKUPS_OF_EVENT, LEAST_LOOKUPS)
-    const hasRoom = events < max
-    if (hasRoom && lookups / store.partitions + lookupRowsOf(added, 0, 1).length <= maxLookups) return
+    const hasRoom = (await store.countRows({ space: 'held' })) < max
+    if (hasRoom && lookups + lookupRowsOf(added, 0, 1).length <= maxLookups) return
     const detail = hasRoom ? 'unclaimed events have too many tags' : `${max} events are unclaimed already`
     if (isSwept) throw new FluxError({ kind: 'busy', detail, retryAfter: 1 })
     await store.sweepRows({ now: clock.now(), limit: MAX_SWEPT })

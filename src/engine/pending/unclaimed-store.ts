@@ -20,6 +20,7 @@ import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
 import type { RowWrite } from '../../model/rows.ts'
 import type { CommitOutcome } from '../../ports/store.ts'
 import type { Deps } from '../contexts/deps.ts'
+import { readableOf } from '../record/unreadable.ts'
 import {
   homeOf,
   homeRowsOf,
@@ -41,11 +42,11 @@ const RECEIPT_SLACK_MS = 600_000
 type Mark = 'taken' | 'void'
 
 export class UnclaimedStore {
-  readonly #deps: Pick<Deps, 'store' | 'clock'>
+  readonly #deps: Deps
   readonly #receiptsMs: number
 
   /** @param receiptsMs milliseconds for which receipts are kept */
-  constructor(deps: Pick<Deps, 'store' | 'clock'>, receiptsMs: number) {
+  constructor(deps: Deps, receiptsMs: number) {
     this.#deps = deps
     this.#receiptsMs = receiptsMs
   }
@@ -54,10 +55,11 @@ export class UnclaimedStore {
     return this.#deps.store.partitions
   }
 
-  /** Null: no context can take it any more. */
+  /** Null: no context can take it any more, or its row is damaged. */
   async read(home: number, key: string): Promise<UnclaimedRow | null> {
-    const row = await this.#deps.store.readRow({ partition: home, space: 'held', key })
-    return row && unclaimedRowOf(row.value)
+    const { store, log } = this.#deps
+    const row = await store.readRow({ partition: home, space: 'held', key })
+    return row && readableOf(row, 'held', log, unclaimedRowOf)
   }
 
   /** Writes the look-up rows of all partitions but its home, and by `write` those of its home. False: `write` did not. */
@@ -111,12 +113,6 @@ export class UnclaimedStore {
     await this.#commit(removalOf(homeRowsOf(event, this.#partitions)))
     await this.clear(event)
     return null
-  }
-
-  /** Whether the context that claimed it has taken it. */
-  async isTaken({ event }: UnclaimedRow): Promise<boolean> {
-    const row = event.claim && (await this.#deps.store.readRow(this.#mark(event, event.claim, 'taken')))
-    return row?.value === 'taken'
   }
 
   /** Removes it, if it is as it was read, and notes why; false: it isn't. */

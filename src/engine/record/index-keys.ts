@@ -159,22 +159,23 @@ export const keysOfReceivers = (event: string, tags: readonly string[]): string[
  */
 export function keysOfList(filters: OperationFilter, statuses: readonly Status[]): string[][] {
   const { fluxName, key, startState, currentState, tag = [], errorType, parent, paused } = filters
-  const named = Object.entries({ flux: fluxName, key, start: startState, state: currentState })
-  const names = [...named, ...tag.map((name) => ['tag', name] as const)].flatMap(([kind, name]) =>
-    name === undefined ? [] : [[kind, name] as const],
-  )
+  const named = Object.entries({ flux: [fluxName], key: [key], start: [startState], state: [currentState], tag })
+  const namedIn = (at: string) =>
+    named.flatMap(([kind, names]) =>
+      names.flatMap((name) => (name === undefined ? [] : indexKey(`${at}:${kind}`, name))),
+    )
   const fixed = [
     ...(errorType === undefined ? [] : [errorKey(errorType)]),
     ...(parent === undefined ? [] : [parentKey(parent)]),
     ...(paused === true ? [PAUSED] : []),
   ]
-  if (names.length === 0 && CONTEXT_STATUSES.every((status) => statuses.includes(status))) return [fixed]
+  if (namedIn('').length === 0 && CONTEXT_STATUSES.every((status) => statuses.includes(status))) return [fixed]
   return ['u', 'f'].flatMap((at) => {
-    const keys = [...names.map(([kind, name]) => indexKey(`${at}:${kind}`, name)), ...fixed]
+    const keys = namedIn(at)
     const own = CONTEXT_STATUSES.filter((status) => setOf(status) === at)
     const some = own.filter((status) => statuses.includes(status))
-    if (some.length < own.length) return some.map((status) => [...keys, `status:${status}`])
-    return [names.length > 0 ? keys : [`${at}:all`, ...keys]]
+    if (some.length < own.length) return some.map((status) => [...keys, ...fixed, `status:${status}`])
+    return [[...(keys.length > 0 ? keys : [`${at}:all`]), ...fixed]]
   })
 }
 

@@ -5,8 +5,7 @@ import type { ContextView, StateContextView, StepView } from '../../api/contexts
 import { getOwn } from '../../model/json/value.ts'
 import { dataKey, type ContextRecord, type Move, RETRY_EVENT, UNOWNED } from '../../model/context.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
-import { maxAttemptsOf } from '../interpreter/attempts.ts'
-import { stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'
+import { maxAttemptsOf, stepKeyIn, stepOf, type Step } from '../interpreter/position.ts'
 import type { Relatives } from './relatives.ts'
 
 /**
@@ -32,6 +31,8 @@ export function contextView(
   const { id, version, fluxName, status, tags, startedAt, updatedAt, endedAt, error, definition, lastEvent } = record
   const redactor = redactorOf(record, flux)
   const input = describeValues('input', flux.input, redactor.values(flux.input, record.input))
+  if (record.request)
+    input.gloopProperties.push({ name: '$request', type: 'object', value: redactor.request(record.request) })
   return {
     fluxName,
     id,
@@ -41,15 +42,7 @@ export function contextView(
     debugged: false,
     nextRun: record.due,
     status,
-    input: record.request
-      ? {
-          ...input,
-          gloopProperties: [
-            ...input.gloopProperties,
-            { name: '$request', type: 'object', value: redactor.request(record.request) },
-          ],
-        }
-      : input,
+    input,
     output: describeValues('output', flux.output, redactor.values(flux.output, record.output)),
     tags: tags.map((tag) => redactor.text(tag)),
     stateContexts: record.visited.flatMap((index) => {

@@ -1,4 +1,5 @@
 // engine/steps: what the outputs of an action read of its result, and the result does not have.
+import { shortened } from '../../model/error-message.ts'
 import type { Lines } from '../../definitions/compile/line.ts'
 import { seenIn } from '../../definitions/compile/names.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -52,5 +53,5 @@ function readIn(lines: Lines): ReadonlySet<string> | null {
 const listOf = (names: readonly string[]): string =>
   names
     .slice(0, MAX_LISTED)
-    .map((name) => `\`${name.length > MAX_SHOWN_CHARACTERS ? `${name.slice(0, MAX_SHOWN_CHARACTERS)}…` : name}\``)
+    .map((name) => `\`${shortened(name, MAX_SHOWN_CHARACTERS)}\``)
     .join(', ') + (names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '')

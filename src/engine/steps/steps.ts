@@ -15,7 +15,7 @@ import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
 import type { ContextLoader } from '../contexts/context-loader.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
-import type { StoreId } from '../contexts/ids.ts'
+import { storeIdOf } from '../contexts/ids.ts'
 import type { Slot } from '../turn/admission.ts'
 import { missingOutputs } from './missing-outputs.ts'
 import { decodeHead } from '../record/decode.ts'
@@ -29,7 +29,6 @@ export interface StepsParts extends Deps, Pick<EngineParts, 'dispatcher' | 'runn
   readonly loader: ContextLoader
   /** Memory budget for the data of scripts, charged until the script has received its names. */
   readonly turns: ByteBudget
-  readonly storeId: StoreId
   /** The calls for functions of a package. */
   readonly apiOf: (context: Pick<ContextRecord, 'id' | 'package'>, traceparent: string | undefined) => FluxApi
   /** Delivers a result, with retries (`Redelivery.deliver`). */
@@ -200,7 +199,7 @@ export class Steps {
 
   /** The second argument of a function: facts about its context, the calls, and a log. */
   #argumentOf({ step, flux, span, controller: { signal } }: Job, record: ContextRecord): StepFlux {
-    const { log, storeId, apiOf } = this.#parts
+    const { store, log, apiOf } = this.#parts
     const traceparent = span?.traceparent ?? record.traceparent
     const api = apiOf(record, traceparent)
     const body = record.raw?.['body']
@@ -211,7 +210,7 @@ export class Steps {
       waitFor: (request, options) => api.waitFor(request, { signal, ...options }),
       ...facts,
       stepKey,
-      messageId: async () => `msg_${await storeId()}_${stepKey}`,
+      messageId: async () => `msg_${await storeIdOf(store)}_${stepKey}`,
       attempt: step.attempt,
       traceparent,
       rawBody: record.request === null ? null : Buffer.from(typeof body === 'string' ? body : '', 'base64'),

@@ -48,18 +48,14 @@ export class Admission {
 export type Slot = Pick<TakenSlot, keyof TakenSlot>
 
 class TakenSlot {
-  #kind: StepKind
+  kind: StepKind
   readonly #parts: AdmissionParts
   #room: (() => void) | null = null
   #isReleased = false
 
   constructor(kind: StepKind, parts: AdmissionParts) {
-    this.#kind = kind
+    this.kind = kind
     this.#parts = parts
-  }
-
-  get kind(): StepKind {
-    return this.#kind
   }
 
   /** Reserves memory for the context with these texts. Returns false if there is not enough. */
@@ -83,10 +79,10 @@ class TakenSlot {
 
   /** Exchanges the slot for one of another kind. Returns false if none is free. */
   move(kind: StepKind): boolean {
-    if (this.#isReleased || kind === this.#kind) return true
+    if (this.#isReleased || kind === this.kind) return true
     if (!this.#parts.slots.tryTake(kind)) return false
-    const before = this.#kind
-    this.#kind = kind
+    const before = this.kind
+    this.kind = kind
     this.#parts.slots.release(before)
     return true
   }
@@ -96,7 +92,7 @@ class TakenSlot {
     if (this.#isReleased) return
     this.#isReleased = true
     this.releaseRoom()
-    this.#parts.slots.release(this.#kind)
+    this.#parts.slots.release(this.kind)
   }
 }
 

@@ -4,22 +4,21 @@
 // `onEnd`: the webhook that it owes when it has ended, made in the turn that ends it, redacted as views are. Whatever
 // can't be made of that webhook is left out: the context ends all the same.
 import type { EventAnswer } from '../../api/events.ts'
-import type { CompiledFlux, OnEnd } from '../../definitions/flux.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPath } from '../../definitions/values/paths.ts'
 import { type ContextRecord, isFinished } from '../../model/context.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { DoorAnswer, WorkflowAnswer } from '../../model/webhook.ts'
 import { redactorOf } from '../redact/redactor.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
-import { spendOn, WorkBudget } from '../../definitions/work-budget.ts'
+import type { Template, Turn } from '../../definitions/expressions/expression.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { LIGHT_BYTES, weightOf } from '../contexts/context-loader.ts'
-import { waitTextOf } from '../interpreter/reducers.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { NO_ROWS, type TrackedContext, type TurnEnv } from './message.ts'
-import { rowsOfOwed, type OwedWebhook } from '../on-end/end-rows.ts'
+import { rowsOfOwed, type OwedWebhook } from '../on-end/end-webhooks.ts'
+import { startScopeOf, startTextOf } from './start-request.ts'
 
 /** Whether there is an answer. Needs only the head of the record, not its data, which may be large. */
 export const hasAnswer = ({ paused, status }: ContextRecord): boolean => paused !== undefined || status !== 'RUNNING'
@@ -161,23 +160,9 @@ function shownOfHead({ record, flux, texts }: TrackedContext): Shown {
 
 const UNREAD = { url: null, fault: 'the inputs of the context were not read, since they may have ended servers' }
 
-/** The URL over the inputs, with a work budget of its own: that of the turn may be spent. */
-function urlOf(
-  template: OnEnd['url'],
-  { input, request, trackerId, trigger, fluxName }: ContextRecord,
-  turn: Turn,
-): Pick<OwedWebhook, 'url' | 'fault'> {
-  const names: { [name: string]: Json | undefined } = {
-    $request: request ?? undefined,
-    $fluxName: fluxName,
-    $trackerId: trackerId,
-    $triggerFluxEvent: trigger ?? undefined,
-  }
-  const scope: Scope = { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }
+function urlOf(template: Template, record: ContextRecord, turn: Turn) {
   try {
-    const value = template.evaluate(scope)
-    spendOn(value, scope.budget)
-    return { url: waitTextOf(value) ?? '', fault: null }
+    return { url: startTextOf(template, startScopeOf(turn, record)), fault: null }
   } catch (error) {
     return { url: null, fault: messageOf(error) }
   }

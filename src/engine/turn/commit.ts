@@ -1,14 +1,16 @@
 // engine/turn: commits decisions to the store, and performs their effects only after the commit: it starts steps, sets
 // alarms, notifies parents and callers, and tells the feed of moves, for which nothing is made while it has no reader.
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { actionError, type ActionError } from '../../model/action-error.ts'
 import { type ContextId, type ContextRecord, isFinished, UNOWNED } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
+import type { Log } from '../../ports/log.ts'
 import type { Signals, StepOutcome, TurnSpan } from '../../ports/signals.ts'
 import type { CommitOutcome, CommitRequest, StaleOutcome, StoredContext, Write } from '../../ports/store.ts'
-import { logFailures } from '../interpreter/attempts.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { isAt, stepOf, type Step } from '../interpreter/position.ts'
+import { isAt, maxAttemptsOf, stepOf, type Step } from '../interpreter/position.ts'
+import { messageStart } from '../interpreter/transit.ts'
 import type { Slot } from './admission.ts'
 import type { ContextCache } from '../contexts/context-loader.ts'
 import type { EngineParts } from '../contexts/deps.ts'
@@ -31,12 +33,13 @@ export interface CommitsParts extends Pick<EngineParts, 'store' | 'alarm' | 'log
   /** The step of that context is ready. */
   readonly onReady: (context: TrackedContext) => void
   readonly onEnd: (id: ContextId, flux: CompiledFlux) => void
-  /** Another server runs a step of that context that is no longer needed. */
-  readonly onOthersStep: (id: ContextId) => void
+  /**
+   * Other servers look at that context: one may run a step of it that is no longer needed, or have the caller of its
+   * webhook, which has paused or ended.
+   */
+  readonly onOthers: (id: ContextId) => void
   /** A relative of that context has ended. */
   readonly onParent: (id: ContextId) => void
-  /** A context that a webhook started has paused or ended. Its caller may be waiting at another server. */
-  readonly onAnswer: (id: ContextId) => void
   /** A context was committed. */
   readonly onCommitted: (context: TrackedContext) => void
   /** It is unknown whether a commit to that context was done. */
@@ -157,16 +160,15 @@ export class Commits {
 
   /** Performs the effects of the commit of one context. */
   #follow(context: TrackedContext, { id, due }: StoredContext, owner: string): void {
-    const { alarm, log, signals, onStep, onReady, onEnd, onOthersStep, onParent, onAnswer, onCommitted } = this.#parts
+    const { alarm, log, signals, onStep, onReady, onEnd, onOthers, onParent, onCommitted } = this.#parts
     if (due !== null) alarm.set(due)
     const { step, slot, record, flux, parents } = context
     if (isFinished(record.status)) onEnd(id, flux)
     else if (step && slot) onStep(step, slot, context)
     else if (record.lease?.owner === UNOWNED) onReady(context)
-    if (endsStepElsewhere(context, owner)) onOthersStep(id)
+    if (endsStepElsewhere(context, owner) || answers(context)) onOthers(id)
     parents.forEach(onParent)
     onCommitted(context)
-    if (answers(context)) onAnswer(id)
     countCommitted(signals, context)
     logFailures(log, context)
     logSettled(log, context)
@@ -260,4 +262,31 @@ function kindOf(cause: MoveCause | null, { status }: ContextRecord): MoveMessage
   if (isOfChild || cause.type === 'OUTGROWN') return 'end'
   if (cause.type === 'WITHDRAW') return 'event'
   return MOVE_KINDS.find((kind) => kind === cause.type.toLowerCase()) ?? 'step'
+}
+
+/** The number of the attempt from which a failure is logged as a warning. */
+const WARN_FROM = 3
+
+/** Logs failed attempts, and the failure of the context. */
+function logFailures(log: Log, { before, record, flux, failures }: TrackedContext): void {
+  const hasFailed = record.status === 'FAILED' && before?.status !== 'FAILED'
+  if (failures.length === 0 && !hasFailed) return
+  const redactor = redactorOf(record, flux)
+  const fields = (state: number, error: ActionError) => {
+    const { type, message, stack } = redactor.error({ ...error, fluxStackTrace: [] })
+    return {
+      contextId: record.id,
+      fluxName: record.fluxName,
+      state: flux.states[state]?.name ?? '',
+      reason: messageStart(`${type}: ${message}`),
+      ...(stack !== undefined && { stack: messageStart(stack) }),
+    }
+  }
+  for (const { state, attempt, error } of failures)
+    log[attempt < WARN_FROM ? 'info' : 'warn']('an attempt failed', {
+      ...fields(state, error),
+      attempt,
+      maxAttempts: maxAttemptsOf(flux, state),
+    })
+  if (hasFailed) log.warn('a context failed', fields(record.state, record.error ?? actionError('Error', '')))
 }

@@ -4,13 +4,12 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId, ContextRecord, Move, PendingEvent } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { RowSpace, RowWrite } from '../../model/rows.ts'
-import type { Input, Decision, DecisionEnv } from '../interpreter/decision.ts'
+import type { Input, Decision, DecisionEnv, FailedAttempt } from '../interpreter/decision.ts'
 import type { PendingOutcome } from '../../model/pending.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import type { Step } from '../interpreter/position.ts'
 import type { Slot } from './admission.ts'
 import type { KnownContext } from '../contexts/context-loader.ts'
-import type { FailedAttempt } from '../interpreter/attempts.ts'
 
 /** What a turn depends on in addition to the context and its messages. */
 export interface TurnEnv extends DecisionEnv {

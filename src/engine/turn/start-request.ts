@@ -60,6 +60,9 @@ export interface StartRequest {
   readonly traceparent?: string | undefined
 }
 
+/** A request whose partition is not known yet. */
+type UnplacedRequest = Omit<StartRequest, 'partition'>
+
 /** A request for a context without a parent. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
@@ -68,7 +71,7 @@ export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited
  * called as soon as the key is known; where the key that is in use is told, other inputs may be invalid. @throws FluxError
  */
 export function initialRecordOf(
-  request: Omit<StartRequest, 'partition'>,
+  request: UnplacedRequest,
   turn: Turn & { readonly tagLimits: TagLimits },
   onKey?: (address: KeyAddress | null) => void,
 ): { readonly address: KeyAddress | null; readonly recordOf: (id: ContextId) => ContextRecord } {
@@ -82,14 +85,13 @@ export function initialRecordOf(
   const { value: input, errors } = inputsOf(request, drawn.now, event ? '/orStart/input' : '/input')
   if (existing !== 'use') requireValid(errors)
   const trackerId = waitTextOf(getOwn(input, '$trackerId') ?? null) ?? drawn.uuid()
-  const names: { [name: string]: Json | undefined } = {
-    $request: request.request?.shown,
-    $fluxName: flux.fluxName,
-    $trackerId: trackerId,
-    $triggerFluxEvent: trigger ?? undefined,
-  }
-  const get = (name: string) => getOwn(input, name) ?? getOwn(names, name)
-  const scope: Scope = { turn: drawn, budget: new WorkBudget(), get }
+  const scope = startScopeOf(drawn, {
+    input,
+    request: request.request?.shown ?? null,
+    fluxName: flux.fluxName,
+    trackerId,
+    trigger,
+  })
   const key = startKeyOf(request, scope)
   const address = addressOf({ package: flux.package, fluxName: flux.fluxName, key })
   onKey?.(address)
@@ -99,12 +101,34 @@ export function initialRecordOf(
   return { address, recordOf: (id) => recordOf(id, request, found) }
 }
 
+/** What templates of a service see of a start, also at the end of the context. They have a work budget of their own. */
+export function startScopeOf(
+  turn: Turn,
+  record: Pick<ContextRecord, 'input' | 'request' | 'fluxName' | 'trackerId' | 'trigger'>,
+): Scope {
+  const { input, request, fluxName, trackerId, trigger } = record
+  const names: { [name: string]: Json | undefined } = {
+    $request: request ?? undefined,
+    $fluxName: fluxName,
+    $trackerId: trackerId,
+    $triggerFluxEvent: trigger ?? undefined,
+  }
+  return { turn, budget: new WorkBudget(), get: (name) => getOwn(input, name) ?? getOwn(names, name) }
+}
+
+/** The text that a template gives; empty: none. Whatever an expression throws passes through. */
+export function startTextOf(template: Template, scope: Scope): string {
+  const value = template.evaluate(scope)
+  spendOn(value, scope.budget)
+  return waitTextOf(value) ?? ''
+}
+
 type Found = Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 'tags' | 'startedAt'>
 
 /** The fields are in the same order in all functions that create records: see `interpreter/transit.ts`. */
 function recordOf(
   id: ContextId,
-  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: Omit<StartRequest, 'partition'>,
+  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: UnplacedRequest,
   { startState, input, trackerId, key, tags, startedAt: now }: Found,
 ): ContextRecord {
   return {
@@ -169,11 +193,7 @@ export function addressOfStart(...[request, turn]: Parameters<typeof initialReco
 }
 
 /** The inputs of the service, with its defaults, and what is wrong with those that are given. */
-const inputsOf = (
-  { flux, input, unknown, untyped: text }: Pick<StartRequest, 'flux' | 'input' | 'unknown' | 'untyped'>,
-  now: number,
-  pointer: string,
-) =>
+const inputsOf = ({ flux, input, unknown, untyped: text }: RootRequest, now: number, pointer: string) =>
   validate(flux.input, input, {
     now,
     unknown: flux.allowExtraProperties ? 'keep' : unknown,
@@ -190,7 +210,7 @@ export function requireInputs(...given: Parameters<typeof inputsOf>): void {
 }
 
 /** The tags of the request, and those of the service. A tag that evaluates to an empty string is omitted. */
-function tagsOf({ flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>, scope: Scope, limits: TagLimits): string[] {
+function tagsOf({ flux, tags: given }: RootRequest, scope: Scope, limits: TagLimits): string[] {
   const evaluated = flux.tags.map((template) => textOf(template, scope, '/tags', 'a tag of the service '))
   const tags = [...new Set([...given, ...evaluated.filter((tag) => tag !== '')])]
   const errors = tagErrors(tags, '/tags', limits)
@@ -201,9 +221,7 @@ function tagsOf({ flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>, scop
 /** The text of a template of the service. @throws FluxError `invalid` */
 function textOf(template: Template, scope: Scope, pointer: string, what = ''): string {
   try {
-    const value = template.evaluate(scope)
-    spendOn(value, scope.budget)
-    return waitTextOf(value) ?? ''
+    return startTextOf(template, scope)
   } catch (error) {
     refuseInput(pointer, `${what}can't be worked out: ${messageOf(error)}`)
   }
@@ -213,10 +231,7 @@ function textOf(template: Template, scope: Scope, pointer: string, what = ''): s
  * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the
  * partition of its parent.
  */
-function startKeyOf(
-  { flux, key: given, parent }: Pick<StartRequest, 'flux' | 'key' | 'parent'>,
-  scope: Scope,
-): string | null {
+function startKeyOf({ flux, key: given, parent }: UnplacedRequest, scope: Scope): string | null {
   const template = given === undefined ? flux.key : given
   if (template === null || parent !== null) return null
   if (typeof template === 'string') return template
@@ -228,7 +243,7 @@ function startKeyOf(
 }
 
 /** Another context has the key. */
-export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, contextId: ContextId): FluxError =>
+export const keyInUse = ({ fluxName, key }: Omit<KeyAddress, 'package'>, contextId: ContextId): FluxError =>
   new FluxError({ kind: 'conflict', detail: `context ${contextId} of '${fluxName}' has the key '${key}'`, contextId })
 
 /** The context that has the key, if it was refused for that; else null. */

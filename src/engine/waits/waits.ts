@@ -6,7 +6,7 @@
 //   arrived, and looks at those since. A commit has its own moves with it. If there are others in between, another
 //   server made them, and the record and its log are read.
 // - Servers ask one another for the commits they need (`waits/remote-commits.ts`, `watch` of `ports/feeds.ts`),
-//   for 15 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
+//   for 45 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
 //   contexts are polled, spread over the second, at most 500 in a second.
 // - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`).
 // - Functions that wait hold a step, so their waits end with the step and not when the server begins to stop.
@@ -14,6 +14,7 @@
 import { type ContextId, type ContextRecord, isFinished, type Move, type Status } from '../../model/context.ts'
 import { setMaxListeners } from 'node:events'
 import type { CountBound } from '../../model/count-bound.ts'
+import { SharedRun } from '../../model/shared-run.ts'
 import { FluxError, notFound, unavailable } from '../../model/failure.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Deps } from '../contexts/deps.ts'
@@ -74,15 +75,6 @@ export interface Waiter {
   end: ((outcome: WaitOutcome | Error) => void) | null
 }
 
-/** What is expected of a context whose start is still to be committed, by the caller of its webhook. */
-export interface Expected<T> {
-  /** From now on no commit to that context is missed. It may be another one for each try of a start. */
-  readonly of: (id: ContextId) => void
-  /** Null: its time is up. */
-  readonly within: (milliseconds: number) => Promise<T | null>
-  readonly leave: () => void
-}
-
 /** A context as it was committed. */
 interface Seen {
   readonly record: ContextRecord
@@ -96,9 +88,8 @@ interface Watched {
   readonly waits: Set<Waiter>
   /** The version last seen; null: none yet. */
   version: number | null
-  isAnnounced: boolean
-  /** Looks that were asked for since it was last idle. */
-  looks: number
+  /** Reads the context, and judges by what the store has. */
+  readonly look: SharedRun<void>
 }
 
 export class Waits {
@@ -119,9 +110,7 @@ export class Waits {
     if (this.#isStopping && !isStep) throw stopping()
     this.#parts.bound.take()
     const wait: Waiter = { id, staysOn: isStep, take: null, condition: null, seen: null, end: null }
-    const watched = this.#enter(wait)
-    if (!watched.isAnnounced) this.#remote?.announce(id)
-    watched.isAnnounced = true
+    if (this.#enter(wait).waits.size === 1) this.#remote?.announce(id)
     return wait
   }
 
@@ -129,7 +118,7 @@ export class Waits {
    * What `valueOf` gives of the first record of the context that has paused or ended, as it was committed. Other servers
    * need not be asked for it: they tell of each answer.
    */
-  expect<T>(valueOf: (record: ContextRecord) => T | null): Expected<T> {
+  expect<T>(valueOf: (record: ContextRecord) => T | null) {
     let value: T | null = null
     let wait: Waiter | null = null
     const take = (record: ContextRecord) => {
@@ -139,14 +128,15 @@ export class Waits {
       if (wait) this.leave(wait)
     }
     return {
-      of: (id) => {
+      /** From now on no commit to that context is missed. It may be another one for each try of a start. */
+      of: (id: ContextId) => {
         if (wait?.id === id) return
         leave()
         wait = { id, staysOn: true, take, condition: ANSWERED, seen: 0, end: null }
         this.#enter(wait)
       },
-      // A context that is gone gives no answer.
-      within: (milliseconds) =>
+      /** Null: its time is up. A context that is gone gives no answer. */
+      within: (milliseconds: number) =>
         (wait && value === null ? this.#held(wait, milliseconds) : Promise.resolve())
           .then(
             () => value,
@@ -155,11 +145,6 @@ export class Waits {
           .finally(leave),
       leave,
     }
-  }
-
-  /** Whether the caller of the webhook of that context waits here. */
-  hasCaller(id: ContextId): boolean {
-    return [...(this.#watched.get(id)?.waits ?? [])].some(({ take }) => take !== null)
   }
 
   /** Forgets it at once. */
@@ -196,7 +181,11 @@ export class Waits {
 
   #enter(wait: Waiter): Watched {
     const { id } = wait
-    const watched = this.#watched.get(id) ?? { waits: new Set(), version: null, isAnnounced: false, looks: 0 }
+    const watched = this.#watched.get(id) ?? {
+      waits: new Set(),
+      version: null,
+      look: new SharedRun(() => this.#read(id)),
+    }
     watched.waits.add(wait)
     this.#watched.set(id, watched)
     this.#remote?.watch()
@@ -275,26 +264,21 @@ export class Waits {
     if (isFinished(record.status)) wait.end?.('over')
   }
 
-  /** Reads the context, and judges by what the store has. One read at a time, however many commits there were. */
+  /** Looks at what the store has: one read at a time, however many commits there were. */
   async #look(id: ContextId): Promise<void> {
     const watched = this.#watched.get(id)
-    if (!watched) return
-    watched.looks += 1
-    if (watched.looks > 1) return
-    for (let seen = 0; seen < watched.looks;) {
-      seen = watched.looks
-      try {
-        await this.#read(id, watched)
-      } catch (error) {
-        // The poll, or the end of the wait, looks again.
-        if (error instanceof FluxError && error.failure.kind === 'unavailable') continue
-        for (const wait of watched.waits) wait.end?.(error instanceof Error ? error : new Error(String(error)))
-      }
+    try {
+      await watched?.look.get()
+    } catch (error) {
+      // The poll, or the end of the wait, looks again.
+      if (error instanceof FluxError && error.failure.kind === 'unavailable') return
+      for (const wait of watched?.waits ?? []) wait.end?.(error instanceof Error ? error : new Error(String(error)))
     }
-    watched.looks = 0
   }
 
-  async #read(id: ContextId, watched: Watched): Promise<void> {
+  async #read(id: ContextId): Promise<void> {
+    const watched = this.#watched.get(id)
+    if (!watched) return
     const stored = await this.#parts.store.load({ id })
     if (!stored) throw notFound(`there is no context ${id}`)
     const record = decodeMoves(stored)

@@ -1,4 +1,5 @@
 // inspector/forms: which control a property of a JSON Schema gets, and how what was typed there becomes an input.
+import { escapedKey } from '../../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { FieldError } from '../../model/failure.ts'
 import type { FormValues } from '../host.ts'
@@ -112,4 +113,4 @@ function parsed(text: string): Json | undefined {
 }
 
 /** RFC 6901, of a property of the input. */
-export const pointerOf = (name: string): string => `/input/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+export const pointerOf = (name: string): string => `/input/${escapedKey(name)}`

@@ -1,7 +1,7 @@
 // inspector/parts: a command to copy, and what is shown where there is nothing yet.
 import type { Child, FC } from 'hono/jsx'
 import type { ServicesView } from '../../api/services.ts'
-import { asksForToken, easiest, startCommand } from '../../model/start-command.ts'
+import { startCommand } from '../../model/start-command.ts'
 import type { Visitor } from '../visitor.ts'
 
 /** The button appears only where scripts run. */
@@ -29,8 +29,8 @@ export function startCommandFor(
   services: ServicesView['services'],
   { origin: url, hasSession }: Visitor,
 ): string | undefined {
-  const first = easiest(services.map(({ input, secured, ...name }) => ({ ...name, source: { input, secured } })))
-  return first && startCommand(first, { url, withToken: hasSession || asksForToken(first) })
+  const named = services.map(({ input, secured, ...name }) => ({ ...name, source: { input, secured } }))
+  return startCommand(named, url, hasSession)
 }
 
 /** An id or another text that is copied often. */

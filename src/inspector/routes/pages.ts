@@ -2,7 +2,7 @@
 //
 // - Each page begins in a turn of the event loop of its own (`routes/pages.ts`), and a diagram is made in turns, so
 //   many pages at once delay others by about one page.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Context } from 'hono'
 import { CountBound } from '../../model/count-bound.ts'
 import { ANONYMOUS, denial, type Caller, type Role } from '../../model/caller.ts'
@@ -168,7 +168,7 @@ export function onceKeyOf(c: Context, caller: Caller, form: FormValues): string 
   if (!form.has('$once')) return undefined
   const values = [...form].filter(([name]) => name !== '$form')
   const text = JSON.stringify([caller.name ?? null, c.req.path, values])
-  return createHash('sha256').update(text).digest('base64url')
+  return hash('sha256', text, 'base64url')
 }
 
 /** Refusals that the form shows again, with what was typed. */

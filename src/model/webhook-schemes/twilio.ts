@@ -93,15 +93,12 @@ function calledUrl(url: string | undefined, publicUrl: string | null, { target, 
   return `http://${host}${target}`
 }
 
-const DEFAULT_PORTS: ReadonlyMap<string, string> = new Map([
-  ['https://', ':443'],
-  ['http://', ':80'],
-])
+const DEFAULT_PORTS: { readonly [scheme: string]: string } = { 'https://': ':443', 'http://': ':80' }
 
 /** The URL as it is, and with and without the port, since Twilio is not consistent there. */
 function variantsOf(url: string): readonly string[] {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z]*:\/\/)?([^/?#]*)(.*)$/is.exec(url) ?? []
   const bare = scheme + authority.replace(/:\d+$/, '')
-  const port = scheme + authority === bare ? (DEFAULT_PORTS.get(scheme.toLowerCase()) ?? '') : ''
+  const port = scheme + authority === bare ? (DEFAULT_PORTS[scheme.toLowerCase()] ?? '') : ''
   return [...new Set([url, bare + rest, bare + port + rest])]
 }

@@ -157,7 +157,13 @@ const openLookUps = (more: Partial<Store>) => {
   }
   const store = emptyStore({ load, ...more })
   const clock = new SimulatedClock()
-  const lookUps = new LookUps({ store, clock, log, offer, onMissed: () => missed.push(looks.count) })
+  class Counted extends LookUps {
+    override hurry() {
+      missed.push(looks.count)
+    }
+  }
+  const unclaimed = { unclaimed: () => Promise.resolve(null) }
+  const lookUps = new Counted({ store, clock, log, unclaimed, offer })
   return { lookUps, missed, looks }
 }
 

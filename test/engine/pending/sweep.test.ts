@@ -1,7 +1,12 @@
 // The sweep over held events: what it passes over, and whom it has looked at.
 import { expect, test } from 'vitest'
-import { Sweep } from '../../../src/engine/pending/matching.ts'
-import { homeRowsOf, unclaimedRowOf, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-event.ts'
+import { LookUps } from '../../../src/engine/pending/matching.ts'
+import {
+  homeRowsOf,
+  unclaimedRowOf,
+  type UnclaimedEvent,
+  type UnclaimedRow,
+} from '../../../src/engine/pending/unclaimed-event.ts'
 import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import type { StoredRow } from '../../../src/model/rows.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
@@ -52,13 +57,14 @@ async function swept(
       )
     },
   })
-  const sweep = new Sweep({
-    store,
-    clock,
-    log,
-    unclaimed: { unclaimed: (row) => Promise.resolve(row) },
-    lookUps: { request: (id) => Promise.resolve(void looked.add(id)) },
-  })
+  class Sweep extends LookUps {
+    override request(id: number) {
+      looked.add(id)
+      return Promise.resolve()
+    }
+  }
+  const unclaimed = { unclaimed: (row: UnclaimedRow) => Promise.resolve(row) }
+  const sweep = new Sweep({ store, clock, log, unclaimed, offer: () => Promise.resolve('passed') })
   sweep.passes.within(0)
   for (let pass = 0; pass < passes; pass += 1) await clock.advance(10_000)
   await sweep.passes.stop()

@@ -2,7 +2,7 @@
 //
 // - Browsers name `text/html` first. They get problems and `/` as pages (`formats/html/document.ts`: no script, a
 //   style allowed by its hash), and data as JSON (`answerFormat` in `formats/codecs.ts`).
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 
 /** The result of a template with `html`. */
@@ -18,7 +18,7 @@ p, dd, pre { overflow-wrap: anywhere } dd { margin: 0 0 0.5rem }
 
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
