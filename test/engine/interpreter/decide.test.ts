@@ -7,8 +7,7 @@ import { SYSTEM } from '../../../src/model/caller.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import { type ContextRecord, UNOWNED } from '../../../src/model/context.ts'
 import { initialRecordOf } from '../../../src/engine/turn/start-request.ts'
-import { begin, decide } from '../../../src/engine/interpreter/decide.ts'
-import { blockOf, lossOf } from '../../../src/engine/interpreter/leases.ts'
+import { begin, blockOf, decide, lossOf } from '../../../src/engine/interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from '../../../src/engine/interpreter/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
