@@ -231,7 +231,7 @@ export class UnitOfWork {
   /** Starts a child in the same commit. If it cannot be started, the parent's action fails. */
   #spawnChild(context: TrackedContext, wanted: NonNullable<Next['child']>): void {
     const { epoch, attempt } = context.record.position
-    const child = startChild(context, wanted, this)
+    const child = startChild(context.record, wanted, this)
     if (typeof child === 'number') context.record = { ...context.record, child }
     else this.#apply(context, { type: 'FAIL', epoch, attempt, error: child, isUnspawned: true })
   }
