@@ -64,7 +64,6 @@ export interface DeliveryTally {
   /** What the keys of its rows begin with. */
   readonly prefix: string
   readonly counts: { [outcome in DeliveryOutcome]: number }
-  last: DeliveryFacts | null
   /** The last that were refused before their request could be read, in the order of their answers. */
   readonly refused: DeliveryFacts[]
   /** Rows written since those beyond the bound were removed. */
@@ -162,8 +161,6 @@ export class Deliveries {
     const isStart = started !== undefined && (isOfStart(outcome) || request === null)
     const facts = { ...factsOf(delivery), ...(isStart && { contextId: started.facts.contextId }) }
     tally.counts[outcome] += 1
-    // A late answer is to an earlier one.
-    if (tally.last === null || deliveryId >= tally.last.deliveryId) tally.last = facts
     if (this.#given.webhooks.deliveries === 0) return
     if (!isStart && request === null) {
       tally.refused.push(facts)
@@ -190,7 +187,7 @@ export class Deliveries {
     const known = this.#tallies.get(name)
     if (known) return known
     const digest = hash('sha256', name, 'base64url').slice(0, HASH_CHARACTERS)
-    const tally = { prefix: `${digest}:`, counts: { ...NO_DELIVERIES }, last: null, refused: [], untrimmed: 0 }
+    const tally = { prefix: `${digest}:`, counts: { ...NO_DELIVERIES }, refused: [], untrimmed: 0 }
     this.#tallies.set(name, tally)
     return tally
   }

@@ -28,7 +28,7 @@ export interface ListedDelivery {
  * Those that are stored of an endpoint. One that can't be read is logged.
  * @param behind only deliveries before the one with this id; null: all
  */
-export async function* storedDeliveries(
+async function* storedDeliveries(
   { store, log }: Omit<Deps, 'clock'>,
   tally: DeliveryTally,
   behind: string | null,

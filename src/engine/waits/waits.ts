@@ -213,11 +213,6 @@ export class Waits {
     })
   }
 
-  /** The version of a context last seen here; null: it is not waited for, or was not read yet. */
-  versionOf(id: ContextId): number | null {
-    return this.#watched.get(id)?.version ?? null
-  }
-
   /** To be called for each commit of this server. `moves`: those of this commit. */
   onCommit(record: ContextRecord, moves: readonly Move[]): void {
     this.#remote?.tell(record.id)
