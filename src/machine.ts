@@ -5,7 +5,7 @@ import { compileFlux } from './definitions/compile/service.ts'
 import { Report } from './definitions/report.ts'
 import { BUILT_IN_MODELS } from './definitions/values/builtin-models.ts'
 import { stockMachine } from './engine/turn/stock-machine.ts'
-import { isObject, type JsonObject } from './model/json/value.ts'
+import { isObject } from './model/json/value.ts'
 import { serviceNameOf } from './model/service-name.ts'
 
 export interface MachineOptions {
@@ -41,7 +41,7 @@ export function machineOf(definition: object, { models = {}, name = 'service' }:
 }
 
 /** A copy, since the compiler freezes what it is given. */
-function jsonOf(value: unknown): JsonObject {
+function jsonOf(value: unknown) {
   const copy: unknown = structuredClone(value)
   if (!isObject(copy)) throw new Error('a definition and its models must be objects')
   return copy

@@ -18,10 +18,10 @@ interface Facts<A extends z.ZodType> {
   /** Fields whose errors concern the content (422), not the form (400), of a request, besides `CONTENT`. */
   readonly content?: readonly string[]
   /**
-   * Whether unknown fields are refused in process, too. If one were ignored, the call would do more, or show more, than
-   * was meant.
+   * Whether unknown fields are ignored in process, as it was once. In any other call, what ignores one would do more, or
+   * show more, than was meant.
    */
-  readonly strict?: true
+  readonly ignoresUnknown?: boolean
   /** Statuses of the problems that this call may return, besides those that follow from its fields. */
   readonly problems?: readonly number[]
   readonly bodyExample?: object
@@ -131,7 +131,7 @@ export function rootOf(answer: z.ZodType): string {
  */
 export function check<R extends z.ZodType>(call: Call<R>, request: unknown): z.output<R> {
   if (!isObject(request)) throw malformed('a call takes one object')
-  const unknown = call.strict ? unknownFields(Object.keys(request), call.fields) : null
+  const unknown = call.ignoresUnknown ? null : unknownFields(Object.keys(request), call.fields)
   if (unknown) throw unknown
   const { success, data, error } = call.request.safeParse(request)
   if (!success) throw refusalOf(call, request, error.issues)

@@ -97,10 +97,11 @@ const ofContext = {
 }
 
 /** Of one that admins make. */
-const ofSteering = { ...ofContext, method: 'POST', role: COMMANDS.pause.role, strict: true } as const
+const ofSteering = { ...ofContext, method: 'POST', role: COMMANDS.pause.role } as const
 
 const ofTags = {
   ...ofContext,
+  ignoresUnknown: true,
   route: '/flux-api/context/tag',
   query: { ...address(), tag: tags('The tags. Repeat the parameter, or separate by commas') },
 }
@@ -131,7 +132,6 @@ export const COMMAND_CALLS = {
     },
     internal: { untyped, waits, idempotencyKey },
     content: ['startState'],
-    strict: true,
     prefersWait: true,
     answer: component(
       'Execution',
@@ -151,6 +151,7 @@ export const COMMAND_CALLS = {
   }),
   terminate: describeCall({
     ...ofContext,
+    ignoresUnknown: true,
     summary: 'End a context at once',
     method: 'DELETE',
     route: '/flux-api/terminate',

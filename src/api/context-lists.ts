@@ -109,7 +109,6 @@ export const CONTEXT_LIST_CALLS = {
       after: id('Only contexts with a higher id').optional(),
       before: id('Only contexts with a lower id').optional(),
     },
-    strict: true,
     answer: component('Contexts', z.array(listedContext), 'contexts'),
     answerExample: [CONTEXT_EXAMPLE],
   }),
@@ -120,7 +119,6 @@ export const CONTEXT_LIST_CALLS = {
       by: choice(BY).default('status').describe('By what they are counted; by status, if left out'),
       ...contextFilters('by status all of them, else those that have not ended'),
     },
-    strict: true,
     answer: component(
       'ContextCount',
       z.object({

@@ -207,7 +207,7 @@ export const MAX_TIMEOUT_SECONDS = 300
 export const AT_REST: readonly Status[] = CONTEXT_STATUSES.filter((status) => status !== 'RUNNING')
 
 /** Of a call that shows one context. */
-const ofContext = { problems: [404, 409], query: address(), together: checkAddress }
+const ofContext = { ignoresUnknown: true, problems: [404, 409], query: address(), together: checkAddress }
 
 export const CONTEXT_CALLS = {
   getStateContext: describeCall({
@@ -277,6 +277,7 @@ export const CONTEXT_CALLS = {
     ...ofContext,
     summary: 'Wait until a context has a status, enters a state or has a tag: any of those named',
     route: '/flux-api/context/wait',
+    ignoresUnknown: false,
     problems: [404, 409, 504],
     query: {
       ...address(),
@@ -294,7 +295,6 @@ export const CONTEXT_CALLS = {
         .default(DEFAULT_TIMEOUT_SECONDS),
     },
     content: ['status'],
-    strict: true,
     answer: contextAnswer,
     answerExample: CONTEXT_EXAMPLE,
   }),

@@ -184,7 +184,6 @@ const ofReceipt = {
   route: '/flux-api/event',
   query: eventName,
   together: checkEventName,
-  strict: true,
   answer: receiptAnswer,
   answerExample: RECEIPT_EXAMPLE,
 } as const
@@ -238,7 +237,6 @@ export const EVENT_CALLS = {
           refuse(issues, field, 'must be the one in orStart, or be left out')
       return checkAddressIfAny({ ...fields, fluxName: fields.fluxName ?? start.fluxName ?? undefined }, issues)
     },
-    strict: true,
     prefersWait: true,
     answer: component(
       'EventResult',
@@ -285,7 +283,6 @@ export const EVENT_CALLS = {
       after: cursor(CURSOR),
     },
     together: checkAddressIfAny,
-    strict: true,
     answer: component('PendingEvents', z.array(pendingView), 'pendingEvents'),
     answerExample: [
       {
@@ -309,7 +306,6 @@ export const EVENT_CALLS = {
     route: '/flux-api/events/pending',
     problems: [404, 409, 429],
     query: { eventId: knownEventId('Id of the event') },
-    strict: true,
     answer: messageAnswer,
     answerExample: { message: "withdrew the event 'order-17-paid'" },
   }),

@@ -149,7 +149,6 @@ export const OPERATION_CALLS = {
     route: '/flux-api/operations',
     problems: [404],
     query: { operationId: name('Only this operation, and no list').optional() },
-    strict: true,
     answer: component('Operations', z.array(operationAnswer), 'operations'),
     answerExample: [OPERATION_EXAMPLE],
     one: operationAnswer,
@@ -173,7 +172,6 @@ export const OPERATION_CALLS = {
         .optional()
         .describe('Only these of the contexts that match'),
     },
-    strict: true,
     bodyExample: {
       filter: { fluxName: 'Order', currentState: 'WaitForPayment', startedBefore: '2026-01-01' },
       do: 'event',
@@ -194,7 +192,6 @@ export const OPERATION_CALLS = {
     route: '/flux-api/operations',
     problems: [404, 409],
     query: { operationId: name('Id of the operation') },
-    strict: true,
     answer: operationAnswer,
     answerExample: { ...OPERATION_EXAMPLE, status: 'stopped', endedAt: 1_767_225_604_000 },
   }),

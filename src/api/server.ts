@@ -33,7 +33,6 @@ export const SERVER_CALLS = {
     method: 'POST',
     route: '/flux-api/server/resume',
     role: 'admin',
-    strict: true,
     answer: messageAnswer,
     answerExample: { message: 'the server goes on' },
   }),

@@ -54,7 +54,7 @@ const fault = z.object({
   severity: z.enum(['fault', 'warning']),
 })
 
-const ofDefinition = { problems: [404, 409], query: definitionAddress, together: checkDefinition }
+const ofDefinition = { ignoresUnknown: true, problems: [404, 409], query: definitionAddress, together: checkDefinition }
 
 export const SERVICE_CALLS = {
   getDefinition: describeCall({
@@ -77,6 +77,7 @@ export const SERVICE_CALLS = {
   }),
   /** The JSON Schemas of a loaded service: of the inputs of a start, and of its outputs. */
   getServiceSchema: describeCall({
+    ignoresUnknown: true,
     summary: 'Show the JSON Schemas of the inputs and the outputs of a service',
     route: '/flux-api/schema',
     problems: [404, 409],
@@ -138,6 +139,7 @@ export const SERVICE_CALLS = {
   }),
   /** The loaded services, with counts of their contexts, and the faults that the last load found. */
   listServices: describeCall({
+    ignoresUnknown: true,
     summary: 'List the loaded services, and the faults of the last load',
     route: '/flux-api/services',
     answer: component(

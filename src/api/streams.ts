@@ -164,7 +164,6 @@ export const STREAM_MOVES = describeCall({
       .optional()
       .describe('Goes on behind this message. The header `Last-Event-ID` counts more'),
   },
-  strict: true,
   answer: moveMessage,
   answerExample: {
     contextId: 7,

@@ -101,7 +101,6 @@ export const WEBHOOK_CALLS = {
   listWebhooks: describeCall({
     summary: 'List the endpoints of webhooks, with the counts of their deliveries and the last one',
     route: '/flux-api/webhooks',
-    strict: true,
     answer: component('Webhooks', z.array(webhook), 'webhooks'),
     answerExample: [
       {
@@ -133,7 +132,6 @@ export const WEBHOOK_CALLS = {
       ...PAGE,
       after: cursor(CURSOR),
     },
-    strict: true,
     answer: component('Deliveries', z.array(delivery), 'deliveries'),
     answerExample: [
       {
@@ -165,7 +163,6 @@ export const WEBHOOK_CALLS = {
     route: '/flux-api/webhooks/deliveries/replay',
     problems: [404, 409],
     query: { deliveryId: name('Id of the delivery') },
-    strict: true,
     answer: component(
       'Replay',
       z.object({

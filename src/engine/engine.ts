@@ -12,9 +12,6 @@ export type { EngineParts } from './contexts/deps.ts'
 
 export type Engine = ReturnType<typeof createEngine>
 
-/** Milliseconds for which contexts are not counted again for metrics, which keep them for some seconds more. */
-const MAX_COUNT_AGE_MS = 4000
-
 /** Creates an engine. Nothing runs before `start`. */
 export function createEngine(parts: EngineParts) {
   const { store, memory } = parts
@@ -34,8 +31,8 @@ export function createEngine(parts: EngineParts) {
     /** The calls for the program that runs the engine. Their input is charged to the budget of requests. */
     local: (): FluxApi => apiOf(callsFor({ caller: SYSTEM, scope: 'runtime', inputBudget: memory.requests })),
     webhooks: webhooks(callParts),
-    /** The contexts of the namespace, by service and status, some seconds ago at most. @throws FluxError `unavailable` */
-    countContexts: () => callParts.serviceCounts.list({ maxAge: MAX_COUNT_AGE_MS }),
+    /** The contexts of the namespace, by service and status, as they were counted last. @throws FluxError `unavailable` */
+    countContexts: () => callParts.serviceCounts.list(),
     /** Ends all requests that are held until a context gets somewhere, and takes no more: the server stops. */
     endWaits() {
       core.waits.giveUp()

@@ -6,6 +6,7 @@ import type { About } from '../http/docs/home.ts'
 import { openTokens, type Tokens } from '../access/authenticate.ts'
 import { systemClock } from '../alarms/clock.ts'
 import type { Engine } from '../engine/engine.ts'
+import { pause } from '../engine/time/periodic.ts'
 import { definitionSchema } from '../definitions/editor/document.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
 import { createInspector } from '../inspector/inspector.tsx'
@@ -49,6 +50,8 @@ const MAX_PARTS = 1000
 
 /** One server, as far as it has been opened. */
 interface Opened {
+  readonly settings: Settings
+  readonly log: Log
   readonly secrets: WatchedSecrets
   readonly watchdog: Watchdog
   readonly runner: StepRunner
@@ -59,43 +62,35 @@ interface Opened {
   engine?: Engine
 }
 
-interface StartOptions {
-  readonly log: Log
-  readonly env?: Environment
-  /** Whether it only serves what reads, until it is told to go on. */
-  readonly paused?: boolean | undefined
-}
-
 /**
+ * `paused`: it only serves what reads, until it is told to go on.
  * @throws LoadError; any other Error says in one line why the server cannot start (port in use, data folder in use, …)
  */
 export async function startServer(
   settings: Settings,
-  { log: given, env = process.env, paused }: StartOptions,
+  {
+    log: given,
+    env = process.env,
+    paused,
+  }: { readonly log: Log; readonly env?: Environment; readonly paused?: boolean | undefined },
 ): Promise<Server> {
   const { secrets, log } = await watchSecrets(env, given)
   const watchdog = new Watchdog()
   const runner = stepRunner({ ...settings, log, watch: watchdog })
-  const opened = { secrets, watchdog, runner, delay: monitorEventLoopDelay({ resolution: RESOLUTION_MS }) }
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const opened = { settings, log, secrets, watchdog, runner, delay }
   try {
-    return await start(opened, settings, { log, paused })
+    return await start(opened, paused)
   } catch (error) {
     await release(opened, 0)
     throw error
   }
 }
 
-async function start(opened: Opened, settings: Settings, { log, paused }: StartOptions): Promise<Server> {
-  const { secrets, watchdog, runner } = opened
-  const { catalog, report } = await loadServices(settings, { log, secrets, runner })
-  const { about, authenticate, metrics, front, http } = await openFront(opened, settings, log)
-  const onOwner = (owner: string) => {
-    watchdog.owner = owner
-  }
-  const memory = memoryOf(settings)
-  const given = { catalog, runner, clock: systemClock, log, secrets, memory, onOwner, signals: metrics }
-  const { engine, storage, notes, moves, tagLimits } = await openEngine(settings, given)
-  opened.engine = engine
+async function start(opened: Opened, paused: boolean | undefined): Promise<Server> {
+  const { settings, log, secrets } = opened
+  const parts = await openParts(opened)
+  const { catalog, report, about, authenticate, metrics, front, http, memory, engine, storage } = parts
   opened.delay.enable()
   const stopping = new AbortController()
   const health = async () => ({ ...(await engine.health()), ...healthOf(opened), store: storage })
@@ -107,8 +102,8 @@ async function start(opened: Opened, settings: Settings, { log, paused }: StartO
     inFlight: memory.requests,
     live: {
       maxReaders: settings.maxReaders,
-      tagLimits,
-      feed: moves,
+      tagLimits: parts.tagLimits,
+      feed: parts.moves,
       isSecured: ({ package: owner, fluxName }) => catalog.find(owner, fluxName)?.secured === true,
     },
     clock: systemClock,
@@ -128,9 +123,17 @@ async function start(opened: Opened, settings: Settings, { log, paused }: StartO
     skipped: () => catalog.skipped(),
     inspector: (host) => createInspector({ ...pages, requireAuth: settings.requireAuth }, host),
   })
-  watchdog.start({ ...watchdogOptions(settings), notes })
+  opened.watchdog.start({
+    ...settings,
+    after: settings.watchdog,
+    kill: settings.watchdogKill,
+    silence: settings.redisUrl === null ? null : deadAfterOf(settings),
+    notes: parts.notes,
+  })
   await engine.start({ paused })
-  serve(front, app)
+  const traces = openTraces()
+  front.routeOf = routeFinder(app)
+  front.fetch = traces === null ? app.fetch : tracedFetch(app, traces, front.routeOf)
   const loaded = (faults: typeof report) => ({ services: catalog.all(), report: faults })
   return {
     url: http.url,
@@ -139,16 +142,18 @@ async function start(opened: Opened, settings: Settings, { log, paused }: StartO
     reload: async () => loaded(await catalog.reload()),
     async close({ grace }) {
       stopping.abort()
-      const { drainDelay } = settings
-      if (drainDelay > 0) await new Promise<void>((resolve) => void systemClock.after(drainDelay, resolve))
+      if (settings.drainDelay > 0) await pause(systemClock, settings.drainDelay)
       await release(opened, grace)
     },
   }
 }
 
-/** Listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile. */
-async function openFront(opened: Opened, settings: Settings, log: Log) {
-  const about = await readAbout()
+/** Opens all parts. Listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile. */
+async function openParts(opened: Opened) {
+  const { settings, log, secrets, watchdog, runner } = opened
+  const given = { log, secrets, runner }
+  const services = await loadServices(settings, given)
+  const { name, version }: About = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
   opened.tokens = await openTokens({
     file: settings.tokens,
     now: systemClock.now,
@@ -157,22 +162,29 @@ async function openFront(opened: Opened, settings: Settings, log: Log) {
   })
   const metrics = new ServerMetrics({
     store: settings.redisUrl === null ? 'embedded' : 'redis',
-    version: about.version,
+    version,
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
+  // Until all is open, that is the answer to requests.
   const front: Front = { fetch: createWaitingApp('the server is starting').fetch }
   const { headerTimeout: headers, requestTimeout: request, answerTimeout: answer } = settings
   const http = await listen(front, { ...settings, log, signals: metrics, deadlines: { headers, request, answer } })
   opened.http = http
-  return { about, authenticate: opened.tokens.authenticate, metrics, front, http }
+  const memory = memoryOf(settings)
+  const own = await openEngine(settings, {
+    ...given,
+    ...services,
+    clock: systemClock,
+    memory,
+    onOwner(owner) {
+      watchdog.owner = owner
+    },
+    signals: metrics,
+  })
+  opened.engine = own.engine
+  const { authenticate } = opened.tokens
+  return { ...services, ...own, about: { name, version }, authenticate, metrics, front, http, memory }
 }
-
-const watchdogOptions = (settings: Settings) => ({
-  ...settings,
-  after: settings.watchdog,
-  kill: settings.watchdogKill,
-  silence: settings.redisUrl === null ? null : deadAfterOf(settings),
-})
 
 /** Ends all that has been opened. Requests, and then steps, have at most `grace` milliseconds. */
 async function release({ tokens, http, engine, runner, delay, watchdog, secrets }: Opened, grace: number) {
@@ -188,19 +200,6 @@ async function release({ tokens, http, engine, runner, delay, watchdog, secrets 
   runner.close()
   watchdog.close()
   secrets.close()
-}
-
-/** Answers requests by that application from now on. */
-function serve(front: Front, app: ReturnType<typeof createApp>): void {
-  const [traces, routeOf] = [openTraces(), routeFinder(app)]
-  front.routeOf = routeOf
-  front.fetch = traces === null ? app.fetch : tracedFetch(app, traces, routeOf)
-}
-
-/** What a server says of itself: name and version. */
-async function readAbout(): Promise<About> {
-  const { name, version }: About = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
-  return { name, version }
 }
 
 /** Milliseconds between two measurements of the event loop; it is late by what it takes longer. */

@@ -16,7 +16,7 @@ export function textIn(bytes: Uint8Array, charset: string, { strict }: { readonl
   return decoder.encoding === 'windows-1252' ? windows1252(bytes) : decoder.decode(bytes)
 }
 
-function windows1252(bytes: Uint8Array): string {
+function windows1252(bytes: Uint8Array) {
   let text = Buffer.from(bytes).toString('latin1')
   if (!bytes.some((byte) => byte >= 0x80 && byte < 0xa0)) return text
   for (const [at, character] of [...WINDOWS_1252].entries())

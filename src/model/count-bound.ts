@@ -14,14 +14,9 @@ export class CountBound {
     this.#what = what
   }
 
-  /** How many there are at present. */
-  get held(): number {
-    return this.#scopes.length
-  }
-
   /** Whether there are as many as may be. */
   get isFull(): boolean {
-    return this.held >= this.#limit
+    return this.#scopes.length >= this.#limit
   }
 
   /**

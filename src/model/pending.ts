@@ -18,7 +18,7 @@ const SCOPE_CHARACTERS = 16
 /** What tells its sender in keys; null: its id alone tells it. */
 export const scopeIn = (receipt: string | null): string | null => receipt?.slice(0, SCOPE_CHARACTERS) ?? null
 
-const withScope = (key: string, scope: string | null): string => (scope === null ? key : `${key}:${scope}`)
+const withScope = (key: string, scope: string | null) => (scope === null ? key : `${key}:${scope}`)
 
 /** Key in the spaces `pending` and `held`: rows sort by arrival. `scope`: as `scopeIn`. */
 export const pendingRowKey = (

@@ -91,7 +91,7 @@ export function partitionOfCommit(
   return partition
 }
 
-function checkRow({ key, expects, value, expiresAt }: RowWrite): void {
+function checkRow({ key, expects, value, expiresAt }: RowWrite) {
   if (key === '' || !key.isWellFormed() || Buffer.byteLength(key) > MAX_ROW_KEY_BYTES)
     throw new TypeError(`the key of a row must be Unicode of 1 to ${MAX_ROW_KEY_BYTES} bytes`)
   if (value?.isWellFormed() === false || expects?.isWellFormed() === false)

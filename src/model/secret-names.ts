@@ -145,7 +145,7 @@ export function isSecretName(name: string): boolean {
 const MAX_REMEMBERED_NAMES = 2000
 const isSecretByName = new Map<string, boolean>()
 
-function classify(name: string): boolean {
+function classify(name: string) {
   const words = wordsOf(name.slice(0, MAX_NAME_CHARACTERS))
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (words.length > 1 && (LAST_ABOUT.has(last) || FIRST_ABOUT.has(first))) return false
@@ -163,7 +163,7 @@ function classify(name: string): boolean {
  * The words of a name, in lower case. They are separated by characters other than letters and digits, or by a capital
  * letter after a small one.
  */
-const wordsOf = (name: string): string[] =>
+const wordsOf = (name: string) =>
   name
     .replace(/([a-z\d])([A-Z])/g, '$1 $2')
     .replace(/([A-Z])([A-Z][a-z])/g, '$1 $2')

@@ -18,7 +18,7 @@ const MAX_WORK = 32
 /** What it costs to find the start of a text, and to pass over one that begins so, in characters. */
 const [FIND_WORK, PASS_WORK] = [64, 4]
 
-const isLong = ({ length }: string): boolean => length >= MIN_CHARACTERS
+const isLong = ({ length }: string) => length >= MIN_CHARACTERS
 
 export class SecretRedactor {
   readonly #texts: ReadonlySet<string>
@@ -102,9 +102,9 @@ export class SecretRedactor {
 /** Hides nothing. */
 export const HIDES_NOTHING = SecretRedactor.of([])
 
-const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
-const formsOf = (value: string): string[] => [
+const formsOf = (value: string) => [
   value,
   JSON.stringify(value).slice(1, -1),
   ...inUrls(value),
@@ -114,7 +114,7 @@ const formsOf = (value: string): string[] => [
 ]
 
 /** As encoders write it in a query, a form or a path: they differ in what they escape, and in the case of escapes. */
-function inUrls(value: string): string[] {
+function inUrls(value: string) {
   if (!value.isWellFormed()) return []
   const url = new URL('http://host')
   url.search = `-${value}`
@@ -134,7 +134,7 @@ function inUrls(value: string): string[] {
  *
  * @param before number of bytes before it, modulo 3
  */
-function base64Within(value: string, before: number, encoding: 'base64' | 'base64url'): string {
+function base64Within(value: string, before: number, encoding: 'base64' | 'base64url') {
   const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)])
   // The characters at the ends also have bits of what stands around it.
   return bytes.toString(encoding).slice(Math.ceil((before * 8) / 6), Math.floor((bytes.length * 8) / 6))

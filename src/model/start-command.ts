@@ -29,7 +29,7 @@ export function startCommand(services: readonly Service[], url: string, withToke
   return `curl -X POST ${url}/flux-api/${owner}/execute ${token}-H 'content-type: application/json' -d ${shellWord(body)}`
 }
 
-const sizeOf = ({ input }: { readonly input: JsonObject }): number => Object.keys(input).length
+const sizeOf = ({ input }: { readonly input: JsonObject }) => Object.keys(input).length
 
 /** Of the types whose values are no numbers. */
 const EXAMPLES: JsonObject = {
@@ -44,7 +44,7 @@ const EXAMPLES: JsonObject = {
 }
 
 /** Example values for the required inputs. */
-function inputOf({ source }: Service): JsonObject {
+function inputOf({ source }: Service) {
   const inputs: JsonObject = {}
   const properties = getOwn(source, 'input')
   for (const property of Array.isArray(properties) ? properties : []) {

@@ -19,7 +19,7 @@ export function tagErrors(tags: readonly unknown[], pointer: string, limits: Tag
 }
 
 /** Why a value can't be a tag; null if it can. */
-function reasonAgainst(tag: unknown, { bytes }: TagLimits): string | null {
+function reasonAgainst(tag: unknown, { bytes }: TagLimits) {
   if (typeof tag !== 'string') return 'must be a text'
   if (tag === '') return 'must not be empty'
   if (tag.includes(',')) return 'must not have a comma'

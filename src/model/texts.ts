@@ -39,7 +39,7 @@ export function breathe(characters: number, work: Work = 'reading'): Promise<voi
   })
 }
 
-function beginTurn(): void {
+function beginTurn() {
   left = CHARACTERS_A_TURN
   isCounting = false
   while (left > 0) {

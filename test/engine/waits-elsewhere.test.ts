@@ -214,7 +214,7 @@ test('what was asked for is asked for again, and forgotten by the other in the e
   expect(network.told.at(-1)).toBe(`commit ${id}`)
   await first.sendEvent({ contextId: id, event: 'rush' })
   await wait
-  await first.advance(16_000)
+  await first.advance(46_000)
   network.told.length = 0
   await first.sendEvent({ contextId: id, event: 'stay' })
   expect(network.told).toEqual([])

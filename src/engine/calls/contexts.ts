@@ -5,7 +5,7 @@ import type { CheckedCall } from '../../api/calls.ts'
 import type { ContextEventsView, ContextView, StateContextView } from '../../api/contexts.ts'
 import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { eventSchema } from '../../definitions/json-schema/values-schema.ts'
-import { type ContextRecord, isFinished, type Move } from '../../model/context.ts'
+import { type ContextRecord, isFinished } from '../../model/context.ts'
 import { FluxError, malformed, notFound } from '../../model/failure.ts'
 import { suggestion } from '../../model/nearest.ts'
 import type { Reading } from '../contexts/context-loader.ts'
@@ -15,7 +15,7 @@ import { extentOfState, HEAD, WHOLE, type Extent } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { readRelative } from '../record/relatives.ts'
 import { contextView, stateView } from '../record/views.ts'
-import { hasEntered, standsSo, type Waiter } from '../waits/waits.ts'
+import { hasEntered, standsSo } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
 import { checkedTags, isReadable, requireRole, type CallEnv } from './call-env.ts'
 import { isSendable } from './event-hint.ts'
@@ -79,20 +79,16 @@ export const getContextEvents = (env: CallEnv, address: CheckedCall<'getContextE
     // A server of this version doesn't continue what another one wrote.
     const taking = record.position.phase === 'waiting' && !flux.isForeign ? state : null
     const takesAny = taking !== null && taking.choice.otherwise !== null
+    const events = taking ? [...taking.choice.events].filter(([event]) => isSendable(event)) : []
     return {
       ...head,
-      events: taking === null ? [] : eventsOf(taking, flux),
+      events: events.map(([event, at]) => ({ event, to: targetOf(state, at, flux), input: eventSchema(state) })),
       else: takesAny ? eventSchema(taking) : null,
       timed: timedOf(record, state, flux),
       others: takesAny ? [] : otherEvents(flux, record, state, taking),
       ...(record.isPaused && ({ paused: true } as const)),
     }
   })
-
-const eventsOf = (state: CompiledState, flux: CompiledFlux): ContextEventsView['events'] =>
-  [...state.choice.events]
-    .filter(([event]) => isSendable(event))
-    .map(([event, at]) => ({ event, to: targetOf(state, at, flux), input: eventSchema(state) }))
 
 /** The transition that is taken when the time comes: that of a state that waits, or one that was chosen and waits. */
 function timedOf(
@@ -162,7 +158,7 @@ export async function waitFor(
   if (status.length + state.length + tags.length === 0) throw malformed('no status, state or tag to wait for is given')
   // What may be waited for is small: it is kept as long as the request is held.
   if (state.length > MAX_STATES) throw malformed(`more than ${MAX_STATES} states are given`)
-  const id = address.contextId ?? (await contextIdOf(env, address, 'read'))
+  const id = await contextIdOf(env, address, 'read')
   const wait = env.waits.join(id, env)
   try {
     // What was read is not kept for as long as the request is held.
@@ -171,7 +167,11 @@ export async function waitFor(
       return { record, condition }
     }).then(({ record, condition }) => env.waits.hold(wait, record, { condition, timeout: timeout * 1000, signal }))
     const { record, moves, view } = await env.show(id)
-    if (outcome === 'there' || isThere(wait, record, moves)) return view
+    const { condition, seen } = wait
+    // Another server may have brought it there, and that was not heard.
+    const unseen = record.moves - (seen ?? record.moves)
+    const isThere = condition !== null && (standsSo(condition, record) || hasEntered(condition, moves, unseen))
+    if (outcome === 'there' || isThere) return view
     if (isFinished(record.status))
       throw new FluxError({ kind: 'conflict', detail: `context ${id} has ended: ${record.status}`, context: view })
     throw new FluxError({ kind: 'waitTimeout', detail: `context ${id} did not get there in time`, context: view })
@@ -189,8 +189,3 @@ function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string
   requireValid(errors)
   return new Map(names.map((name) => [name, stateIndex.get(name) ?? -1]))
 }
-
-/** Another server may have brought it there, and that was not heard. */
-const isThere = ({ condition, seen }: Waiter, record: ContextRecord, moves: readonly Move[]): boolean =>
-  condition !== null &&
-  (standsSo(condition, record) || hasEntered(condition, moves, record.moves - (seen ?? record.moves)))

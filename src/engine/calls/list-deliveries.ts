@@ -11,7 +11,6 @@ import type { EndpointDescription } from '../../model/webhook.ts'
 import {
   newestFirst,
   requestKeyOf,
-  storedDeliveries,
   storedRequestOf,
   type DeliveryFacts,
   type DeliveryTally,
@@ -31,7 +30,8 @@ const PAGE_BYTES = 16 * 1024 * 1024
 
 /** See `FluxApi`. */
 export const listWebhooks = (env: CallEnv): Promise<WebhookView[]> =>
-  env.lists.run(() => {
+  env.lists.run(async () => {
+    await env.deliveries.flush()
     const turnstile = new Turnstile(ENDPOINTS_AT_ONCE)
     return Promise.all(visibleEndpoints(env).map((endpoint) => turnstile.run(() => webhookView(env, endpoint))))
   })
@@ -39,12 +39,17 @@ export const listWebhooks = (env: CallEnv): Promise<WebhookView[]> =>
 async function webhookView(env: CallEnv, endpoint: EndpointDescription): Promise<WebhookView> {
   const { urlPath, httpMethods, package: owner, fluxName, name, scheme } = endpoint
   const tally = env.deliveries.tallyOf(endpoint)
-  const { counts, last: known } = tally
-  const { value: stored } = await storedDeliveries(env, tally, null).next()
-  // What was settled here last may not be written yet; what came later may be on another server.
-  const last = stored && (known === null || stored.facts.deliveryId > known.deliveryId) ? stored.facts : known
-  const shown = { urlPath, httpMethods: [...httpMethods], package: owner, fluxName, name, scheme }
-  return { ...shown, counts: { ...counts }, last: last && factsShown(last, tellsAll(env, endpoint)) }
+  const { value: last } = await newestFirst(env, [tally], null).next()
+  return {
+    urlPath,
+    httpMethods: [...httpMethods],
+    package: owner,
+    fluxName,
+    name,
+    scheme,
+    counts: { ...tally.counts },
+    last: last ? factsShown(last.facts, tellsAll(env, endpoint)) : null,
+  }
 }
 
 /** Those of services that are not secured, and of others where the caller may read these. */

@@ -49,8 +49,7 @@ interface Counted {
   readonly counts: ReadonlyMap<CompiledFlux, { readonly open: Counts; readonly all: Counts }>
   /** Of all services, also of those that are not loaded any more. */
   readonly totals: Counts
-  /** When it began, and until when it is answered again. */
-  readonly at: number
+  /** Until when it is answered again. */
   readonly until: number
 }
 
@@ -79,31 +78,27 @@ export function serviceCounts(parts: Pick<EngineParts, 'store' | 'catalog' | 'cl
     )
     const counts = new Map(await Promise.all(each))
     const now = clock.now()
-    const counted = { of, counts, totals, at, until: now + (now - at) * TIMES }
+    const counted = { of, counts, totals, until: now + (now - at) * TIMES }
     known = some.reduce((sum, [, total]) => sum + total, 0) > FEW ? counted : null
     return counted
   }
 
   /** Who asks while a count runs shares the next. */
   const counting = new SharedRun(count)
-  const fresh = async (maxAge: number) => {
-    const [last, now] = [known, clock.now()]
-    const isFresh = last?.of === parts.catalog.all() && now < last.until && now - last.at <= maxAge
-    return isFresh ? last : counting.get()
-  }
+  const recent = async () => (known?.of === parts.catalog.all() && clock.now() < known.until ? known : counting.get())
 
   return {
     /** By service and status, where there are any. `all`: with contexts that were secured when they were started. */
     async get({ all }: { readonly all: boolean }) {
-      const { counts } = await fresh(Infinity)
+      const { counts } = await recent()
       return (flux: CompiledFlux) => Object.fromEntries(counts.get(flux)?.[all ? 'all' : 'open'] ?? [])
     },
     /**
-     * All contexts, at most so many milliseconds ago. One that is moved meanwhile may be counted twice, or not at all.
+     * All contexts. One that is moved while they are counted may be counted twice, or not at all.
      * @throws FluxError `unavailable`
      */
-    async list({ maxAge }: { readonly maxAge: number }): Promise<readonly StatusCount[]> {
-      const { counts, totals } = await fresh(maxAge)
+    async list(): Promise<readonly StatusCount[]> {
+      const { counts, totals } = await recent()
       const left = new Map(totals)
       const ofLoaded = [...counts].flatMap(([service, { all }]) =>
         CONTEXT_STATUSES.map((status) => {

@@ -1,6 +1,7 @@
 // engine/calls: views of contexts, also those that callers have waited for: many may wait for one commit, and share one view.
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
+import { SharedRun } from '../../model/shared-run.ts'
 import { breathe } from '../../model/texts.ts'
 import type { RecordReader } from '../contexts/context-loader.ts'
 import type { Deps } from '../contexts/deps.ts'
@@ -8,13 +9,11 @@ import { WHOLE } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { relativesOf, type RelativesEnv } from '../record/relatives.ts'
 import { contextView, type StartedAt, type ViewEnv } from '../record/views.ts'
-import type { Waits } from '../waits/waits.ts'
 
 interface ShownParts extends Deps {
   readonly catalog: Catalog
   readonly startedAt: StartedAt
   readonly reader: RecordReader
-  readonly waits: Waits
 }
 
 /** What the view of a context shows beside its record. `isVisible`: whether those who see it may see one of that service. */
@@ -30,9 +29,6 @@ export async function viewEnvOf(
 
 /** Shows contexts as they are when they are asked for. */
 export function contextShower(parts: ShownParts) {
-  /** Reads under way, with the version that was there when they began. */
-  const reads = new Map<ContextId, { readonly version: number | null; readonly shown: ReturnType<typeof read> }>()
-
   async function read(id: ContextId) {
     const { record, flux, characters, release } = await parts.reader.open(id, { extent: WHOLE })
     try {
@@ -44,14 +40,14 @@ export function contextShower(parts: ShownParts) {
     }
   }
 
+  /** Reads under way. */
+  const reads = new Map<ContextId, SharedRun<Awaited<ReturnType<typeof read>>>>()
+
   /** @throws FluxError `notFound` */
   return async (id: ContextId) => {
-    const version = parts.waits.versionOf(id)
-    const known = reads.get(id)
-    const isCurrent = version !== null && known?.version === version
-    const reading = isCurrent ? known : { version, shown: read(id) }
+    const reading = reads.get(id) ?? new SharedRun(() => read(id))
     reads.set(id, reading)
-    const shown = await reading.shown.finally(() => reads.delete(id))
+    const shown = await reading.get().finally(() => reads.delete(id))
     // All that wait for it go on together.
     await breathe(shown.characters)
     return shown

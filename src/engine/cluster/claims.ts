@@ -107,10 +107,7 @@ export class Claims {
       return null
     })
     parts.slots.onFree((kind) => this.#pull(kind))
-    parts.feed?.onReady(() => {
-      this.#refresh()
-      this.#askForMore()
-    })
+    parts.feed?.onReady(() => void this.look())
   }
 
   /** Whether the step of that context is queued or being claimed by this server. */
@@ -134,7 +131,7 @@ export class Claims {
 
   /** Claims unowned steps in the store if a slot is free. */
   look(): Promise<void> {
-    this.#refresh()
+    for (const kind of READY_KINDS) this.#mayHave.add(kind)
     return this.#ask()
   }
 
@@ -157,11 +154,6 @@ export class Claims {
     return known
   }
 
-  /** Assumes that the store may have steps of every kind. */
-  #refresh(): void {
-    for (const kind of READY_KINDS) this.#mayHave.add(kind)
-  }
-
   #pull(kind: StepKind): void {
     const { slots, admission } = this.#parts
     while (this.#mayTake) {
@@ -173,7 +165,7 @@ export class Claims {
       known.room = null
       void this.#take(known, slot)
     }
-    this.#askForMore()
+    void this.#ask()
   }
 
   #pullAll(): void {
@@ -252,14 +244,6 @@ export class Claims {
     })
   }
 
-  #askForMore(): void {
-    if (this.#asking) return
-    this.#ask().catch((error: unknown) => {
-      this.#parts.log.warn('unowned steps could not be claimed', { error })
-      this.#pause()
-    })
-  }
-
   #ask(): Promise<void> {
     if (this.#wanted.length > 0) this.#asking ??= this.#claim()
     return this.#asking ?? Promise.resolve()
@@ -270,9 +254,9 @@ export class Claims {
     return this.#mayTake && this.#unplaced === 0 ? [...this.#mayHave].filter((kind) => this.#free(kind) > 0) : []
   }
 
-  /** Claims unowned steps until the store has no more, as far as is known by then. @throws FluxError `unavailable` */
+  /** Claims unowned steps until the store has no more, as far as is known by then. */
   async #claim(): Promise<void> {
-    const { store, servers } = this.#parts
+    const { store, servers, log } = this.#parts
     try {
       for (let kinds = this.#wanted; kinds.length > 0; kinds = this.#wanted) {
         const slots = kinds.reduce((sum, kind) => sum + this.#free(kind), 0)
@@ -291,6 +275,9 @@ export class Claims {
           else for (const kind of this.#overfull) if (!this.#mayHave.has(listedAs(kind))) this.#overfull.delete(kind)
         }
       }
+    } catch (error) {
+      log.warn('unowned steps could not be claimed', { error })
+      this.#pause()
     } finally {
       this.#asking = null
     }

@@ -6,7 +6,7 @@ import { type ContextId, type ContextRecord, isFinished, UNOWNED } from '../../m
 import { FluxError } from '../../model/failure.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import type { Input } from '../interpreter/decision.ts'
-import { lossOf } from '../interpreter/leases.ts'
+import { lossOf } from '../interpreter/decide.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import type { MessageOutcome } from '../turn/message.ts'
 import { stepOf } from '../interpreter/position.ts'

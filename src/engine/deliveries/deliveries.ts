@@ -69,7 +69,6 @@ export interface DeliveryTally {
   /** What the keys of its rows begin with. */
   readonly prefix: string
   readonly counts: { [outcome in DeliveryOutcome]: number }
-  last: DeliveryFacts | null
   /** The last that were refused before their request could be read, in the order of their answers. */
   readonly refused: DeliveryFacts[]
   /** Rows written since those beyond the bound were removed. */
@@ -174,8 +173,6 @@ export class Deliveries {
     const isStart = started !== undefined && (isOfStart(outcome) || request === null)
     const facts = { ...factsOf(delivery), ...(isStart && { contextId: started.facts.contextId }) }
     tally.counts[outcome] += 1
-    // A late answer is to an earlier one.
-    if (tally.last === null || deliveryId >= tally.last.deliveryId) tally.last = facts
     if (this.#given.webhooks.deliveries === 0) return
     if (!isStart && request === null) {
       tally.refused.push(facts)
@@ -202,7 +199,7 @@ export class Deliveries {
     const known = this.#tallies.get(name)
     if (known) return known
     const digest = hash('sha256', name, 'base64url').slice(0, HASH_CHARACTERS)
-    const tally = { prefix: `${digest}:`, counts: { ...NO_DELIVERIES }, last: null, refused: [], untrimmed: 0 }
+    const tally = { prefix: `${digest}:`, counts: { ...NO_DELIVERIES }, refused: [], untrimmed: 0 }
     this.#tallies.set(name, tally)
     return tally
   }
@@ -291,7 +288,7 @@ function removalOfDelivery({ partition, key }: DeliveryPlace, prefix: string) {
  * Those that are stored of an endpoint. One that can't be read is logged.
  * @param behind only deliveries before the one with this id; null: all
  */
-export async function* storedDeliveries(
+async function* storedDeliveries(
   { store, log }: Omit<Deps, 'clock'>,
   tally: DeliveryTally,
   behind: string | null,

@@ -4,7 +4,7 @@ import { FluxError, type Failure, type FieldError } from '../../model/failure.ts
 /** Approximate length. A detail may quote what the client sent; the list of errors is complete. */
 const MAX_DETAIL_CHARACTERS = 1000
 
-function describeInputErrors(errors: readonly FieldError[]): string {
+function describeInputErrors(errors: readonly FieldError[]) {
   let text = 'invalid input: '
   for (const [index, { pointer, detail }] of errors.entries()) {
     if (text.length > MAX_DETAIL_CHARACTERS) return `${text}; and ${errors.length - index} more`

@@ -69,7 +69,7 @@ function kept(
   return { kind: 'kept', record: { ...record, pending: [...others, event], updatedAt: now }, event }
 }
 
-const noState = ({ fluxName }: CompiledFlux, event: string): string => `no state of '${fluxName}' waits for '${event}'`
+const noState = ({ fluxName }: CompiledFlux, event: string) => `no state of '${fluxName}' waits for '${event}'`
 
 /** @throws FluxError for an event that is to wait for a context until it ends, and for which none ever waits */
 export function requireNamed(flux: CompiledFlux, event: string): void {
@@ -79,7 +79,7 @@ export function requireNamed(flux: CompiledFlux, event: string): void {
 }
 
 /** @throws FluxError when the context can't keep the event beside those that it keeps */
-function requireRoom({ id }: ContextRecord, kept: readonly PendingEvent[], event: PendingEvent): void {
+function requireRoom({ id }: ContextRecord, kept: readonly PendingEvent[], event: PendingEvent) {
   const { bytes, count, words } = MAX_PENDING
   if (bytesOfInput(event) > bytes) {
     const detail = `context ${id} can't keep the event: its input has more than ${bytes} bytes`
@@ -93,9 +93,9 @@ function requireRoom({ id }: ContextRecord, kept: readonly PendingEvent[], event
   throw new FluxError({ kind: 'busy', detail, retryAfter: 1 })
 }
 
-const bytesOfInput = ({ input }: PendingEvent): number => Buffer.byteLength(JSON.stringify(input))
+const bytesOfInput = ({ input }: PendingEvent) => Buffer.byteLength(JSON.stringify(input))
 
-const bytesOfWords = ({ event, tags }: PendingEvent): number =>
+const bytesOfWords = ({ event, tags }: PendingEvent) =>
   tags.reduce((sum, tag) => sum + Buffer.byteLength(tag), Buffer.byteLength(event))
 
 /** @throws FluxError when the context can't keep the event that it was started with */

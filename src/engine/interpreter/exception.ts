@@ -72,7 +72,7 @@ function textOf(read: () => unknown, redactor: SecretRedactor): string | undefin
 }
 
 /** The start of a text, of which no secret was cut in two. */
-const start = (text: string, redactor: SecretRedactor): string => redactor.text(text).slice(0, MAX_TEXT_CHARACTERS)
+const start = (text: string, redactor: SecretRedactor) => redactor.text(text).slice(0, MAX_TEXT_CHARACTERS)
 
 function otherData(thrown: unknown, redactor: SecretRedactor): ActionError {
   const realException = withoutStack(typeof thrown === 'string' ? start(thrown, redactor) : dataOf(() => thrown))
@@ -97,8 +97,8 @@ function withoutStack(thrown: Json): Json {
 }
 
 /** The exception with its trace, from the first known move to the failing state. */
-export function exceptionOf(error: Partial<ActionError>, flux: CompiledFlux, history: readonly Move[]): FluxException {
-  const { message = 'failed', type = 'Error', className = type, realException = null } = error
+export function exceptionOf(error: ActionError, flux: CompiledFlux, history: readonly Move[]): FluxException {
+  const { message, type, className, realException } = error
   const fluxStackTrace = history.map((move, position): StackEntry => ({
     fluxName: flux.fluxName,
     stateName: move.to,

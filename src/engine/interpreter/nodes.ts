@@ -16,13 +16,13 @@ export function nodeName(state: string): string {
   return state.replace(OTHERS, escaped)
 }
 
-function escaped(character: string): string {
+function escaped(character: string) {
   // A lone surrogate cannot be encoded in UTF-8.
   if (!character.isWellFormed()) return `%u${hex(character.charCodeAt(0))}`
   return [...Buffer.from(character)].map((byte) => `%${hex(byte)}`).join('')
 }
 
-const hex = (number: number): string => number.toString(16).toUpperCase().padStart(2, '0')
+const hex = (number: number) => number.toString(16).toUpperCase().padStart(2, '0')
 
 /**
  * The phases by the names of their nodes. A machine begins and ends in nodes beside those of the states, none of which
@@ -47,7 +47,7 @@ export function phaseOf(node: unknown): Phase {
 }
 
 /** Whether the node of the phase is inside that of a state. */
-const isInside = (phase: Phase): boolean => Object.hasOwn(PHASES, phase)
+const isInside = (phase: Phase) => Object.hasOwn(PHASES, phase)
 
 /** By which XState finds the node of that phase of that state. */
 export const nodeId = (phase: Phase, state: number): string => (isInside(phase) ? `#s${state}.${phase}` : `#${phase}`)
@@ -57,10 +57,7 @@ export const valueOf = ({ states }: CompiledFlux, phase: Phase, state: number): 
   isInside(phase) ? { [nodeName(states[state]?.name ?? '')]: phase } : `$${phase}`
 
 /** The phase and the index of the state, 0 outside all states, of a machine with that value of its snapshot. */
-export function positionIn(
-  { states }: CompiledFlux,
-  value: unknown,
-): { readonly phase: Phase; readonly state: number } {
+export function positionIn({ states }: CompiledFlux, value: unknown) {
   const [node, name] = isObject(value) ? (Object.entries(value)[0] ?? []) : [undefined, value]
   return {
     phase: phaseOf(name),

@@ -42,25 +42,25 @@ function nodeOf(
 }
 
 /** Adds a transition beside those of the same trigger. */
-function add(group: JsonObject, trigger: string, edge: JsonObject): void {
+function add(group: JsonObject, trigger: string, edge: JsonObject) {
   const present = getOwn(group, trigger)
   setOwn(group, trigger, present === undefined ? edge : [...(Array.isArray(present) ? present : [present]), edge])
 }
 
 /** Milliseconds, where the file has a number of seconds; else the text in the file, as the name of a delay. */
-function delayOf({ kind }: Wait, transition: Json | undefined): string {
+function delayOf({ kind }: Wait, transition: Json | undefined) {
   const written = isObject(transition) ? getOwn(transition, 'wait') : undefined
   const text = typeof written === 'string' ? written : JSON.stringify(written ?? kind)
   const seconds = kind === 'duration' ? Number(/^duration:(.+)$/s.exec(text)?.[1] ?? NaN) : NaN
   return Number.isFinite(seconds) && seconds >= 0 ? String(Math.ceil(seconds * 1000)) : text
 }
 
-function described(source: Json | undefined): JsonObject {
+function described(source: Json | undefined) {
   const comment = isObject(source) ? getOwn(source, 'comment') : undefined
   return typeof comment === 'string' && comment !== '' ? { description: comment } : {}
 }
 
-function listIn(source: Json | undefined, key: string): readonly Json[] {
+function listIn(source: Json | undefined, key: string) {
   const list = isObject(source) ? getOwn(source, key) : undefined
   return Array.isArray(list) ? list : []
 }

@@ -2,7 +2,7 @@
 // is data until a transition is chosen. A reducer changes the copy that it is given.
 import { spendOn } from '../../definitions/work-budget.ts'
 import { actionError } from '../../model/action-error.ts'
-import { dataKey, type FluxException } from '../../model/context.ts'
+import { dataKey } from '../../model/context.ts'
 import { getOwn, type Json } from '../../model/json/value.ts'
 import { marksOf, storeReferences } from '../../model/secret-reference.ts'
 import { pauseAfter } from './retry-pause.ts'
@@ -118,7 +118,7 @@ function mapIfMap(next: WorkingState): void {
   map(next)
 }
 
-function enterState(next: WorkingState): void {
+function enterState(next: WorkingState) {
   const { flux, data, turn, env, now } = next
   const { carried } = turn
   if (carried) data.state = flux.stateIndex.get(carried.move.to) ?? data.state
@@ -145,7 +145,7 @@ function enterState(next: WorkingState): void {
 }
 
 /** Waits for an event, or for the first of the times at which a transition is due. */
-function awaitFirst(next: WorkingState): void {
+function awaitFirst(next: WorkingState) {
   const { choice, transitions } = next.state
   for (const pick of choice.timed) {
     const due = next.dueOf(transitions[pick]?.wait)
@@ -157,7 +157,7 @@ function awaitFirst(next: WorkingState): void {
 }
 
 /** Arguments that refer to secrets are stored without them: the step's attempts get the values of their time. */
-function prepareArgs(next: WorkingState): void {
+function prepareArgs(next: WorkingState) {
   const { inputs, secrets } = next.state.action
   next.written = {}
   const random = secrets.length === 0 ? null : next.env.uuid()
@@ -250,8 +250,8 @@ function end(next: WorkingState, pick: 'completed' | 'failed' | 'terminated'): v
   next.due = null
 }
 
-const exception = ({ flux, env, data, turn }: WorkingState): FluxException =>
-  exceptionOf(turn.error ?? {}, flux, [...env.past.historyOf(data.id), ...turn.history])
+const exception = ({ flux, env, data, turn }: WorkingState) =>
+  exceptionOf(turn.error ?? actionError('Error', 'failed'), flux, [...env.past.historyOf(data.id), ...turn.history])
 
 /** A value as text. Events are compared as text, so that a boolean matches `"true"`. null for null. */
 export function waitTextOf(value: Json): string | null {

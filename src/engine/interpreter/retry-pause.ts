@@ -12,14 +12,10 @@ const MAX_PAUSE_MS = 100 * 365 * 86_400_000
  * @param random at least 0, below 1
  */
 export function pauseAfter(retry: Retry, attempt: number, random: () => number, hint?: RetryHint): number {
-  const delay = delayOf(retry, attempt)
-  const varied = retry.jitter === undefined ? delay : delay * (1 + retry.jitter * (2 * random() - 1))
-  return Math.ceil(Math.min(MAX_PAUSE_MS, Math.max(varied, hint?.afterMs ?? 0)))
-}
-
-/** The pause after that attempt, in milliseconds. */
-function delayOf({ delay, factor, maxDelay, schedule }: Retry, attempt: number): number {
-  if (schedule) return schedule[attempt - 1] ?? schedule.at(-1) ?? 0
+  const { delay, factor, maxDelay, schedule, jitter } = retry
   // The power may overflow to infinity, and 0 times infinity is NaN.
-  return delay === 0 ? 0 : Math.min(maxDelay, delay * factor ** (attempt - 1))
+  const grown = delay === 0 ? 0 : Math.min(maxDelay, delay * factor ** (attempt - 1))
+  const pause = schedule ? (schedule[attempt - 1] ?? schedule.at(-1) ?? 0) : grown
+  const varied = jitter === undefined ? pause : pause * (1 + jitter * (2 * random() - 1))
+  return Math.ceil(Math.min(MAX_PAUSE_MS, Math.max(varied, hint?.afterMs ?? 0)))
 }

@@ -3,8 +3,8 @@
 //
 // - A pause is a field of the record (`isPaused`), with an index key; a context that is not paused has neither. The
 //   record keeps its time and its step, but the store lists neither (`encode.ts`, `ownerOf`), so no server looks at a
-//   paused context. A step that would begin is ready, and not listed; a child that would begin is not started
-//   (`interpreter/decide.ts`). A step whose server has died becomes such a step (`leases.ts`). The turn that resumes a
+//   paused context. A step that would begin is ready, and not listed; a child that would begin is not started.
+//   A step whose server has died becomes such a step (`interpreter/decide.ts`). The turn that resumes a
 //   context takes the kept events, then what is due (`turn.ts`), and its step is claimed as any ready one.
 // - The end of a context keeps what it changed (`interpreter/transit.ts`, a part of the record of its own): the phase
 //   in which it stood, its due time, and the data before the action after which it ended, as far as that differs.
@@ -24,12 +24,11 @@
 // - A server that is started paused opens its store, and starts nothing else (`engine.ts`): no heartbeat, so it owns
 //   nothing; no alarm, purge or sweep. `gate.ts` refuses the calls that change something, also those of pages and
 //   webhooks, and claims nothing.
-import type { CompiledFlux, CompiledState } from '../../definitions/flux.ts'
-import { defaults, validate, type Shape } from '../../definitions/values/properties.ts'
+import type { CompiledFlux } from '../../definitions/flux.ts'
+import { validate, type Shape } from '../../definitions/values/properties.ts'
 import { type BeforeEnd, type ContextRecord, isFinished, type Move, RETRY_EVENT } from '../../model/context.ts'
-import { messageOf } from '../../model/error-message.ts'
 import { conflict, FluxError } from '../../model/failure.ts'
-import { getOwn, type JsonObject } from '../../model/json/value.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
 import { refuseInput, requireValid } from './describe.ts'
 import type { Decision, DecisionEnv, Input } from './decision.ts'
@@ -119,30 +118,23 @@ function enter(
   { state: name, input, untyped }: Retry,
   env: DecisionEnv,
 ): Decision {
-  const { now, budget } = env
+  const given = input ?? {}
   const state = flux.states.find((one) => one.name === name)
   if (!state)
     refuseInput('/state', `'${flux.fluxName}' has no state '${name}'${suggestion(name ?? '', flux.stateIndex.keys())}`)
-  let filled
-  try {
-    filled = defaults(state.input, now, budget)
-  } catch (error) {
-    refuseInput('/state', messageOf(error))
-  }
-  const rules = { now, unknown: 'refuse', fill: false, text: untyped, pointer: '/input' } as const
-  const { value, errors } = validate(shapeFor(state, { ...filled, ...input }), input ?? {}, rules)
+  const shape = state.waiting ? withoutRequired(state.input) : state.input
+  const rules = { now: env.now, unknown: 'refuse', fill: true, text: untyped, pointer: '/input' } as const
+  const { value, errors } = validate(shape, given, rules)
   requireValid(errors)
-  return enterWith(flux, { ...record, state: state.index }, { ...filled, ...value }, env, value)
+  const values = Object.fromEntries(Object.entries(value).filter(([name]) => Object.hasOwn(given, name)))
+  return enterWith(flux, { ...record, state: state.index }, value, env, values)
 }
 
-/** What must be given. A state that waits gets the rest with its event. */
-function shapeFor({ input: shape, waiting }: CompiledState, present: JsonObject): Shape {
-  const isOptional = (name: string) => waiting || getOwn(present, name) !== undefined
-  const properties = [...shape.properties].map(
-    ([name, property]) => [name, isOptional(name) ? { ...property, required: false } : property] as const,
-  )
-  return { ...shape, properties: new Map(properties) }
-}
+/** A state that waits gets with its event what is required. */
+const withoutRequired = (shape: Shape) => ({
+  ...shape,
+  properties: new Map(Array.from(shape.properties, ([name, property]) => [name, { ...property, required: false }])),
+})
 
 function enterWith(
   flux: CompiledFlux,

@@ -151,11 +151,11 @@ export class EvaluationScope implements Scope {
  * Whether the name resolves to a value of this scope. Names that begin with `$` are reserved for the server unless the
  * service declares them: an undeclared input never shadows one.
  */
-const isShown = (name: string, shape: Shape | undefined): boolean =>
+const isShown = (name: string, shape: Shape | undefined) =>
   !name.startsWith('$') || shape?.properties.has(name) === true
 
 /** The same for a script, in which each name is a variable and must not shadow a name of the language. */
-const isSafe = (name: string, shape: Shape | undefined): boolean =>
+const isSafe = (name: string, shape: Shape | undefined) =>
   isShown(name, shape) && (!LANGUAGE_NAMES.has(name) || shape?.properties.has(name) === true)
 
 /**

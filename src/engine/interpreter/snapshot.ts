@@ -149,5 +149,5 @@ export function errorFrom(error: unknown): ActionError {
   }
 }
 
-const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
+const objectOf = (value: unknown) => (isObject(value) ? value : {})
 export const numberOf = (value: unknown, otherwise: number): number => (typeof value === 'number' ? value : otherwise)

@@ -135,22 +135,17 @@ function nextRecord(flux: CompiledFlux, record: ContextRecord, event: Happening,
   }
 }
 
+const STATUS_IN: { readonly [phase in Phase]?: Status } = {
+  completed: 'COMPLETED',
+  failed: 'FAILED',
+  terminated: 'TERMINATED',
+  delayed: 'WAITING_UNTIL',
+}
+
 /** The status of a context in that phase. */
 export function statusOf(phase: Phase, due: number | null): Status {
-  switch (phase) {
-    case 'completed':
-      return 'COMPLETED'
-    case 'failed':
-      return 'FAILED'
-    case 'terminated':
-      return 'TERMINATED'
-    case 'waiting':
-      return due === null ? 'WAITING' : 'WAITING_UNTIL'
-    case 'delayed':
-      return 'WAITING_UNTIL'
-    default:
-      return 'RUNNING'
-  }
+  if (phase === 'waiting') return due === null ? 'WAITING' : 'WAITING_UNTIL'
+  return STATUS_IN[phase] ?? 'RUNNING'
 }
 
 /** The child that the state of that record starts. */

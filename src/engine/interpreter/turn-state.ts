@@ -93,9 +93,8 @@ export interface ReducerEnv extends Turn {
  * never has a meaning to XState.
  */
 export type Happening =
-  | { readonly type: 'START' | 'WAKE' | 'TERMINATE' }
-  /** The action of the state runs, without its being entered. */
-  | { readonly type: 'RETRY' }
+  /** `RETRY`: the action of the state runs, without its being entered. */
+  | { readonly type: 'START' | 'RETRY' | 'WAKE' | 'TERMINATE' }
   | { readonly type: 'EVENT'; readonly name: string; readonly eventId?: string; readonly input: JsonObject }
   | ({ readonly type: 'DONE'; readonly result: Json } & StepAnswer)
   /** `isUnspawned`: the child could not be started, so the count of moves towards the limit is not reset. */

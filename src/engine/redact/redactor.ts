@@ -27,10 +27,7 @@ export const redactedFor = (request: JsonObject, text: string): string =>
  * most important first: headers, of `Authorization` also what follows the scheme, then cookies as they were sent and
  * decoded, then parameters.
  */
-export function redactRequest(request: JsonObject): {
-  readonly shown: JsonObject
-  readonly secrets: readonly string[]
-} {
+export function redactRequest(request: JsonObject) {
   const { uri, headers, cookies, parameters } = request
   const shown = { ...request }
   const first: string[] = []

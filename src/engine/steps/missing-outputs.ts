@@ -7,9 +7,8 @@ import { isObject, type Json } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/context.ts'
 import { scopeOf } from '../interpreter/scope.ts'
 
-/** Maximum number of names that a message lists, and of characters that it shows of each. */
-const MAX_LISTED = 10
-const MAX_SHOWN_CHARACTERS = 60
+/** Maximum length of a list of names in a message. */
+const MAX_LIST_CHARACTERS = 600
 
 /**
  * A message about names that the outputs of an action read, and that neither the result of its function nor the context
@@ -51,7 +50,4 @@ function readIn(lines: Lines): ReadonlySet<string> | null {
 }
 
 const listOf = (names: readonly string[]): string =>
-  names
-    .slice(0, MAX_LISTED)
-    .map((name) => `\`${shortened(name, MAX_SHOWN_CHARACTERS)}\``)
-    .join(', ') + (names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '')
+  shortened(names.map((name) => `\`${name}\``).join(', '), MAX_LIST_CHARACTERS)

@@ -7,7 +7,7 @@ import type { EventAnswer } from '../../api/events.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPath } from '../../definitions/values/paths.ts'
 import { type ContextRecord, isFinished } from '../../model/context.ts'
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, setOwn, type JsonObject } from '../../model/json/value.ts'
 import type { DoorAnswer, WorkflowAnswer } from '../../model/webhook.ts'
 import { redactorOf } from '../redact/redactor.ts'
 import type { RowWrite } from '../../model/rows.ts'
@@ -128,18 +128,11 @@ function wholeOf(record: ContextRecord, parts: StoredContext['parts']): ContextR
   }
 }
 
-interface Shown {
-  readonly key: string | null
-  readonly tags: readonly string[] | null
-  readonly output: Json
-  readonly error: Json
-}
-
 /** What is sent where nothing can be redacted. */
-const NOTHING_SHOWN: Shown = { key: null, tags: null, output: null, error: null }
+const NOTHING_SHOWN = { key: null, tags: null, output: null, error: null }
 
 /** What is sent of the end. */
-function shownOf(record: ContextRecord, flux: CompiledFlux): Shown {
+function shownOf(record: ContextRecord, flux: CompiledFlux) {
   try {
     const redactor = redactorOf(record, flux)
     return {
@@ -153,7 +146,7 @@ function shownOf(record: ContextRecord, flux: CompiledFlux): Shown {
   }
 }
 
-function shownOfHead({ record, flux, texts }: TrackedContext): Shown {
+function shownOfHead({ record, flux, texts }: TrackedContext) {
   const mayHaveSecrets = texts['request'] !== undefined || texts['inheritedSecrets'] !== undefined || flux.isSensitive
   return mayHaveSecrets ? NOTHING_SHOWN : { ...shownOf(record, flux), output: null }
 }

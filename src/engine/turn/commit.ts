@@ -12,6 +12,7 @@ import { isUnreadable } from '../record/unreadable.ts'
 import { isAt, maxAttemptsOf, stepOf, type Step } from '../interpreter/position.ts'
 import { messageStart } from '../interpreter/transit.ts'
 import type { Slot } from './admission.ts'
+import { hasAnswer } from './answer.ts'
 import type { ContextCache } from '../contexts/context-loader.ts'
 import type { EngineParts } from '../contexts/deps.ts'
 import { logSettled } from './pending-events.ts'
@@ -191,10 +192,7 @@ function endsStepElsewhere({ before, record }: TrackedContext, owner: string): b
 
 /** Whether this commit is the first in which the context of a webhook has paused or ended. */
 const answers = ({ before, record }: TrackedContext): boolean =>
-  record.request !== null &&
-  before?.status === 'RUNNING' &&
-  before.paused === undefined &&
-  (record.paused !== undefined || record.status !== 'RUNNING')
+  record.request !== null && before !== null && !hasAnswer(before) && hasAnswer(record)
 
 /** Counts what the commit did to one of its contexts. */
 function countCommitted(signals: Signals, { flux, history, done, failures, late, record }: TrackedContext): void {

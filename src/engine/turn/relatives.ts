@@ -37,7 +37,7 @@ interface Work {
 
 /** Starts a service as a child of a context; or gives the error with which the parent's action fails. */
 export function startChild(
-  { record }: Pick<Family, 'record'>,
+  record: ContextRecord,
   { name, input }: { readonly name: string; readonly input: JsonObject },
   work: Work,
 ): ContextId | ActionError {

@@ -60,18 +60,17 @@ export interface StartRequest {
   readonly traceparent?: string | undefined
 }
 
+/** A request whose partition is not known yet. */
+type UnplacedRequest = Omit<StartRequest, 'partition'>
+
 /** A request for a context without a parent. */
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
 /**
- * Checks the request, and gives its key and what makes the record before its first turn, once there is an id. `onKey` is
- * called as soon as the key is known; where the key that is in use is told, other inputs may be invalid. @throws FluxError
+ * The key of a start, and `checked`, which checks the rest of the request and gives what makes the record before its first
+ * turn, once there is an id. Where the key that is in use is told, other inputs may be invalid. @throws FluxError
  */
-export function initialRecordOf(
-  request: Omit<StartRequest, 'partition'>,
-  turn: Turn & { readonly tagLimits: TagLimits },
-  onKey?: (address: KeyAddress | null) => void,
-): { readonly address: KeyAddress | null; readonly recordOf: (id: ContextId) => ContextRecord } {
+export function initialRecordOf(request: UnplacedRequest, turn: Turn & { readonly tagLimits: TagLimits }) {
   const { flux, trigger, existing, event } = request
   const drawn = request.drawn?.() ?? turn
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
@@ -91,11 +90,13 @@ export function initialRecordOf(
   })
   const key = startKeyOf(request, scope)
   const address = addressOf({ package: flux.package, fluxName: flux.fluxName, key })
-  onKey?.(address)
-  requireValid(errors)
-  const tags = tagsOf(request, scope, turn.tagLimits)
-  const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
-  return { address, recordOf: (id) => recordOf(id, request, found) }
+  const checked = () => {
+    requireValid(errors)
+    const tags = tagsOf(request, scope, turn.tagLimits)
+    const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
+    return (id: ContextId) => recordOf(id, request, found)
+  }
+  return { address, checked }
 }
 
 /** What templates of a service see of a start, also at the end of the context. They have a work budget of their own. */
@@ -125,7 +126,7 @@ type Found = Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 
 /** The fields are in the same order in all functions that create records: see `interpreter/transit.ts`. */
 function recordOf(
   id: ContextId,
-  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: Omit<StartRequest, 'partition'>,
+  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: UnplacedRequest,
   { startState, input, trackerId, key, tags, startedAt: now }: Found,
 ): ContextRecord {
   return {
@@ -180,21 +181,16 @@ function recordOf(
 
 /** The key of a start; null: it has none, or is refused before that is known. */
 export function addressOfStart(...[request, turn]: Parameters<typeof initialRecordOf>): KeyAddress | null {
-  const found: (KeyAddress | null)[] = []
   try {
-    initialRecordOf(request, turn, (address) => found.push(address))
+    return initialRecordOf(request, turn).address
   } catch (error) {
     if (!(error instanceof FluxError)) throw error
+    return null
   }
-  return found[0] ?? null
 }
 
 /** The inputs of the service, with its defaults, and what is wrong with those that are given. */
-const inputsOf = (
-  { flux, input, unknown, untyped: text }: Pick<StartRequest, 'flux' | 'input' | 'unknown' | 'untyped'>,
-  now: number,
-  pointer: string,
-) =>
+const inputsOf = ({ flux, input, unknown, untyped: text }: RootRequest, now: number, pointer: string) =>
   validate(flux.input, input, {
     now,
     unknown: flux.allowExtraProperties ? 'keep' : unknown,
@@ -211,7 +207,7 @@ export function requireInputs(...given: Parameters<typeof inputsOf>): void {
 }
 
 /** The tags of the request, and those of the service. A tag that evaluates to an empty string is omitted. */
-function tagsOf({ flux, tags: given }: Pick<StartRequest, 'flux' | 'tags'>, scope: Scope, limits: TagLimits): string[] {
+function tagsOf({ flux, tags: given }: RootRequest, scope: Scope, limits: TagLimits): string[] {
   const evaluated = flux.tags.map((template) => textOf(template, scope, '/tags', 'a tag of the service '))
   const tags = [...new Set([...given, ...evaluated.filter((tag) => tag !== '')])]
   const errors = tagErrors(tags, '/tags', limits)
@@ -232,10 +228,7 @@ function textOf(template: Template, scope: Scope, pointer: string, what = ''): s
  * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the
  * partition of its parent.
  */
-function startKeyOf(
-  { flux, key: given, parent }: Pick<StartRequest, 'flux' | 'key' | 'parent'>,
-  scope: Scope,
-): string | null {
+function startKeyOf({ flux, key: given, parent }: UnplacedRequest, scope: Scope): string | null {
   const template = given === undefined ? flux.key : given
   if (template === null || parent !== null) return null
   if (typeof template === 'string') return template
@@ -247,7 +240,7 @@ function startKeyOf(
 }
 
 /** Another context has the key. */
-export const keyInUse = ({ fluxName, key }: Pick<KeyAddress, 'fluxName' | 'key'>, contextId: ContextId): FluxError =>
+export const keyInUse = ({ fluxName, key }: Omit<KeyAddress, 'package'>, contextId: ContextId): FluxError =>
   new FluxError({ kind: 'conflict', detail: `context ${contextId} of '${fluxName}' has the key '${key}'`, contextId })
 
 /** The context that has the key, if it was refused for that; else null. */

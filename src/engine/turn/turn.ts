@@ -72,7 +72,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
       if (message.type === 'RESUME') wakeIfDue(work, context)
     }
     place = -1
-    return { kind: 'decided', work, context, results, writes: work.writes(), rows: work.rows() }
+    return decided(work, context, results)
   } catch (error) {
     return failed(error, place)
   }
@@ -85,6 +85,15 @@ function failed(error: unknown, place: number, key?: string | null): TurnResult 
   if (place < 0) throw reason
   return { kind: 'threw', place, error: reason }
 }
+
+const decided = (work: UnitOfWork, context: TrackedContext, results: readonly Applied[]): TurnResult => ({
+  kind: 'decided',
+  work,
+  context,
+  results,
+  writes: work.writes(),
+  rows: work.rows(),
+})
 
 /** Wakes the context if it is due, unless the work of the turn is spent. */
 function wakeIfDue(work: UnitOfWork, context: TrackedContext): void {
@@ -110,8 +119,7 @@ export function runStart(request: StartRequest, atHand: KnownContexts, env: Turn
     if (event?.failure) throw new FluxError(event.failure)
     requireKeepable(record)
     const started = record.pending.length > 0 ? 'pending' : event?.outcome.became
-    const results = [{ kind: 'next', started } as const]
-    return { kind: 'decided', work, context, results, writes: work.writes(), rows: work.rows() }
+    return decided(work, context, [{ kind: 'next', started }])
   } catch (error) {
     return failed(error, -1, work.startKey)
   }

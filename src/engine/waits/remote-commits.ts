@@ -12,11 +12,8 @@ const TICK_MS = 100
 const TICKS_A_ROUND = 10
 /** Contexts polled in one tick. With more than 500, a round takes longer than a second. */
 const MAX_POLLS = 50
-/** Ticks between two announcements of all contexts; the other servers forget them after `INTEREST_MS`. */
-const TICKS_A_RENEWAL = 50
-const INTEREST_MS = 15_000
-/** Contexts in one announcement. */
-const MAX_ANNOUNCED = 1000
+/** Milliseconds after which the other servers forget a context, unless it is announced again: each tick does so. */
+const INTEREST_MS = 45_000
 /** Contexts that other servers may have asked for. Those beyond are found by polling. */
 const MAX_INTERESTS = 100_000
 
@@ -31,7 +28,6 @@ export interface RemoteCommitsParts extends Deps {
 export class RemoteCommits {
   readonly #parts: RemoteCommitsParts
   readonly #ticks: Periodic
-  #count = 0
   readonly #round: Generator<ContextId, never>
   /** What other servers have asked for, and until when, epoch milliseconds; what ends first comes first. */
   readonly #interests = new Map<ContextId, number>()
@@ -52,7 +48,7 @@ export class RemoteCommits {
     this.#ticks.within(TICK_MS)
   }
 
-  /** Asks the other servers now. Otherwise they are asked at the next renewal. */
+  /** Asks the other servers now. Otherwise they are asked at the next poll of the context. */
   announce(id: ContextId): void {
     this.#parts.feed.watch([id])
   }
@@ -71,13 +67,10 @@ export class RemoteCommits {
   async #tick(): Promise<number | null> {
     const { watched, feed } = this.#parts
     if (watched.size === 0) return null
-    this.#count += 1
-    if (this.#count % TICKS_A_RENEWAL === 0) {
-      const ids = [...watched.keys()]
-      for (let from = 0; from < ids.length; from += MAX_ANNOUNCED) feed.watch(ids.slice(from, from + MAX_ANNOUNCED))
-    }
     const share = Math.min(Math.ceil(watched.size / TICKS_A_ROUND), MAX_POLLS)
-    await Promise.all(Array.from({ length: share }, () => this.#poll(this.#round.next().value)))
+    const ids = Array.from({ length: share }, () => this.#round.next().value)
+    feed.watch(ids)
+    await Promise.all(ids.map((id) => this.#poll(id)))
     return TICK_MS
   }
 

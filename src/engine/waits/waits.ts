@@ -6,7 +6,7 @@
 //   arrived, and looks at those since. A commit has its own moves with it. If there are others in between, another
 //   server made them, and the record and its log are read.
 // - Servers ask one another for the commits they need (`waits/remote-commits.ts`, `watch` of `ports/feeds.ts`),
-//   for 15 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
+//   for 45 seconds at a time, so without waits nothing is published. Since a message may be lost, the versions of the
 //   contexts are polled, spread over the second, at most 500 in a second.
 // - Many may wait for the same commit. They share one view (`engine/calls/shown-contexts.ts`).
 // - Functions that wait hold a step, so their waits end with the step and not when the server begins to stop.
@@ -211,11 +211,6 @@ export class Waits {
       signal?.addEventListener('abort', abort)
       if (this.#isStopping && !wait.staysOn) wait.end(stopping())
     })
-  }
-
-  /** The version of a context last seen here; null: it is not waited for, or was not read yet. */
-  versionOf(id: ContextId): number | null {
-    return this.#watched.get(id)?.version ?? null
   }
 
   /** To be called for each commit of this server. `moves`: those of this commit. */

@@ -45,5 +45,5 @@ export const tokenScheme: WebhookScheme = {
  * What follows in `Authorization` the name of the authentication scheme, which is not case-sensitive; null if it is another one.
  * @param scheme in lower case
  */
-const credentialsOf = (value: string, scheme: string): string | null =>
+const credentialsOf = (value: string, scheme: string) =>
   value.toLowerCase().startsWith(`${scheme} `) ? value.slice(scheme.length).replace(/^ +/, '') : null

@@ -49,7 +49,7 @@ type Contents = readonly (readonly Uint8Array[])[]
 const BODY_ALONE: readonly PayloadPart[] = [{ kind: 'body' }]
 
 /** The name of the header with the signature. */
-function nameIn({ header }: SignatureForm): string {
+function nameIn({ header }: SignatureForm) {
   if (header === undefined) throw new NoProof('the rule names no header')
   return header
 }
@@ -74,7 +74,7 @@ export function readSigned(form: SignatureForm, rule: VerifyRule, request: Recei
 }
 
 /** What follows the prefix in the parts that have it. */
-const withPrefix = (parts: readonly string[], prefix: string): string[] =>
+const withPrefix = (parts: readonly string[], prefix: string) =>
   parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length))
 
 /**
@@ -113,28 +113,31 @@ function contentsOf(
 
 /** @param provider the form of its signatures; left out: that of the rule */
 export function signatureScheme(provider?: SignatureForm): WebhookScheme {
+  const formOf = (rule: VerifyRule) => {
+    const form: SignatureForm = provider ?? rule
+    return { algorithm: 'sha256', encoding: 'hex', ...form, prefix: bytesAsText(form.prefix ?? '') } as const
+  }
   return {
     hasTime: (rule) => provider?.timePrefix !== undefined || (provider ?? rule).timestampHeader !== undefined,
 
     verify: proof((rule, request, env) => {
-      const form: SignatureForm = provider ?? rule
-      const { algorithm = 'sha256', encoding = 'hex', prefix = '' } = form
+      const form = formOf(rule)
       const { parts, contents } = readSigned(form, rule, request, env)
-      const given = signaturesIn(parts, bytesAsText(prefix), encoding)
+      const given = signaturesIn(parts, form.prefix, form.encoding)
       // All are compared, whatever the outcome.
-      const fits = contents.map((content) => isSignedByOne(given, algorithm, rule.secrets, content))
+      const fits = contents.map((content) => isSignedByOne(given, form.algorithm, rule.secrets, content))
       return fits.includes(true) ? null : NO_SIGNATURE_FITS
     }),
 
     sign(rule, request, env) {
-      const form: SignatureForm = provider ?? rule
-      const { algorithm = 'sha256', encoding = 'hex', prefix = '', timestampHeader, timePrefix } = form
+      const form = formOf(rule)
+      const { timestampHeader, timePrefix } = form
       const time = String(secondsOf(env.nowMs))
       const hasTime = timestampHeader !== undefined || timePrefix !== undefined
       const [content = []] = contentsOf(form, hasTime ? time : null, rule, request, env)
-      const digest = hmacOf(algorithm, signingSecret(rule.secrets), content).toString(encoding)
+      const digest = hmacOf(form.algorithm, signingSecret(rule.secrets), content).toString(form.encoding)
       const timed = timePrefix === undefined ? '' : `${timePrefix}${time}${form.separator}`
-      const proof: HeaderPair = [nameIn(form), timed + bytesAsText(prefix) + digest]
+      const proof: HeaderPair = [nameIn(form), timed + form.prefix + digest]
       return timestampHeader === undefined ? [proof] : [[timestampHeader, time], proof]
     },
 
@@ -182,9 +185,7 @@ export const slackScheme: WebhookScheme = {
  * Compiles a template of signed content: text with `${body}`, `${timestamp}` and `${header.NAME}`. `fault` says why the
  * template is none.
  */
-export function compilePayload(
-  template: string,
-): { readonly parts: readonly PayloadPart[]; readonly fault: null } | { readonly fault: string } {
+export function compilePayload(template: string) {
   const parts: PayloadPart[] = []
   let at = 0
   while (at < template.length) {
@@ -200,7 +201,8 @@ export function compilePayload(
     parts.push(part)
     at = end + 1
   }
-  return parts.length === 0 ? { fault: 'the template is empty' } : { parts, fault: null }
+  if (parts.length === 0) return { fault: 'the template is empty' }
+  return { parts, fault: null }
 }
 
 function placeholder(name: string): PayloadPart | null {

@@ -99,4 +99,4 @@ export function decodeDigest(text: string, encoding: DigestEncoding): Buffer | n
   return given === bare(bytes.toString(encoding)) ? bytes : null
 }
 
-const bare = (base64: string): string => base64.replace(/={1,2}$/, '')
+const bare = (base64: string) => base64.replace(/={1,2}$/, '')

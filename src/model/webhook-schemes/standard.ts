@@ -98,18 +98,18 @@ export function signingSecretFault(secret: string): string | null {
 }
 
 /** With a period in the id, a signature could be that of another id, with a part of this one moved into the body. */
-function checkId(id: string): void {
+function checkId(id: string) {
   if (id.includes('.')) throw new NoProof('the header "webhook-id" has a period')
 }
 
 /** The bytes of a text in base64 after the prefix, with or without padding; null: it is none, or empty. */
-function keyAfter(prefix: string, secret: string): Buffer | null {
+function keyAfter(prefix: string, secret: string) {
   const bytes = secret.startsWith(prefix) ? decodeDigest(secret.slice(prefix.length), 'base64') : null
   return bytes?.length ? bytes : null
 }
 
 /** The key of v1; null for a key of v1a, and for a malformed one. */
-const sharedKey = (secret: string): Buffer | null =>
+const sharedKey = (secret: string) =>
   keyAfter(secret.startsWith(SHARED_SECRET_PREFIX) ? SHARED_SECRET_PREFIX : '', secret)
 
 /** Whether one of the signatures of v1a is of one of the keys. */
@@ -122,7 +122,7 @@ function isSignedBy(
   return keys.flatMap((key) => signatures.map((one) => data !== null && verify(null, data, key, one))).includes(true)
 }
 
-function publicKey(secret: string): KeyObject | null {
+function publicKey(secret: string) {
   const bytes = keyAfter(PUBLIC_KEY_PREFIX, secret)
   if (bytes?.length !== KEY_BYTES) return null
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }, format: 'jwk' })
@@ -132,7 +132,7 @@ function publicKey(secret: string): KeyObject | null {
 const PKCS8_START = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 /** The seed of 32 bytes, or the seed and the public key. */
-function privateKey(secret: string): KeyObject | null {
+function privateKey(secret: string) {
   const bytes = keyAfter(PRIVATE_KEY_PREFIX, secret)
   if (bytes?.length !== KEY_BYTES && bytes?.length !== 2 * KEY_BYTES) return null
   const key = Buffer.concat([PKCS8_START, bytes.subarray(0, KEY_BYTES)])
@@ -171,7 +171,7 @@ export const gitlabScheme: WebhookScheme = {
   secretFault: (secret) => (isSigningToken(secret) ? standardScheme.secretFault(secret) : null),
 }
 
-const isSigningToken = (secret: string): boolean => secret.startsWith(SHARED_SECRET_PREFIX)
+const isSigningToken = (secret: string) => secret.startsWith(SHARED_SECRET_PREFIX)
 
 const gitlabRules = (rule: VerifyRule) => ({
   tokens: { ...rule, header: GITLAB_TOKEN, secrets: rule.secrets.filter((secret) => !isSigningToken(secret)) },

@@ -7,8 +7,7 @@ import { SYSTEM } from '../../../src/model/caller.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import { type ContextRecord, UNOWNED } from '../../../src/model/context.ts'
 import { initialRecordOf } from '../../../src/engine/turn/start-request.ts'
-import { begin, decide } from '../../../src/engine/interpreter/decide.ts'
-import { blockOf, lossOf } from '../../../src/engine/interpreter/leases.ts'
+import { begin, blockOf, decide, lossOf } from '../../../src/engine/interpreter/decide.ts'
 import type { Decision, Input, DecisionEnv } from '../../../src/engine/interpreter/decision.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
@@ -77,7 +76,7 @@ function born(): ContextRecord {
     { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
     given,
   )
-  return freeze(next(begin(flux, birth.recordOf(1), given)).record)
+  return freeze(next(begin(flux, birth.checked()(1), given)).record)
 }
 
 const event = (name: string): Input => ({
@@ -264,7 +263,7 @@ describe('a decision', () => {
       { flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
       given,
     )
-    const { record } = next(begin(patient, birth.recordOf(1), given))
+    const { record } = next(begin(patient, birth.checked()(1), given))
     const late = { ...record, position: { ...record.position, epoch: 1, attempt: 1500 } }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const { due } = next(decide(patient, late, { type: 'FAIL', epoch: 1, attempt: 1500, error }, given)).record
@@ -296,7 +295,7 @@ test.each([
     { flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
     given,
   )
-  const { record } = next(begin(one, birth.recordOf(1), given))
+  const { record } = next(begin(one, birth.checked()(1), given))
   expect(record).toMatchObject({ status: 'RUNNING' })
   expect(record.stepStartedAt).toBe(startedAt)
   expect(

@@ -34,7 +34,10 @@ interface Open {
  * The JSON text of a value, as `JSON.stringify` writes it. Small data is one piece; otherwise each piece is made when
  * it is asked for.
  */
-export function* jsonPieces(value: unknown): Generator<string, void> {
+export const jsonPieces = (value: unknown): IterableIterator<string, void> =>
+  weight(value, PIECE_CHARACTERS) <= PIECE_CHARACTERS ? [JSON.stringify(value) ?? 'null'].values() : piecesOf(value)
+
+function* piecesOf(value: unknown): Generator<string, void> {
   const writer = new Writer()
   writer.write(value)
   for (;;) {
