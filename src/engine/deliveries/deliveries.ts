@@ -211,6 +211,8 @@ export class Deliveries {
 
   async #trimAll(signal: AbortSignal): Promise<null> {
     const { log, webhooks } = this.#given
+    // What is too much is found among the rows that are written.
+    await this.#writer.flush()
     for (const tally of this.#tallies.values()) {
       if (tally.untrimmed < Math.max(1, Math.floor(webhooks.deliveries * TRIM_PART))) continue
       tally.untrimmed = 0
