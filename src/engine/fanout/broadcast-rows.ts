@@ -170,14 +170,12 @@ const marksPrefix = (rowKey: string) => `${rowKey}:`
 
 const marksOf = (store: Store, rowKey: string) => new Marks(store, 'items', marksPrefix(rowKey))
 
-type RowPlace = Pick<StoredRow, 'key' | 'partition'>
-
 /** Null: it is done, or was lost. */
-export const readStored = (store: Store, { key, partition }: RowPlace): Promise<StoredBroadcast | null> =>
+export const readStored = (store: Store, { key, partition }: StoredRow): Promise<StoredBroadcast | null> =>
   readItem(store, partition, eventKey(key))
 
 /** Null: it is done, and no context waited for it. */
-export const readSummary = (store: Store, { key, partition }: RowPlace): Promise<Summary | null> =>
+export const readSummary = (store: Store, { key, partition }: StoredRow): Promise<Summary | null> =>
   readItem(store, partition, summaryKey(key))
 
 async function readItem(store: Store, partition: number, key: string) {
