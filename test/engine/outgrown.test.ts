@@ -167,7 +167,7 @@ test('of what holds itself many times over, nobody makes a text to know that', (
   if (!flux || !born) throw new Error(JSON.stringify(report.faults))
   let list: Json = 'x'
   for (let times = 0; times < 60; times += 1) list = [list, list]
-  const next = { ...born.recordOf(1), output: { list } }
+  const next = { ...born.checked()(1), output: { list } }
   expect(() =>
     writeOf({
       before: null,

@@ -67,14 +67,10 @@ type UnplacedRequest = Omit<StartRequest, 'partition'>
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
 /**
- * Checks the request, and gives its key and what makes the record before its first turn, once there is an id. `onKey` is
- * called as soon as the key is known; where the key that is in use is told, other inputs may be invalid. @throws FluxError
+ * The key of a start, and `checked`, which checks the rest of the request and gives what makes the record before its first
+ * turn, once there is an id. Where the key that is in use is told, other inputs may be invalid. @throws FluxError
  */
-export function initialRecordOf(
-  request: UnplacedRequest,
-  turn: Turn & { readonly tagLimits: TagLimits },
-  onKey?: (address: KeyAddress | null) => void,
-): { readonly address: KeyAddress | null; readonly recordOf: (id: ContextId) => ContextRecord } {
+export function initialRecordOf(request: UnplacedRequest, turn: Turn & { readonly tagLimits: TagLimits }) {
   const { flux, trigger, existing, event } = request
   const drawn = request.drawn?.() ?? turn
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
@@ -94,11 +90,13 @@ export function initialRecordOf(
   })
   const key = startKeyOf(request, scope)
   const address = addressOf({ package: flux.package, fluxName: flux.fluxName, key })
-  onKey?.(address)
-  requireValid(errors)
-  const tags = tagsOf(request, scope, turn.tagLimits)
-  const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
-  return { address, recordOf: (id) => recordOf(id, request, found) }
+  const checked = () => {
+    requireValid(errors)
+    const tags = tagsOf(request, scope, turn.tagLimits)
+    const found = { startState, input, trackerId, key, tags, startedAt: turn.now }
+    return (id: ContextId) => recordOf(id, request, found)
+  }
+  return { address, checked }
 }
 
 /** What templates of a service see of a start, also at the end of the context. They have a work budget of their own. */
@@ -183,13 +181,12 @@ function recordOf(
 
 /** The key of a start; null: it has none, or is refused before that is known. */
 export function addressOfStart(...[request, turn]: Parameters<typeof initialRecordOf>): KeyAddress | null {
-  const found: (KeyAddress | null)[] = []
   try {
-    initialRecordOf(request, turn, (address) => found.push(address))
+    return initialRecordOf(request, turn).address
   } catch (error) {
     if (!(error instanceof FluxError)) throw error
+    return null
   }
-  return found[0] ?? null
 }
 
 /** The inputs of the service, with its defaults, and what is wrong with those that are given. */

@@ -105,7 +105,7 @@ function startOf(flux: CompiledFlux, given: Json, turn: Turn): TurnState {
     key: null,
   }
   const tagLimits = { count: Infinity, bytes: Infinity }
-  return turnStateOf(initialRecordOf(request, { ...turn, tagLimits }).recordOf(0))
+  return turnStateOf(initialRecordOf(request, { ...turn, tagLimits }).checked()(0))
 }
 
 /** A context that fails is no failure of the program: XState would throw it where nobody listens to errors. */

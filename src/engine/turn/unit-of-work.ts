@@ -148,10 +148,10 @@ export class UnitOfWork {
   create(request: StartRequest): TrackedContext {
     const { flux, existing, parent, event, trigger, triggerId } = request
     const { atHand, env } = this
-    const { address, recordOf } = initialRecordOf(request, env, (found) => {
-      if (parent === null) this.startKey = found?.key ?? null
-      if (found && existing === 'use') requireUnused(found, flux, this)
-    })
+    const { address, checked } = initialRecordOf(request, env)
+    if (parent === null) this.startKey = address?.key ?? null
+    if (address && existing === 'use') requireUnused(address, flux, this)
+    const recordOf = checked()
     if (address) this.replaced = makeRoom(address, request, this)
     const partition = address ? partitionOfKey(address, env.partitions) : request.partition % env.partitions
     const id = atHand.newId(partition)

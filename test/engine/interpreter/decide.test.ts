@@ -76,7 +76,7 @@ function born(): ContextRecord {
     { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
     given,
   )
-  return freeze(next(begin(flux, birth.recordOf(1), given)).record)
+  return freeze(next(begin(flux, birth.checked()(1), given)).record)
 }
 
 const event = (name: string): Input => ({
@@ -263,7 +263,7 @@ describe('a decision', () => {
       { flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
       given,
     )
-    const { record } = next(begin(patient, birth.recordOf(1), given))
+    const { record } = next(begin(patient, birth.checked()(1), given))
     const late = { ...record, position: { ...record.position, epoch: 1, attempt: 1500 } }
     const error = { message: 'no', type: 'Error', className: 'Error', realException: null }
     const { due } = next(decide(patient, late, { type: 'FAIL', epoch: 1, attempt: 1500, error }, given)).record
@@ -295,7 +295,7 @@ test.each([
     { flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
     given,
   )
-  const { record } = next(begin(one, birth.recordOf(1), given))
+  const { record } = next(begin(one, birth.checked()(1), given))
   expect(record).toMatchObject({ status: 'RUNNING' })
   expect(record.stepStartedAt).toBe(startedAt)
   expect(

@@ -49,7 +49,7 @@ function seed(flux: CompiledFlux): TurnState {
     parent: null,
   }
   const started = initialRecordOf(request, { ...turn(NOW), tagLimits: { count: 64, bytes: 256 } })
-  return turnStateOf(started.recordOf(1))
+  return turnStateOf(started.checked()(1))
 }
 
 /**

@@ -73,7 +73,7 @@ function started(flux: CompiledFlux): ContextRecord {
     parent: null,
   }
   const made = initialRecordOf(request, envAt(NOW))
-  const record = made.recordOf(1)
+  const record = made.checked()(1)
   return after(record, begin(flux, record, envAt(NOW)))
 }
 
