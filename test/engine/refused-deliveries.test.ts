@@ -1,7 +1,6 @@
 // The deliveries that were refused to many endpoints: their order, and what it costs.
 import { describe, expect, test } from 'vitest'
-import type { DeliveryFacts, DeliveryTally } from '../../src/engine/deliveries/deliveries.ts'
-import { newestFirst } from '../../src/engine/deliveries/newest-first.ts'
+import { newestFirst, type DeliveryFacts, type DeliveryTally } from '../../src/engine/deliveries/deliveries.ts'
 import { NO_DELIVERIES } from '../../src/model/webhook.ts'
 import { quiet } from '../definitions/catalog-files.ts'
 import { Memory } from '../simulation/memory.ts'

@@ -1,7 +1,7 @@
 // Of notes, which wait for somebody to wait for them: each that was acknowledged as pending is taken exactly once, or its
 // time is over, or it is pending still, since nobody waits for it.
 import { type ContextRecord, isFinished } from '../../src/model/context.ts'
-import { unclaimedRowOf, type UnclaimedRow } from '../../src/engine/pending/unclaimed-event.ts'
+import { unclaimedRowOf, type UnclaimedRow } from '../../src/engine/pending/unclaimed-store.ts'
 import { listOf, type End, type Wrong } from './checks.ts'
 
 export function checkNotes(

@@ -9,13 +9,14 @@ import { breathe } from '../../model/texts.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { EndpointDescription } from '../../model/webhook.ts'
 import {
+  newestFirst,
   requestKeyOf,
   storedRequestOf,
   type DeliveryFacts,
   type DeliveryTally,
   type EndpointName,
+  type ListedDelivery,
 } from '../deliveries/deliveries.ts'
-import { newestFirst, type ListedDelivery } from '../deliveries/newest-first.ts'
 import type { CallEnv } from './call-env.ts'
 import { pageOf } from './paging.ts'
 

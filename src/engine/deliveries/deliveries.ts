@@ -3,7 +3,7 @@
 //
 // - A delivery that starts a context is a row in the commit of the start (`rowsOf`). How it was answered is written later,
 //   together with other deliveries (`delivery-writer.ts`). The keys of an endpoint's rows descend with time, so lists read
-//   the newest first (`newest-first.ts`), and whatever lies behind the newest so many is removed after each half of that
+//   the newest first (`newestFirst`), and whatever lies behind the newest so many is removed after each half of that
 //   number. A large request has a row of its own, which only those lists read that show it.
 // - Refused deliveries cost an entry in memory, and nothing else.
 // - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
@@ -21,9 +21,10 @@ import {
   type WebhookAnswer,
   type WebhookCall,
 } from '../../model/webhook.ts'
-import type { EngineParts } from '../contexts/deps.ts'
+import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { newIdAt } from '../contexts/ids.ts'
-import { allRows } from '../tasks/fan-out.ts'
+import { readableOf } from '../record/unreadable.ts'
+import { allRows, yieldTurn } from '../tasks/fan-out.ts'
 import { Periodic } from '../time/periodic.ts'
 import { keptRequestOf, type KeptRequest } from './delivery-request.ts'
 import { commitsOf, DeliveryWriter } from './delivery-writer.ts'
@@ -36,6 +37,10 @@ const MAX_REASON_CHARACTERS = 500
 const TRIM_PART = 0.5
 /** Milliseconds after which it is looked whether deliveries are to be removed. */
 const TRIM_MS = 200
+/** Rows of an endpoint that are read at once. */
+const ROWS_AT_ONCE = 16
+/** Lists of deliveries whose first rows are read before others are served. */
+const LISTS_AT_ONCE = 32
 /** Characters of a request, as JSON, up to which it is in the row itself. */
 const INLINE_CHARACTERS = 4096
 /** Milliseconds for which a delivery is kept at most, also one of an endpoint that is gone. */
@@ -68,6 +73,13 @@ export interface DeliveryTally {
   readonly refused: DeliveryFacts[]
   /** Rows written since those beyond the bound were removed. */
   untrimmed: number
+}
+
+export interface ListedDelivery {
+  readonly tally: DeliveryTally
+  readonly facts: DeliveryFacts
+  /** null: it was refused, and is in memory alone. */
+  readonly stored: (StoredRow & { readonly delivery: StoredDelivery }) | null
 }
 
 /** A delivery whose context is stored: what its row needs when it is answered. */
@@ -270,4 +282,58 @@ function removalOfDelivery({ partition, key }: DeliveryPlace, prefix: string) {
     { ...gone, key },
     { ...gone, key: requestKeyOf(id) },
   ]
+}
+
+/**
+ * Those that are stored of an endpoint. One that can't be read is logged.
+ * @param behind only deliveries before the one with this id; null: all
+ */
+async function* storedDeliveries(
+  { store, log }: Omit<Deps, 'clock'>,
+  tally: DeliveryTally,
+  behind: string | null,
+): AsyncGenerator<ListedDelivery, undefined> {
+  const { prefix } = tally
+  const after = behind === null ? undefined : { key: deliveryKeyOf(prefix, behind), partition: store.partitions }
+  for await (const row of allRows(store, { space: 'deliveries', prefix, after }, ROWS_AT_ONCE)) {
+    const delivery = readableOf(row, 'deliveries', log, storedDeliveryOf)
+    if (!delivery) continue
+    const { isStart: _isStart, request: _request, ...facts } = delivery
+    yield { tally, facts, stored: { ...row, delivery } }
+  }
+  return undefined
+}
+
+/** They were noted in the order of their answers, which is almost that of their arrival. */
+async function* refusedDeliveries(tally: DeliveryTally, behind: string | null): AsyncGenerator<ListedDelivery> {
+  const refused = tally.refused.filter(({ deliveryId }) => behind === null || deliveryId < behind)
+  const descending = refused.sort((one, other) => (one.deliveryId < other.deliveryId ? 1 : -1))
+  for (const facts of descending) yield { tally, facts, stored: null }
+}
+
+/** Both of all those endpoints. `behind`: as of `storedDeliveries`. */
+export async function* newestFirst(
+  deps: Omit<Deps, 'clock'>,
+  tallies: readonly DeliveryTally[],
+  behind: string | null,
+): AsyncGenerator<ListedDelivery> {
+  const heads = new Map<ListedDelivery, AsyncIterator<ListedDelivery>>()
+  const advance = async (source: AsyncIterator<ListedDelivery>) => {
+    const { done, value } = await source.next()
+    if (done !== true) heads.set(value, source)
+  }
+  const sources = tallies.flatMap((tally) => [storedDeliveries(deps, tally, behind), refusedDeliveries(tally, behind)])
+  for (let from = 0; from < sources.length; from += LISTS_AT_ONCE) {
+    await Promise.all(sources.slice(from, from + LISTS_AT_ONCE).map(advance))
+    // What the store has in memory it gives without a pause.
+    await yieldTurn()
+  }
+  while (heads.size > 0) {
+    const [newest, source] = [...heads].reduce((one, other) =>
+      other[0].facts.deliveryId > one[0].facts.deliveryId ? other : one,
+    )
+    yield newest
+    heads.delete(newest)
+    await advance(source)
+  }
 }

@@ -16,8 +16,7 @@ const TRUNCATED = 'bodyTruncated'
 export interface KeptRequest {
   /** `$request` without its secrets. Of a longer body it has the first bytes as a text, and says so. */
   readonly request: JsonObject
-  /** The unparsed body, where `request` does not have it: as text, or in base64. */
-  readonly raw?: string
+  /** The unparsed body, where `request` does not have it. */
   readonly base64?: string
 }
 
@@ -28,17 +27,12 @@ export function keptRequestOf(request: JsonObject, rawBody: Uint8Array): KeptReq
   const body = getOwn(request, 'body') ?? null
   if (raw.length > MAX_KEPT_BODY_BYTES || !isShort(textOf(body)))
     return { request: { ...shown, body: firstOf(raw, request['encoded'] === true), [TRUNCATED]: true } }
-  if (bytesOf(request).equals(raw)) return { request: shown }
-  const text = raw.toString()
-  return Buffer.from(text).equals(raw) && isShort(text)
-    ? { request: shown, raw: text }
-    : { request: shown, base64: raw.toString('base64') }
+  return { request: shown, ...(!bytesOf(request).equals(raw) && { base64: raw.toString('base64') }) }
 }
 
 /** The unparsed body; null: not all of it was kept. */
-export function keptBodyOf({ request, raw, base64 }: KeptRequest): Uint8Array | null {
+export function keptBodyOf({ request, base64 }: KeptRequest): Uint8Array | null {
   if (request[TRUNCATED] === true) return null
-  if (raw !== undefined) return Buffer.from(raw)
   return base64 === undefined ? bytesOf(request) : Buffer.from(base64, 'base64')
 }
 

@@ -10,6 +10,7 @@ import type { EngineParts } from '../contexts/deps.ts'
 import type { Idempotency } from '../idempotency/idempotency.ts'
 import {
   contentHashOf,
+  countRepeat,
   inProgress,
   mismatch,
   readKept,
@@ -123,13 +124,13 @@ export class KeptBroadcasts {
 
   /** What the first request under the key was answered, or is, if it was cut off; null: there was none. */
   async #earlier({ key, hash, of }: BroadcastKey): Promise<Told<EventAnswer> | null> {
-    const { idempotency, store } = this.#parts
+    const { store, given } = this.#parts
     const row = await readKeptToAll(store, key)
     if (!row) return null
     const earlier = readKept(row.value)
     if (earlier.hash !== hash) throw mismatch()
     if (earlier.answer !== null) {
-      await idempotency.noteRepeat(key, earlier.at)
+      await countRepeat(store, key, earlier.at + given.idempotency.kept)
       const answer = of.answer.parse(earlier.answer)
       if (!earlier.isAccepted) return { answer, replayed: true }
       const here = await this.tasks.resume(row)

@@ -4,6 +4,7 @@ import { CALLS } from '../../api/calls.ts'
 import type { Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
 import { BroadcastTally, newest, type Outcomes } from './outcomes.ts'
+import type { StoredRow } from '../../model/rows.ts'
 import { outcomeRowKey, outcomesPrefix, type PendingOutcome } from '../../model/pending.ts'
 import { allRows, listed } from '../tasks/fan-out.ts'
 import { itemsOf, readSummary, type Summary } from './broadcast-rows.ts'
@@ -14,7 +15,6 @@ import {
   repeatsOf,
   rowKeyOf,
   type KeptAnswer,
-  type KeptRow,
   type ScopedKey,
 } from '../idempotency/kept-answer.ts'
 
@@ -55,7 +55,7 @@ function progressOf({ matched, dealt: done, outcomes }: Summary) {
 }
 
 /** What became of it as it was sent to all: what was counted last, and the marks behind that. Null: no context met it. */
-async function summaryOf(store: Store, row: KeptRow): Promise<Summary | null> {
+async function summaryOf(store: Store, row: StoredRow): Promise<Summary | null> {
   const first = await readSummary(store, row)
   if (!first || first.isDone) return first
   const items = await listed(itemsOf(store, row.key, first.cursor))

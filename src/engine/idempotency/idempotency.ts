@@ -67,8 +67,8 @@ export interface KeyedEffect<T, A> {
   readonly keepMs: number
   /** What its row has besides. */
   readonly noted: object
-  /** Where the first is under way, on this server or elsewhere, a repeat is refused, or waits for it for a while. */
-  readonly whileRunning: 'conflict' | 'wait'
+  /** Where the first is under way, on this server or elsewhere, a repeat waits for it for a while; else it is refused. */
+  readonly waits: boolean
   /** Must write the row in the commit of the effect, and let `RowTaken` through. */
   readonly run: (keeping: Keeping) => Promise<T>
   /**
@@ -123,12 +123,12 @@ export class Idempotency {
       hash: contentHashOf(content),
       keepMs: idempotency.kept,
       noted: { event },
-      whileRunning: 'conflict',
+      waits: false,
       run: async (keeping) => ({ answer: await run(keeping) }),
       earlier: async (earlier, isOwn) => {
         const answer = of.answer.parse(earlier.answer)
         if (isOwn) return { answer }
-        if (event !== undefined) await this.noteRepeat(rowKey, earlier.at)
+        if (event !== undefined) await countRepeat(store, rowKey, earlier.at + idempotency.kept)
         return { answer, replayed: true }
       },
     })
@@ -142,8 +142,7 @@ export class Idempotency {
    */
   async onceUnder<T, A>(keyed: KeyedEffect<T, A>): Promise<T> {
     const { store, clock } = this.#given
-    const { place, whileRunning } = keyed
-    const waits = whileRunning === 'wait'
+    const { place, waits } = keyed
     const running = () => (waits ? this.#underWay.get(place.key) : undefined)
     for (const until = clock.now() + PATIENCE_MS; ;) {
       try {
@@ -204,12 +203,6 @@ export class Idempotency {
     // A broadcast is under way: the content distinguishes them.
     if (answer === null) throw inProgress()
     return earlier({ ...kept, answer }, isOwn)
-  }
-
-  /** Of the event of that row key. A repeat is answered also where it can't be counted. */
-  async noteRepeat(rowKey: string, at: number): Promise<void> {
-    const { store, idempotency } = this.#given
-    await countRepeat(store, rowKey, at + idempotency.kept).catch(() => {})
   }
 
   /** The row that was written before, if that may be told instead of the error; null: there is none. */

@@ -37,8 +37,6 @@ export interface KeptPlace {
   readonly partition: number
 }
 
-export type KeptRow = Pick<StoredRow, 'key' | 'value' | 'partition'>
-
 /** What is kept of a call. */
 export interface KeptAnswer<A = JsonObject> {
   /** Of the content. */
@@ -77,7 +75,7 @@ export const readKeptToSingle = (store: Store, rowKey: string): Promise<StoredRo
   listed(allRows(store, { space: 'items', prefix: singlePrefix(rowKey) }))
 
 /** The row of a broadcast, or of another call that is addressed to nothing. */
-export const readKeptToAll = (store: Store, rowKey: string): Promise<KeptRow | null> =>
+export const readKeptToAll = (store: Store, rowKey: string): Promise<StoredRow | null> =>
   store.readRow(placeOf(rowKey, null, store.partitions))
 
 /** @throws Error for a text that is no such row */
@@ -124,10 +122,14 @@ export async function repeatsOf(store: Store, rowKey: string): Promise<number> {
   return Number(row?.value ?? 0)
 }
 
-/** Of two repeats at the same time, one may not be counted. */
+/** Of two repeats at the same time, one may not be counted. Never fails: a repeat is answered also where it can't be counted. */
 export async function countRepeat(store: Store, rowKey: string, expiresAt: number): Promise<void> {
-  const value = String((await repeatsOf(store, rowKey)) + 1)
-  await store.commit({ writes: [], rows: [{ ...placeOfRepeats(store, rowKey), value, expiresAt }] })
+  try {
+    const value = String((await repeatsOf(store, rowKey)) + 1)
+    await store.commit({ writes: [], rows: [{ ...placeOfRepeats(store, rowKey), value, expiresAt }] })
+  } catch {
+    // The store is away.
+  }
 }
 
 /** Without the seed, what is drawn can't be predicted. `now`: epoch milliseconds. */

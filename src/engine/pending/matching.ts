@@ -11,10 +11,16 @@ import { Turnstile } from '../../model/turnstile.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
 import { readableOf } from '../record/unreadable.ts'
-import { yieldTurn } from '../tasks/fan-out.ts'
+import { allRows, yieldTurn } from '../tasks/fan-out.ts'
 import { pause, Periodic } from '../time/periodic.ts'
-import { arrivalIn, HASH_CHARACTERS, prefixesFor, unclaimedKeyIn, unclaimedRowOf } from './unclaimed-event.ts'
-import type { UnclaimedStore } from './unclaimed-store.ts'
+import {
+  arrivalIn,
+  HASH_CHARACTERS,
+  prefixesFor,
+  unclaimedKeyIn,
+  unclaimedRowOf,
+  type UnclaimedStore,
+} from './unclaimed-store.ts'
 
 /** The key of an unclaimed event, and a look-up row that leads to it. */
 export interface FoundEvent {
@@ -49,11 +55,12 @@ const LEFT_OVER_MS = 600_000
 
 /** Rows read at once: an event has 64 KB at most. */
 const ROWS = 50
-/** Keys in one query for contexts that wait for any of them. */
+/** Keys from which on contexts are asked for that wait for any of them. */
 const KEYS = 256
-/** Contexts looked at at once, and how often in a second. */
+/** Contexts looked at at once, and the milliseconds between two such. */
 const MAX_CONTEXTS = 200
-const PAGES = 10
+const PAGE_MS = 100
+/** Milliseconds until a pass that is to begin soon. */
 const TICK_MS = 1_000
 /** Milliseconds between two passes over all. */
 const PAUSE_MS = 10_000
@@ -72,7 +79,6 @@ export class LookUps {
   readonly passes: Periodic
   readonly #looks = new Map<ContextId, Look>()
   readonly #places = new Turnstile(MAX_AT_ONCE, { waiting: MAX_WAITING })
-  #pages = 0
   #stopped = false
 
   constructor(parts: LookUpsParts) {
@@ -186,19 +192,17 @@ export class LookUps {
   async #pass(signal: AbortSignal): Promise<number> {
     const { store, log } = this.#parts
     try {
-      if ((await store.countRows({ space: 'held' })) === 0) return PAUSE_MS
-      const [upTo, asked] = [await store.highestId(), new Set<string>()]
-      for (let after: StoredRow | undefined; !signal.aborted;) {
-        const rows = await store.listRows({ space: 'held', prefix: '', after, limit: ROWS })
+      const upTo = await store.highestId()
+      const asked = new Set<string>()
+      const keys: string[] = []
+      for await (const row of allRows(store, { space: 'held', prefix: '' }, ROWS)) {
+        if (signal.aborted) return PAUSE_MS
         // A context that was looked at was offered all events that it waits for.
-        const keys = new Set<string>()
-        for (const row of rows) for (const key of await this.#keysOf(row)) if (!asked.has(key)) keys.add(key)
+        keys.push(...(await this.#keysOf(row)).filter((key) => !asked.has(key)))
         for (const key of keys) asked.add(key)
-        for (let from = 0; from < keys.size; from += KEYS)
-          await this.#lookAtAll([...keys].slice(from, from + KEYS), upTo, signal)
-        if (rows.length < ROWS) break
-        after = rows.at(-1)
+        if (keys.length >= KEYS) await this.#lookAtAll(keys.splice(0), upTo, signal)
       }
+      if (keys.length > 0) await this.#lookAtAll(keys, upTo, signal)
       return PAUSE_MS
     } catch (error) {
       if (!signal.aborted) log.debug('pending events could not be looked at; trying again soon', { error })
@@ -221,8 +225,7 @@ export class LookUps {
       const ids: readonly ContextId[] = await store.waitingFor({ any, upTo, after, limit: MAX_CONTEXTS })
       await Promise.all(ids.map((id) => this.request(id, null)))
       after = ids[MAX_CONTEXTS - 1]
-      this.#pages += 1
-      if (this.#pages % PAGES === 0) await pause(clock, TICK_MS, signal)
+      await pause(clock, PAGE_MS, signal)
     }
   }
 }

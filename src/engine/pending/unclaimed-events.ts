@@ -12,8 +12,7 @@ import { readableOf } from '../record/unreadable.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
 import { RowTaken, standOf, type MessageOutcome, type RowsOf } from '../turn/message.ts'
 import { LookUps, type FoundEvent, type Offered } from './matching.ts'
-import { homeIn, lookupRowsOf, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-event.ts'
-import { UnclaimedStore } from './unclaimed-store.ts'
+import { homeIn, lookupRowsOf, UnclaimedStore, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-store.ts'
 
 interface UnclaimedEventsParts extends Deps {
   readonly mailboxes: Mailboxes

@@ -1,9 +1,9 @@
-// engine/pending: the commits of an unclaimed event: one for all that reached no context, and waits for one. The
-// protocol:
+// engine/pending: the rows and the commits of an unclaimed event, which was for all, reached no context, and waits for
+// one. The protocol:
 //
 // 1. The event is a row of the space `held` in one partition, its home: that of the key of its receipt, if it has one,
 //    so that it is written in the commit of the answer. Rows in `lookups` lead to it, one in each partition and for
-//    each tag (`unclaimed-event.ts`). They are written before the event, and deleted after it.
+//    each tag (`lookupRowsOf`). They are written before the event, and deleted after it.
 // 2. A commit that gives a context a waiting key, in a partition with look-ups, has that context looked at afterwards
 //    (`matching.ts`): it is offered what fits, in the order of arrival.
 // 3. A context of the home takes the event in one commit with the row, which is deleted, so nothing else can take it.
@@ -14,32 +14,150 @@
 //    taken, or a commit under the claim will never be accepted, however late it arrives.
 // 6. Every server goes over all unclaimed events from time to time (`matching.ts`). That covers a crash after any
 //    commit: each is of one partition.
-import { randomUUID } from 'node:crypto'
-import type { ContextId } from '../../model/context.ts'
-import { outcomeRowKey, type PendingOutcome } from '../../model/pending.ts'
-import type { RowWrite } from '../../model/rows.ts'
-import type { CommitOutcome } from '../../ports/store.ts'
-import type { Deps } from '../contexts/deps.ts'
-import { readableOf } from '../record/unreadable.ts'
+//
+// The keys of look-up rows begin with the name of the event, so one read shows whether any event of that name is
+// unclaimed: what a commit of a context costs goes with what is unclaimed, and not with what the context waits for.
+import { hash, randomUUID } from 'node:crypto'
+import { pendingView } from '../../api/contexts.ts'
+import { denial, type Role } from '../../model/caller.ts'
+import type { ContextId, PendingEvent } from '../../model/context.ts'
 import {
-  homeOf,
-  homeRowsOf,
-  lookupRowsOf,
-  removalOf,
-  unclaimedRowOf,
-  type Claim,
-  type UnclaimedEvent,
-  type UnclaimedRow,
-} from './unclaimed-event.ts'
+  heldCopyKey,
+  outcomeRowKey,
+  pendingRowKey,
+  scopeIn,
+  type PendingOutcome,
+  type PendingRow,
+} from '../../model/pending.ts'
+import { partitionOf, type RowWrite } from '../../model/rows.ts'
+import type { Deps } from '../contexts/deps.ts'
+import { heardEvents, SECURED } from '../record/index-keys.ts'
+import { readableOf } from '../record/unreadable.ts'
+
+export interface UnclaimedEvent extends PendingEvent {
+  readonly expiresAt: number
+  /** Of its sender. */
+  readonly roles: readonly Role[]
+  /** The context of another partition than its home that is about to take it; null: there is none. */
+  readonly claim: Claim | null
+}
+
+export interface Claim {
+  readonly contextId: ContextId
+  /** Epoch milliseconds from which on other servers find out what became of it. */
+  readonly until: number
+  /** Tells claims of the same context apart. */
+  readonly by: string
+}
+
+/** The event, and the text of its row: guards compare that. */
+export interface UnclaimedRow {
+  readonly text: string
+  readonly event: UnclaimedEvent
+}
+
+/** Row of the list. `byToken`: its sender may use secured services; others do not see it. */
+export interface ListedPending extends PendingRow {
+  readonly byToken?: boolean
+}
+
+/** What an event has, unclaimed or kept by a context. */
+const anyPending = pendingView.omit({ contextId: true, fluxName: true })
+
+/** @throws Error for a text that is no such row */
+export function unclaimedRowOf(text: string): UnclaimedRow {
+  const event: UnclaimedEvent = JSON.parse(text)
+  anyPending.parse(event)
+  return { text, event }
+}
+
+/** @throws Error for a text that is no such row */
+export function listedPendingOf(value: string): ListedPending {
+  const listed: ListedPending = JSON.parse(value)
+  pendingView.parse(listed)
+  return listed
+}
+
+/** The home of the event to which a look-up row leads. */
+export function homeIn(value: string): number {
+  const { home }: { readonly home: number } = JSON.parse(value)
+  return home
+}
+
+/** Where it is decided which context takes it: with the answer that is kept under its key, if it has one. */
+export const homeOf = ({ eventId, receipt }: PendingEvent, partitions: number): number =>
+  partitionOf(receipt ?? eventId, partitions)
+
+/** In the space `held`, and at the end of its keys in `lookups`. Sorts by arrival. */
+export const unclaimedKeyOf = ({ receivedAt, eventId, receipt }: PendingEvent): string =>
+  pendingRowKey({ receivedAt, eventId, contextId: null }, scopeIn(receipt))
+
+/** When the event came whose key that is, epoch milliseconds. */
+export const arrivalIn = (key: string): number => Number(key.slice(0, key.indexOf(':')))
+
+/** Whether its sender may use secured services. */
+export const isOfToken = ({ roles }: Pick<UnclaimedEvent, 'roles'>): boolean => denial({ roles }, 'invoke') === null
+
+/** Of hashes in keys. Another text with the same hash leads to an event that the context does not take. */
+export const HASH_CHARACTERS = 16
+/** Characters of the key of a look-up row before that of the event: hash of the name, sender, hash of the tag. */
+const PREFIX_CHARACTERS = 2 * HASH_CHARACTERS + 't::'.length
+
+const shortHashOf = (text: string): string => hash('sha256', text).slice(0, HASH_CHARACTERS)
+
+/** `tag` null: of events without tags. */
+const prefixOf = (event: string, byToken: boolean, tag: string | null): string =>
+  `${shortHashOf(event)}${byToken ? 't' : 'o'}:${shortHashOf(tag === null ? '' : `#${tag}`)}:`
+
+/** The look-up rows in that partition, one for each tag. */
+export function lookupRowsOf(event: UnclaimedEvent, partition: number, partitions: number): RowWrite[] {
+  const tags = event.tags.length > 0 ? [...new Set(event.tags)] : [null]
+  const value = JSON.stringify({ home: homeOf(event, partitions) })
+  return tags.map((tag) => {
+    const key = prefixOf(event.event, isOfToken(event), tag) + unclaimedKeyOf(event)
+    return { partition, space: 'lookups', key, value, expiresAt: event.expiresAt }
+  })
+}
+
+/**
+ * What the keys of the look-up rows begin with whose events the context may take, by its index keys. A state that takes
+ * any event takes none that is unclaimed. Contexts of secured services look only at events whose senders may use them.
+ */
+export function prefixesFor(indexKeys: readonly string[]): ReadonlySet<string> {
+  const senders = indexKeys.includes(SECURED) ? [true] : [true, false]
+  const heard = heardEvents(indexKeys)
+  return new Set(heard.flatMap(({ event, tag }) => senders.map((byToken) => prefixOf(event, byToken, tag))))
+}
+
+/** The key of the event to which the look-up row leads, if it has one of the prefixes; else null. */
+export const unclaimedKeyIn = (key: string, prefixes: ReadonlySet<string>): string | null =>
+  prefixes.has(key.slice(0, PREFIX_CHARACTERS)) ? key.slice(PREFIX_CHARACTERS) : null
+
+/** All its rows at its home. None must be there. */
+export function homeRowsOf(event: UnclaimedEvent, partitions: number): RowWrite[] {
+  const [partition, key] = [homeOf(event, partitions), unclaimedKeyOf(event)]
+  const { eventId, event: name, tags, receivedAt, expiresAt } = event
+  const at = { partition, expiresAt }
+  const shown = { eventId, event: name, contextId: null, package: null, fluxName: null, tags, receivedAt, expiresAt }
+  const listed: ListedPending = { ...shown, byToken: isOfToken(event) }
+  return [
+    { ...at, space: 'held', key, expects: null, value: JSON.stringify(event) },
+    { ...at, space: 'pending', key, value: JSON.stringify(listed) },
+    // Of an event whose sender gave it an id, another of that id may be unclaimed at the same time.
+    { ...at, space: 'copies', key: heldCopyKey(eventId, key), value: key },
+    ...lookupRowsOf(event, partition, partitions),
+  ]
+}
+
+/** Removes the rows, whatever is in them. */
+export const removalOf = (rows: readonly RowWrite[]): RowWrite[] =>
+  rows.map(({ partition, space, key }) => ({ partition, space, key, value: null, expiresAt: null }))
 
 /** Milliseconds for which a claim is left to the server that made it. */
 const CLAIM_MS = 10_000
 
 /** Receipts are written that much after the event came, at most. */
 const RECEIPT_SLACK_MS = 600_000
-
-/** What a mark says of its claim. */
-type Mark = 'taken' | 'void'
 
 export class UnclaimedStore {
   readonly #deps: Deps
@@ -126,8 +244,7 @@ export class UnclaimedStore {
   outcomeRows(event: UnclaimedEvent, outcome: PendingOutcome): RowWrite[] {
     const { receipt } = event
     const expiresAt = event.receivedAt + this.#receiptsMs + RECEIPT_SLACK_MS
-    // The receipt is not kept any more.
-    if (receipt === null || expiresAt <= this.#deps.clock.now()) return []
+    if (receipt === null) return []
     const partition =
       outcome.became === 'moved' ? outcome.contextId % this.#partitions : homeOf(event, this.#partitions)
     const key = outcomeRowKey(receipt, null)
@@ -135,7 +252,7 @@ export class UnclaimedStore {
   }
 
   /** The first mark of a claim that is written stays. */
-  #mark({ expiresAt }: UnclaimedEvent, { contextId, by }: Claim, value: Mark): RowWrite {
+  #mark({ expiresAt }: UnclaimedEvent, { contextId, by }: Claim, value: 'taken' | 'void'): RowWrite {
     return {
       partition: contextId % this.#partitions,
       space: 'marks',
@@ -161,7 +278,7 @@ export class UnclaimedStore {
     return ok ? { text: value, event: next } : null
   }
 
-  #commit(rows: readonly RowWrite[]): Promise<CommitOutcome> {
+  #commit(rows: readonly RowWrite[]) {
     return this.#deps.store.commit({ writes: [], rows })
   }
 

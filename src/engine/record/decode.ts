@@ -34,43 +34,42 @@ const SUMMARY_PARTS = [...HEAD_PARTS, 'request', 'inheritedSecrets'] as const
  * @param names of the parts that are parsed, as far as there are such; left out: all
  * @throws FluxError `unreadable`
  */
-export function decodeRecord(stored: Stored, names: readonly string[] = Object.keys(stored.parts)): ContextRecord {
-  try {
-    return recordOf(stored, names)
-  } catch (error) {
-    throw unreadable(stored.id, error)
-  }
-}
-
-function recordOf({ id, version, parts }: Stored, names: readonly string[]): ContextRecord {
+export function decodeRecord(
+  { id, version, parts }: Stored,
+  names: readonly string[] = Object.keys(parts),
+): ContextRecord {
   const part = (name: string, absent: Json = null) => {
     const text = names.includes(name) ? parts[name] : undefined
     return text === undefined ? absent : JSON.parse(text)
   }
-  const [base, head]: [Base | null, Head | null] = [part('base'), part('head')]
-  if (base === null || head === null) throw new TypeError('parts of it are missing')
-  const states: { [key: string]: StateData } = {}
-  for (const name of names) {
-    const text = parts[name]
-    if (text !== undefined && STATE_KEY.test(name)) states[name] = JSON.parse(text)
-  }
-  return {
-    id,
-    version,
-    ...base,
-    ...head,
-    tail: (names.includes('tail') && parts['tail']) || '',
-    input: part('input', {}),
-    output: part('output', {}),
-    request: part('request'),
-    inheritedSecrets: part('inheritedSecrets'),
-    raw: part('raw'),
-    answer: part('answer'),
-    beforeEnd: part('beforeEnd') ?? undefined,
-    response: part('response'),
-    pending: part(PENDING_PART) ?? NO_PENDING,
-    args: part('args'),
-    states,
+  try {
+    const [base, head]: [Base | null, Head | null] = [part('base'), part('head')]
+    if (base === null || head === null) throw new TypeError('parts of it are missing')
+    const states: { [key: string]: StateData } = {}
+    for (const name of names) {
+      const text = parts[name]
+      if (text !== undefined && STATE_KEY.test(name)) states[name] = JSON.parse(text)
+    }
+    return {
+      id,
+      version,
+      ...base,
+      ...head,
+      tail: (names.includes('tail') && parts['tail']) || '',
+      input: part('input', {}),
+      output: part('output', {}),
+      request: part('request'),
+      inheritedSecrets: part('inheritedSecrets'),
+      raw: part('raw'),
+      answer: part('answer'),
+      beforeEnd: part('beforeEnd') ?? undefined,
+      response: part('response'),
+      pending: part(PENDING_PART) ?? NO_PENDING,
+      args: part('args'),
+      states,
+    }
+  } catch (error) {
+    throw unreadable(id, error)
   }
 }
 

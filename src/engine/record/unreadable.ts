@@ -17,18 +17,9 @@ export function isUnreadable(error: unknown, log: Log): boolean {
   return true
 }
 
-/**
- * Whether an error met while a row was read and used says that the row is damaged: the store refuses by FluxErrors, and
- * whatever else is thrown comes from the row. It is logged once for each row.
- */
-export function isUnreadableRow(
-  error: unknown,
-  { space, key }: { readonly space: RowSpace; readonly key: string },
-  log: Log,
-): boolean {
-  if (error instanceof FluxError) return false
+/** Logs that a row is left out, once for each. */
+export function logUnreadable(space: RowSpace, key: string, error: unknown, log: Log): void {
   logOnce(log, `the stored row '${key}' in '${space}' can't be read: it is left out`, { space, key, error })
-  return true
 }
 
 /** What `read` makes of the value of the row; null: it is damaged, which is logged once. */
@@ -41,7 +32,7 @@ export function readableOf<T>(
   try {
     return read(value)
   } catch (error) {
-    isUnreadableRow(error, { space, key }, log)
+    logUnreadable(space, key, error, log)
     return null
   }
 }

@@ -3,8 +3,9 @@
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, StoredRow } from '../../model/rows.ts'
-import { isUnreadableRow } from '../record/unreadable.ts'
+import { logUnreadable } from '../record/unreadable.ts'
 import { pause, Periodic } from '../time/periodic.ts'
+import { allRows } from './fan-out.ts'
 import { isAway, isRunElsewhere, requestStop, TaskLost, type Task, type TaskParts } from './task.ts'
 
 /** A task as it runs on this server. */
@@ -44,8 +45,6 @@ type TaskPlace = Pick<StoredRow, 'key' | 'partition'>
 const LOOK_BEATS = 2
 /** Milliseconds after which it looks again where no other server can be there, and the store was out of reach. */
 const LOOK_AGAIN_MS = 5000
-/** Rows read at once. */
-const ROWS_AT_ONCE = 100
 /** How often, and after how many milliseconds, a request to stop is followed up. */
 const STOP_LOOKS = 50
 const STOP_LOOK_MS = 100
@@ -219,28 +218,26 @@ export class TaskQueue<R extends TaskRun> {
     const { store, log } = this.#parts
     const { space, prefix, bound } = this.#kind
     try {
-      for (let after; !this.#isStopped;) {
-        const rows = await store.listRows({ space, prefix, after, limit: ROWS_AT_ONCE })
-        for (const row of rows) {
-          if (bound?.isFull === true) {
-            // What calls have under way is in the bound, too, and its end is not told here: another look finds room.
-            if (this.#running.size === 0) return false
-            await Promise.race([...this.#running.values()].map(({ ended }) => ended))
-          }
-          try {
-            await this.resume(row)
-          } catch (error) {
-            if (!isUnreadableRow(error, { space, key: row.key }, log)) throw error
-          }
+      for await (const row of allRows(store, { space, prefix })) {
+        if (this.#isStopped) break
+        if (bound?.isFull === true) {
+          // What calls have under way is in the bound, too, and its end is not told here: another look finds room.
+          if (this.#running.size === 0) return false
+          await Promise.race([...this.#running.values()].map(({ ended }) => ended))
         }
-        after = rows.at(-1)
-        if (rows.length < ROWS_AT_ONCE) return true
+        try {
+          await this.resume(row)
+        } catch (error) {
+          // The store refuses by such errors; whatever else is thrown comes from the row.
+          if (error instanceof FluxError) throw error
+          logUnreadable(space, row.key, error, log)
+        }
       }
+      return true
     } catch (error) {
       if (!this.#isStopped)
         log.error('tasks that were cut off could not be resumed; trying again later', { space, error })
       return false
     }
-    return true
   }
 }

@@ -83,7 +83,7 @@ export async function once(
     return await idempotency.onceUnder<Settled, KeptWebhook>({
       ...key,
       noted: { until: clock.now() + timeout },
-      whileRunning: 'wait',
+      waits: true,
       run: async (keeping) => ({ replayed: false, ...(await effect({ ...keeping, key })), remark: null }),
       earlier({ answer: kept, until = 0 }, isOwn) {
         const answer = answerIn(kept)

@@ -1,4 +1,5 @@
 // The sweep over held events: what it passes over, and whom it has looked at.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { LookUps } from '../../../src/engine/pending/matching.ts'
 import {
@@ -6,7 +7,7 @@ import {
   unclaimedRowOf,
   type UnclaimedEvent,
   type UnclaimedRow,
-} from '../../../src/engine/pending/unclaimed-event.ts'
+} from '../../../src/engine/pending/unclaimed-store.ts'
 import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import type { StoredRow } from '../../../src/model/rows.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
@@ -66,7 +67,11 @@ async function swept(
   const unclaimed = { unclaimed: (row: UnclaimedRow) => Promise.resolve(row) }
   const sweep = new Sweep({ store, clock, log, unclaimed, offer: () => Promise.resolve('passed') })
   sweep.passes.within(0)
-  for (let pass = 0; pass < passes; pass += 1) await clock.advance(10_000)
+  for (let pass = 0; pass < passes; pass += 1) {
+    await clock.advance(10_000)
+    // Others are served between the pages of events.
+    await sleep(20)
+  }
   await sweep.passes.stop()
   return { looked, errors }
 }

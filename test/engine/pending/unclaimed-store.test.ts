@@ -1,8 +1,7 @@
 // A claim of a held event that others take for dead leads to nothing any more, however late its commit comes; one that
 // led to something is finished.
 import { expect, test } from 'vitest'
-import { homeOf, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-event.ts'
-import { UnclaimedStore } from '../../../src/engine/pending/unclaimed-store.ts'
+import { homeOf, UnclaimedStore, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-store.ts'
 import { quiet } from '../../definitions/catalog-files.ts'
 import { Memory } from '../../simulation/memory.ts'
 import { MemoryStore } from '../../simulation/memory-store.ts'
