@@ -24,46 +24,54 @@ import { getDefinition, getMachine, getServiceSchema, listServices } from './cal
 
 /** `T`: what it resolves with. */
 type Handler<Name extends MethodName, T> = (env: CallEnv, request: CheckedCall<Name>, more?: MoreOf<Name>) => Promise<T>
-type Handlers = { readonly [Name in MethodName]: Handler<Name, Told<AnswerTo<Name>>> }
 
-/** Of a call that takes no key: there is nothing to say but the answer. */
-const plain =
-  <Name extends MethodName>(run: Handler<Name, AnswerTo<Name>>): Handler<Name, Told<AnswerTo<Name>>> =>
-  async (env, request, more) => ({ answer: await run(env, request, more) })
-
-const HANDLERS: Handlers = {
+/** Calls that take a key. */
+const KEYED = {
   addTags,
-  countContexts: plain((env, request, options) => countContexts(env, request, options?.signal ?? env.reads?.signal)),
   execute,
-  getContext: plain(getContext),
-  getContextEvents: plain(getContextEvents),
-  getDefinition: plain(getDefinition),
-  getEvent: plain(getEvent),
-  getMachine: plain(getMachine),
-  getOperation: plain(getOperation),
-  getServiceSchema: plain(getServiceSchema),
-  getStateContext: plain(getStateContext),
-  listContexts: plain(async (env, request) => (await listPage(env, request)).contexts),
-  listDeliveries: plain(async (env, request) => (await listDeliveriesPage(env, request)).deliveries),
-  listDeliveriesPage: plain(listDeliveriesPage),
-  listOperations: plain(listOperations),
-  listPage: plain(listPage),
-  listPending: plain(async (env, request) => (await listPendingPage(env, request)).events),
-  listPendingPage: plain(listPendingPage),
-  listServices: plain(listServices),
-  listWebhooks: plain(listWebhooks),
   pause,
   removeTags,
-  replayDelivery: plain(replayDelivery),
   resume,
   retry,
   sendEvent: (env, request, more) => sendEvent(env, request, { onPlaced: more?.onPlaced }),
-  startOperation: plain(startOperation),
-  stopEvent: plain(stopEvent),
-  stopOperation: plain(stopOperation),
   terminate,
-  waitFor: plain((env, request, options) => waitFor(env, request, options?.signal ?? env.reads?.signal)),
-  withdraw: plain(withdraw),
+} satisfies { readonly [Name in MethodName]?: Handler<Name, Told<AnswerTo<Name>>> }
+
+/** Of calls that take no key there is nothing to say but the answer. */
+const PLAIN: { readonly [Name in Exclude<MethodName, keyof typeof KEYED>]: Handler<Name, AnswerTo<Name>> } = {
+  countContexts: (env, request, options) => countContexts(env, request, options?.signal ?? env.reads?.signal),
+  getContext,
+  getContextEvents,
+  getDefinition,
+  getEvent,
+  getMachine,
+  getOperation,
+  getServiceSchema,
+  getStateContext,
+  listContexts: async (env, request) => (await listPage(env, request)).contexts,
+  listDeliveries: async (env, request) => (await listDeliveriesPage(env, request)).deliveries,
+  listDeliveriesPage,
+  listOperations,
+  listPage,
+  listPending: async (env, request) => (await listPendingPage(env, request)).events,
+  listPendingPage,
+  listServices,
+  listWebhooks,
+  replayDelivery,
+  startOperation,
+  stopEvent,
+  stopOperation,
+  waitFor: (env, request, options) => waitFor(env, request, options?.signal ?? env.reads?.signal),
+  withdraw,
+}
+
+const told: unknown[][] = Object.entries(PLAIN).map(([name, run]) => [
+  name,
+  async (...given: unknown[]) => ({ answer: await Reflect.apply(run, null, given) }),
+])
+const HANDLERS: { readonly [Name in MethodName]: Handler<Name, Told<AnswerTo<Name>>> } = {
+  ...KEYED,
+  ...Object.fromEntries(told),
 }
 
 const isMethod = (name: string): name is MethodName => Object.hasOwn(METHODS, name)

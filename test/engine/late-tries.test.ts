@@ -175,6 +175,31 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     }
   })
 
+  test.each(['unanswered', 'late'] as const)(
+    'a context that got the event in place of a start, %s, and has ended since: no other is started',
+    async (fate) => {
+      for (let nr = 0; nr < 6; nr += 1) {
+        const one = await openServer(unreliable)
+        const { executions } = await one.sendEvent({ event: 'keyed', eventId: `first${nr}`, tags: ['t'] })
+        const [{ contextId } = { contextId: 0 }] = executions
+        const request = { event: 'keyed', eventId: `e${nr}` }
+        fateOf = ({ writes: [write] }) => (write?.context.id === contextId ? fate : null)
+        await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
+        isDead = true
+        const two = await openServer()
+        for (const commit of late.splice(0)) await commit()
+        await two.terminate({ contextId })
+        await clock.advance(9 * BEAT_MS)
+        await expect.poll(async () => (await two.getEvent({ eventId: request.eventId })).done).toBe(true)
+        const receipt = await two.getEvent({ eventId: request.eventId })
+        expect([receipt.moved.map((one) => one.contextId), receipt.started]).toEqual([[contextId], []])
+        expect((await two.sendEvent(request)).transitions).toEqual([{ contextId, state: 's' }])
+        ;[isDead, fateOf] = [false, () => null]
+        await Promise.all(servers.splice(0).map((bench) => bench.engine.close({ grace: 0 })))
+      }
+    },
+  )
+
   test.each([
     ['a key that is made by chance', 'chance', 'Chance'],
     ['a key of its service that is made by chance', 'root', 'Root'],

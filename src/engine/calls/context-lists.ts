@@ -25,12 +25,6 @@ const PAGE_CHARACTERS = 2 * 1024 * 1024
 /** Reads for one page that found fewer contexts than they might: the store examines a bounded number in each. */
 const MAX_SHORT = 3
 
-interface Asked extends CheckedCall<'listPage'> {
-  /** Matches to pass over: the store does, if it knows all that is asked for. */
-  readonly skip: number
-  readonly fits: Fits | undefined
-}
-
 /**
  * The requested page, by the order of ids. It ends before the first context that does not fit; it may end early where
  * many had to be examined. A context with a damaged record is logged and left out.
@@ -41,27 +35,33 @@ export async function listPage(env: CallEnv, given: CheckedCall<'listPage'>, fit
   const skip = (order === 'desc' ? before : after) === undefined ? page * limit : 0
   // Each of the skipped contexts has to be read.
   const turnstile = selected.test === null || skip === 0 ? env.lists : env.searches
-  return turnstile.run(() => readPage(env, selected, { ...given, skip, fits }))
+  return turnstile.run(() => readPage(env, selected, given, skip, fits))
 }
 
-async function readPage(env: CallEnv, selected: Selected, asked: Asked): Promise<ContextPage> {
-  const { order = 'asc', limit, fits } = asked
+/** `toSkip`: matches to pass over; the store does, if it knows all that is asked for. */
+async function readPage(
+  env: CallEnv,
+  selected: Selected,
+  { order = 'asc', limit, view: form, after, before }: CheckedCall<'listPage'>,
+  toSkip: number,
+  fits: Fits | undefined,
+): Promise<ContextPage> {
   const { selection, test } = selected
   const contexts: ListedContext[] = []
   /** Behind the last context that was dealt with. */
-  const bounds = { after: asked.after, before: asked.before }
+  const bounds = { after, before }
   const behind = order === 'asc' ? 'after' : 'before'
-  let { skip } = asked
+  let skip = toSkip
   for (let [short, read, shown] = [0, 0, 0]; ;) {
     env.reads?.signal?.throwIfAborted()
-    const stride = test === null ? Math.min(STRIDE.contexts, limit - contexts.length) : STRIDE.tested
+    const stride = test ? STRIDE.tested : Math.min(STRIDE.contexts, limit - contexts.length)
     const query = { ...selection, ...bounds, order, limit: stride, characters: STRIDE.characters }
-    const page = await env.store.select({ ...query, skip: test === null ? skip : 0 })
-    if (test === null) skip = 0
-    const stored = test === null ? page.contexts : page.contexts.filter(test)
+    const page = await env.store.select({ ...query, skip: test ? 0 : skip })
+    if (!test) skip = 0
+    const stored = test ? page.contexts.filter(test) : page.contexts
     for (let at = 0; at < stored.length; at += VIEWS_AT_ONCE) {
       const some = stored.slice(at, at + VIEWS_AT_ONCE)
-      const views = await Promise.all(some.map((context) => viewOf(env, selected, asked, context)))
+      const views = await Promise.all(some.map((context) => viewOf(env, selected, form === 'summary', context)))
       for (const [index, { id, parts }] of some.entries()) {
         const view = views[index]
         if (view && skip > 0) skip -= 1
@@ -92,10 +92,9 @@ async function readPage(env: CallEnv, selected: Selected, asked: Asked): Promise
 async function viewOf(
   env: CallEnv,
   { isLimited }: Selected,
-  { view: form }: Asked,
+  isSummary: boolean,
   stored: StoredContext,
 ): Promise<ListedContext | null> {
-  const isSummary = form === 'summary'
   try {
     const flux = await pinnedFluxOf(env, stored, decodeHead(stored))
     if (isLimited && flux.secured) return null

@@ -159,18 +159,16 @@ interface Wanted {
 
 async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace): Promise<Withdrawn[]> {
   const results: Withdrawn[] = []
+  const { receipt } = wanted
   const prefix = copiesPrefix(wanted.eventId)
   for (let after: StoredRow | undefined, rows; rows === undefined || rows.length === WAVE; after = rows.at(-1)) {
     rows = await env.store.listRows({ space: 'copies', prefix, after, limit: WAVE })
-    const some = rows.filter((row) => mayBe(row, wanted))
+    const some = rows.filter(({ key }) => receipt === null || copyIn(key).scope === scopeIn(receipt))
     place.take(results.length + some.length)
     results.push(...(await Promise.all(some.map((row) => withdrawCopy(env, wanted, row)))))
   }
   return results
 }
-
-const mayBe = ({ key }: StoredRow, { receipt }: Wanted): boolean =>
-  receipt === null || copyIn(key).scope === scopeIn(receipt)
 
 async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
   const { caller, unclaimed, mailboxes } = env

@@ -99,14 +99,19 @@ export class BroadcastRows {
     return item?.answer === 'executions' && item.stand.contextId === id ? item : null
   }
 
-  readonly moved: RowsOf = (applied, record, flux) => {
-    const { id: contextId, updatedAt: at } = record
-    const item: Item =
-      applied.kind === 'kept'
-        ? { answer: 'pending', kept: { contextId, expiresAt: applied.expiresAt }, at }
-        : itemOf('transitions', { record, flux })
-    return [this.marks.write(contextId, JSON.stringify(item), this.#stored.expiresAt)]
-  }
+  /** `instead`: the context got the event in place of a start of that service, which no later try makes any more. */
+  readonly moved =
+    (instead?: CompiledFlux): RowsOf =>
+    (applied, record, flux) => {
+      const { id: contextId, updatedAt: at } = record
+      const item: Item =
+        applied.kind === 'kept'
+          ? { answer: 'pending', kept: { contextId, expiresAt: applied.expiresAt }, at }
+          : itemOf('transitions', { record, flux })
+      const text = JSON.stringify(item)
+      const mark = this.marks.write(contextId, text, this.#stored.expiresAt)
+      return instead ? [mark, this.#start(instead, contextId % this.#store.partitions, text)] : [mark]
+    }
 
   readonly started: RowsOf = (_, record, flux) => {
     const item = itemOf('executions', { record, flux })
@@ -149,9 +154,11 @@ const LAST_ID = Number.MAX_SAFE_INTEGER
 
 /** What was done to contexts with higher ids than that, and then what was started. @throws FluxError `unavailable` */
 export async function* itemsOf(store: Store, rowKey: string, after: ContextId) {
-  for await (const { value } of marksOf(store, rowKey).behind(after)) {
+  for await (const { key, value } of marksOf(store, rowKey).behind(after)) {
     const item = itemIn(value)
-    if (item) yield item
+    // Of a context that got the event in place of a start, its mark tells.
+    const isTold = item !== null && item.answer !== 'executions' && key.startsWith(`${marksPrefix(rowKey)}s`)
+    if (item && !isTold) yield item
   }
 }
 

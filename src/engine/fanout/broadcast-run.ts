@@ -31,7 +31,7 @@ import { goThrough, yieldTurn, type FanOut } from '../tasks/fan-out.ts'
 import { leftInDoubt, type TaskRun } from '../tasks/queue.ts'
 import { Task, TaskLost, type TaskParts } from '../tasks/task.ts'
 import { BroadcastRows, itemsOf, type StoredBroadcast, type Summary } from './broadcast-rows.ts'
-import { BroadcastTally, countAll, storedIgnored, type Found } from './outcomes.ts'
+import { BroadcastTally, contextOf, countAll, storedIgnored, type Found } from './outcomes.ts'
 import {
   findReceivers,
   move,
@@ -143,7 +143,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     // Only now: a context that the event itself started before a crash may be among them, and its row is there.
     if (left)
       for await (const item of itemsOf(this.#parts.store, key, 0)) {
-        this.#earlier.add((item.answer === 'pending' ? item.kept : item.stand).contextId ?? 0)
+        this.#earlier.add(contextOf(item))
         if (item.answer === 'executions') continue
         this.#tally.add(item)
         this.#dealt += 1

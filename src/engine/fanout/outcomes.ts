@@ -42,6 +42,8 @@ export const itemOf = (
   at: outcome.record.updatedAt,
 })
 
+export const contextOf = (item: Item) => (item.answer === 'pending' ? item.kept : item.stand).contextId ?? 0
+
 /** What it came to for one receiver; null: nothing, and there is nothing to report. */
 export type Found = Item | Ignored | null
 

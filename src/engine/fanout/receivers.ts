@@ -18,7 +18,7 @@ import type { Mailboxes } from '../turn/mailboxes.ts'
 import { standOf } from '../turn/message.ts'
 import { holderIn, type RootRequest } from '../turn/start-request.ts'
 import type { BroadcastEvent, BroadcastRows } from './broadcast-rows.ts'
-import { itemOf, type Found, type Ignored, type RefusalLog } from './outcomes.ts'
+import { contextOf, itemOf, type Found, type Ignored, type RefusalLog } from './outcomes.ts'
 
 export interface ReceiverParts {
   readonly store: Store
@@ -118,7 +118,7 @@ async function tryToMove(sending: Sending, id: ContextId, keyOf?: CompiledFlux):
     if (started) return started
     const tags = keyOf ? null : sent.tags
     const message = { type: 'EVENT', name, eventId, input, untyped, tags, caller, arrival, traceparent } as const
-    const outcome = await mailboxes.post(id, message, { rows: rows?.moved })
+    const outcome = await mailboxes.post(id, message, { rows: rows?.moved(keyOf) })
     const { failure, kept, record, flux } = outcome
     if (kept) return { answer: 'pending', kept: { contextId: id, expiresAt: kept.expiresAt }, at: record.updatedAt }
     if (outcome.moved) return itemOf('transitions', outcome)
@@ -214,7 +214,7 @@ async function start(
       return itemOf('executions', outcome)
     } catch (error) {
       const done = rows?.doneBefore(error)
-      if (done !== undefined) return done
+      if (done !== undefined) return done && isDealtWith(contextOf(done)) ? null : done
       const holder = holderIn(error)
       if (holder === null) return ignored(sending, { contextId: null, fluxName, state: null }, error)
       if (isDealtWith(holder)) return null

@@ -24,12 +24,10 @@ export function webhooks(parts: CallParts): WebhookApi {
     },
 
     settled(given) {
-      const { request, reason: quoting } = given
-      const delivery =
-        request === null || quoting === null ? given : { ...given, reason: redactedFor(request, quoting) }
-      deliveries.settled(delivery)
-      signals.delivery(delivery.endpoint, delivery.outcome)
-      const { endpoint, outcome, status, method, path, contextId, reason } = delivery
+      const { request, endpoint, outcome, status, method, path, contextId } = given
+      const reason = request && given.reason !== null ? redactedFor(request, given.reason) : given.reason
+      deliveries.settled({ ...given, reason })
+      signals.delivery(endpoint, outcome)
       if (status >= 500 || (outcome !== 'refused' && outcome !== 'invalid')) return
       const facts = { contextId, fluxName: endpoint.fluxName, state: null, reason, method, path }
       void refusals.log('a webhook was refused', outcome, () => facts)

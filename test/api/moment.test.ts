@@ -1,6 +1,6 @@
 // Moments that requests name.
 import { expect, test } from 'vitest'
-import { momentOf } from '../../src/model/moment.ts'
+import { momentOf } from '../../src/api/context-lists.ts'
 
 const NEW_YEAR = Date.UTC(2026, 0, 1)
 
