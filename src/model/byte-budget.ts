@@ -78,7 +78,7 @@ export class ByteBudget {
     return { resize, release: () => resize(0) }
   }
 
-  #serve(): void {
+  #serve() {
     for (let first = this.#waiting[0]; first !== undefined && this.fits(first.bytes); first = this.#waiting[0]) {
       this.#waiting.shift()
       first.resolve(this.take(first.bytes))

@@ -6,11 +6,11 @@ const errorsOf = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ pointer: `/input/${index}`, detail: 'is required' }))
 
 test('names each of a few', () => {
-  expect(invalidInput(errorsOf(2)).detail).toBe('invalid input: /input/0 is required; /input/1 is required')
+  expect(invalidInput(errorsOf(2)).failure.detail).toBe('invalid input: /input/0 is required; /input/1 is required')
 })
 
 test('is no longer than a client can read, and says how many it leaves out', () => {
-  const text = invalidInput(errorsOf(5000)).detail
+  const text = invalidInput(errorsOf(5000)).failure.detail
   expect(text.length).toBeLessThan(1100)
   const named = text.split('; ').length - 1
   expect(text).toMatch(/; and \d+ more$/)

@@ -2,7 +2,7 @@
 // order of commit, and then to steps that the store returns: ready steps of other servers, and steps of dead servers.
 // Other servers are told of ready steps for which this one has no slot, at most ten times a second.
 //
-// A step needs a slot (`steps/slots.ts`) and, if its context is large, memory. `engine/steps/admission.ts` gives it
+// A step needs a slot (`steps/slots.ts`) and, if its context is large, memory. `engine/turn/admission.ts` gives it
 // both while the turn writes its commit, so the lease is in that commit. If the commit fails, or another server was
 // faster, slot and memory are given back.
 // - Without a free slot the context is committed as ready: its lease is to `UNOWNED`, so no takeover is counted when a

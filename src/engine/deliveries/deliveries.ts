@@ -35,8 +35,6 @@ const MAX_REFUSED = 100
 const MAX_REASON_CHARACTERS = 500
 /** Part of the deliveries that are kept, after which those that are too much are removed. */
 const TRIM_PART = 0.5
-/** Milliseconds after which it is looked whether deliveries are to be removed. */
-const TRIM_MS = 200
 /** Rows of an endpoint that are read at once. */
 const ROWS_AT_ONCE = 16
 /** Lists of deliveries whose first rows are read before others are served. */
@@ -180,7 +178,7 @@ export class Deliveries {
       return
     }
     tally.untrimmed += 1
-    this.#trims.within(TRIM_MS)
+    if (tally.untrimmed >= this.#maxUntrimmed) this.#trims.within(0)
     if (isStart && started.facts.status === facts.status && facts.reason === null) return
     const text = isStart ? started.inline : JSON.stringify(keptRequestOf(request ?? {}, rawBody ?? new Uint8Array()))
     // If the outcome of the start is unknown, the row may be there.
@@ -209,10 +207,14 @@ export class Deliveries {
     return { partition: partitionOf(deliveryId, this.#given.store.partitions), key }
   }
 
+  get #maxUntrimmed() {
+    return Math.max(1, Math.floor(this.#given.webhooks.deliveries * TRIM_PART))
+  }
+
   async #trimAll(signal: AbortSignal): Promise<null> {
-    const { log, webhooks } = this.#given
+    const { log } = this.#given
     for (const tally of this.#tallies.values()) {
-      if (tally.untrimmed < Math.max(1, Math.floor(webhooks.deliveries * TRIM_PART))) continue
+      if (tally.untrimmed < this.#maxUntrimmed) continue
       tally.untrimmed = 0
       await this.#trim(tally, signal).catch((error: unknown) => {
         log.debug('old deliveries of webhooks could not be removed; trying again later', { error })
@@ -226,6 +228,8 @@ export class Deliveries {
     const { store, webhooks } = this.#given
     const removals: RowWrite[] = []
     let seen = 0
+    // Those that were counted are written by then.
+    await this.#writer.flush()
     for await (const row of allRows(store, { space: 'deliveries', prefix })) {
       if (signal.aborted) return
       seen += 1

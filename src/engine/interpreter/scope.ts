@@ -66,7 +66,7 @@ export class EvaluationScope implements Scope {
   }
 
   /** The scopes in which names are looked up, innermost first. */
-  #layers(): { readonly values: JsonObject; readonly shape: Shape | undefined }[] {
+  #layers() {
     const { states, input, output } = this.#flux
     const data = this.#data
     const state = states[data.state]

@@ -120,7 +120,7 @@ export class WorkingState implements TurnState {
     }
   }
 
-  #write(line: Line, value: Json): void {
+  #write(line: Line, value: Json) {
     const { data } = this
     const { budget } = this.env
     switch (line.place) {

@@ -30,16 +30,15 @@ export const redactedFor = (request: JsonObject, text: string): string =>
 export function redactRequest(request: JsonObject) {
   const { uri, headers, cookies, parameters } = request
   const shown = { ...request }
-  const first: string[] = []
-  const others: string[] = []
+  const ofHeaders: string[] = []
   const ofCookies: string[] = []
   const ofParameters: string[] = []
   if (Array.isArray(headers))
     shown['headers'] = withoutValues(headers, (name, value) => {
       if (!isSecretName(name)) return false
-      if (name.toLowerCase() === 'authorization') first.push(value, value.replace(/^\S+\s+/, ''))
+      if (name.toLowerCase() === 'authorization') return ofHeaders.unshift(value, value.replace(/^\S+\s+/, '')) > 0
       if (name.toLowerCase() === 'cookie') ofCookies.push(...value.split(';').map(cookieSent))
-      return others.push(value) > 0
+      return ofHeaders.push(value) > 0
     })
   if (Array.isArray(cookies)) shown['cookies'] = withoutValues(cookies, (_, value) => ofCookies.push(value) > 0)
   const hide = (value: Json): Json => {
@@ -53,7 +52,7 @@ export function redactRequest(request: JsonObject) {
     shown['parameters'] = copy
   }
   if (typeof uri === 'string') shown['uri'] = uriShown(uri, new Set(ofParameters))
-  return { shown, secrets: [...new Set([...first, ...others, ...ofCookies, ...ofParameters])] }
+  return { shown, secrets: [...new Set([...ofHeaders, ...ofCookies, ...ofParameters])] }
 }
 
 /** A list of `{ name, value }` without the values that are secrets. */

@@ -5,7 +5,6 @@ import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { FluxApi } from '../../api/calls.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
-import { FluxError } from '../../model/failure.ts'
 import { isObject, tryJson, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { Log } from '../../ports/log.ts'
 import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
@@ -25,7 +24,7 @@ import { scopeOf } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
 export interface StepsParts extends Deps, Pick<EngineParts, 'dispatcher' | 'runner' | 'slots' | 'secrets' | 'traces'> {
-  readonly signals: Pick<Signals, 'stepBegan' | 'stepEnded'>
+  readonly signals: Signals
   readonly loader: ContextLoader
   /** Memory budget for the data of scripts, charged until the script has received its names. */
   readonly turns: ByteBudget
@@ -107,7 +106,6 @@ export class Steps {
       this.abort(id, 'another server has ended the context or moved it on')
     } catch (error) {
       // The heartbeat checks again. An unreadable record is logged when a turn needs it.
-      if (!(error instanceof FluxError)) throw error
       log.debug('the context of a running step could not be read', { contextId: id, error })
     }
   }

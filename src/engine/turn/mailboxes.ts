@@ -63,7 +63,7 @@ export interface MailboxesParts extends TurnDataParts {
   readonly traces?: Traces | null | undefined
   /** Contexts in which calls may have turns under way at once, starts included. */
   readonly maxCalls: number
-  readonly signals: Pick<Signals, 'depth'>
+  readonly signals: Signals
 }
 
 /** All tries of one turn. */
