@@ -10,7 +10,7 @@
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { ListQuery, StoredContext, WaitingQuery } from '../../ports/store.ts'
+import type { StoredContext, WaitingQuery } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { merged, type Source } from './merge.ts'
 import { idsOf, listOf, texts, type Reply } from './scripts.ts'
@@ -56,42 +56,6 @@ export class Queries {
     this.#partitions = partitions
     this.#log = log
     this.#hops = Math.ceil(HOPS / partitions)
-  }
-
-  /** As `Store.list`. */
-  async list({
-    all,
-    without = [],
-    after = 0,
-    skip = 0,
-    limit,
-    characters = Infinity,
-  }: ListQuery): Promise<StoredContext[]> {
-    if (limit <= 0) return []
-    const [excluded, shared] = [storedKeysOf(without), storedKeysOf(all)]
-    const keys = [excluded.length, ...excluded, ...shared]
-    const start = this.#partitions === 1 ? { after, skip } : await this.passOver(keys, { after, skip })
-    if (start === null) return []
-    // A single partition skips matches in its script; several cannot, since each knows only its own matches.
-    const alone = this.#partitions === 1
-    const contexts: StoredContext[] = []
-    let size = 0
-    // Any number of contexts may have been purged meanwhile, or be unreadable. More are read in their place, because
-    // callers take a short page for the end of the list.
-    for (let [from, left] = [start.after, start.skip]; contexts.length < limit && size < characters; left = 0) {
-      const wanted = limit - contexts.length
-      const piece = Math.min(PIECE, alone ? wanted : left + wanted)
-      const sources = this.#sources((partition) =>
-        this.#pages(partition, keys, { after: from, skip: alone ? left : 0, piece }),
-      )
-      const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
-      const some = await this.loadAll(ids, characters - size)
-      for (const { parts } of some) size += charactersOf(parts)
-      contexts.push(...some)
-      from = ids.at(-1) ?? from
-      if (ids.length < wanted) break
-    }
-    return contexts
   }
 
   /** As `Store.newest`. */
