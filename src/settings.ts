@@ -8,23 +8,18 @@ import { schema, table } from './settings/table.ts'
 /** By the names of the table. Durations are milliseconds, sizes bytes; null: it is not set. */
 export type Settings = Readonly<z.output<typeof schema>>
 
-/** The message has one line for each variable with a bad value. */
-class SettingsError extends Error {
-  override readonly name = 'SettingsError'
-}
-
 /** Every setting, in the order in which help shows them. */
 export const SETTINGS: readonly SettingRow[] = [...table.values()]
 
 /**
  * The settings of an environment. An empty variable counts as not set.
- * @throws SettingsError that names every bad variable
+ * @throws Error with a line for each variable with a bad value
  */
 export function readSettings(environment: { readonly [variable: string]: string | undefined }): Settings {
   const given = Array.from(table, ([name, { variable }]) => [name, getOwn(environment, variable) || undefined])
   const result = schema.safeParse(Object.fromEntries(given))
   if (result.success) return result.data
-  throw new SettingsError(
+  throw new Error(
     result.error.issues.map(({ path, message }) => `${table.get(String(path[0]))?.variable} ${message}`).join('\n'),
   )
 }

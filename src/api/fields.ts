@@ -82,10 +82,7 @@ export const cursor = (pattern: RegExp) =>
 export const flag = (description: string) => z.boolean('must be true or false').describe(description)
 
 /** Of lines of a stream, which must wait rather than be refused. */
-export const waits = z
-  .boolean()
-  .optional()
-  .describe('What is full takes it all the same: whoever sends it bounds how many there are')
+export const waits = flag('What is full takes it all the same: its sender bounds how many there are').optional()
 
 /** In the schema of a list: its parameter isn't separated by commas. */
 export const NOT_SEPARATED = 'x-not-separated'
@@ -149,10 +146,7 @@ export const knownEventId = (description: string) => visible(EVENT_ID, descripti
 export const idempotencyKey = orNull(sentKey('Key under which the call is carried out once'))
 
 /** Only for callers in process: over HTTP, the format of the body decides it. */
-export const untyped = z
-  .boolean('must be true or false')
-  .optional()
-  .describe('Texts in `input` may stand for the type declared, as in XML without types')
+export const untyped = flag('Texts in `input` may stand for the type declared, as in XML without types').optional()
 
 // How a call names a context: by its id, or by its key, together with its service.
 

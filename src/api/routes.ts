@@ -4,7 +4,7 @@ import { CALLS, CLIENT_METHODS } from './calls.ts'
 import { EXECUTES, SEND_EVENTS, STREAM_MOVES } from './streams.ts'
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: Call['method']
   /** A part that begins with `:` is a field. */
   readonly path: string
   /** Whether the fields go into a body, save those in the path and in `query`; else they go into the query. */

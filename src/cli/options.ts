@@ -12,7 +12,7 @@ export const HELP_OPTION = { help: { type: 'boolean', short: 'h' } } as const
 /** What the commands that serve take. */
 export const SERVE_OPTIONS = { ...HELP_OPTION, host: { type: 'string' }, port: { type: 'string' } } as const
 
-/** Options have precedence over the environment. @throws UsageError for a bad option; SettingsError */
+/** Options have precedence over the environment. @throws UsageError for a bad option; as `readSettings` */
 export function settingsOf({ host, port }: ServeOptions, { env }: World): Settings {
   checkPort(port)
   return readSettings({

@@ -118,17 +118,6 @@ export interface PageRequest {
   readonly skip?: number | undefined
 }
 
-export interface ListQuery extends PageRequest {
-  /** Keys that each context in the list has. */
-  readonly all: readonly string[]
-  /** Keys that no context in the list has. */
-  readonly without?: readonly string[] | undefined
-  /**
-   * The list ends early, after at least one context, when the texts of its contexts have this many characters in total.
-   */
-  readonly characters?: number | undefined
-}
-
 export interface WaitingQuery extends PageRequest {
   /** Keys of which each context has at least one. */
   readonly any: readonly string[]
@@ -230,11 +219,6 @@ export interface Store {
   newest(request: { key: string; partition?: number }): Promise<ContextId | null>
   /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
-  /**
-   * Complete contexts that match, by ascending id. Skipped contexts are not read, and a long skip does not block other
-   * requests. Contexts may be purged during the query: only an empty result means that there are no more.
-   */
-  list(request: ListQuery): Promise<StoredContext[]>
   /**
    * Complete contexts that match, by their ids. It examines a bounded number of candidates, save for those that it skips:
    * so a page may have fewer contexts, or none, although there are more.

@@ -18,7 +18,7 @@ test('a start whose id another context has is refused', async () => {
       withVerbs(store, {
         async commit(request): Promise<CommitOutcome> {
           const id = request.writes[0]?.context.id ?? 0
-          const [first] = await store.list({ all: [], limit: 1 })
+          const [first] = (await store.select({ any: [[]], order: 'asc', limit: 1 })).contexts
           return first ? { ok: false, stale: id, current: { ...first, id } } : store.commit(request)
         },
       }),

@@ -34,7 +34,6 @@ const store: Store = {
   count: silent,
   servers: silent,
   log: silent,
-  list: silent,
   select: silent,
   waitingFor: silent,
   claimDue: silent,

@@ -55,7 +55,6 @@ type Verb =
   | 'version'
   | 'commit'
   | 'log'
-  | 'list'
   | 'select'
   | 'count'
   | 'waitingFor'
@@ -106,7 +105,6 @@ export class FaultyStore implements Store {
   load: Store['load'] = (request) => this.#ask('load', () => this.#store.load(request))
   version: Store['version'] = (request) => this.#ask('version', () => this.#store.version(request))
   log: Store['log'] = (request) => this.#ask('log', () => this.#store.log(request))
-  list: Store['list'] = (request) => this.#ask('list', () => this.#store.list(request))
   select: Store['select'] = (request) => this.#ask('select', () => this.#store.select(request))
   count: Store['count'] = (request) => this.#ask('count', () => this.#store.count(request))
   waitingFor: Store['waitingFor'] = (request) => this.#ask('waitingFor', () => this.#store.waitingFor(request))

@@ -6,7 +6,6 @@ import type {
   Selection,
   SelectQuery,
   TimeRange,
-  ListQuery,
   Store,
   StoredContext,
   WaitingQuery,
@@ -83,17 +82,6 @@ export class MemoryStore implements Store {
   getDefinition: Store['getDefinition'] = async ({ hash }) => this.#open.definitions.get(hash) ?? null
   definitions: Store['definitions'] = async () => [...this.#open.definitions.keys()]
   purge: Store['purge'] = async ({ endedBefore, limit }) => this.#open.purge(endedBefore, limit)
-
-  async list({ all, without = [], characters = Infinity, ...page }: ListQuery): Promise<StoredContext[]> {
-    const found = this.#open.matching(
-      ({ indexKeys }) =>
-        all.every((word) => indexKeys.includes(word)) && !without.some((word) => indexKeys.includes(word)),
-      page,
-    )
-    let size = 0
-    const cut = found.findIndex(({ parts }) => (size += charactersOf(parts)) >= characters)
-    return cut < 0 ? found : found.slice(0, cut + 1)
-  }
 
   async select({ order, limit, skip = 0, characters = Infinity, ...selection }: SelectQuery): Promise<SelectedPage> {
     const matches = this.#matching(selection)

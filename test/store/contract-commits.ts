@@ -1,4 +1,5 @@
 // The store port: ids, commits under their fence, logs and definitions.
+import { listed } from './listed.ts'
 import { describe, expect } from 'vitest'
 import { MAX_LOG_ROWS } from '../../src/model/context.ts'
 import {
@@ -100,7 +101,7 @@ export function commitPromises(test: ScenarioTest): void {
       }
       expect(await store.load({ id })).toMatchObject({ version: 2, indexKeys: ['kept'], due: null })
       expect(await store.log({ id, limit: 10 })).toEqual(['first'])
-      expect(await store.list({ all: ['lost'], limit: 10 })).toEqual([])
+      expect(await listed(store, { all: ['lost'], limit: 10 })).toEqual([])
       expect(await store.claimDue({ now: 1e15, limit: 10, hideFor: 1 })).toEqual({ ids: [], next: null })
     })
 
@@ -146,7 +147,7 @@ export function commitPromises(test: ScenarioTest): void {
       expect(await store.load({ id: one })).toMatchObject({ version: 1, indexKeys: [], due: null })
       expect(await store.load({ id: born })).toBeNull()
       expect(await store.log({ id: one, limit: 1 })).toEqual([])
-      expect(await store.list({ all: ['x'], limit: 9 })).toEqual([])
+      expect(await listed(store, { all: ['x'], limit: 9 })).toEqual([])
       expect((await store.claimDue({ now: 1e15, limit: 9, hideFor: 1 })).ids).toEqual([])
     })
 
@@ -169,7 +170,7 @@ export function commitPromises(test: ScenarioTest): void {
         expect(Object.entries(stored?.parts ?? {}).sort()).toEqual(Object.entries(parts).sort())
         expect(new Set(stored?.indexKeys)).toEqual(new Set(HOSTILE))
         for (const word of HOSTILE)
-          expect(await idsOf(reader.list({ all: [word], limit: 10 })), JSON.stringify(word)).toEqual([id])
+          expect(await idsOf(listed(reader, { all: [word], limit: 10 })), JSON.stringify(word)).toEqual([id])
       }
     })
 

@@ -1,4 +1,5 @@
 // The store port: rows, small key-value records that a commit writes beside its contexts, under guards.
+import { listed } from './listed.ts'
 import { describe, expect } from 'vitest'
 import { partitionOfCommit, type RowSpace, type RowWrite } from '../../src/model/rows.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -167,7 +168,7 @@ export function rowPromises(test: ScenarioTest): void {
       const value = `${winners[0]}`
       expect(await valueOf(store, 'k', 'idempotency')).toBe(value)
       for (const outcome of outcomes.filter(({ ok }) => !ok)) expect(outcome).toMatchObject({ row: { value } })
-      expect(await store.list({ all: ['racer'], limit: 99 })).toHaveLength(Number(value) % 2 === 0 ? 1 : 0)
+      expect(await listed(store, { all: ['racer'], limit: 99 })).toHaveLength(Number(value) % 2 === 0 ? 1 : 0)
       // A chain of commits that each expect what the one before wrote.
       const chain = await Promise.all(
         racers.map((step) =>

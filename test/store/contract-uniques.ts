@@ -1,4 +1,5 @@
 // The store port: index keys that one context of a partition has alone, and the newest that has a key.
+import { listed } from './listed.ts'
 import { describe, expect } from 'vitest'
 import type { CommitOutcome, Store, Write } from '../../src/ports/store.ts'
 import { contextOf, create, createOne, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
@@ -15,7 +16,7 @@ const leaves = (id: number, version: number): Write => writeOf(contextOf(id, ver
 const taken = (by: number): CommitOutcome => ({ ok: false, unique: { key: KEY, by } })
 
 async function holders(store: Store): Promise<number[]> {
-  return (await store.list({ all: [KEY], limit: 99 })).map(({ id }) => id)
+  return (await listed(store, { all: [KEY], limit: 99 })).map(({ id }) => id)
 }
 
 export function uniquePromises(test: ScenarioTest): void {

@@ -1,7 +1,6 @@
 // The parts of the index in memory, against the simplest that could be right.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ListQuery } from '../../src/ports/store.ts'
 import { IdSet } from '../../src/store/lmdb/index/id-set.ts'
 import { KeyIndex } from '../../src/store/lmdb/index/key-index.ts'
 import type { Posting } from '../../src/store/lmdb/index/posting.ts'
@@ -36,7 +35,6 @@ describe('an id set', () => {
         cursor.skip(skip)
         const rest = ids.filter((id) => id > after).slice(skip)
         expect(cursor.id).toBe(rest[0])
-        expect(cursor.below(seek, 100)).toBe(Math.min(100, rest.filter((id) => id < seek).length))
         cursor.seek(seek)
         expect(cursor.id).toBe(rest.find((id) => id >= seek))
       }),
@@ -57,17 +55,6 @@ describe('an id set', () => {
   })
 })
 
-/** The whole of a list, as many candidates at a time. */
-function found(keyIndex: KeyIndex, query: ListQuery, hops: number): number[] {
-  const ids: number[] = []
-  for (let rest: Partial<ListQuery> | null = {}; rest !== null;) {
-    const part = keyIndex.all({ ...query, ...rest }, hops)
-    ids.push(...part.ids)
-    rest = part.rest
-  }
-  return ids
-}
-
 describe('the inverted index', () => {
   it('forgets a word that nobody has any more', () => {
     const keyIndex = new KeyIndex()
@@ -77,7 +64,6 @@ describe('the inverted index', () => {
     expect(keyIndex.size).toBe(1)
     keyIndex.remove(1, after)
     expect(keyIndex.size).toBe(0)
-    expect(keyIndex.all({ all: [], limit: 10 }, 10)).toEqual({ ids: [], rest: null })
   })
 
   it('gives contexts whose words come in one array one list, as long as anyone has each of the words', () => {
@@ -103,16 +89,14 @@ describe('the inverted index', () => {
       limit: fc.nat(20),
       skip: fc.nat(30),
       after: fc.nat(120),
-      hops: fc.integer({ min: 1, max: 40 }),
     })
     fc.assert(
       fc.property(
         fc.array(fc.subarray<string>(['a', 'b', 'c', 'd']), { maxLength: 120 }),
         fc.array(word, { maxLength: 3 }),
-        fc.array(word, { maxLength: 2 }),
         page,
         fc.nat(130),
-        (contexts, words, without, { limit, skip, after, hops }, upTo) => {
+        (contexts, words, { limit, skip, after }, upTo) => {
           const keyIndex = new KeyIndex()
           const postings = new Map<number, readonly Posting[]>()
           for (const [index, own] of contexts.entries()) {
@@ -121,14 +105,6 @@ describe('the inverted index', () => {
           }
           const matching = (test: (own: readonly string[]) => boolean): number[] =>
             contexts.flatMap((own, index) => (test(own) && index + 1 > after ? [index + 1] : []))
-          expect(found(keyIndex, { all: words, limit, skip, after }, hops)).toEqual(
-            matching((own) => words.every((each) => own.includes(each))).slice(skip, skip + limit),
-          )
-          expect(found(keyIndex, { all: words, without, limit, skip, after }, hops)).toEqual(
-            matching(
-              (own) => words.every((each) => own.includes(each)) && !without.some((each) => own.includes(each)),
-            ).slice(skip, skip + limit),
-          )
           expect(keyIndex.any({ any: words, upTo, limit, skip, after }, Infinity).ids).toEqual(
             matching((own) => words.some((each) => own.includes(each)))
               .filter((id) => id <= upTo)
@@ -138,41 +114,6 @@ describe('the inverted index', () => {
       ),
       { numRuns: 300 },
     )
-  })
-})
-
-describe('a list', () => {
-  const keyIndex = new KeyIndex()
-  const COUNT = 200_000
-  for (let id = 1; id <= COUNT; id++) {
-    keyIndex.add(id)
-    keyIndex.replace(id, [], ['all', ...(id % 2 === 0 ? ['even'] : []), ...(id === 1000 ? ['one'] : [])])
-  }
-  /** Turns of the event loop that it takes. */
-  const turns = (query: ListQuery) => {
-    let count = 1
-    for (let { rest } = keyIndex.all(query, 10_000); rest !== null; count++)
-      rest = keyIndex.all({ ...query, ...rest }, 10_000).rest
-    return count
-  }
-
-  it('passes over as many as are asked for in one leap between those that are left out', () => {
-    expect(found(keyIndex, { all: ['all'], without: ['one'], skip: 150_000, limit: 3 }, 10)).toEqual([
-      150_002, 150_003, 150_004,
-    ])
-    expect(turns({ all: ['all'], without: ['one'], skip: 150_000, limit: 5 })).toBe(1)
-  })
-
-  it('looks at a bounded number of candidates at a time', () => {
-    const query = { all: ['all'], without: ['even'], skip: 90_000, limit: 5 }
-    expect(found(keyIndex, query, 10_000)).toEqual([180_001, 180_003, 180_005, 180_007, 180_009])
-    expect(turns(query)).toBeGreaterThan(9)
-    expect(turns({ all: ['all', 'even'], skip: 90_000, limit: 5 })).toBeGreaterThan(8)
-  })
-
-  it('has no page beyond all that there are, and finds that out at once', () => {
-    for (const all of [['all'], ['even', 'all'], []])
-      expect(keyIndex.all({ all, without: ['one'], skip: 1e12, limit: 1000 }, 1)).toEqual({ ids: [], rest: null })
   })
 })
 

@@ -1,4 +1,5 @@
 // A process of its own with an embedded store, for the tests that kill it. Usage: lmdb-child.ts <task> <folder>
+import { listed } from './listed.ts'
 import { writeSync } from 'node:fs'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -76,8 +77,8 @@ const tasks: { readonly [name: string]: () => Promise<void> } = {
         version,
         small,
         stored: (await store.load({ id: first }))?.version,
-        before: (await store.list({ all: ['before'], limit: 9 })).length,
-        lost: (await store.list({ all: [`v${version + 1}`], limit: 9 })).length,
+        before: (await listed(store, { all: ['before'], limit: 9 })).length,
+        lost: (await listed(store, { all: [`v${version + 1}`], limit: 9 })).length,
         other: (await store.load({ id: first + 1 }))?.version,
         log: (await store.log({ id: first, limit: 1 }))[0],
       }),

@@ -1,5 +1,6 @@
 // The embedded store on a disk that fills up: nothing is written without room for it, nothing acknowledged is lost, and
 // it goes on by itself.
+import { listed } from './listed.ts'
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -79,7 +80,7 @@ describe('with too little room', () => {
       await expect(write()).rejects.toMatchObject(FULL)
     expect(store.trouble()).toBe(FULL.failure.detail)
     expect(await store.load({ id })).toMatchObject({ version: 1 })
-    expect(await idsOf(store.list({ all: ['t'], limit: 10 }))).toEqual([id])
+    expect(await idsOf(listed(store, { all: ['t'], limit: 10 }))).toEqual([id])
 
     free = 1000 * MIB
     expect(store.trouble()).toBe(FULL.failure.detail)

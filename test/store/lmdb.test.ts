@@ -1,4 +1,5 @@
 // The embedded store: what the port promises, and what only it does.
+import { listed } from './listed.ts'
 import { createHook } from 'node:async_hooks'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -115,13 +116,13 @@ describe('the embedded store', () => {
     await new Promise((resolve) => {
       setImmediate(resolve)
     })
-    const [read, listed, found] = await Promise.all([
+    const [read, early, found] = await Promise.all([
       store.load({ id }),
-      idsOf(store.list({ all: ['before'], limit: 10 })),
-      idsOf(store.list({ all: ['after'], limit: 10 })),
+      idsOf(listed(store, { all: ['before'], limit: 10 })),
+      idsOf(listed(store, { all: ['after'], limit: 10 })),
     ])
-    expect([read?.version, listed, found]).toEqual([2, [], []])
-    expect(await idsOf(store.list({ all: ['after'], limit: 10 }))).toEqual([id])
+    expect([read?.version, early, found]).toEqual([2, [], []])
+    expect(await idsOf(listed(store, { all: ['after'], limit: 10 }))).toEqual([id])
     expect(await written).toMatchObject({ ok: true })
     await store.close()
   })
@@ -144,7 +145,7 @@ describe('the embedded store', () => {
     })
     const inDoubt = { failure: { kind: 'unavailable', inDoubt: true } }
     await Promise.all(commits.map((commit) => expect(commit).rejects.toMatchObject(inDoubt)))
-    expect(await idsOf(store.list({ all: ['moved'], limit: 10 }))).toEqual(ids)
+    expect(await idsOf(listed(store, { all: ['moved'], limit: 10 }))).toEqual(ids)
     expect(await store.countRows({ space: 'idempotency' })).toBe(3)
     expect(await store.claimDue({ now: 0, limit: 10, hideFor: 1 })).toMatchObject({ ids: [second] })
     for (const id of ids) {
@@ -183,7 +184,7 @@ describe('the embedded store', () => {
     for (const [index, store] of stores.entries())
       await create(store, ...Array.from({ length: index }, () => ({ indexKeys: ['x'] })))
     expect(
-      await Promise.all(stores.map(async (store) => (await store.list({ all: ['x'], limit: 10 })).length)),
+      await Promise.all(stores.map(async (store) => (await listed(store, { all: ['x'], limit: 10 })).length)),
     ).toEqual([0, 1, 2, 3, 4])
     await Promise.all(stores.map((store) => store.close()))
     expect(await readdir(join(folder, '..'))).toEqual(['data'])
@@ -216,7 +217,7 @@ describe('the embedded store', () => {
       // One more may have been on disk already, and nobody told.
       expect([version, version + 1]).toContain(stored?.version)
       expect((await store.log({ id, limit: 1 }))[0]).toBe(`${stored?.version}`)
-      expect(await idsOf(store.list({ all: [`version:${stored?.version}`], limit: 100 }))).toContain(id)
+      expect(await idsOf(listed(store, { all: [`version:${stored?.version}`], limit: 100 }))).toContain(id)
     }
     expect(await newId(store)).toBeGreaterThan(Math.max(...acknowledged.keys()))
     await store.close()
@@ -293,7 +294,7 @@ describe('the embedded store', () => {
       })),
     )
     for (const id of [a, c, d]) await expect(later.load({ id })).rejects.toThrow(`context ${id} `)
-    expect(await idsOf(later.list({ all: ['t'], limit: 10 }))).toEqual([b, e])
+    expect(await idsOf(listed(later, { all: ['t'], limit: 10 }))).toEqual([b, e])
     expect((await later.claimDue({ now: 5, limit: 10, hideFor: 1 })).ids).toEqual([e])
     await later.close()
   })
@@ -313,7 +314,7 @@ describe('the embedded store', () => {
     await store.close()
     store = await openIn(folder)
     const where = (test: (index: number) => boolean): number[] => ids.filter((_, index) => test(index))
-    expect(await idsOf(store.list({ all: ['mod:3'], limit: 1000 }))).toEqual(where((index) => index % 7 === 3))
+    expect(await idsOf(listed(store, { all: ['mod:3'], limit: 1000 }))).toEqual(where((index) => index % 7 === 3))
     expect((await store.claimDue({ now: 1000, limit: 1000, hideFor: 1 })).ids).toEqual(
       where((index) => index % 3 === 0),
     )

@@ -1,4 +1,5 @@
 // The store on Redis when the line is bad, when servers compete, and when Redis isn't as it must be.
+import { listed } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { explore } from '../../src/store/redis/connection.ts'
@@ -310,7 +311,7 @@ test('a Redis without memory left refuses whole commits, and takes a purge, whic
   await expect(outcome).rejects.toMatchObject({ failure: { kind: 'unavailable' } })
   await expect(outcome).rejects.not.toMatchObject({ failure: { inDoubt: true } })
   expect(await store.load({ id })).toEqual(before)
-  expect(await store.list({ all: ['before'], limit: 9 })).toEqual([before])
+  expect(await listed(store, { all: ['before'], limit: 9 })).toEqual([before])
   expect(await store.heartbeat({ owner: 'me' })).toBe(true)
   expect(await store.purge({ endedBefore: 2, limit: 10 })).toBe(1)
   expect(await store.load({ id: ended })).toBeNull()

@@ -1,5 +1,6 @@
 // How Redis keeps contexts and their index: small ones as one text, large ones as a hash, sets of ids in leaves. Nobody
 // who asks sees a difference.
+import { listed } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -36,7 +37,7 @@ afterEach(async () => {
 const key = (name: string) => partitionKey(namespace, 0) + name
 const kindsOf = async (id: ContextId) => [await admin.type(key(`p:${id}`)), await admin.type(key(`c:${id}`))]
 const leaves = (word: string) => admin.zcard(key(`d:t:${word}`))
-const found = (word: string) => idsOf(store.list({ all: [word], limit: 5000 }))
+const found = (word: string) => idsOf(listed(store, { all: [word], limit: 5000 }))
 const memory = async () => Number(/used_memory:(\d+)/.exec(await admin.info('memory'))?.[1])
 const SMALL = ['string', 'none']
 const LARGE = ['none', 'hash']
@@ -132,8 +133,10 @@ describe('a set of ids', () => {
     expect(await found('word')).toEqual(ids)
     expect(await leaves('word')).toBeGreaterThan(4)
     expect(await leaves('seventh')).toBeGreaterThan(0)
-    expect(await idsOf(store.list({ all: ['word', 'seventh'], limit: 5000 }))).toEqual(ids.filter((id) => id % 7 === 0))
-    expect(await idsOf(store.list({ all: ['word'], without: ['seventh'], skip: 300, limit: 5000 }))).toEqual(
+    expect(await idsOf(listed(store, { all: ['word', 'seventh'], limit: 5000 }))).toEqual(
+      ids.filter((id) => id % 7 === 0),
+    )
+    expect(await idsOf(listed(store, { all: ['word'], without: ['seventh'], skip: 300, limit: 5000 }))).toEqual(
       ids.filter((id) => id % 7 !== 0).slice(300),
     )
     for (const id of ids.slice(100, 700).toReversed()) await update(store, id, { indexKeys: [] })
@@ -169,11 +172,11 @@ describe('a set of ids', () => {
       await Promise.all(writes.map((write) => mustCommit(store, write)))
       const ids = [...model.keys()].sort((one, other) => one - other)
       const having = (word: string) => ids.filter((id) => model.get(id)?.indexKeys.includes(word))
-      expect(await idsOf(store.list({ all: [], limit: 5000 }))).toEqual(ids)
+      expect(await idsOf(listed(store, { all: [], limit: 5000 }))).toEqual(ids)
       for (const word of words) {
         expect(await found(word), word).toEqual(having(word))
         const without = new Set(having('common'))
-        expect(await idsOf(store.list({ all: [word], without: ['common'], skip: 5, limit: 40 }))).toEqual(
+        expect(await idsOf(listed(store, { all: [word], without: ['common'], skip: 5, limit: 40 }))).toEqual(
           having(word)
             .filter((id) => !without.has(id))
             .slice(5, 45),
@@ -197,7 +200,7 @@ describe('a set of ids', () => {
     }
     expect(await found('word')).toEqual(ids)
     for (let skip = 0; skip < 400; skip += 37)
-      expect(await idsOf(store.list({ all: ['word'], skip, limit: 3 }))).toEqual(ids.slice(skip, skip + 3))
+      expect(await idsOf(listed(store, { all: ['word'], skip, limit: 3 }))).toEqual(ids.slice(skip, skip + 3))
   })
 
   test('in which lies what is no id is split without it', async () => {

@@ -1,8 +1,8 @@
 // Pages far into long lists, on Redis: what they cost it, in what it counts itself.
+import { listed, type ListQuery } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ListQuery } from '../../src/ports/store.ts'
 import { explore } from '../../src/store/redis/connection.ts'
 import { partitionKey } from '../../src/store/redis/keys.ts'
 import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
@@ -72,7 +72,7 @@ async function costOf(
   query: ListQuery,
 ): Promise<{ scripts: number; commands: number; read: number }> {
   await redis.config('RESETSTAT')
-  await store.list(query)
+  await listed(store, query)
   const calls = new Map(
     (await redis.info('commandstats')).split('\r\n').flatMap((line) => {
       const [, name = '', count = '0'] = /^cmdstat_(\w+):calls=(\d+)/.exec(line) ?? []
@@ -186,7 +186,7 @@ test('large contexts are read a few by one script, all of them in the end', asyn
     })
   }
   await redis.config('RESETSTAT')
-  expect(await store.list({ all: ['x'], limit: 100 })).toHaveLength(40)
+  expect(await listed(store, { all: ['x'], limit: 100 })).toHaveLength(40)
   expect((await redis.info('commandstats')).match(/cmdstat_evalsha:calls=(\d+)/)?.[1]).toBe(
     String(1 + Math.ceil(40 / 6)),
   )

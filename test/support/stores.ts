@@ -29,7 +29,6 @@ export const emptyStore = (verbs: Partial<Store> = {}): Store => ({
   count: () => Promise.resolve(0),
   servers: () => Promise.resolve([]),
   log: () => Promise.resolve([]),
-  list: () => Promise.resolve([]),
   select: () => Promise.resolve({ contexts: [], rest: null }),
   waitingFor: () => Promise.resolve([]),
   claimDue: () => Promise.resolve({ ids: [], next: null }),

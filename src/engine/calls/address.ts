@@ -25,9 +25,14 @@ export function serviceNamed(env: Services & Pick<CallEnv, 'home'>, named: Named
   const flux = catalog.find(given ?? home ?? '', fluxName)
   if (flux) return flux
   if (given === undefined) return findService(env, fluxName)
-  const whyNot =
-    faultOfService(env, { package: given, fluxName }) ?? nearPackage(env, given) ?? nearService(env, fluxName, given)
-  throw notFound(`package '${given}' has no service '${fluxName}'${whyNot}`)
+  const owners = catalog
+    .all()
+    .filter(isReadable(env))
+    .map(({ package: owner }) => owner)
+  const near = nearestName(given, new Set(owners))
+  const whyNot = near === null ? nearService(env, fluxName, given) : `; did you mean the package '${near}'?`
+  const fault = faultOfService(env, { package: given, fluxName })
+  throw notFound(`package '${given}' has no service '${fluxName}'${fault ?? whyNot}`)
 }
 
 /** The loaded service of that name, in whatever package. @throws FluxError when there is none, or several */
@@ -58,12 +63,6 @@ export function faultOfService(env: Services, service: Pick<CompiledFlux, 'packa
   const { file, pointer, line, column, reason } = fault
   const place = line === undefined ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
   return `: its file has a fault: ${place}: ${reason}`
-}
-
-function nearPackage(env: Services, name: string): string | null {
-  const owners = env.catalog.all().filter(isReadable(env))
-  const near = nearestName(name, new Set(owners.map(({ package: owner }) => owner)))
-  return near === null ? null : `; did you mean the package '${near}'?`
 }
 
 function nearService(env: Services, name: string, owner?: string): string {

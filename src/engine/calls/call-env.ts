@@ -10,7 +10,7 @@ import { bytesOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import { tagErrors } from '../../model/tags.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import type { EngineCore } from '../core/core.ts'
+import { partsOf, type EngineCore } from '../core/core.ts'
 import { refuseInput, requireValid } from '../interpreter/describe.ts'
 import { knownServices, serviceCounts } from './service-counts.ts'
 import { contextShower } from './shown-contexts.ts'
@@ -47,7 +47,7 @@ export interface Access {
 
 /** The parts of the engine, and what calls use besides. */
 export function callPartsOf(core: EngineCore) {
-  const parts = { ...core.given, ...core }
+  const parts = partsOf(core)
   return {
     ...parts,
     show: contextShower(parts),

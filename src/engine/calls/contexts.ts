@@ -18,7 +18,7 @@ import { contextView, stateView } from '../record/views.ts'
 import { hasEntered, standsSo } from '../waits/waits.ts'
 import { contextIdOf } from './address.ts'
 import { checkedTags, isReadable, requireRole, type CallEnv } from './call-env.ts'
-import { isSendable } from './event-hint.ts'
+import { eventsNamedIn, isSendable } from './event-hint.ts'
 import { viewEnvOf } from './shown-contexts.ts'
 
 /**
@@ -113,10 +113,6 @@ function otherEvents(
   state: CompiledState,
   taking: CompiledState | null,
 ): ContextEventsView['others'] {
-  const events = [
-    ...flux.states.flatMap(({ choice }) => [...choice.events.keys()]),
-    ...flux.triggers.map(({ event }) => event),
-  ]
   const reasonOf = (event: string, states: readonly CompiledState[], takers: readonly CompiledState[]) => {
     if (states.length === 0) return `starts '${flux.fluxName}', and is taken in no state`
     if (flux.isForeign) return `is taken in ${listed(states)}, by a server of the version that wrote the definition`
@@ -127,8 +123,8 @@ function otherEvents(
     const kept = flux.early.has(event) ? ', and is kept for it if it comes earlier' : ''
     return `is taken in ${listed(takers)}${why}${kept}`
   }
-  return [...new Set(events)]
-    .filter((event) => isSendable(event) && taking?.choice.events.has(event) !== true)
+  return [...new Set(eventsNamedIn(flux))]
+    .filter((event) => taking?.choice.events.has(event) !== true)
     .map((event) => {
       const states = flux.states.filter(({ choice }) => choice.events.has(event))
       const takers = states.filter(({ waiting }) => waiting)

@@ -28,12 +28,14 @@ const knownIn = new WeakMap<readonly CompiledFlux[], { readonly all: Events; rea
 
 type Events = ReturnType<typeof eventsOf>
 
-function eventsOf(services: readonly CompiledFlux[]) {
-  const choices = services.flatMap(({ states }) => states.map(({ choice }) => choice))
-  const events = [
-    ...choices.flatMap(({ events: named }) => [...named.keys()]),
-    ...services.flatMap(({ triggers }) => triggers.map(({ event: name }) => name)),
-  ]
+const eventsOf = (services: readonly CompiledFlux[]) => ({
+  names: new Set(services.flatMap(eventsNamedIn)),
   // `$else` takes any event.
-  return { names: new Set(events.filter(isSendable)), takesAny: choices.some(({ otherwise }) => otherwise !== null) }
-}
+  takesAny: services.some(({ states }) => states.some(({ choice }) => choice.otherwise !== null)),
+})
+
+/** The events that the states and the triggers of a service name, in the order of its definition. */
+export const eventsNamedIn = ({ states, triggers }: CompiledFlux): string[] =>
+  [...states.flatMap(({ choice }) => [...choice.events.keys()]), ...triggers.map(({ event }) => event)].filter(
+    isSendable,
+  )

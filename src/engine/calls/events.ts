@@ -41,10 +41,7 @@ export async function stopEvent(env: CallEnv, request: CheckedCall<'stopEvent'>)
 }
 
 /** The event that a request names, which has passed the check. @throws FluxError when its sender is another's business */
-function eventNamed(
-  env: CallEnv,
-  { eventId, source = '', id = '', scope: named }: NamedEvent & { readonly scope?: string | undefined },
-): ScopedKey {
+function eventNamed(env: CallEnv, { eventId, source = '', id = '', scope: named }: NamedEvent): ScopedKey {
   requireRole(env, { secured: named !== undefined }, 'admin')
   const scope = named === undefined ? env.scope : scopeOfToken(named === 'nobody' ? undefined : named)
   return { scope, of: CALLS.sendEvent, key: eventId ?? eventIdOf(source, id) }

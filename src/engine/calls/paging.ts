@@ -32,13 +32,8 @@ export async function pageOf<R extends Row, V>(
   show: (row: R) => Promise<{ readonly view: V; readonly share: number }>,
 ): Promise<{ readonly views: V[]; readonly next: string | null }> {
   const views: V[] = []
-  let [skip, looked, characters, share, last] = [page * limit, 0, 0, 0, '']
-  let behind: string | null = null
-  if (after !== undefined) {
-    const colon = after.indexOf(':')
-    skip = Number(after.slice(0, colon))
-    behind = after.slice(colon + 1)
-  }
+  const [, toSkip = page * limit, behind = null] = /^(\d+):(.*)$/s.exec(after ?? '') ?? []
+  let [skip, looked, characters, share, last] = [Number(toSkip), 0, 0, 0, '']
   for await (const row of await rowsOf(behind)) {
     reads?.signal?.throwIfAborted()
     if (looked >= MAX_ROWS || characters >= MAX_CHARACTERS) return { views, next: `${skip}:${last}` }

@@ -1,24 +1,16 @@
 // engine/calls: views of contexts, also those that callers have waited for: many may wait for one commit, and share one view.
-import type { Catalog } from '../../definitions/catalog.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
 import { SharedRun } from '../../model/shared-run.ts'
 import { breathe } from '../../model/texts.ts'
-import type { RecordReader } from '../contexts/context-loader.ts'
-import type { Deps } from '../contexts/deps.ts'
+import type { Parts } from '../core/core.ts'
 import { WHOLE } from '../record/decode.ts'
 import { movesOf } from '../record/move-log.ts'
 import { relativesOf, type RelativesEnv } from '../record/relatives.ts'
-import { contextView, type StartedAt, type ViewEnv } from '../record/views.ts'
-
-interface ShownParts extends Deps {
-  readonly catalog: Catalog
-  readonly startedAt: StartedAt
-  readonly reader: RecordReader
-}
+import { contextView, type ViewEnv } from '../record/views.ts'
 
 /** What the view of a context shows beside its record. `isVisible`: whether those who see it may see one of that service. */
 export async function viewEnvOf(
-  parts: ShownParts,
+  parts: Parts,
   record: ContextRecord,
   isVisible: RelativesEnv['isVisible'],
 ): Promise<ViewEnv> {
@@ -28,7 +20,7 @@ export async function viewEnvOf(
 }
 
 /** Shows contexts as they are when they are asked for. */
-export function contextShower(parts: ShownParts) {
+export function contextShower(parts: Parts) {
   async function read(id: ContextId) {
     const { record, flux, characters, release } = await parts.reader.open(id, { extent: WHOLE })
     try {

@@ -165,3 +165,7 @@ export class EngineCore extends WithGiven {
     this.feed?.onNotified((id) => void this.steps.check(id))
   }
 }
+
+/** The parts, and what they were given. */
+export const partsOf = (core: EngineCore) => ({ ...core.given, ...core })
+export type Parts = ReturnType<typeof partsOf>

@@ -11,7 +11,7 @@
 import type { EventAnswer } from '../../api/events.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { AnswerRow } from '../../model/context.ts'
-import type { WebhookAnswer, WebhookReply, WorkflowAnswer } from '../../model/webhook.ts'
+import type { WebhookAnswer, WebhookReply } from '../../model/webhook.ts'
 import type { Keeping } from '../idempotency/idempotency.ts'
 import { readKept, type KeptPlace } from '../idempotency/kept-answer.ts'
 import type { CallParts } from '../calls/call-env.ts'
@@ -39,17 +39,15 @@ export interface WebhookKeys {
   readonly remark: string | null
 }
 
-/** What a request came to when it was committed. */
+/** What a request came to when it was committed. Its answer may come later. */
 export interface Committed {
-  readonly answer: WebhookAnswer | Promise<WorkflowAnswer>
+  readonly answer: WebhookAnswer | Promise<WebhookAnswer>
   /** The answer is that to an earlier request. */
   readonly replayed?: boolean
 }
 
 /** A reply, whose answer may come later. */
-export interface Settled extends Omit<WebhookReply, 'answer'> {
-  readonly answer: WebhookAnswer | Promise<WebhookAnswer>
-}
+export type Settled = Required<Committed> & Pick<WebhookReply, 'remark'>
 
 /** What a request is for, under the key that it may be the first to have; null: it has none. */
 export type WebhookEffect = (keeping: WebhookKeeping | null) => Promise<Committed>

@@ -9,14 +9,7 @@ import { parsedBytes } from '../../model/json/weight.ts'
 import { breathe, charactersOf } from '../../model/texts.ts'
 import { UNREADABLE, type Endpoint, type WebhookCall } from '../../model/webhook.ts'
 import { weightOf } from '../contexts/context-loader.ts'
-import {
-  deliveryKeyOf,
-  requestKeyOf,
-  storedDeliveryOf,
-  storedRequestOf,
-  type EndpointName,
-  type StoredDelivery,
-} from '../deliveries/deliveries.ts'
+import { deliveryKeyOf, requestKeyOf, storedDeliveryOf, storedRequestOf } from '../deliveries/deliveries.ts'
 import { keptBodyOf, textsOfRequest } from '../deliveries/delivery-request.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { redactRequest } from '../redact/redactor.ts'
@@ -26,11 +19,7 @@ import { webhooks } from './webhooks.ts'
 
 const DELIVERY_ID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 
-interface Found {
-  readonly endpoint: EndpointName
-  readonly partition: number
-  readonly delivery: StoredDelivery
-}
+type Found = Awaited<ReturnType<typeof find>>
 
 /** See `FluxApi`. What is sent again is charged to the memory for requests until it is answered. */
 export async function replayDelivery(
@@ -53,7 +42,7 @@ export async function replayDelivery(
 }
 
 /** @throws FluxError `notFound`; `conflict` when it was refused before its request was read */
-async function find(env: CallEnv, deliveryId: string): Promise<Found> {
+async function find(env: CallEnv, deliveryId: string) {
   const { store, catalog, deliveries } = env
   const unknown = notFound(`there is no delivery '${deliveryId}'`)
   if (!DELIVERY_ID.test(deliveryId)) throw unknown

@@ -38,7 +38,11 @@ export async function sendForWebhook(
     })
     return { answer: sentTo(answer), replayed }
   } catch (error) {
-    throw withoutDenial(error)
+    // A sender has no token of this server, so none is asked for.
+    const kind = error instanceof FluxError ? error.failure.kind : null
+    if (kind === 'unauthorized' || kind === 'forbidden')
+      throw notFound('a webhook without verify reaches no secured service')
+    throw error
   }
 }
 
@@ -93,14 +97,6 @@ export const accessOf = ({ endpoint, traceparent }: WebhookCall): Access => ({
   home: endpoint.package,
   traceparent,
 })
-
-/** A sender has no token of this server, so none is asked for. */
-function withoutDenial(error: unknown): unknown {
-  const kind = error instanceof FluxError ? error.failure.kind : null
-  return kind === 'unauthorized' || kind === 'forbidden'
-    ? notFound('a webhook without verify reaches no secured service')
-    : error
-}
 
 /** All expressions of one request share a budget, so that each request costs a bounded amount of work. */
 export class RequestExpressions {

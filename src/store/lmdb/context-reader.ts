@@ -4,7 +4,7 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Selection, SelectQuery, ListQuery, StoredContext, WaitingQuery, SelectedPage } from '../../ports/store.ts'
+import type { Selection, SelectQuery, StoredContext, WaitingQuery, SelectedPage } from '../../ports/store.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { Disk } from './disk.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -54,21 +54,6 @@ export class ContextReader {
       if (memory.entry(id) !== null) log.error(messageOf(error), { contextId: id, error })
       memory.remove(id)
       throw error
-    }
-  }
-
-  /** As `Store.list`. */
-  async list(query: ListQuery): Promise<StoredContext[]> {
-    const { memory, commits } = this.#parts
-    for (;;) {
-      const ids = await this.#find((more) => memory.list({ ...query, ...more }, MAX_HOPS))
-      const waited = await commits.settled((group) => ids.some((id) => group.touches(id)))
-      const onPage = waited ? await this.#find((more) => memory.list({ ...query, ...more }, MAX_HOPS)) : ids
-      const before = memory.size
-      const contexts = this.#readAll(onPage, query.characters ?? Infinity)
-      // An unreadable record is left out of the index when it is found, so the page is searched again to fill its
-      // place.
-      if (memory.size === before) return contexts
     }
   }
 

@@ -14,7 +14,6 @@ import type {
   CommitOutcome,
   CommitRequest,
   AbandonedLease,
-  ListQuery,
   RowQuery,
   Store,
   StoredContext,
@@ -174,10 +173,6 @@ class LmdbStore implements EmbeddedStore {
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return this.#reader.logRows(id, limit)
-  }
-
-  list(query: ListQuery): Promise<StoredContext[]> {
-    return this.#reader.list(query)
   }
 
   select(query: SelectQuery): Promise<SelectedPage> {

@@ -6,11 +6,11 @@
 // skipped in the index: by rank if no context is left out, otherwise in blocks, a few thousand candidates for each run
 // of the script at most. With several partitions, each partition returns the match that is its share of the skip
 // ahead; everything below the lowest of these is counted, not read. The embedded store does the same in memory
-// (`key-index.ts`), 10,000 candidates in a turn of the event loop.
+// (`index/selected.ts`).
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { ListQuery, StoredContext, WaitingQuery } from '../../ports/store.ts'
+import type { StoredContext, WaitingQuery } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { merged, type Source } from './merge.ts'
 import { idsOf, listOf, texts, type Reply } from './scripts.ts'
@@ -58,42 +58,6 @@ export class Queries {
     this.#hops = Math.ceil(HOPS / partitions)
   }
 
-  /** As `Store.list`. */
-  async list({
-    all,
-    without = [],
-    after = 0,
-    skip = 0,
-    limit,
-    characters = Infinity,
-  }: ListQuery): Promise<StoredContext[]> {
-    if (limit <= 0) return []
-    const [excluded, shared] = [storedKeysOf(without), storedKeysOf(all)]
-    const keys = [excluded.length, ...excluded, ...shared]
-    const start = this.#partitions === 1 ? { after, skip } : await this.passOver(keys, { after, skip })
-    if (start === null) return []
-    // A single partition skips matches in its script; several cannot, since each knows only its own matches.
-    const alone = this.#partitions === 1
-    const contexts: StoredContext[] = []
-    let size = 0
-    // Any number of contexts may have been purged meanwhile, or be unreadable. More are read in their place, because
-    // callers take a short page for the end of the list.
-    for (let [from, left] = [start.after, start.skip]; contexts.length < limit && size < characters; left = 0) {
-      const wanted = limit - contexts.length
-      const piece = Math.min(PIECE, alone ? wanted : left + wanted)
-      const sources = this.#sources((partition) =>
-        this.#pages(partition, keys, { after: from, skip: alone ? left : 0, piece }),
-      )
-      const ids = await merged(sources, { skip: alone ? 0 : left, limit: wanted })
-      const some = await this.loadAll(ids, characters - size)
-      for (const { parts } of some) size += charactersOf(parts)
-      contexts.push(...some)
-      from = ids.at(-1) ?? from
-      if (ids.length < wanted) break
-    }
-    return contexts
-  }
-
   /** As `Store.newest`. */
   async newest({ key, partition }: { key: string; partition?: number }): Promise<ContextId | null> {
     const ask = (one: number) => this.#client.run('newest', one, [encodeText(key)])
@@ -102,24 +66,23 @@ export class Queries {
     return newest === 0 ? null : newest
   }
 
-  #pages(
+  /** The match of a partition before which so many are skipped; Infinity: there is none. */
+  async #matchBehind(
     partition: number,
     keys: readonly (string | number)[],
-    { after, skip, piece }: { after: ContextId; skip: number; piece: number },
-  ): Source {
+    { after, skip }: { after: ContextId; skip: number },
+  ): Promise<ContextId> {
     let [from, left] = [String(after + 1), skip]
-    return async () => {
-      while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(
-          await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...keys]),
-        )
-        from = next
-        left = Number(skipped)
-        const numbers = idsOf(ids)
-        if (numbers.length > 0) return numbers
-      }
-      return []
+    while (from !== '') {
+      const [next = '', skipped = '', ...ids] = texts(
+        await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, 1, this.#hops, ...keys]),
+      )
+      from = next
+      left = Number(skipped)
+      const [id] = idsOf(ids)
+      if (id !== undefined) return id
     }
+    return Infinity
   }
 
   /**
@@ -132,10 +95,10 @@ export class Queries {
   ): Promise<{ after: ContextId; skip: number } | null> {
     while (skip > FEW * this.#partitions) {
       const share = Math.floor(skip / this.#partitions)
-      const heads = await this.#client.everywhere((partition) =>
-        this.#pages(partition, keys, { after, skip: share, piece: 1 })(),
+      const ahead = { after, skip: share }
+      const lowest = Math.min(
+        ...(await this.#client.everywhere((partition) => this.#matchBehind(partition, keys, ahead))),
       )
-      const lowest = Math.min(...heads.map(([id = Infinity]) => id))
       if (lowest === Infinity) return null
       const passed = await this.#client.everywhere((partition) => this.count(partition, keys, after, lowest))
       skip -= passed.reduce((sum, count) => sum + count, 0)

@@ -14,7 +14,6 @@ import type {
   CommitOutcome,
   CommitRequest,
   AbandonedLease,
-  ListQuery,
   RowQuery,
   Store,
   StoredContext,
@@ -179,10 +178,6 @@ export class RedisStore implements Store {
 
   async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
     return limit > 0 ? texts(await this.#client.run('rows', id % this.partitions, [id, limit])) : []
-  }
-
-  list(query: ListQuery): Promise<StoredContext[]> {
-    return this.#queries.list(query)
   }
 
   select(query: SelectQuery): Promise<SelectedPage> {

@@ -1,6 +1,6 @@
 // store/lmdb: the inverted index, from a key to the contexts that have it.
 import type { ContextId } from '../../../model/context.ts'
-import type { ListQuery, WaitingQuery } from '../../../ports/store.ts'
+import type { WaitingQuery } from '../../../ports/store.ts'
 import { type Cursor, IdSet } from './id-set.ts'
 import { Posting } from './posting.ts'
 import { Union, type Ascent } from './union.ts'
@@ -42,21 +42,6 @@ export class KeyIndex {
       if (posting.size === 0) this.#postings.delete(posting.key)
     }
     return after
-  }
-
-  /**
-   * A part of the list: the matches among the next `hops` candidates. `rest`: where to go on; null: there are no more.
-   */
-  all({ all, without = [], limit, after = 0, skip = 0 }: ListQuery, hops: number): KeyMatches {
-    const sets: Ids[] = this.eachOf(all).sort((a, b) => a.size - b.size)
-    const [smallest = this.#everyone, ...larger] = sets
-    if (sets.length < new Set(all).size || smallest.size <= skip) return { ids: [], rest: null }
-    const matches = new Matches(
-      smallest.above(after),
-      larger.map((ids) => ids.above(after)),
-      this.eachOf(without).map((ids) => ids.above(after)),
-    )
-    return matches.take({ limit, skip, hops })
   }
 
   /**
@@ -131,7 +116,6 @@ export interface KeyMatches {
 
 /** A posting, or all contexts. */
 export type ChunkedIds = Pick<IdSet, 'size' | 'chunks'>
-type Ids = Pick<IdSet, 'size' | 'above'>
 
 function page(walk: Ascent, limit: number, skip: number, upTo = Infinity): ContextId[] {
   const ids: ContextId[] = []
@@ -163,61 +147,4 @@ function pageWithout(
     walk.next()
   }
   return { ids, rest: null }
-}
-
-/** The ids that all cursors share and none of the excluded has. */
-class Matches {
-  readonly #lead: Cursor
-  readonly #others: readonly Cursor[]
-  readonly #excluded: readonly Cursor[]
-
-  constructor(lead: Cursor, others: readonly Cursor[], excluded: readonly Cursor[]) {
-    this.#lead = lead
-    this.#others = others
-    this.#excluded = excluded
-  }
-
-  take({ limit, skip, hops }: { readonly limit: number; readonly skip: number; readonly hops: number }): KeyMatches {
-    const ids: ContextId[] = []
-    let [left, looked] = [skip, 0]
-    for (let { id } = this.#lead; id !== undefined && ids.length < limit; id = this.#lead.id) {
-      if (looked++ >= hops) return { ids, rest: { after: id - 1, skip: left, limit: limit - ids.length } }
-      // Whoever lacks it tells how far to leap.
-      const ahead = this.#nextOfOthers(id)
-      if (ahead !== id) {
-        this.#lead.seek(ahead)
-        continue
-      }
-      const excluded = this.#nextExcluded(id)
-      if (excluded === id) this.#lead.next()
-      else if (left > 0) {
-        const passed = this.#others.length > 0 ? 1 : this.#lead.below(excluded, left)
-        this.#lead.skip(passed)
-        left -= passed
-      } else {
-        ids.push(id)
-        this.#lead.next()
-      }
-    }
-    return { ids, rest: null }
-  }
-
-  /** The id itself when all others have it, else a higher one: none below that is shared. */
-  #nextOfOthers(id: ContextId): ContextId {
-    for (const other of this.#others) {
-      other.seek(id)
-      if (other.id !== id) return other.id ?? Infinity
-    }
-    return id
-  }
-
-  /** The first id, from this one on, that is excluded. */
-  #nextExcluded(id: ContextId): ContextId {
-    let next = Infinity
-    for (const excluded of this.#excluded) {
-      excluded.seek(id)
-      next = Math.min(next, excluded.id ?? Infinity)
-    }
-    return next
-  }
 }

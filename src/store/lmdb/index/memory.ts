@@ -1,6 +1,6 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
-import type { Selection, AbandonedLease, ListQuery, WaitingQuery } from '../../../ports/store.ts'
+import type { Selection, AbandonedLease, WaitingQuery } from '../../../ports/store.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header, LargePart, Rows } from '../records/header.ts'
 import type { RowCounts, RowGroup } from '../row-group.ts'
@@ -103,10 +103,6 @@ export class Memory {
     const wasWokenAt = this.#wakeAt(id)
     this.#notified.delete(id)
     this.#wake(id, wasWokenAt)
-  }
-
-  list(query: ListQuery, hops: number): KeyMatches {
-    return this.#indexKeys.all(query, hops)
   }
 
   /** As `selectIds`. */
