@@ -6,7 +6,7 @@
 // skipped in the index: by rank if no context is left out, otherwise in blocks, a few thousand candidates for each run
 // of the script at most. With several partitions, each partition returns the match that is its share of the skip
 // ahead; everything below the lowest of these is counted, not read. The embedded store does the same in memory
-// (`key-index.ts`), 10,000 candidates in a turn of the event loop.
+// (`index/selected.ts`).
 import type { ContextId } from '../../model/context.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
@@ -66,24 +66,23 @@ export class Queries {
     return newest === 0 ? null : newest
   }
 
-  #pages(
+  /** The match of a partition before which so many are skipped; Infinity: there is none. */
+  async #matchBehind(
     partition: number,
     keys: readonly (string | number)[],
-    { after, skip, piece }: { after: ContextId; skip: number; piece: number },
-  ): Source {
+    { after, skip }: { after: ContextId; skip: number },
+  ): Promise<ContextId> {
     let [from, left] = [String(after + 1), skip]
-    return async () => {
-      while (from !== '') {
-        const [next = '', skipped = '', ...ids] = texts(
-          await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, piece, this.#hops, ...keys]),
-        )
-        from = next
-        left = Number(skipped)
-        const numbers = idsOf(ids)
-        if (numbers.length > 0) return numbers
-      }
-      return []
+    while (from !== '') {
+      const [next = '', skipped = '', ...ids] = texts(
+        await this.#client.run('page', partition, [from, Number.MAX_SAFE_INTEGER, left, 1, this.#hops, ...keys]),
+      )
+      from = next
+      left = Number(skipped)
+      const [id] = idsOf(ids)
+      if (id !== undefined) return id
     }
+    return Infinity
   }
 
   /**
@@ -96,10 +95,10 @@ export class Queries {
   ): Promise<{ after: ContextId; skip: number } | null> {
     while (skip > FEW * this.#partitions) {
       const share = Math.floor(skip / this.#partitions)
-      const heads = await this.#client.everywhere((partition) =>
-        this.#pages(partition, keys, { after, skip: share, piece: 1 })(),
+      const ahead = { after, skip: share }
+      const lowest = Math.min(
+        ...(await this.#client.everywhere((partition) => this.#matchBehind(partition, keys, ahead))),
       )
-      const lowest = Math.min(...heads.map(([id = Infinity]) => id))
       if (lowest === Infinity) return null
       const passed = await this.#client.everywhere((partition) => this.count(partition, keys, after, lowest))
       skip -= passed.reduce((sum, count) => sum + count, 0)

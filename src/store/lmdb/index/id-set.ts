@@ -99,18 +99,6 @@ export class Cursor {
     }
   }
 
-  /** How many ids there are from here on that are below this one; `most`, if there are more. */
-  below(id: ContextId, most: number): number {
-    let count = -this.#index
-    for (let at = this.#chunk; count < most; at++) {
-      const chunk = this.#chunks[at]
-      if (chunk === undefined) break
-      if ((chunk.at(-1) ?? 0) < id) count += chunk.length
-      else return Math.min(most, count + lowerBound(chunk, id, at === this.#chunk ? this.#index : 0))
-    }
-    return Math.min(most, Math.max(0, count))
-  }
-
   /** Goes on to the first id that isn't below this one. */
   seek(id: ContextId): void {
     const chunk = this.#chunks[this.#chunk]
