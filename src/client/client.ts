@@ -11,6 +11,7 @@ import { streamMoves, type StreamFilters, type StreamItem, type StreamOptions } 
 import {
   sendLines,
   startLines,
+  type Items,
   type LinesOptions,
   type EventItem,
   type EventLine,
@@ -67,13 +68,13 @@ export interface Client<Services extends ServicesOf<Services> = AnyServices> ext
    * @throws Problem when the server refuses the whole, or breaks it off
    */
   sendEvents(
-    events: Iterable<EventItem> | AsyncIterable<EventItem>,
+    events: Items<EventItem>,
     options?: LinesOptions,
   ): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined>
   /** Starts many contexts of services of that package, as `sendEvents` sends events. */
   executeMany(
     owner: string,
-    starts: Iterable<StartItem> | AsyncIterable<StartItem>,
+    starts: Items<StartItem>,
     options?: LinesOptions,
   ): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined>
 }
