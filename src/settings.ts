@@ -24,6 +24,12 @@ export function readSettings(environment: { readonly [variable: string]: string 
   )
 }
 
+/** The settings of these variables alone: faults in others prevent nothing. */
+export const readSome = (
+  environment: { readonly [variable: string]: string | undefined },
+  ...variables: readonly string[]
+): Settings => readSettings(Object.fromEntries(variables.map((name) => [name, environment[name]])))
+
 /** Variables that begin like a setting and are none; most likely they are misspelt. */
 export function unknownSettings(environment: { readonly [variable: string]: string | undefined }): string[] {
   return Object.keys(environment)

@@ -213,14 +213,9 @@ class LineSource<Item> {
   /** The lines of the next request; none: there are no more. @throws the reason of the signal */
   async next(signal: AbortSignal): Promise<string[]> {
     while (this.#lines.length === 0 && this.#hasMore) await orAborted(this.#arrival(), signal)
-    let isLate = false
-    const late = untilLater(GATHER_MS, signal)
-      .catch(() => undefined)
-      .then(() => {
-        isLate = true
-      })
-    while (!isLate && this.#hasMore && this.#lines.length < MAX_LINES && this.#characters < MAX_CHARACTERS)
-      await Promise.race([this.#arrival(), late])
+    const late = untilLater(GATHER_MS, signal).catch(() => undefined)
+    while (this.#hasMore && this.#lines.length < MAX_LINES && this.#characters < MAX_CHARACTERS)
+      if (!(await Promise.race([this.#arrival().then(() => true), late]))) break
     const lines = this.#lines
     this.#lines = []
     this.#characters = 0

@@ -2,7 +2,7 @@
 // value looks like.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
-import { getOwn } from '../model/json/value.ts'
+import { quantityOf } from '../model/quantity.ts'
 
 /** An integer within bounds, both included. */
 export const integer = (from: number, to: number) => {
@@ -17,8 +17,7 @@ export const integer = (from: number, to: number) => {
 /** A number with one of the units, converted to the smallest unit. */
 const quantity = (units: { readonly [unit: string]: number }, error: string, least = 1) =>
   z.string().transform((text, context) => {
-    const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(text.toLowerCase()) ?? []
-    const value = Math.round(Number(number) * (getOwn(units, unit) ?? Number.NaN))
+    const value = quantityOf(text, units)
     if (Number.isSafeInteger(value) && value >= least) return value
     context.addIssue({ code: 'custom', message: error })
     return z.NEVER

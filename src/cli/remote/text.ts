@@ -26,7 +26,10 @@ export const plainJson = (data: unknown, indent = 0): string =>
 
 export type Style = 'dim' | 'bold' | 'green' | 'yellow' | 'red' | 'blue' | 'cyan'
 
-export interface Cell {
+/** Of a table. */
+export type Cell = string | number | StyledText
+
+export interface StyledText {
   readonly text: string
   readonly style?: Style | undefined
 }
@@ -49,8 +52,12 @@ export function tableLines(
   { columns, hasColour }: TableOptions,
 ): string[] {
   const all = [
-    heads.map((text): Cell => ({ text, style: 'dim' })),
-    ...rows.map((row) => row.map(({ text, style }) => ({ text: plain(text), style }))),
+    heads.map((text): StyledText => ({ text, style: 'dim' })),
+    ...rows.map((row) =>
+      row.map((cell): StyledText =>
+        typeof cell === 'object' ? { ...cell, text: plain(cell.text) } : { text: plain(String(cell)) },
+      ),
+    ),
   ]
   const natural = heads.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column]?.text ?? ''))))
   const widths = columns === null ? natural : narrowed(natural, columns - GAP.length * (heads.length - 1))
@@ -71,14 +78,10 @@ export const styled = (style: Style, text: string): string => styleText(style, t
 
 function narrowed(natural: readonly number[], room: number): number[] {
   const widths = [...natural]
-  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0;) {
+  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over -= 1) {
     const widest = Math.max(...widths)
     if (widest <= MIN_COLUMN) break
-    const next = Math.max(MIN_COLUMN, ...widths.filter((width) => width < widest))
-    const at = widths.indexOf(widest)
-    const less = Math.min(over, widest - next || 1)
-    widths[at] = widest - less
-    over -= less
+    widths[widths.indexOf(widest)] = widest - 1
   }
   return widths
 }
