@@ -2,8 +2,7 @@
 import type { z } from 'zod'
 import { getOwn } from './model/json/value.ts'
 import { secretOf } from './settings/secrets.ts'
-import type { SettingRow } from './settings/setting.ts'
-import { schema, table } from './settings/table.ts'
+import { schema, table, type SettingRow } from './settings/table.ts'
 
 /** By the names of the table. Durations are milliseconds, sizes bytes; null: it is not set. */
 export type Settings = Readonly<z.output<typeof schema>>

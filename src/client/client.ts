@@ -18,8 +18,7 @@ import {
   type StartItem,
   type StartLine,
 } from './batch.ts'
-import { callsOver } from './methods.ts'
-import { allContexts, type ContextFilters } from './pages.ts'
+import { allContexts, callsOver, type ContextFilters } from './methods.ts'
 import { serviceOver, type AnyServices, type ServiceClient, type ServicesOf } from './services.ts'
 import { clientHeaders, type FetchFunction, type Transport } from './transport.ts'
 import { serverAddress } from './url.ts'
@@ -29,7 +28,7 @@ export type { CallOptions, ClientCalls, ListedPage, SentAnswer, WaitOptions } fr
 export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions } from './moves.ts'
 export type { AcceptedLine, LinesOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
 export type { LastLine, RefusedLine } from '../api/streams.ts'
-export type { ContextFilters } from './pages.ts'
+export type { ContextFilters } from './methods.ts'
 export type { AnyServices, ServiceClient, ServicesOf, ServiceTypes } from './services.ts'
 export type { FetchFunction } from './transport.ts'
 

@@ -2,7 +2,6 @@
 // derived from it, and tests compare the documents with it.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
-import { rows, setting, unset, type SettingRow } from './setting.ts'
 import {
   byteCount,
   duration,
@@ -17,6 +16,37 @@ import {
   publicUrl,
   redisUrls,
 } from './values.ts'
+
+/** A row of the table: `default` null means not set. */
+export interface SettingRow {
+  readonly variable: string
+  readonly default: string | null
+  readonly meaning: string
+}
+
+/** The row of each setting. */
+const rows = z.registry<SettingRow>()
+
+/** A setting with a default. The default is checked like a given value. */
+function setting<T>(
+  variable: string,
+  standard: string,
+  meaning: string,
+  type: z.ZodType<T, string>,
+): z.ZodType<T, string | undefined> {
+  const withDefault = z.string().default(standard).pipe(type)
+  rows.add(withDefault, { variable, default: standard, meaning })
+  return withDefault
+}
+
+/** A setting without a default: null where it is not set. */
+function unset<T>(
+  variable: string,
+  meaning: string,
+  type: z.ZodType<T, string>,
+): z.ZodType<T | null, string | null | undefined> {
+  return type.nullable().default(null).register(rows, { variable, default: null, meaning })
+}
 
 const FORMATS = ['pretty', 'json', 'auto'] as const
 const METRICS = ['guarded', 'open'] as const
