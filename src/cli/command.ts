@@ -116,7 +116,7 @@ export const asksForHelp = (word: string): boolean => word === '--help' || word 
 /** The options with that which each command has. */
 export const optionsOf = ({ options }: CommandSpec): OptionSpecs => ({ ...options, help: flagOption('this') })
 
-function givenIn({ name, word, words, options = {} }: Named, args: readonly string[]): Given {
+function givenIn({ name, word, words, options = {} }: Named, args: readonly string[]) {
   const { values, positionals } = parsed(args, options)
   const [first = '', second] = positionals
   if (first === '' && word?.startsWith('<')) throw new UsageError(`${word} is missing`)
@@ -142,7 +142,7 @@ function parsed(given: readonly string[], options: OptionSpecs) {
   }
 }
 
-function helpOf(command: Named): string {
+function helpOf(command: Named) {
   const { name, summary, word, words, notes } = command
   const options = Object.entries(optionsOf(command)).map(([option, spec]) => {
     const value = 'value' in spec ? ` ${spec.value.includes('|') ? spec.value : `<${spec.value}>`}` : ''

@@ -24,7 +24,7 @@ export const completionOf = (commands: Commands): CommandSpec =>
 /** Words that may follow words: of nothing, the first words; of a first word, the second ones, or options. */
 type Following = ReadonlyMap<string, readonly string[]>
 
-async function wordsOf(commands: Commands): Promise<Following> {
+async function wordsOf(commands: Commands) {
   const words = new Map<string, readonly string[]>([['', [...Object.keys(commands), '--help', '--version']]])
   const add = (name: string, spec: CommandSpec) =>
     words.set(
@@ -43,7 +43,7 @@ async function wordsOf(commands: Commands): Promise<Following> {
   return new Map(Array.from(words, ([before, some]) => [before, some.toSorted()]))
 }
 
-function bashScript(following: Following): string {
+function bashScript(following: Following) {
   const cases = Array.from(following, ([before, words]) => `    '${before}') echo '${words.join(' ')}' ;;`)
   // A word of the user's own, such as an id, stands behind a command of one word.
   return `_actorflux_words() {
@@ -63,7 +63,7 @@ _actorflux() {
 complete -o default -F _actorflux actorflux`
 }
 
-function fishScript(following: Following): string {
+function fishScript(following: Following) {
   const lines = Array.from(following, ([before, words]) => {
     const seen = before.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`)
     const isHere = before === '' ? '__fish_use_subcommand' : seen.join('; and ')

@@ -29,7 +29,7 @@ ${settingsHelp()}`,
   },
 })
 
-async function reload(server: Server, { world, log }: { world: World; log: Log }): Promise<void> {
+async function reload(server: Server, { world, log }: { world: World; log: Log }) {
   try {
     const { services, report } = await server.reload()
     for (const line of reportLines(report)) world.out(line)

@@ -37,7 +37,7 @@ Exits with 0 when all of it can be read, with 1 when not.`,
   },
 })
 
-function printState(findings: Findings, world: World): number {
+function printState(findings: Findings, world: World) {
   if (isWhole(findings)) {
     world.out(`the data in ${findings.file} is whole: ${counted(findings.contexts, 'context')}`)
     return EXIT.fine
@@ -50,7 +50,7 @@ function printState(findings: Findings, world: World): number {
   return EXIT.failed
 }
 
-function printSalvage(findings: Findings, into: string, world: World): number {
+function printSalvage(findings: Findings, into: string, world: World) {
   printDamage(findings, world)
   if (findings.contexts === 0 && !isWhole(findings)) {
     world.out(`nothing of ${findings.file} can be read, and nothing was written`)
@@ -60,7 +60,7 @@ function printSalvage(findings: Findings, into: string, world: World): number {
   return isWhole(findings) ? EXIT.fine : EXIT.failed
 }
 
-function printDamage({ damage, unreadable, isDoubtful }: Findings, { out }: World): void {
+function printDamage({ damage, unreadable, isDoubtful }: Findings, { out }: World) {
   const printLines = (lines: readonly string[]) => {
     for (const line of lines.slice(0, MOST_LINES)) out(`  ${line}`)
     if (lines.length > MOST_LINES) out(`  … and ${lines.length - MOST_LINES} more of this kind`)
@@ -73,8 +73,8 @@ function printDamage({ damage, unreadable, isDoubtful }: Findings, { out }: Worl
     )
 }
 
-const isWhole = ({ damage, unreadable }: Findings): boolean => damage.length === 0 && unreadable.length === 0
+const isWhole = ({ damage, unreadable }: Findings) => damage.length === 0 && unreadable.length === 0
 
 /** If the findings are doubtful, the count is left out: it may be older than the records that were found. */
-const countOf = ({ contexts, counted: all, isDoubtful }: Findings): string =>
+const countOf = ({ contexts, counted: all, isDoubtful }: Findings) =>
   all === null || isDoubtful ? counted(contexts, 'context') : `${contexts} of ${counted(all, 'context')}`

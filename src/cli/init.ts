@@ -45,7 +45,7 @@ const INSTALLED = z.object({
 })
 
 /** How a project depends on actorflux, so that npm installs it from where this program came. */
-async function dependency(): Promise<string> {
+async function dependency() {
   const modules = dirname(ROOT)
   const notes = await readFile(join(modules, '.package-lock.json'), 'utf8').catch(() => '{}')
   const { data: installed } = INSTALLED.safeParse(JSON.parse(notes))
@@ -69,7 +69,7 @@ export async function offerProject({ ask, out }: World): Promise<boolean> {
   return true
 }
 
-function nextSteps(folder: string): string[] {
+function nextSteps(folder: string) {
   const away = relative('.', folder)
   return [
     ...[...projectFiles('').keys()].map((path) => `wrote ${join(away, path)}`),
@@ -86,7 +86,7 @@ function nextSteps(folder: string): string[] {
   ]
 }
 
-async function exists(path: string): Promise<boolean> {
+async function exists(path: string) {
   try {
     await stat(path)
     return true

@@ -64,7 +64,7 @@ const READING =
   'Contexts are running workflows. listServices tells which there are, listContexts finds contexts, getContext tells why one is where it is, getContextEvents what it can take.'
 const WRITING = 'offerEvents makes each event that a waiting context can take a tool of its own, with typed inputs.'
 
-function addEventTools(server: McpServer, client: Client, calls: AgentCalls): void {
+function addEventTools(server: McpServer, client: Client, calls: AgentCalls) {
   const tools = new EventTools(server, client, calls)
   server.registerTool(
     'offerEvents',

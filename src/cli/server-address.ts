@@ -22,7 +22,7 @@ export function serverAddress(given: string | undefined, { env }: World): string
 }
 
 /** A server that listens on every address is reached on this machine's own. */
-function ownName(host: string): string {
+function ownName(host: string) {
   if (host === '0.0.0.0' || host === '::') return 'localhost'
   return host.includes(':') ? `[${host}]` : host
 }

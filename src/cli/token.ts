@@ -20,7 +20,7 @@ const FILE =
 
 const NAME = { name: textOption('name', 'who it is for: 1 to 64 letters, digits, -, _ and .; each name once') }
 
-const fileIn = ({ env }: World): string => readSome(env, 'ACTORFLUX_TOKENS').tokens
+const fileIn = ({ env }: World) => readSome(env, 'ACTORFLUX_TOKENS').tokens
 
 export const token = {
   create: command({
@@ -90,19 +90,19 @@ ${FILE}`,
   }),
 }
 
-function endOf(token: Token, now: number): string {
+function endOf(token: Token, now: number) {
   const { expires } = token
   if (expires === null) return 'never'
   return `${dateOf(expires)}${isRevoked(token) ? ' (revoked)' : expires <= now ? ' (expired)' : ''}`
 }
 
-function nameOf(name: string | undefined): string {
+function nameOf(name: string | undefined) {
   if (name === undefined) throw new UsageError('--name is missing')
   if (!isTokenName(name)) throw new UsageError('--name must be 1 to 64 letters, digits, -, _ and .')
   return name
 }
 
-function rateGiven(text: string): string {
+function rateGiven(text: string) {
   const rate = text.trim().toLowerCase()
   if (rateOf(rate) === null) throw new UsageError(`--rate must be ${RATE_FORM}`)
   return rate
@@ -118,7 +118,7 @@ function rolesOf(list: string): Token['roles'] {
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /** Milliseconds. @throws UsageError */
-function durationOf(text: string, most: number): number {
+function durationOf(text: string, most: number) {
   const duration = quantityOf(text, UNITS)
   if (duration > 0 && duration <= most) return duration
   throw new UsageError(
@@ -127,4 +127,4 @@ function durationOf(text: string, most: number): number {
 }
 
 /** ISO 8601 in UTC, without milliseconds. */
-const dateOf = (time: number): string => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')
+const dateOf = (time: number) => new Date(time).toISOString().replace(/\.\d+Z$/, 'Z')

@@ -6,7 +6,7 @@ import { command, EXIT, textOption, UsageError } from './command.ts'
 import { counted, isBroken, reportLines } from './report.ts'
 
 /** What modules of services print when they are loaded is not a part of the file, which may be standard output. */
-async function printingToStderr<Result>(load: () => Promise<Result>): Promise<Result> {
+async function printingToStderr<Result>(load: () => Promise<Result>) {
   const { stdout, stderr } = process
   const write = stdout.write.bind(stdout)
   stdout.write = stderr.write.bind(stderr)

@@ -84,7 +84,7 @@ export function curlOf(
 }
 
 /** Errors of several addresses have no message of their own. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown) {
   if (error instanceof Error && error.name === 'AbortError') return 'it took too long'
   const reason = error instanceof AggregateError ? error.errors.map(messageOf).join(', ') : messageOf(error)
   return `${reason}; ${IS_IT_RUNNING}`

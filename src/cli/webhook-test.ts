@@ -6,7 +6,6 @@ import { Endpoints } from '../definitions/endpoints.ts'
 import { parameterOf } from '../definitions/compile/webhooks.ts'
 import { messageOf } from '../model/error-message.ts'
 import { alternatives } from '../model/nearest.ts'
-import type { Endpoint } from '../model/webhook.ts'
 import type { HeaderPair } from '../model/webhook-schemes/scheme.ts'
 import { checkFolders } from './check.ts'
 import { command, EXIT, flagOption, listOption, textOption, UsageError, type Given, type World } from './command.ts'
@@ -43,15 +42,6 @@ Exits with 0 if the status is 2xx, with 1 if it is another one or none comes, an
 out as given. The services are read from ACTORFLUX_ACTORS. The secrets are read from the environment of this command, as
 the server reads them from its own: ACTORFLUX_SECRET_<NAME>, or the file that ACTORFLUX_SECRET_<NAME>_FILE names.`
 
-/** A webhook, and what is sent to it. */
-interface Target {
-  readonly endpoint: Endpoint
-  readonly method: string
-  /** Below /api, with the query, as it is sent. */
-  readonly path: string
-  readonly webhookTimeout: number
-}
-
 export const testWebhook = command({
   summary: 'sign a sample delivery as its provider does, send it to a webhook, and print the answer',
   word: '<path>',
@@ -85,8 +75,11 @@ export const testWebhook = command({
 /** Time that a server gets beyond that in which it promises an answer. */
 const GRACE_MS = 10_000
 
-/** @throws UsageError for a path or a method that no webhook has */
-async function findTarget(given: string, method: string | undefined, world: World): Promise<Target> {
+/**
+ * A webhook, and what is sent to it. `path`: below /api, with the query, as it is sent.
+ * @throws UsageError for a path or a method that no webhook has
+ */
+async function findTarget(given: string, method: string | undefined, world: World) {
   const { services, report, settings } = await checkFolders([], world)
   const endpoints = new Endpoints(services)
   const [path = '', ...query] = (given.startsWith('/') ? given : `/${given}`).split('?')
@@ -112,10 +105,10 @@ async function findTarget(given: string, method: string | undefined, world: Worl
 }
 
 /** Of some methods, the one that providers use most. */
-const likelyOf = (methods: readonly string[]): string =>
+const likelyOf = (methods: readonly string[]) =>
   ['PUT', 'PATCH', 'GET'].find((name) => methods.includes(name)) ?? methods[0] ?? 'POST'
 
-function decode(segment: string): string {
+function decode(segment: string) {
   try {
     return decodeURIComponent(segment)
   } catch {
@@ -124,7 +117,7 @@ function decode(segment: string): string {
 }
 
 /** Escapes what can't be in a URL; escapes that are there stay. */
-const escaped = (text: string): string =>
+const escaped = (text: string) =>
   text.replaceAll(/[^\w\-.~!$&'()*+,;=:@%/?]/gu, (character) => encodeURIComponent(character))
 
 /** What is sent before it is signed. @throws UsageError for a file that can't be read */

@@ -59,7 +59,7 @@ export function startLines(
 }
 
 /** Without tries to come, the server need not remember the line. */
-function keyed({ retries }: Transport, item: object, name: 'eventId' | 'idempotencyKey'): string {
+function keyed({ retries }: Transport, item: object, name: 'eventId' | 'idempotencyKey') {
   const { [name]: given, ...fields }: { [field: string]: unknown } = { ...item }
   return bodyText({ ...fields, [name]: given ?? (retries > 0 ? newKey() : undefined) })
 }
@@ -223,7 +223,7 @@ class LineSource<Item> {
   }
 
   /** Ends the source. One that is asked for its next line ends when it has that one. */
-  async close(): Promise<void> {
+  async close() {
     if (this.#isOver) return
     const ended = Promise.resolve(this.#iterator.return?.()).catch(() => undefined)
     if (this.#arriving === null) await ended
@@ -234,14 +234,14 @@ class LineSource<Item> {
   }
 
   /** Resolves when the next line is there, or the source has no more. */
-  #arrival(): Promise<void> {
+  #arrival() {
     this.#arriving ??= this.#read().finally(() => {
       this.#arriving = null
     })
     return this.#arriving
   }
 
-  async #read(): Promise<void> {
+  async #read() {
     try {
       const { done, value } = await this.#iterator.next()
       if (done === true) {
@@ -257,7 +257,7 @@ class LineSource<Item> {
   }
 }
 
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal) {
   return new Promise((resolve, reject) => {
     const forget = onAbort(signal, () => reject(signal.reason))
     void promise.then(resolve, reject).finally(forget)

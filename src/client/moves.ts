@@ -74,7 +74,7 @@ export async function* streamMoves(
 }
 
 /** A stream that was open once goes on for as long as the server may come back; one that never was, as other calls. */
-function goesOn({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown): boolean {
+function goesOn({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown) {
   if (failure === null) return true
   const isRetried = failure instanceof ConnectionError || (failure instanceof Problem && failure.retryable)
   return isRetried && (hasOpened || failures < retries)

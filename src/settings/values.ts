@@ -82,7 +82,7 @@ export const publicUrl = z.string().refine((url) => isPlainUrl(url), {
 })
 
 /** A scheme compares the URL as text: spaces around it, which a URL may have, would never fit. */
-function isPlainUrl(text: string): boolean {
+function isPlainUrl(text: string) {
   if (!/^https?:\/\/[^\s?#\\@]+$/i.test(text) || !URL.canParse(text)) return false
   return new URL(text).host !== ''
 }
@@ -93,14 +93,14 @@ export const redisUrls = z.string().refine((urls) => urls.split(',').every((url)
     'must be redis://… or rediss://…, several nodes separated by commas, each with a valid port, and with user and password as a URL has them',
 })
 
-function isRedisUrl(url: string): boolean {
+function isRedisUrl(url: string) {
   if (!/^rediss?:\/\/[^\s,]+$/.test(url) || !URL.canParse(url)) return false
   const { username, password } = new URL(url)
   return isEscaped(username) && isEscaped(password)
 }
 
 /** Whether every % begins a valid escape. */
-function isEscaped(text: string): boolean {
+function isEscaped(text: string) {
   try {
     decodeURIComponent(text)
     return true

@@ -11,7 +11,7 @@ import { listOption, textOption, UsageError, type Given, type OptionSpecs, type 
 type Values = Given['values']
 
 /** `currentState`, as options are written: `current-state`. */
-const optionNameOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+const optionNameOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 /** An option for each field of a call, with the beginning of its description. */
 export function optionsFor(shape: FieldShape): OptionSpecs {
@@ -92,7 +92,7 @@ export async function jsonIn(text: string | undefined, option: string, world: Wo
   throw new UsageError(`--${option} must be a JSON object`)
 }
 
-async function contentOf(text: string, option: string, world: World): Promise<string> {
+async function contentOf(text: string, option: string, world: World) {
   if (text === '-') return world.input()
   if (!text.startsWith('@')) return text
   try {

@@ -128,7 +128,7 @@ export function stepText({
   return `${what}, attempt ${attempt} of ${maxAttempts}${next}`
 }
 
-function dataLines(name: string, { gloopProperties }: ContextView['input']): string[] {
+function dataLines(name: string, { gloopProperties }: ContextView['input']) {
   if (gloopProperties.length === 0) return []
   return [
     '',

@@ -75,12 +75,12 @@ function open(url: string, isJson: boolean, world: World): Remote {
 }
 
 /** The error as one line for people. */
-function told(error: unknown): unknown {
+function told(error: unknown) {
   if (error instanceof UsageError || !(error instanceof Error)) return error
   return new Error(error instanceof Problem ? problemText(error) : plain(textOf(error)), { cause: error })
 }
 
-function textOf(error: Error): string {
+function textOf(error: Error) {
   const { message } = error
   if (error instanceof ConnectionError) return `${message}; ${IS_IT_RUNNING}`
   // What is shown was not in the answer, or was of another type.

@@ -71,7 +71,7 @@ function rateIn(text: string | undefined): number | undefined {
 }
 
 /** Resolves with the operation once it has ended. A program is told of its progress as lines. */
-function followed(operationId: string, { client, world, isJson }: Remote): Promise<Operation> {
+function followed(operationId: string, { client, world, isJson }: Remote) {
   const signal = world.interrupted()
   return withBar({ progress: isJson ? null : world.progress }, async (show) => {
     for (let before = -1; ; await sleep(LOOK_MS)) {
@@ -86,7 +86,7 @@ function followed(operationId: string, { client, world, isJson }: Remote): Promi
   })
 }
 
-function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation): string[] {
+function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation) {
   const head = `${kind}: ${status}, ${done} of ${matched}, ${changed} changed, ${failed} failed`
   return [plain(head), ...errors.map(({ contextId, detail }) => `  ${contextId}  ${plain(detail)}`)]
 }

@@ -6,7 +6,7 @@ import { styleText } from 'node:util'
 /** C0 and C1 controls, and those that change the direction of text. */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** One line, without characters that control a terminal. */
 export const plain = (text: string): string =>
@@ -76,7 +76,7 @@ export function tableLines(
 
 export const styled = (style: Style, text: string): string => styleText(style, text, { validateStream: false })
 
-function narrowed(natural: readonly number[], room: number): number[] {
+function narrowed(natural: readonly number[], room: number) {
   const widths = [...natural]
   for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over -= 1) {
     const widest = Math.max(...widths)
@@ -86,7 +86,7 @@ function narrowed(natural: readonly number[], room: number): number[] {
   return widths
 }
 
-function cut(text: string, width: number): string {
+function cut(text: string, width: number) {
   if (stringWidth(text) <= width) return text
   let shown = ''
   let used = 1

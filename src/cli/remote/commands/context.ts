@@ -51,11 +51,7 @@ const wait = remote({
 })
 
 /** Does it for each id, in order; tells of each that was refused, or that `act` gives a failure of, and goes on. */
-async function eachOf(
-  words: readonly string[],
-  { world }: Remote,
-  act: (contextId: number) => Promise<string | void>,
-): Promise<number> {
+async function eachOf(words: readonly string[], { world }: Remote, act: (contextId: number) => Promise<string | void>) {
   const ids = words.map(idOf)
   if (ids.length === 0) throw new UsageError('<id> is missing')
   let exit: number = EXIT.fine
@@ -77,7 +73,7 @@ async function eachOf(
 }
 
 /** Whether all that match are meant. @throws UsageError for an option that means nothing where contexts are named */
-function choosesMany({ values }: Given): boolean {
+function choosesMany({ values }: Given) {
   const hasAny = (options: object) => Object.keys(options).find((name) => values[name] !== undefined)
   if (hasAny(MANY) !== undefined) return true
   const given = hasAny(TOLD_OPERATION)
@@ -86,7 +82,7 @@ function choosesMany({ values }: Given): boolean {
 }
 
 /** @throws UsageError */
-function noIds({ words }: Given): void {
+function noIds({ words }: Given) {
   if (words.length > 0) throw new UsageError('give ids or filters, not both')
 }
 

@@ -40,7 +40,7 @@ export const contexts = remote({
   },
 })
 
-function limitOf(text: string | undefined): number {
+function limitOf(text: string | undefined) {
   if (text === undefined) return DEFAULT_LIMIT
   if (text === 'all') return Infinity
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0

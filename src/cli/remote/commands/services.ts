@@ -11,7 +11,7 @@ import { plainJson, plain, plainText } from '../text.ts'
 
 type Service = Awaited<ReturnType<Remote['client']['listServices']>>['services'][number]
 
-const countsText = (contexts: Service['contexts']): string =>
+const countsText = (contexts: Service['contexts']) =>
   Object.entries(contexts)
     .map(([status, count]) => `${count} ${status}`)
     .join(', ')
@@ -40,7 +40,7 @@ export const list = remote({
   },
 })
 
-function triggerText(trigger: unknown): string {
+function triggerText(trigger: unknown) {
   if (typeof trigger === 'object' && trigger !== null && 'event' in trigger) return String(trigger.event)
   return typeof trigger === 'string' ? trigger : JSON.stringify(trigger)
 }
@@ -55,7 +55,7 @@ const show = remote({
 })
 
 /** `fluxName` alone will do where only one package has it. */
-async function serviceNamed(name: string, { client }: Remote): Promise<Service> {
+async function serviceNamed(name: string, { client }: Remote) {
   const { services: all } = await client.listServices()
   const found = all.filter((service) => [service.fluxName, `${service.package}/${service.fluxName}`].includes(name))
   const [service, ...others] = found
@@ -65,10 +65,10 @@ async function serviceNamed(name: string, { client }: Remote): Promise<Service> 
   return service
 }
 
-const listLines = (name: string, texts: readonly string[]): string[] =>
+const listLines = (name: string, texts: readonly string[]) =>
   texts.length === 0 ? [] : [`${name}  ${plain(texts.join(', '))}`]
 
-function serviceLines(service: Service, { table, style }: Remote): string[] {
+function serviceLines(service: Service, { table, style }: Remote) {
   const { input, output, triggers, webhooks } = service
   const properties = (name: string, some: Service['input']) =>
     some.length === 0

@@ -25,7 +25,7 @@ export const tail = remote({
 
 type Item = ReturnType<Remote['client']['stream']> extends AsyncIterable<infer T> ? T : never
 
-function lineOf(item: Item, { style }: Remote): string {
+function lineOf(item: Item, { style }: Remote) {
   if ('gap' in item) return style('yellow', '… moves are missing here')
   if ('dropped' in item) return style('yellow', `… ${item.dropped.count} moves were dropped`)
   const { at, contextId, fluxName, kind, event, from, to, status } = item
