@@ -145,7 +145,7 @@ function refusalOf(
   { content = [] }: Call,
   request: { readonly [field: string]: unknown },
   issues: readonly z.core.$ZodIssue[],
-): FluxError {
+) {
   const ofContent = [...CONTENT, ...content]
   const isForm = ([field, part]: readonly PropertyKey[]) =>
     !ofContent.some((each) => each === field || each === `${String(field)}/${String(part)}`) ||
@@ -208,7 +208,7 @@ export const fieldSchema = (type: z.core.$ZodType): JsonObject =>
   plain(z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }))
 
 /** Later versions may add fields to answers, so the schemas allow additional properties. */
-function leaveOpen({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+function leaveOpen({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) {
   if (jsonSchema.additionalProperties === false) jsonSchema.additionalProperties = {}
 }
 

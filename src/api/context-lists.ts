@@ -26,7 +26,7 @@ export function momentOf(given: unknown): number | null {
   return Number.isNaN(time) ? null : time
 }
 
-function zoneOf(zone: string): string {
+function zoneOf(zone: string) {
   if (zone === 'Z' || zone === 'z') return 'Z'
   const digits = zone.slice(1).replace(':', '').padEnd(4, '0')
   return `${zone.startsWith('-') ? '-' : '+'}${digits.slice(0, 2)}:${digits.slice(2)}`

@@ -162,7 +162,7 @@ export const eventName = {
 export type NamedEvent = z.output<z.ZodObject<typeof eventName>>
 
 /** An event must be named, and in one way. */
-function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues): void {
+function checkEventName({ eventId, source, id }: NamedEvent, issues: Issues) {
   if (source === undefined && id === undefined) {
     if (eventId === undefined) refuse(issues, 'eventId', 'must be 1 to 255 visible ASCII characters')
   } else if (eventId !== undefined) refuse(issues, 'eventId', 'must not be given beside source and id')

@@ -128,7 +128,7 @@ const rate = z
     description: `Contexts a second, at most; ${DEFAULT_RATE} if left out`,
   })
 
-function rateOf(given: unknown): number {
+function rateOf(given: unknown) {
   if (typeof given === 'number') return given
   return typeof given === 'string' && /^\d{1,15}(?:\.\d{1,15})?$/.test(given) ? Number(given) : NaN
 }

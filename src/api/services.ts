@@ -9,7 +9,7 @@ const definitionAddress = {
   fluxName: name('Name of the service').optional(),
 }
 
-function checkDefinition(fields: Address, issues: Issues): void {
+function checkDefinition(fields: Address, issues: Issues) {
   const { contextId, key, fluxName } = fields
   if (key !== undefined) checkAddress(fields, issues)
   else if (contextId === undefined && fluxName === undefined)

@@ -90,7 +90,7 @@ function callsOverHttp(callsFor: (access: Access) => Calls) {
 }
 
 /** Starts what an engine does of its own. @throws FluxError `unavailable` */
-async function runParts(core: EngineCore): Promise<void> {
+async function runParts(core: EngineCore) {
   const { gate } = core
   const { isClosed } = gate
   // Opened before: the first heartbeat claims steps.
@@ -108,7 +108,7 @@ async function runParts(core: EngineCore): Promise<void> {
   core.ends.start()
 }
 
-async function close(core: EngineCore, grace: number): Promise<void> {
+async function close(core: EngineCore, grace: number) {
   const { given, steps, waits, mailboxes } = core
   const taskEnds = [core.keptBroadcasts, core.operations].map(({ tasks }) => tasks.close())
   const ended = Promise.all([core.recovery.stop(), core.unclaimed.stop(), ...taskEnds])

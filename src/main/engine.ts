@@ -75,7 +75,7 @@ async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock
 export const deadAfterOf = ({ recovery }: Settings): number => heartbeatOf(recovery) * 7
 
 /** Milliseconds between two heartbeats. */
-const heartbeatOf = (recovery: number): number => recovery / 10
+const heartbeatOf = (recovery: number) => recovery / 10
 
 /** Imports the modules of Redis only here: they would make each start without Redis take a fifth longer. */
 async function openRedis(settings: Settings, redisUrl: string, log: Log) {

@@ -85,11 +85,11 @@ export async function moveData(
   }
 }
 
-function compare(what: string, read: number, found: number): void {
+function compare(what: string, read: number, found: number) {
   if (read !== found) throw new Error(`${read} ${what} were read, and ${found} are there: the move is not done`)
 }
 
-async function copyDefinitions(source: Store, target: Store): Promise<number> {
+async function copyDefinitions(source: Store, target: Store) {
   const hashes = await source.definitions()
   for (const hash of hashes) {
     const text = await source.getDefinition({ hash })
@@ -98,7 +98,7 @@ async function copyDefinitions(source: Store, target: Store): Promise<number> {
   return hashes.length
 }
 
-async function copyRows(source: EmbeddedStore, target: Store): Promise<number> {
+async function copyRows(source: EmbeddedStore, target: Store) {
   let count = 0
   for (const space of ROW_SPACES) {
     let page: StoredRow[] = []
@@ -113,7 +113,7 @@ async function copyRows(source: EmbeddedStore, target: Store): Promise<number> {
 }
 
 /** Gives how many can't be read. */
-async function copyContexts(source: Store, target: Store, onProgress: OnProgress): Promise<number> {
+async function copyContexts(source: Store, target: Store, onProgress: OnProgress) {
   const total = await source.count(ALL)
   // In memory alone, from which the store takes it again when it is opened: those that have been notified are due at 0.
   const notified = new Set((await source.claimDue({ now: 0, limit: Infinity, hideFor: 1 })).ids)

@@ -223,11 +223,11 @@ test('a damaged row of a history is left out, and the rest is shown', async () =
   const runtime = await createRuntime({ actors: [folder], redisUrl: inject('redisUrl'), namespace, log: { ...log } })
   closing.push(() => runtime.close({ grace: 0 }))
   const { contextId } = await runtime.execute({ package: 'p', fluxName: 'Loop' })
-  for (let move = 0; move < 12; move += 1) await runtime.sendEvent({ contextId, event: 'go' })
+  for (let move = 0; move < 40; move += 1) await runtime.sendEvent({ contextId, event: 'go' })
   const history = `${root()}h:${contextId}`
   expect(await admin.llen(history)).toBeGreaterThan(3)
   await admin.lset(history, 2, '[0,"garbage')
   const { executionHistory } = await runtime.getContext({ contextId })
-  expect(executionHistory).toHaveLength(12)
+  expect(executionHistory).toHaveLength(40)
   expect(errors).toHaveLength(1)
 })

@@ -36,7 +36,7 @@ export function serviceNamed(env: Services & Pick<CallEnv, 'home'>, named: Named
 }
 
 /** The loaded service of that name, in whatever package. @throws FluxError when there is none, or several */
-function findService(env: Services, fluxName: string): CompiledFlux {
+function findService(env: Services, fluxName: string) {
   const [flux, ...others] = env.catalog.findAnywhere(fluxName)
   if (!flux) {
     const faults = env.catalog.packages().map((owner) => faultOfService(env, { package: owner, fluxName }))
@@ -65,7 +65,7 @@ export function faultOfService(env: Services, service: Pick<CompiledFlux, 'packa
   return `: its file has a fault: ${place}: ${reason}`
 }
 
-function nearService(env: Services, name: string, owner?: string): string {
+function nearService(env: Services, name: string, owner?: string) {
   const services = env.catalog.all().filter(isReadable(env))
   const known = services.filter((flux) => owner === undefined || flux.package === owner)
   return suggestion(
@@ -78,7 +78,7 @@ function nearService(env: Services, name: string, owner?: string): string {
 export const contextIdOf = (env: CallEnv, address: Address, role: Role): ContextId | Promise<ContextId> =>
   address.contextId ?? findByKey(env, address, role)
 
-async function findByKey(env: CallEnv, address: Address, role: Role): Promise<ContextId> {
+async function findByKey(env: CallEnv, address: Address, role: Role) {
   const { named } = keyNamed(env, address, role)
   const id = (await holderOfKey(env, named)) ?? (await holderOfKey(env, named, keptKey))
   if (id === null) throw notFound(`no context of '${named.fluxName}' has the key '${named.key}'`)

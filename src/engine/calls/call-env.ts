@@ -72,7 +72,7 @@ export function admitted<T>({ inputBudget }: CallEnv, input: JsonObject, run: ()
   return inputBudget ? charged(inputBudget, input, run) : run()
 }
 
-async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Promise<T>): Promise<T> {
+async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Promise<T>) {
   const release = budget.take(bytesOf(input, Infinity) * COPIES)
   try {
     return await run()

@@ -76,7 +76,7 @@ export async function execute(env: CallEnv, request: CheckedCall<'execute'>): Pr
   })
 }
 
-function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'record' | 'replaced'>): ExecuteAnswer {
+function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'record' | 'replaced'>) {
   const { id, fluxName } = record
   const fault = faultOfService(env, record)
   const message = `started '${fluxName}' as context ${id}${fault === null ? '' : `, as it was loaded before${fault}`}`
@@ -98,7 +98,7 @@ async function sendCommand<A extends MessageAnswer>(
   }: { readonly key: string | null | undefined; readonly address: Address; readonly asked?: object | undefined },
   messageTo: (id: ContextId) => Promise<Input>,
   answer: (id: ContextId) => A,
-): Promise<Told<A>> {
+) {
   const send = async (options?: Pick<MessageOptions, 'rows' | 'rowsAlways'>): Promise<A> => {
     const { record, failure } = await sendTo(env, address, async (id) =>
       env.mailboxes.post(id, await messageTo(id), { ...options, isCall: !env.isStep }),

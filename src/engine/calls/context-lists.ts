@@ -45,7 +45,7 @@ async function readPage(
   { order = 'asc', limit, view: form, after, before }: CheckedCall<'listPage'>,
   toSkip: number,
   fits: Fits | undefined,
-): Promise<ContextPage> {
+) {
   const { selection, test } = selected
   const contexts: ListedContext[] = []
   /** Behind the last context that was dealt with. */
@@ -89,12 +89,7 @@ async function readPage(
  * The view of a context; null: it cannot be shown, or this caller may not see it. Services are checked again here,
  * because the index keys reflect the services at the start of the list.
  */
-async function viewOf(
-  env: CallEnv,
-  { isLimited }: Selected,
-  isSummary: boolean,
-  stored: StoredContext,
-): Promise<ListedContext | null> {
+async function viewOf(env: CallEnv, { isLimited }: Selected, isSummary: boolean, stored: StoredContext) {
   try {
     const flux = await pinnedFluxOf(env, stored, decodeHead(stored))
     if (isLimited && flux.secured) return null
@@ -154,7 +149,7 @@ export async function countContexts(
 }
 
 /** By what is counted, the filter of each; null: there may be others, of a definition that can't be read. */
-async function groupsOf(env: CallEnv, by: By, filters: Filters): Promise<ReadonlyMap<string, Filters> | null> {
+async function groupsOf(env: CallEnv, by: By, filters: Filters) {
   if (by === 'status')
     return new Map(statusesOf(filters, CONTEXT_STATUSES).map((status) => [status, { status: [status] }]))
   const services = await env.knownServices()
@@ -167,7 +162,7 @@ async function groupsOf(env: CallEnv, by: By, filters: Filters): Promise<Readonl
 }
 
 /** By what it is counted; null: it is damaged. */
-function nameOf({ log }: CallEnv, stored: StoredContext, by: By): string | null {
+function nameOf({ log }: CallEnv, stored: StoredContext, by: By) {
   if (by === 'currentState') return parseIndexKeys(stored.indexKeys).state ?? ''
   try {
     const { status, package: owner, fluxName } = decodeHead(stored)

@@ -91,16 +91,12 @@ export const getContextEvents = (env: CallEnv, address: CheckedCall<'getContextE
   })
 
 /** The transition that is taken when the time comes: that of a state that waits, or one that was chosen and waits. */
-function timedOf(
-  { due, position: { phase, pick } }: ContextRecord,
-  state: CompiledState,
-  flux: CompiledFlux,
-): ContextEventsView['timed'] {
+function timedOf({ due, position: { phase, pick } }: ContextRecord, state: CompiledState, flux: CompiledFlux) {
   if (due === null || typeof pick !== 'number' || (phase !== 'waiting' && phase !== 'delayed')) return null
   return { at: due, to: targetOf(state, pick, flux), event: null }
 }
 
-const targetOf = ({ transitions }: CompiledState, at: number, { states }: CompiledFlux): string =>
+const targetOf = ({ transitions }: CompiledState, at: number, { states }: CompiledFlux) =>
   states[transitions[at]?.to ?? -1]?.name ?? ''
 
 /**
@@ -112,7 +108,7 @@ function otherEvents(
   { position }: ContextRecord,
   state: CompiledState,
   taking: CompiledState | null,
-): ContextEventsView['others'] {
+) {
   const reasonOf = (event: string, states: readonly CompiledState[], takers: readonly CompiledState[]) => {
     if (states.length === 0) return `starts '${flux.fluxName}', and is taken in no state`
     if (flux.isForeign) return `is taken in ${listed(states)}, by a server of the version that wrote the definition`
@@ -134,8 +130,7 @@ function otherEvents(
 }
 
 /** As in a sentence. */
-const listed = (states: readonly CompiledState[]): string =>
-  new Intl.ListFormat('en-GB').format(states.map(({ name }) => name))
+const listed = (states: readonly CompiledState[]) => new Intl.ListFormat('en-GB').format(states.map(({ name }) => name))
 
 /** States that one call may wait for. */
 const MAX_STATES = 1000
@@ -176,7 +171,7 @@ export async function waitFor(
   }
 }
 
-function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]): ReadonlyMap<string, number> {
+function statesOf({ fluxName, stateIndex }: CompiledFlux, names: readonly string[]) {
   const errors = names.flatMap((name, at) =>
     stateIndex.has(name)
       ? []

@@ -41,14 +41,14 @@ export async function stopEvent(env: CallEnv, request: CheckedCall<'stopEvent'>)
 }
 
 /** The event that a request names, which has passed the check. @throws FluxError when its sender is another's business */
-function eventNamed(env: CallEnv, { eventId, source = '', id = '', scope: named }: NamedEvent): ScopedKey {
+function eventNamed(env: CallEnv, { eventId, source = '', id = '', scope: named }: NamedEvent) {
   requireRole(env, { secured: named !== undefined }, 'admin')
   const scope = named === undefined ? env.scope : scopeOfToken(named === 'nobody' ? undefined : named)
   return { scope, of: CALLS.sendEvent, key: eventId ?? eventIdOf(source, id) }
 }
 
 /** @throws FluxError `notFound` */
-async function receiptFor({ store, clock }: CallEnv, event: ScopedKey): Promise<Receipt> {
+async function receiptFor({ store, clock }: CallEnv, event: ScopedKey) {
   const receipt = await receiptOf(store, event, clock.now())
   if (!receipt) throw notFound(`nothing is kept of an event '${event.key}'`)
   return receipt
@@ -87,7 +87,7 @@ export async function listPendingPage(
   return { events: views, next }
 }
 
-async function* pendingRows({ store, log }: CallEnv, behind: string | null): AsyncGenerator<Listed, void> {
+async function* pendingRows({ store, log }: CallEnv, behind: string | null) {
   // Keys differ in all partitions: they have the id of the event, and of the context.
   const after = behind === null ? undefined : { key: behind, partition: store.partitions }
   for await (const row of allRows(store, { space: 'pending', prefix: '', after }, STRIDE)) {
@@ -98,7 +98,7 @@ async function* pendingRows({ store, log }: CallEnv, behind: string | null): Asy
 }
 
 /** What that context keeps, by arrival. */
-async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null): Promise<Listed[]> {
+async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null) {
   const stored = await store.load({ id })
   if (!stored) return []
   const { package: owner, fluxName } = decodeHead(stored)
@@ -111,7 +111,7 @@ async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null):
 }
 
 /** Whether it is still pending, and for this caller's eyes. `hidden`: keys of contexts that it must not see. */
-async function isPending({ store, clock }: CallEnv, row: Listed, hidden: readonly string[]): Promise<boolean> {
+async function isPending({ store, clock }: CallEnv, row: Listed, hidden: readonly string[]) {
   const { contextId: id, expiresAt, byToken } = row
   if (expiresAt !== null && expiresAt <= clock.now()) return false
   const mayAll = hidden.length === 0
@@ -154,7 +154,7 @@ interface Wanted {
   readonly receipt: string | null
 }
 
-async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace): Promise<Withdrawn[]> {
+async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace) {
   const results: Withdrawn[] = []
   const { receipt } = wanted
   const prefix = copiesPrefix(wanted.eventId)
@@ -167,7 +167,7 @@ async function withdrawAll(env: CallEnv, wanted: Wanted, place: BroadcastPlace):
   return results
 }
 
-async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow): Promise<Withdrawn> {
+async function withdrawCopy(env: CallEnv, wanted: Wanted, { partition, key }: StoredRow) {
   const { caller, unclaimed, mailboxes } = env
   const copy = copyIn(key)
   try {

@@ -36,7 +36,7 @@ export const listWebhooks = (env: CallEnv): Promise<WebhookView[]> =>
     return Promise.all(visibleEndpoints(env).map((endpoint) => turnstile.run(() => webhookView(env, endpoint))))
   })
 
-async function webhookView(env: CallEnv, endpoint: EndpointDescription): Promise<WebhookView> {
+async function webhookView(env: CallEnv, endpoint: EndpointDescription) {
   const { urlPath, httpMethods, package: owner, fluxName, name, scheme } = endpoint
   const tally = env.deliveries.tallyOf(endpoint)
   const { value: last } = await newestFirst(env, [tally], null).next()
@@ -65,13 +65,13 @@ export const visibleEndpoints = ({ catalog, caller }: CallEnv): readonly Endpoin
  * Whether the caller may see what was sent to the endpoint, and what became of it. Requests that passed `verify` act as
  * the service does, so they may tell of secured services.
  */
-const tellsAll = ({ catalog, caller }: CallEnv, { package: owner, fluxName, urlPath }: EndpointName): boolean =>
+const tellsAll = ({ catalog, caller }: CallEnv, { package: owner, fluxName, urlPath }: EndpointName) =>
   denial(caller, 'read') === null ||
   // Deliveries to one path are listed together, whichever of its methods have `verify`.
   catalog.find(owner, fluxName)?.webhooks.every((one) => one.urlPath !== urlPath || one.verify === null) === true
 
 /** Why a proof was not accepted tells nothing of what was sent. */
-const factsShown = (facts: DeliveryFacts, isAll: boolean): DeliveryFacts =>
+const factsShown = (facts: DeliveryFacts, isAll: boolean) =>
   isAll || facts.outcome === 'signature-invalid' || facts.reason === null
     ? facts
     : { ...facts, reason: "a token with the role 'read' shows why" }
@@ -107,11 +107,7 @@ export async function listDeliveriesPage(
 }
 
 /** Those of the endpoints that are asked for, newest first. */
-async function* deliveriesOf(
-  env: CallEnv,
-  urlPath: string | undefined,
-  behind: string | null,
-): AsyncGenerator<Listed, void> {
+async function* deliveriesOf(env: CallEnv, urlPath: string | undefined, behind: string | null) {
   const endpoints = new Map<DeliveryTally, EndpointName>()
   for (const endpoint of visibleEndpoints(env))
     if ((urlPath ?? endpoint.urlPath) === endpoint.urlPath) endpoints.set(env.deliveries.tallyOf(endpoint), endpoint)

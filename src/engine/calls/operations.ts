@@ -65,12 +65,12 @@ export async function stopOperation(
 }
 
 /** @throws FluxError `notFound` when there is none, or the caller must not see it */
-async function visibleOperation(env: CallEnv, operationId: string): Promise<OperationProgress> {
+async function visibleOperation(env: CallEnv, operationId: string) {
   const progress = await env.operations.get(operationId)
   if (!isVisible(env, progress)) throw notFound(`there is no operation '${operationId}'`)
   return progress
 }
 
 /** Who may see secured contexts sees all; others see what was asked for without a token, as they do it themselves. */
-const isVisible = ({ caller, scope }: CallEnv, progress: OperationProgress): boolean =>
+const isVisible = ({ caller, scope }: CallEnv, progress: OperationProgress) =>
   progress.scope === scope || denial(caller, 'read') === null

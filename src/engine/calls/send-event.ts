@@ -85,7 +85,7 @@ function logRefusal(
   contextId: ContextId,
   { kind, detail }: Failure,
   redact = (text: string) => text,
-): void {
+) {
   const facts = async () => ({
     ...(await relativeOf(contextId, { ...env, isVisible: () => true })),
     event: redact(event),
@@ -146,7 +146,7 @@ function messageOf(env: CallEnv, sent: Sent) {
 }
 
 /** The key of what is kept of it; null: nothing is. */
-const receiptOf = ({ scope }: CallEnv, { isKept, eventId }: Sent): string | null =>
+const receiptOf = ({ scope }: CallEnv, { isKept, eventId }: Sent) =>
   isKept ? rowKeyOf({ scope, of: CALLS.sendEvent, key: eventId }) : null
 
 interface StartTarget extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions, 'rows'> {
@@ -163,7 +163,7 @@ async function sendOrStart(
   sent: Sent,
   target: StartTarget,
   postTo: (id: ContextId) => Promise<MessageOutcome>,
-): Promise<MessageOutcome> {
+) {
   const { flux, named } = keyNamed(env, target.address, 'invoke')
   for (let tries = 1; ; tries += 1) {
     const isLast = tries === MAX_TRIES
@@ -187,12 +187,12 @@ async function sendOrStart(
   }
 }
 
-function nullIfGone(error: unknown): null {
+function nullIfGone(error: unknown) {
   if (error instanceof FluxError && error.failure.kind === 'notFound') return null
   throw error
 }
 
-const hasFreedKey = ({ failure, record, flux }: MessageOutcome): boolean =>
+const hasFreedKey = ({ failure, record, flux }: MessageOutcome) =>
   failure !== null && isFinished(record.status) && flux.keyReuse === 'ended'
 
 function startRequestOf(
@@ -239,7 +239,7 @@ function answerOf({ event, eventId }: Sent, { record, flux, kept, started }: Out
 }
 
 /** @throws FluxError when the event was refused */
-function concluded(env: CallEnv, sent: Sent, outcome: MessageOutcome): EventAnswer {
+function concluded(env: CallEnv, sent: Sent, outcome: MessageOutcome) {
   const { failure, flux, kept, started } = outcome
   const { event } = sent
   if (failure) throw new FluxError(failure.kind === 'conflict' ? { ...failure, ...hintOn(env, event) } : failure)
@@ -250,12 +250,7 @@ function concluded(env: CallEnv, sent: Sent, outcome: MessageOutcome): EventAnsw
 }
 
 /** What the event did is kept under its id, and it does it once. */
-function sendOnce(
-  env: CallEnv,
-  sent: Sent,
-  address: Address,
-  post: (rows: RowsOf) => Promise<MessageOutcome>,
-): Promise<Told<EventAnswer>> {
+function sendOnce(env: CallEnv, sent: Sent, address: Address, post: (rows: RowsOf) => Promise<MessageOutcome>) {
   const { event, eventId, input, tags, ttl, start } = sent
   const content = { ...address, event, input, tags, ttl: ttl ?? undefined, start: start ?? undefined }
   const addressee = addresseeOf(env, address, 'invoke')
@@ -270,7 +265,7 @@ function sendOnce(
   })
 }
 
-async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']): Promise<Told<EventAnswer>> {
+async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']) {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
   const { caller, scope, keptBroadcasts, traceparent } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, traceparent }

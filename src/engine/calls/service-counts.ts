@@ -114,7 +114,7 @@ export function serviceCounts(parts: Pick<EngineParts, 'store' | 'catalog' | 'cl
 }
 
 /** Of those that have one of the keys. What is left for the most frequent status, the last one, isn't counted. */
-async function byStatus(store: Store, statuses: readonly Status[], keys: readonly string[]): Promise<Counts> {
+async function byStatus(store: Store, statuses: readonly Status[], keys: readonly string[]) {
   const counts = new Map<Status, number>()
   let left = await store.count({ any: keys.map((key) => [key]) })
   for (const status of statuses) {

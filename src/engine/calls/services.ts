@@ -59,7 +59,7 @@ function listIn(source: JsonObject, name: string): Json[] {
   return Array.isArray(list) ? list : []
 }
 
-function readableService(env: CallEnv, named: CheckedCall<'getServiceSchema'>): CompiledFlux {
+function readableService(env: CallEnv, named: CheckedCall<'getServiceSchema'>) {
   const flux = serviceNamed(env, named)
   requireRole(env, flux, 'read')
   return flux
@@ -89,7 +89,7 @@ export const getMachine = async (env: CallEnv, named: CheckedCall<'getMachine'>)
   pictureOf(await definitionNamed(env, named))
 
 /** @throws FluxError also when the definition that the context was started with can't be read any more */
-async function definitionNamed(env: CallEnv, named: Address): Promise<CompiledFlux> {
+async function definitionNamed(env: CallEnv, named: Address) {
   const { contextId, key, fluxName } = named
   if (contextId === undefined && key === undefined && fluxName !== undefined)
     return readableService(env, { fluxName, package: named.package })
@@ -100,7 +100,7 @@ async function definitionNamed(env: CallEnv, named: Address): Promise<CompiledFl
 }
 
 /** The source with the models that it refers to, directly or through others. */
-function withModels({ source, text }: CompiledFlux): JsonObject {
+function withModels({ source, text }: CompiledFlux) {
   const known = readPinned(text)?.models ?? new Map<string, JsonObject>()
   if (known.size === 0) return source
   const models: JsonObject = {}

@@ -202,7 +202,7 @@ export class Deliveries {
     return tally
   }
 
-  #placeOf(endpoint: EndpointName, deliveryId: string): DeliveryPlace {
+  #placeOf(endpoint: EndpointName, deliveryId: string) {
     const key = deliveryKeyOf(this.tallyOf(endpoint).prefix, deliveryId)
     return { partition: partitionOf(deliveryId, this.#given.store.partitions), key }
   }
@@ -211,7 +211,7 @@ export class Deliveries {
     return Math.max(1, Math.floor(this.#given.webhooks.deliveries * TRIM_PART))
   }
 
-  async #trimAll(signal: AbortSignal): Promise<null> {
+  async #trimAll(signal: AbortSignal) {
     const { log } = this.#given
     for (const tally of this.#tallies.values()) {
       if (tally.untrimmed < this.#maxUntrimmed) continue
@@ -224,7 +224,7 @@ export class Deliveries {
   }
 
   /** Removes those beyond the newest so many, in all partitions. */
-  async #trim({ prefix }: DeliveryTally, signal: AbortSignal): Promise<void> {
+  async #trim({ prefix }: DeliveryTally, signal: AbortSignal) {
     const { store, webhooks } = this.#given
     const removals: RowWrite[] = []
     let seen = 0
@@ -240,11 +240,10 @@ export class Deliveries {
 }
 
 /** Whether this can be the outcome of a delivery whose context is stored. */
-const isOfStart = (outcome: DeliveryOutcome): boolean =>
-  outcome === 'accepted' || outcome === 'failed' || outcome === 'timeout'
+const isOfStart = (outcome: DeliveryOutcome) => outcome === 'accepted' || outcome === 'failed' || outcome === 'timeout'
 
 /** What is kept of a delivery: nothing that the client can make large. */
-function factsOf(delivery: Delivery): DeliveryFacts {
+function factsOf(delivery: Delivery) {
   const { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason } = delivery
   const shown = reason && shortened(reason, MAX_REASON_CHARACTERS)
   return { deliveryId, method, time, outcome, status, duration, contextId, replayOf, reason: shown }
@@ -254,7 +253,7 @@ function factsOf(delivery: Delivery): DeliveryFacts {
 export const deliveryKeyOf = (prefix: string, deliveryId: string): string =>
   prefix + inverted(deliveryId.replaceAll('-', ''))
 
-const inverted = (hex: string): string => Buffer.from(Buffer.from(hex, 'hex').map((byte) => 255 - byte)).toString('hex')
+const inverted = (hex: string) => Buffer.from(Buffer.from(hex, 'hex').map((byte) => 255 - byte)).toString('hex')
 
 /** Of the row of its own that has the request. */
 export const requestKeyOf = (deliveryId: string): string => `request:${deliveryId}`

@@ -47,20 +47,20 @@ export function textsOfRequest({ parameters = null, headers = null }: JsonObject
   }
 }
 
-const textOf = (body: Json): string => (typeof body === 'string' ? body : JSON.stringify(body))
+const textOf = (body: Json) => (typeof body === 'string' ? body : JSON.stringify(body))
 
-const isShort = (text: string): boolean =>
+const isShort = (text: string) =>
   Buffer.byteLength(text) <= MAX_KEPT_BODY_BYTES && Buffer.byteLength(JSON.stringify(text)) <= MAX_KEPT_JSON_BYTES
 
 /** What the body most likely was before it was parsed. */
-function bytesOf(request: JsonObject): Buffer {
+function bytesOf(request: JsonObject) {
   const body = getOwn(request, 'body') ?? null
   if (body === null) return Buffer.alloc(0)
   return Buffer.from(textOf(body), request['encoded'] === true ? 'base64' : 'utf8')
 }
 
 /** In base64 three bytes take four, a byte that is no text is replaced by three, and a character may be escaped. */
-function firstOf(raw: Buffer, isEncoded: boolean): string {
+function firstOf(raw: Buffer, isEncoded: boolean) {
   if (isEncoded) return raw.subarray(0, (MAX_KEPT_BODY_BYTES / 4) * 3).toString('base64')
   let text = raw
     .subarray(0, MAX_KEPT_BODY_BYTES)

@@ -58,7 +58,7 @@ export class DeliveryWriter {
   }
 
   /** Gives the milliseconds after which it is tried again; null: the store was there. */
-  async #write(): Promise<number | null> {
+  async #write() {
     const { store, log } = this.#deps
     if (this.#leftOut > 0)
       log.warn('deliveries of webhooks are not kept: too many wait to be written', { rows: this.#leftOut })
@@ -80,7 +80,7 @@ export class DeliveryWriter {
   }
 }
 
-const charactersIn = (row: RowWrite | undefined): number => (row ? row.key.length + (row.value?.length ?? 0) : 0)
+const charactersIn = (row: RowWrite | undefined) => (row ? row.key.length + (row.value?.length ?? 0) : 0)
 
 /** Groups rows by partition, and into pieces. */
 export function commitsOf(rows: readonly RowWrite[]): RowWrite[][] {

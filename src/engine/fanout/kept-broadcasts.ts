@@ -123,7 +123,7 @@ export class KeptBroadcasts {
   }
 
   /** What the first request under the key was answered, or is, if it was cut off; null: there was none. */
-  async #earlier({ key, hash, of }: BroadcastKey): Promise<Told<EventAnswer> | null> {
+  async #earlier({ key, hash, of }: BroadcastKey) {
     const { store, given } = this.#parts
     const row = await readKeptToAll(store, key)
     if (!row) return null
@@ -147,12 +147,7 @@ export class KeptBroadcasts {
    * Sends it to all that it is for. One for many is accepted, unless its sender waits for so long as it takes. `under`:
    * the key of its sender; null: it has none, so one for few need not be stored.
    */
-  async #sendNew(
-    key: string,
-    sent: BroadcastEvent,
-    { above, within, bound }: Manner,
-    under: BroadcastKey | null,
-  ): Promise<Told<EventAnswer>> {
+  async #sendNew(key: string, sent: BroadcastEvent, { above, within, bound }: Manner, under: BroadcastKey | null) {
     const { store, clock, idempotency, given } = this.#parts
     const now = clock.now()
     const upTo = await store.highestId()

@@ -55,7 +55,7 @@ function progressOf({ matched, dealt: done, outcomes }: Summary) {
 }
 
 /** What became of it as it was sent to all: what was counted last, and the marks behind that. Null: no context met it. */
-async function summaryOf(store: Store, row: StoredRow): Promise<Summary | null> {
+async function summaryOf(store: Store, row: StoredRow) {
   const first = await readSummary(store, row)
   if (!first || first.isDone) return first
   const items = await listed(itemsOf(store, row.key, first.cursor))
@@ -69,7 +69,7 @@ async function summaryOf(store: Store, row: StoredRow): Promise<Summary | null> 
 }
 
 /** All that an event did to a single context is in its answer. */
-function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer): void {
+function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer) {
   const { transitions, executions, ignored, pending } = CALLS.sendEvent.answer.parse(answer)
   for (const stand of transitions) tally.add({ answer: 'transitions', stand, at })
   for (const stand of executions) tally.add({ answer: 'executions', stand, at })
@@ -77,7 +77,7 @@ function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer): void {
   for (const kept of pending) tally.add({ answer: 'pending', kept, at })
 }
 
-const byTime = (one: { readonly at: number }, other: { readonly at: number }): number => one.at - other.at
+const byTime = (one: { readonly at: number }, other: { readonly at: number }) => one.at - other.at
 
 /** What became of those for whom it was pending. That the time of one is over is true before the store notes it. */
 async function leftOf(store: Store, key: string, counted: Outcomes, now: number) {

@@ -206,7 +206,7 @@ export class Idempotency {
   }
 
   /** The row that was written before, if that may be told instead of the error; null: there is none. */
-  async #keptInstead(place: KeptPlace, error: unknown): Promise<string | null> {
+  async #keptInstead(place: KeptPlace, error: unknown) {
     if (error instanceof RowTaken) return error.space === place.space && error.key === place.key ? error.value : null
     if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null
     // If it can't be read, the error itself says more.
@@ -230,7 +230,7 @@ export class Idempotency {
     this.#added += 1
   }
 
-  async #count(): Promise<void> {
+  async #count() {
     const { store } = this.#given
     const before = this.#added
     try {

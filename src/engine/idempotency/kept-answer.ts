@@ -58,7 +58,7 @@ export const rowKeyOf = ({ scope, of: { method, route }, key }: ScopedKey): stri
   hash('sha256', JSON.stringify([scope, `${method} ${route}`, key]))
 
 /** What the keys of the rows of an event begin with that was sent to single contexts. No row of a broadcast begins so. */
-const singlePrefix = (rowKey: string): string => `${rowKey}!`
+const singlePrefix = (rowKey: string) => `${rowKey}!`
 
 /** The place of the row of a call with that addressee. */
 export function placeOf(rowKey: string, addressee: Addressee, partitions: number): KeptPlace {

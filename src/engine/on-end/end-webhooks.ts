@@ -138,13 +138,13 @@ export class EndWebhooks {
     await this.#tasks.close(grace)
   }
 
-  #lookAt(lane: string): void {
+  #lookAt(lane: string) {
     this.#lanes.add(lane)
     this.#looks.within(0)
   }
 
   /** Gives the milliseconds until the next is due. */
-  async #look(signal: AbortSignal): Promise<number | null> {
+  async #look(signal: AbortSignal) {
     const { clock, log } = this.#parts
     try {
       if (this.#allAt <= clock.now()) await this.#findLanes()
@@ -162,7 +162,7 @@ export class EndWebhooks {
   }
 
   /** Finds the services that owe webhooks, one after the other, however many each owes. */
-  async #findLanes(): Promise<void> {
+  async #findLanes() {
     this.#allAt = Infinity
     for (let after; ;) {
       const [row] = await this.#parts.store.listRows({ space: 'ends', prefix: DUE_PREFIX, after, limit: 1 })
@@ -174,11 +174,11 @@ export class EndWebhooks {
     }
   }
 
-  #hasRoom(lane: string): boolean {
+  #hasRoom(lane: string) {
     return this.#tasks.runs.filter(({ due }) => due.lane === lane).length < MAX_SENDING.lane
   }
 
-  async #sendDue(lane: string, signal: AbortSignal): Promise<void> {
+  async #sendDue(lane: string, signal: AbortSignal) {
     const { store, clock, log } = this.#parts
     // Those that wait for memory may come first.
     const limit = MAX_SENDING.lane + 1
@@ -198,7 +198,7 @@ export class EndWebhooks {
     }
   }
 
-  #send(due: DueWebhook): void {
+  #send(due: DueWebhook) {
     /** Whether its task may be left without an end. */
     let isOpen = true
     const task = new Task(this.#parts, taskOf(due), {
@@ -224,7 +224,7 @@ export class EndWebhooks {
    * not take is tried until it does, since the webhook would be sent again. False: what came of it is not stored. Never
    * rejects.
    */
-  async #attempt(due: DueWebhook, task: Task): Promise<boolean> {
+  async #attempt(due: DueWebhook, task: Task) {
     const { store, clock, log } = this.#parts
     const { contextId } = due
     const bytes = due.characters * BYTES_A_CHARACTER
@@ -280,15 +280,15 @@ export class EndWebhooks {
 }
 
 /** What distinguishes the webhooks of one service from those of others, which must not wait for them. */
-const laneOf = ({ package: owner, fluxName }: Pick<OwedWebhook, 'package' | 'fluxName'>): string =>
+const laneOf = ({ package: owner, fluxName }: Pick<OwedWebhook, 'package' | 'fluxName'>) =>
   hash('sha256', JSON.stringify([owner, fluxName])).slice(0, LANE_CHARACTERS)
 
 /** Within a lane, keys are in the order of their times. */
-const keyOf = (prefix: string, { lane, due, ...end }: DueWebhook): string =>
+const keyOf = (prefix: string, { lane, due, ...end }: DueWebhook) =>
   `${prefix}${lane}:${String(due).padStart(DIGITS, '0')}:${endOf(end)}`
 
 /** Tells an end of a context from its other ends. */
-const endOf = ({ contextId, retries }: Pick<DueWebhook, 'contextId' | 'retries'>): string =>
+const endOf = ({ contextId, retries }: Pick<DueWebhook, 'contextId' | 'retries'>) =>
   retries === undefined ? `${contextId}` : `${contextId}:${retries}`
 
 /** Of that row, or of the row of its task. @throws SyntaxError when it is damaged */
@@ -299,7 +299,7 @@ export function readDue({ partition, key, value }: StoredRow): DueWebhook {
 }
 
 /** What the row of its task has besides. */
-const taskFactsOf = ({ attempts, characters }: DueWebhook): object => ({ attempts, characters })
+const taskFactsOf = ({ attempts, characters }: DueWebhook) => ({ attempts, characters })
 
 /** Where the row of the task is that makes an attempt: as the row that says when it is due, but for the beginning. */
 const taskOf = (row: DueWebhook): TaskAddress => ({
@@ -314,7 +314,7 @@ const placeOf = ({ partition, ...end }: Pick<DueWebhook, 'partition' | 'contextI
   ({ partition, space: SPACE, key: `webhook:${endOf(end)}` }) as const
 
 /** The body stands on a line of its own, so that it is not escaped. @throws SyntaxError when it is damaged */
-function readWebhook(value: string): OwedWebhook {
+function readWebhook(value: string) {
   const end = value.indexOf('\n')
   const facts: Omit<OwedWebhook, 'body'> = JSON.parse(value.slice(0, end))
   return { ...facts, body: value.slice(end + 1) }
@@ -335,10 +335,10 @@ const dueRow = (row: DueWebhook) =>
   ({ ...taskOf(row), key: keyOf(DUE_PREFIX, row), value: JSON.stringify(taskFactsOf(row)) }) satisfies RowWrite
 
 /** That the attempt is due no more, unless another server was faster. */
-function takenRow(row: DueWebhook): RowWrite {
+function takenRow(row: DueWebhook) {
   const { value: expects, ...place } = dueRow(row)
   return { ...place, expects, value: null }
 }
 
 /** That it is owed no more. */
-const settledRow = (row: DueWebhook): RowWrite => ({ ...placeOf(row), value: null, expiresAt: null })
+const settledRow = (row: DueWebhook) => ({ ...placeOf(row), value: null, expiresAt: null })

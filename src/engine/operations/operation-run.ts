@@ -303,7 +303,7 @@ export class OperationRun implements TaskRun {
   }
 
   /** Null: it is none of those that are meant. */
-  async #deal(contextId: ContextId): Promise<Handled | FluxError | null> {
+  async #deal(contextId: ContextId) {
     const { mailboxes, clock, log, signals } = this.#parts
     const { rows, stored } = this.#given
     const { command } = stored
@@ -329,7 +329,7 @@ export class OperationRun implements TaskRun {
     }
   }
 
-  #count({ contextId, detail }: Handled): void {
+  #count({ contextId, detail }: Handled) {
     const { progress } = this
     progress.done += 1
     if (detail === null) progress.changed += 1
@@ -342,7 +342,7 @@ export class OperationRun implements TaskRun {
 }
 
 /** Null: the context is gone, or the caller may not change it, and must not learn that it is there. */
-const refused = (contextId: ContextId, { kind, detail }: Failure): Handled | null =>
+const refused = (contextId: ContextId, { kind, detail }: Failure) =>
   kind === 'notFound' || kind === 'unauthorized' || kind === 'forbidden' ? null : { contextId, detail }
 
 /** The caller of a command, and what it asked for besides. */

@@ -69,7 +69,7 @@ export async function selectionOf(
   return { selection, test: isTested ? test : null, isLimited: hidden.length > 0 }
 }
 
-const isWithin = (time: number, after = -Infinity, before = Infinity): boolean => time > after && time < before
+const isWithin = (time: number, after = -Infinity, before = Infinity) => time > after && time < before
 
 /** `package/name` is a service of that package: its contexts have one key, or the other. */
 function keysOf(filters: Filters, statuses: readonly Status[]): readonly (readonly string[])[] {
@@ -107,11 +107,6 @@ const SLACK_MS = 2000
 /** The search ends where so many ids of a partition are left. */
 const CLOSE_IDS = 64
 
-interface Started {
-  readonly id: ContextId
-  readonly startedAt: number
-}
-
 /** Bounds for each partition; outside of them is no context that was started in the range. Undefined: there are none. */
 export async function startWindows(
   store: Store,
@@ -147,7 +142,7 @@ export async function startWindows(
 }
 
 /** The first context of the partition from that id on, and when it was started; null: there is none. */
-async function firstFrom(store: Store, partition: number, id: ContextId): Promise<Started | null> {
+async function firstFrom(store: Store, partition: number, id: ContextId) {
   const windows = Array.from({ length: store.partitions }, (_, each) => (each === partition ? {} : { before: 1 }))
   for (let after = id - 1; ;) {
     const { contexts } = await store.select({ any: [[]], windows, after, order: 'asc', limit: 1 })

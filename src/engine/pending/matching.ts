@@ -113,7 +113,7 @@ export class LookUps {
     await Promise.all([this.passes.stop(), ...Array.from(this.#looks.values(), ({ done }) => done)])
   }
 
-  async #look(id: ContextId, look: Look): Promise<void> {
+  async #look(id: ContextId, look: Look) {
     const { log } = this.#parts
     try {
       await this.#places.run(async () => {
@@ -135,13 +135,13 @@ export class LookUps {
   }
 
   /** Offers events until the context takes none. */
-  async #offerAll(id: ContextId, given: readonly string[] | null): Promise<void> {
+  async #offerAll(id: ContextId, given: readonly string[] | null) {
     let indexKeys = given ?? (await this.#parts.store.load({ id }))?.indexKeys ?? null
     while (indexKeys !== null) indexKeys = await this.#offerOne(id, indexKeys)
   }
 
   /** The index keys of the context if it took one; null: it took none. */
-  async #offerOne(id: ContextId, indexKeys: readonly string[]): Promise<readonly string[] | null> {
+  async #offerOne(id: ContextId, indexKeys: readonly string[]) {
     for (const found of await this.#find(id, indexKeys)) {
       const offered = this.#stopped ? 'notWaiting' : await this.#parts.offer(found, id)
       if (offered === 'notWaiting') return null
@@ -155,7 +155,7 @@ export class LookUps {
    * The first events that are unclaimed and that the context may take. Where few are in its partition, one read is
    * enough; else one for each event that it waits for, and only where there are many of that one, one for each tag.
    */
-  async #find(id: ContextId, indexKeys: readonly string[]): Promise<readonly FoundEvent[]> {
+  async #find(id: ContextId, indexKeys: readonly string[]) {
     const { store } = this.#parts
     const [prefixes, partition] = [prefixesFor(indexKeys), id % store.partitions]
     if (prefixes.size === 0) return []
@@ -182,14 +182,14 @@ export class LookUps {
   }
 
   /** Many of them would keep the context from what lies behind. */
-  async #removeLeftOver({ key, row }: FoundEvent): Promise<void> {
+  async #removeLeftOver({ key, row }: FoundEvent) {
     const { store, clock } = this.#parts
     if (clock.now() - arrivalIn(key) < LEFT_OVER_MS) return
     const removal: RowWrite = { ...row, space: 'lookups', expects: row.value, value: null }
     await store.commit({ writes: [], rows: [removal] })
   }
 
-  async #pass(signal: AbortSignal): Promise<number> {
+  async #pass(signal: AbortSignal) {
     const { store, log } = this.#parts
     try {
       const upTo = await store.highestId()
@@ -211,7 +211,7 @@ export class LookUps {
   }
 
   /** Of the contexts that may take the event; none where another context is at it, or its row is damaged. */
-  async #keysOf(row: StoredRow): Promise<readonly string[]> {
+  async #keysOf(row: StoredRow) {
     const { unclaimed, log } = this.#parts
     const event = readableOf(row, 'held', log, unclaimedRowOf)
     const free = event && (await unclaimed.unclaimed(event))
@@ -219,7 +219,7 @@ export class LookUps {
   }
 
   /** Looks at all contexts that have one of the index keys. */
-  async #lookAtAll(any: readonly string[], upTo: ContextId, signal: AbortSignal): Promise<void> {
+  async #lookAtAll(any: readonly string[], upTo: ContextId, signal: AbortSignal) {
     const { store, clock } = this.#parts
     for (let after: ContextId | undefined = 0; after !== undefined && !signal.aborted;) {
       const ids: readonly ContextId[] = await store.waitingFor({ any, upTo, after, limit: MAX_CONTEXTS })

@@ -124,7 +124,7 @@ export class UnclaimedEvents {
   }
 
   /** Has contexts looked at that wait for the event. `but`: one that did not take it. */
-  async #announce({ event, tags }: UnclaimedEvent, but: ContextId | null): Promise<void> {
+  async #announce({ event, tags }: UnclaimedEvent, but: ContextId | null) {
     const { store, log } = this.#parts
     try {
       const any = keysOfHearers(event, tags)
@@ -138,7 +138,7 @@ export class UnclaimedEvents {
   }
 
   /** @throws FluxError `unavailable` */
-  async #offer(found: FoundEvent, id: ContextId): Promise<Offered> {
+  async #offer(found: FoundEvent, id: ContextId) {
     const unclaimed = this.#unclaimed
     const home = readableOf(found.row, 'lookups', this.#parts.log, homeIn)
     const read = home === null ? null : await unclaimed.read(home, found.key)
@@ -159,7 +159,7 @@ export class UnclaimedEvents {
    * Removes what is left of an event that was taken. Else its claim is given up: made void before, since the commit may
    * still arrive. Other contexts may have passed over the event meanwhile.
    */
-  async #conclude(row: UnclaimedRow, id: ContextId, offered: Offered): Promise<void> {
+  async #conclude(row: UnclaimedRow, id: ContextId, offered: Offered) {
     const { event } = row
     try {
       if (event.claim !== null) {
@@ -171,7 +171,7 @@ export class UnclaimedEvents {
   }
 
   /** Sends it to the context, which writes the rows if it takes it. */
-  async #give(row: UnclaimedRow, id: ContextId): Promise<Offered> {
+  async #give(row: UnclaimedRow, id: ContextId) {
     const { event: name, eventId, input, untyped, tags, roles } = row.event
     const message = { type: 'EVENT', name, eventId, input, untyped, tags, caller: { roles }, isHeld: true } as const
     const rows: RowsOf = (_, record, flux) => {
@@ -189,7 +189,7 @@ export class UnclaimedEvents {
     }
   }
 
-  async #became(row: UnclaimedRow, { moved, failure, record, flux }: MessageOutcome): Promise<Offered> {
+  async #became(row: UnclaimedRow, { moved, failure, record, flux }: MessageOutcome) {
     if (moved) return indexKeysOf(record, flux)
     if (failure?.kind === 'conflict') return 'notWaiting'
     if (failure?.kind !== 'invalid') return 'passed'
@@ -203,7 +203,7 @@ export class UnclaimedEvents {
   }
 
   /** Expired events count until they are swept, so that is done before an event is refused. */
-  async #requireRoom(added: UnclaimedEvent, isSwept = false): Promise<void> {
+  async #requireRoom(added: UnclaimedEvent, isSwept = false) {
     const { store, clock, given } = this.#parts
     const max = given.bounds.pending
     const lookups = (await store.countRows({ space: 'lookups' })) / store.partitions

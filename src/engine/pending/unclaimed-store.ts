@@ -103,10 +103,10 @@ export const HASH_CHARACTERS = 16
 /** Characters of the key of a look-up row before that of the event: hash of the name, sender, hash of the tag. */
 const PREFIX_CHARACTERS = 2 * HASH_CHARACTERS + 't::'.length
 
-const shortHashOf = (text: string): string => hash('sha256', text).slice(0, HASH_CHARACTERS)
+const shortHashOf = (text: string) => hash('sha256', text).slice(0, HASH_CHARACTERS)
 
 /** `tag` null: of events without tags. */
-const prefixOf = (event: string, byToken: boolean, tag: string | null): string =>
+const prefixOf = (event: string, byToken: boolean, tag: string | null) =>
   `${shortHashOf(event)}${byToken ? 't' : 'o'}:${shortHashOf(tag === null ? '' : `#${tag}`)}:`
 
 /** The look-up rows in that partition, one for each tag. */
@@ -169,7 +169,7 @@ export class UnclaimedStore {
     this.#receiptsMs = receiptsMs
   }
 
-  get #partitions(): number {
+  get #partitions() {
     return this.#deps.store.partitions
   }
 
@@ -264,13 +264,13 @@ export class UnclaimedStore {
   }
 
   /** Of its rows at home, if it is as it was read. */
-  #removal({ event, text }: UnclaimedRow): RowWrite[] {
+  #removal({ event, text }: UnclaimedRow) {
     const rows = removalOf(homeRowsOf(event, this.#partitions))
     return rows.map((row) => (row.space === 'held' ? { ...row, expects: text } : row))
   }
 
   /** The event with that claim; null: its row is not as it was read. */
-  async #replaceClaim({ text, event }: UnclaimedRow, claim: Claim | null): Promise<UnclaimedRow | null> {
+  async #replaceClaim({ text, event }: UnclaimedRow, claim: Claim | null) {
     const next = { ...event, claim }
     const value = JSON.stringify(next)
     const rows = homeRowsOf(next, this.#partitions).filter(({ space }) => space === 'held')

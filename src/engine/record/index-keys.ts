@@ -17,9 +17,8 @@ type Service = Omit<KeyAddress, 'key'>
 type Tag = string | null
 
 /** An index key made of names: each is length-prefixed, so that different names never give the same key. */
-const indexKey = (kind: string, name: string): string => `${kind}:${name.length}:${name}`
-const ofService = (kind: string, { package: owner, fluxName }: Service): string =>
-  indexKey(indexKey(kind, owner), fluxName)
+const indexKey = (kind: string, name: string) => `${kind}:${name.length}:${name}`
+const ofService = (kind: string, { package: owner, fluxName }: Service) => indexKey(indexKey(kind, owner), fluxName)
 
 /** Index key of the contexts that have the key, as long as they are kept. */
 export const keptKey = (address: KeyAddress): string => indexKey(ofService('key', address), address.key)
@@ -48,11 +47,11 @@ export const keyOfOpen = (service: Service): string => ofService('open', service
 export const PAUSED = 'paused'
 
 /** Contexts with tags have a key for each, contexts without tags one for all. */
-const tagged = (key: string, tag: Tag): string => (tag === null ? key : `${key}:${tag}`)
+const tagged = (key: string, tag: Tag) => (tag === null ? key : `${key}:${tag}`)
 const eventKey = (event: string, tag: Tag) => tagged(indexKey('hear', event), tag)
 const earlyKey = (event: string, tag: Tag) => tagged(indexKey('early', event), tag)
 const elseKey = (tag: Tag) => tagged('any', tag)
-const eachOf = (tags: readonly string[]): readonly Tag[] => (tags.length > 0 ? tags : [null])
+const eachOf = (tags: readonly string[]) => (tags.length > 0 ? tags : [null])
 const errorKey = (type: string) => indexKey('error', type)
 const parentKey = (id: ContextId) => `parent:${id}`
 
@@ -77,7 +76,7 @@ export function indexKeysOf(record: ContextRecord, flux: CompiledFlux): readonly
 }
 
 /** Keys that few other contexts of the service have. */
-function ownKeysOf(record: ContextRecord, { keyReuse }: CompiledFlux): string[] {
+function ownKeysOf(record: ContextRecord, { keyReuse }: CompiledFlux) {
   const { error, parent, status } = record
   const address = addressOf(record)
   const keys: string[] = []
@@ -91,7 +90,7 @@ function ownKeysOf(record: ContextRecord, { keyReuse }: CompiledFlux): string[] 
   return keys
 }
 
-function keysOf(record: ContextRecord, flux: CompiledFlux): string[] {
+function keysOf(record: ContextRecord, flux: CompiledFlux) {
   const { status, tags, position } = record
   const at = setOf(status)
   const state = flux.states[record.state]

@@ -36,7 +36,7 @@ export async function pinnedFluxOf(
  * Adds a fault to the current state if it lacks the context's phase. @throws UnreadableDefinition if the definition
  * lacks a state of the context
  */
-function fitted(flux: CompiledFlux, { state: at, startState, visited, status, position }: ContextRecord): CompiledFlux {
+function fitted(flux: CompiledFlux, { state: at, startState, visited, status, position }: ContextRecord) {
   const { states, faults } = flux
   if (![at, startState, ...visited].every((index) => states[index]))
     throw new UnreadableDefinition(MISFIT, { source: flux.source })
@@ -51,14 +51,14 @@ function fitted(flux: CompiledFlux, { state: at, startState, visited, status, po
  */
 const MAX_STATES = 100_000
 
-const isStateIndex = (index: number): boolean => Number.isInteger(index) && index >= 0 && index < MAX_STATES
+const isStateIndex = (index: number) => Number.isInteger(index) && index >= 0 && index < MAX_STATES
 
 function lost(
   catalog: Catalog,
   indexKeys: readonly string[],
   record: ContextRecord,
   { message: reason, source, isForeign }: UnreadableDefinition,
-): CompiledFlux {
+) {
   const { id, package: owner, fluxName, definition: hash, state, startState, visited } = record
   if (![state, startState, ...visited].every(isStateIndex)) throw unreadable(id)
   const facts = parseIndexKeys(indexKeys)

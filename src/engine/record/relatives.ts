@@ -15,7 +15,7 @@ export interface Relatives {
 }
 
 export interface RelativesEnv {
-  readonly store: Pick<Store, 'load' | 'getDefinition'>
+  readonly store: Store
   readonly catalog: Catalog
   readonly log: Log
   /** Whether those who see the context may see one of that service. */

@@ -37,7 +37,7 @@ export function readableOf<T>(
   }
 }
 
-function logOnce(log: Log, text: string, fields: object): void {
+function logOnce(log: Log, text: string, fields: object) {
   const logged = loggedTo.get(log) ?? new Set()
   loggedTo.set(log, logged)
   if (logged.has(text) || logged.size >= MAX_LOGGED) return

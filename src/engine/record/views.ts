@@ -1,7 +1,7 @@
 // engine/record: a context as the API shows it, with its states and its step.
 import type { CompiledAction, CompiledFlux, CompiledState } from '../../definitions/flux.ts'
 import { describeValues } from '../../definitions/values/properties.ts'
-import type { ContextView, StateContextView, StepView } from '../../api/contexts.ts'
+import type { ContextView, StateContextView } from '../../api/contexts.ts'
 import { getOwn } from '../../model/json/value.ts'
 import { dataKey, type ContextRecord, type Move, RETRY_EVENT, UNOWNED } from '../../model/context.ts'
 import { redactorOf, type ContextRedactor } from '../redact/redactor.ts'
@@ -75,7 +75,7 @@ export function contextView(
   }
 }
 
-const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number): ContextView['pending'] =>
+const pendingShown = ({ id, fluxName, pending }: ContextRecord, now: number) =>
   pending
     .filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
     .map(({ eventId, event, tags, receivedAt, expiresAt }) => ({
@@ -113,12 +113,7 @@ export function stateView(
 }
 
 /** The view of the step; null if none is in progress or waits for another attempt. */
-function stepView(
-  record: ContextRecord,
-  flux: CompiledFlux,
-  startedAt: StartedAt,
-  redactor: ContextRedactor,
-): StepView | null {
+function stepView(record: ContextRecord, flux: CompiledFlux, startedAt: StartedAt, redactor: ContextRedactor) {
   const { phase, attempt } = record.position
   const state = flux.states[record.state]
   const action = state?.action
@@ -153,16 +148,16 @@ function stepView(
 /**
  * The start time. The server that runs the step knows it; for a step on another server, it is the time in the record.
  */
-function beganAt(record: ContextRecord, startedAt: StartedAt): number | null {
+function beganAt(record: ContextRecord, startedAt: StartedAt) {
   const step = stepOf(record)
   const here = step && startedAt(step)
   return here === undefined || !step ? (record.stepStartedAt ?? null) : here
 }
 
 /** When the step times out. The timeout of a child is in the record, because a child outlives servers. */
-function timeoutOf(record: ContextRecord, { effect, timeoutMs }: CompiledAction, began: number | null): number | null {
+function timeoutOf(record: ContextRecord, { effect, timeoutMs }: CompiledAction, began: number | null) {
   if (effect === 'child') return record.due
   return began === null || timeoutMs === null ? null : began + timeoutMs
 }
 
-const nameOf = (flux: CompiledFlux, index: number): string => flux.states[index]?.name ?? ''
+const nameOf = (flux: CompiledFlux, index: number) => flux.states[index]?.name ?? ''

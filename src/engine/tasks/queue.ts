@@ -173,7 +173,7 @@ export class TaskQueue<R extends TaskRun> {
     }
   }
 
-  async #takeOver({ key, partition }: TaskPlace): Promise<R | null> {
+  async #takeOver({ key, partition }: TaskPlace) {
     const { store, servers, log } = this.#parts
     const { space, name, load } = this.#kind
     const row = await store.readRow({ partition, space, key })

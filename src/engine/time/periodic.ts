@@ -68,7 +68,7 @@ export class Periodic {
     await this.#running
   }
 
-  async #run(): Promise<void> {
+  async #run() {
     this.#nextAt = Infinity
     const nextMs = await this.#work(this.#stopping.signal)
     this.#running = null

@@ -106,7 +106,7 @@ async function answerLater(
   place: KeptPlace,
   { contextId }: WebhookAnswer & { readonly kind: 'running' },
   { timeout, late }: { readonly timeout: number; readonly late: WebhookAnswer },
-): Promise<WebhookAnswer> {
+) {
   const wait = waits.join(contextId)
   try {
     const stored = await store.load({ id: contextId })
@@ -124,4 +124,4 @@ async function answerLater(
   return answer === null || answer.kind === 'running' ? late : answer
 }
 
-const answerIn = (kept: KeptWebhook): WebhookAnswer => ('kind' in kept ? kept : sentTo(kept))
+const answerIn = (kept: KeptWebhook) => ('kind' in kept ? kept : sentTo(kept))

@@ -83,7 +83,7 @@ async function settle(parts: CallParts, call: WebhookCall): Promise<Settled> {
  * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is: its
  * sender may still repeat it.
  */
-async function keysOfReplay(parts: CallParts, asked: Asked): Promise<WebhookKeys> {
+async function keysOfReplay(parts: CallParts, asked: Asked) {
   try {
     const keys = keysOf(parts, asked)
     return keys.key && !(await parts.store.readRow(keys.key.place)) ? keys : NO_KEY
@@ -149,7 +149,7 @@ async function commit(
  * The key by which a request is known as a repeat: that which `dedupe` computes of it; of an endpoint without `dedupe`, that
  * of its header `Idempotency-Key`. @throws FluxError `malformed` when the key of `dedupe` can't be computed
  */
-function keysOf(parts: CallParts, asked: Asked): WebhookKeys {
+function keysOf(parts: CallParts, asked: Asked) {
   const { flux, webhook, call, expressions } = asked
   const { urlPath, dedupe } = webhook
   const { request, rawBody, idempotencyKey } = call
@@ -177,7 +177,7 @@ function placed(
   asked: Asked,
   rowKey: string,
   more: Pick<WebhookKey, 'isDedupe' | 'hash' | 'keepMs'>,
-): WebhookKeys {
+) {
   try {
     const { addressee, drawn } = addresseeFor(parts, asked, rowKey)
     return { key: { ...more, drawn, place: placeOf(rowKey, addressee, parts.store.partitions) }, remark: null }
@@ -189,7 +189,7 @@ function placed(
 }
 
 /** What the request is for. @throws FluxError as the request itself, which is refused then */
-function addresseeFor(parts: CallParts, asked: Asked, rowKey: string): ReturnType<typeof addresseeOfNew> {
+function addresseeFor(parts: CallParts, asked: Asked, rowKey: string) {
   const { webhook, call, eventFor } = asked
   if (webhook.send === null) return addresseeOfNew(parts, startOf(asked), rowKey)
   const sent = eventFor(webhook.send)
@@ -197,5 +197,5 @@ function addresseeFor(parts: CallParts, asked: Asked, rowKey: string): ReturnTyp
   return { addressee: addresseeOf({ ...parts, ...accessOf(call) }, sent, 'invoke') }
 }
 
-const sha256 = (text: string, bytes: Uint8Array = new Uint8Array()): string =>
+const sha256 = (text: string, bytes: Uint8Array = new Uint8Array()) =>
   createHash('sha256').update(text).update(bytes).digest('hex')

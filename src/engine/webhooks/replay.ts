@@ -63,10 +63,7 @@ async function find(env: CallEnv, deliveryId: string) {
  * @throws FluxError when the caller may not reach the service; `conflict` when the webhook has gone meanwhile, or no longer
  * takes the method
  */
-function endpointOf(
-  env: CallEnv,
-  { endpoint: { package: owner, fluxName, urlPath }, delivery: { method } }: Found,
-): Endpoint {
+function endpointOf(env: CallEnv, { endpoint: { package: owner, fluxName, urlPath }, delivery: { method } }: Found) {
   const flux = env.catalog.find(owner, fluxName)
   if (flux) requireRole(env, flux, 'invoke')
   const webhook = flux && webhookOf(flux, urlPath, method)
@@ -84,11 +81,7 @@ const PARTS_SENT = ['base', 'head', 'request', 'raw']
  * The whole request, of the context that it started; else as it was kept.
  * @throws FluxError `conflict` when not all of it was kept; `overloaded`
  */
-async function requestOf(
-  { store }: CallEnv,
-  { partition, delivery }: Found,
-  share: BudgetShare,
-): Promise<Pick<WebhookCall, 'request' | 'rawBody'>> {
+async function requestOf({ store }: CallEnv, { partition, delivery }: Found, share: BudgetShare) {
   const { deliveryId, isStart, contextId } = delivery
   const stored = isStart && contextId !== null ? await store.load({ id: contextId }) : null
   if (stored) {
@@ -116,7 +109,7 @@ async function send(
   endpoint: Endpoint,
   replayOf: string,
   sent: Pick<WebhookCall, 'request' | 'rawBody'>,
-): Promise<AnswerTo<'replayDelivery'>> {
+) {
   const api = webhooks(env)
   const { request } = sent
   const { config, method } = request

@@ -197,27 +197,26 @@ export function eventOf(
   }
 }
 
-const textOf = (value: Json, pointer: string): string =>
-  typeof value === 'string' ? value : unfit(pointer, 'must be text')
+const textOf = (value: Json, pointer: string) => (typeof value === 'string' ? value : unfit(pointer, 'must be text'))
 
 /** Digits are taken, too: a path and a form have no numbers. */
-function idOf(value: Json, pointer: string): number {
+function idOf(value: Json, pointer: string) {
   const id = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
   if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return id
   return unfit(pointer, 'must be the id of a context')
 }
 
-function keyOf(value: Json, pointer: string): string {
+function keyOf(value: Json, pointer: string) {
   if (value === '' || value === null || typeof value === 'object')
     return unfit(pointer, 'must be text that is not empty')
   return keyTextOf(value, pointer)
 }
 
-function tagsOf(value: Json, pointer: string): string[] {
+function tagsOf(value: Json, pointer: string) {
   const tags = typeof value === 'string' ? [value] : value
   if (!Array.isArray(tags)) return unfit(pointer, 'must be a list of texts')
   return tags.map((tag: Json, index) => textOf(tag, `${pointer}/${index}`))
 }
 
-const inputOf = (value: Json, pointer: string): JsonObject | null =>
+const inputOf = (value: Json, pointer: string) =>
   value === null || isObject(value) ? value : unfit(pointer, 'must be an object')
