@@ -35,19 +35,13 @@ const isNew = ({ previous }: Write): boolean => previous === 0
 export class CommitSender {
   readonly #client: PartitionClient
   readonly #ids: IdNumbers
-  readonly #partitions: number
   readonly #writer: string
   #commits = 0
 
   /** `writer` names this store among all that write. */
-  constructor(
-    client: PartitionClient,
-    ids: IdNumbers,
-    { partitions, writer }: { readonly partitions: number; readonly writer: string },
-  ) {
+  constructor(client: PartitionClient, ids: IdNumbers, writer: string) {
     this.#client = client
     this.#ids = ids
-    this.#partitions = partitions
     this.#writer = writer
   }
 
@@ -55,7 +49,7 @@ export class CommitSender {
   send({ writes, rows = NO_ROWS, lost = 0 }: CommitRequest): Promise<CommitOutcome> {
     let partition: number | null
     try {
-      partition = partitionOfCommit(writes, rows, this.#partitions)
+      partition = partitionOfCommit(writes, rows, this.#client.partitions)
     } catch (error) {
       return Promise.reject(error)
     }

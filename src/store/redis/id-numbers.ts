@@ -8,6 +8,7 @@
 // - Ids continue from the highest that any server knows, also when a Redis comes back empty (`id-numbers.ts`).
 import { randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
+import type { Store } from '../../ports/store.ts'
 import { AheadIds } from './ahead-ids.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
@@ -38,20 +39,15 @@ export class IdNumbers {
   readonly #last = new Map<number, number>()
   readonly #ahead: readonly AheadIds[]
 
-  constructor(client: PartitionClient, { partitions, writer }: { partitions: number; writer: string }) {
+  constructor(client: PartitionClient, writer: string) {
     this.#client = client
-    this.#partitions = partitions
+    this.#partitions = client.partitions
     this.#writer = writer
-    this.#ahead = Array.from({ length: partitions }, () => new AheadIds())
+    this.#ahead = Array.from({ length: client.partitions }, () => new AheadIds())
   }
 
-  async reserve({
-    count,
-    partition,
-  }: {
-    count: number
-    partition: number
-  }): Promise<{ first: ContextId; count: number }> {
+  /** As `Store.reserveIds`. */
+  async reserve({ count, partition }: Parameters<Store['reserveIds']>[0]): ReturnType<Store['reserveIds']> {
     // A Redis that lost its last writes does not know which ids it issued then. An id that a client has been given must
     // never name another context.
     const gap = GAP + randomInt(GAP)

@@ -66,6 +66,11 @@ export class PartitionClient {
     return this.#storeIncarnation
   }
 
+  /** A context is in partition `id % partitions`. */
+  get partitions(): number {
+    return this.#roots.length
+  }
+
   trouble(): string | null {
     if (this.#closing) return 'the store is closed'
     return this.#connection.status === 'ready' ? null : 'Redis is out of reach'
