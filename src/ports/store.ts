@@ -123,7 +123,7 @@ export interface IdRange {
 
 /** Which contexts are selected, or counted. */
 export interface Selection extends IdRange {
-  /** Lists of keys. A context has all keys of one of them. `count` counts a context once for each list that it fits. */
+  /** Lists of keys. A context has all keys of one of them. `count` may count a context once for each list that it fits. */
   readonly any: readonly (readonly string[])[]
   /** Keys that none of them has. */
   readonly without?: readonly string[] | undefined

@@ -32,7 +32,7 @@ const log = {
   error: (message: string, fields?: object) => void errors.push({ message, fields }),
 }
 const clock = new SimulatedClock()
-const openIn = (folder: string): Promise<Store> => openLmdbStore({ folder, log, clock })
+const openIn = (folder: string): Promise<Store> => openLmdbStore({ folder, log: { ...log }, clock })
 
 let base = ''
 let healthy = ''

@@ -59,7 +59,8 @@ async function openStore(): Promise<RedisStore> {
     namespace,
     partitions: 1,
     deadAfterMs: 1000,
-    log,
+    // One of its own: a log is told of a context once.
+    log: { ...log },
   })
   closing.push(() => store.close())
   return store

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { messageOf } from '../../model/error-message.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
+import { logOnce } from '../../model/log-once.ts'
 import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -76,8 +77,6 @@ const IDS_AT_ONCE = 1000
 const SWEPT_AT_ONCE = 10_000
 /** Rows looked at in one turn of the event loop: a few milliseconds. */
 const ROWS_AT_ONCE = 1000
-/** Most parts of logs that are remembered as unreadable, so that each is logged once. */
-const MAX_LOGGED_ROWS = 10_000
 
 function storeOn(
   disk: Disk,
@@ -85,8 +84,6 @@ function storeOn(
   { notes, log, clock }: { readonly notes: NotesPlace; readonly log: Log; readonly clock: Clock },
 ): EmbeddedStore {
   const commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
-  /** Parts of logs that were logged as unreadable. */
-  const loggedRows = new Set<string>()
   let closing: Promise<void> | null = null
 
   /** @throws FluxError `unavailable` when the store is closed, or will be */
@@ -102,20 +99,12 @@ function storeOn(
     checkOpen()
     const bytes = disk.record(id)
     try {
-      return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.largePart(id, slot))
+      return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
     } catch (error) {
-      if (memory.entry(id) !== null) log.error(messageOf(error), { contextId: id, error })
       memory.remove(id)
+      logOnce(log, messageOf(error), { contextId: id, error })
       throw error
     }
-  }
-
-  /** Logs an unreadable part of a log, once, because a log is read whenever its context is shown. */
-  function logRow(id: ContextId, row: number, error: unknown): void {
-    const name = `${id}:${row}`
-    if (loggedRows.has(name) || loggedRows.size >= MAX_LOGGED_ROWS) return
-    loggedRows.add(name)
-    log.error(`a part of the log of context ${id} can't be read, and is left out`, { contextId: id, row, error })
   }
 
   /** In several turns of the event loop, because skipping a million contexts takes long. */
@@ -137,14 +126,14 @@ function storeOn(
       return memory.lastId
     },
     get revision() {
-      return disk.revision
+      return disk.revision()
     },
     async reserveIds({ count }) {
       const given = Math.max(count, IDS_AT_ONCE)
       return { first: await commits.run((group) => group.reserveIds(given)), count: given }
     },
     highestId: async () => memory.highestId,
-    trouble: () => (closing ? 'the store is closed' : disk.trouble),
+    trouble: () => (closing ? 'the store is closed' : disk.trouble()),
     async load({ id }) {
       if (commits.isWriting) await commits.settled((group) => group.touches(id))
       return read(id)
@@ -186,11 +175,17 @@ function storeOn(
     countRows: async ({ space }) => memory.rowCount(space),
     sweepRows: ({ now, limit }) => commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE))),
     log: async ({ id, limit }) =>
-      limit > 0 ? disk.rows.newest(id, limit, (row, error) => logRow(id, row, error)) : [],
+      limit > 0
+        ? disk.rows.newest(id, limit, (row, error) => {
+            const text = `row ${row} of the log of context ${id} can't be read, and is left out`
+            logOnce(log, text, { contextId: id, row, error })
+          })
+        : [],
     selectIds: idsOf,
     async select({ characters = Infinity, ...query }) {
-      const { ids, rest } = await idsOf(query)
-      if (commits.isWriting) await commits.settled((group) => ids.some((id) => group.touches(id)))
+      const early = await idsOf(query)
+      const hasWaited = await commits.settled((group) => early.ids.some((id) => group.touches(id)))
+      const { ids, rest } = hasWaited ? await idsOf(query) : early
       const contexts: StoredContext[] = []
       let left = characters
       for (const id of ids) {

@@ -18,9 +18,9 @@ const RETRY_MS = 1_000
 const PIECE = 1_000
 
 /** Ids, and the text behind each of them; what is no id is left out. */
-const pairsIn = (texts: readonly string[]): { id: ContextId; text: string }[] =>
-  texts.flatMap((each, place) =>
-    place % 2 === 0 ? idsOf([each]).map((id) => ({ id, text: texts[place + 1] ?? '' })) : [],
+const pairsIn = (values: readonly string[]): { id: ContextId; text: string }[] =>
+  values.flatMap((each, place) =>
+    place % 2 === 0 ? idsOf([each]).map((id) => ({ id, text: values[place + 1] ?? '' })) : [],
   )
 
 /** The verbs of the port that claim contexts, and those about the servers that do. */

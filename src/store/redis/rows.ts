@@ -3,7 +3,7 @@
 // - Rows and unique keys cost only those who use them. `lua/commit.lua` is two scripts: `commit-rows`, and `commit`,
 //   which lacks the lines between `--[ rows` and `--]`.
 import type { ContextId } from '../../model/context.ts'
-import { compareRows, isListed, ROW_SPACES, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import { compareRows, isListed, ROW_SPACES, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { CommitRefusal, RowQuery, Store, Write } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { texts, type Reply } from './scripts.ts'

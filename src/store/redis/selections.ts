@@ -9,15 +9,18 @@
 //    its share of the skip ahead; everything below the lowest of these is counted, not read.
 // 4. The contexts are read in bulk. A damaged one is left out of lists and logged, once.
 import type { ContextId } from '../../model/context.ts'
+import { messageOf } from '../../model/error-message.ts'
+import { logOnce } from '../../model/log-once.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Selection, SelectQuery, Store, StoredContext } from '../../ports/store.ts'
+import type { IdRange, Selection, SelectQuery, Store, StoredContext } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, listOf, texts } from './scripts.ts'
 import { decodeContext, encodeText } from './stored-context.ts'
 
-/** Ids that one script reads, and candidates that all scripts of a round examine for them: a millisecond or two. */
+/** Ids that one script reads for a list, and for all, and candidates that it examines for them: a millisecond or two. */
 const PIECE = 1000
+const MOST_IDS = 2000
 const HOPS = 2000
 /** Rounds of scripts for each list of a page, if no matches are to be skipped. */
 const MAX_ROUNDS = 2
@@ -28,8 +31,6 @@ const ALL_SKIPPED = 2 ** 48
 /** Most contexts, and bytes, that are read at once. */
 const BULK = 100
 const BULK_BYTES = 512 * 1024
-/** Most contexts that are remembered as unreadable, so that each is logged once. */
-const MAX_LOGGED_IDS = 10_000
 
 /** The keys as they are stored, each once, because the scripts read each key that they get, with their number. */
 function storedKeys(keys: readonly string[]): (string | number)[] {
@@ -39,13 +40,25 @@ function storedKeys(keys: readonly string[]): (string | number)[] {
 
 type Piece = Pick<SelectQuery, 'order' | 'limit'> & { readonly skip: number }
 
+/** What a script found of a list in a partition. */
+interface Found {
+  readonly ids: readonly ContextId[]
+  /** The id at which the list continues; null: there are no more. */
+  readonly next: ContextId | null
+  /** Matches that are left to skip there. */
+  readonly skip: number
+}
+
+const stepOf = (order: SelectQuery['order']) => (order === 'asc' ? 1 : -1)
+const behind = (order: SelectQuery['order'], id: ContextId): IdRange =>
+  order === 'asc' ? { after: id } : { before: id }
+
 /** The verbs of the port that find contexts by their keys. */
 export function selections(client: PartitionClient, log: Log) {
   const { partitions } = client
-  const damaged = new Set<ContextId>()
 
-  /** For each list of keys its ids, where it continues (null: there are no more), and what is left to skip there. */
-  async function find(partition: number, selection: Selection, { skip, limit, order }: Piece) {
+  /** Looks for each list of keys. */
+  async function find(partition: number, selection: Selection, { skip, limit, order }: Piece): Promise<Found[]> {
     const { any, without = [], after = 0, before = Infinity, partition: only = partition, due, ended } = selection
     const window = selection.windows?.[partition]
     const lowest = Math.max(after, window?.after ?? 0) + 1
@@ -61,16 +74,14 @@ export function selections(client: PartitionClient, log: Log) {
     })
   }
 
-  /** Skips matches of one list in a partition, by as many scripts as that takes; gives the id behind, if one is asked for. */
-  async function pass(partition: number, selection: Selection, { skip, ...piece }: Piece) {
-    for (let [from, left] = [selection, skip]; ;) {
-      const [{ ids, next, skip: more } = { ids: [], next: null, skip: left }] = await find(partition, from, {
-        ...piece,
-        skip: left,
-      })
-      if (ids.length > 0 || next === null) return { ids, left: more }
-      left = more
-      from = piece.order === 'asc' ? { ...from, after: next - 1 } : { ...from, before: next + 1 }
+  /** Skips matches of one list in a partition, by as many scripts as that takes; `limit` 1: gives the id behind them. */
+  async function pass(partition: number, selection: Selection, piece: Piece): Promise<Found> {
+    const { order } = piece
+    for (let [from, skip] = [selection, piece.skip]; ;) {
+      const [found = { ids: [], next: null, skip }] = await find(partition, from, { ...piece, skip })
+      if (found.ids.length > 0 || found.next === null) return found
+      skip = found.skip
+      from = { ...from, ...behind(order, found.next - stepOf(order)) }
     }
   }
 
@@ -79,20 +90,21 @@ export function selections(client: PartitionClient, log: Log) {
     const passed = await Promise.all(
       any.map((keys) => client.everywhere((partition) => pass(partition, { ...selection, any: [keys] }, all))),
     )
-    return passed.flat().reduce((sum, { left }) => sum + ALL_SKIPPED - left, 0)
+    return passed.flat().reduce((sum, { skip }) => sum + ALL_SKIPPED - skip, 0)
   }
 
   /** Skips most of many matches of several partitions without reading their ids; null: there are not so many. */
   async function passOver(selection: Selection, order: SelectQuery['order'], skip: number) {
     let [from, left] = [selection, skip]
-    while (partitions > 1 && selection.any.length === 1 && left > FEW * partitions) {
+    const mostLeft = partitions > 1 && selection.any.length === 1 ? FEW * partitions : Infinity
+    while (left > mostLeft) {
       const share = { order, skip: Math.floor(left / partitions), limit: 1 }
       const ahead = await client.everywhere((partition) => pass(partition, from, share))
       const ids = ahead.flatMap((passed) => passed.ids)
       if (ids.length === 0) return null
       const nearest = order === 'asc' ? Math.min(...ids) : Math.max(...ids)
       left -= await count({ ...from, [order === 'asc' ? 'before' : 'after']: nearest })
-      from = order === 'asc' ? { ...from, after: nearest - 1 } : { ...from, before: nearest + 1 }
+      from = { ...from, ...behind(order, nearest - stepOf(order)) }
     }
     return { from, left }
   }
@@ -100,7 +112,7 @@ export function selections(client: PartitionClient, log: Log) {
   async function selectIds({ limit, skip = 0, order, ...selection }: SelectQuery) {
     const ids: ContextId[] = []
     if (limit <= 0) return { ids, rest: null }
-    const sign = order === 'asc' ? 1 : -1
+    const sign = stepOf(order)
     const start = await passOver(selection, order, skip)
     if (start === null) return { ids, rest: null }
     // A single list of a single partition skips matches in its script; several know only their own matches.
@@ -108,7 +120,7 @@ export function selections(client: PartitionClient, log: Log) {
     for (let [{ from, left }, round] = [start, 1]; ; round += 1) {
       const { any } = from
       const wanted = limit - ids.length
-      const most = Math.min(isAlone ? wanted : left + wanted, Math.ceil(PIECE / any.length))
+      const most = Math.min(isAlone ? wanted : left + wanted, PIECE, Math.ceil(MOST_IDS / any.length))
       const piece = { order, skip: isAlone ? left : 0, limit: most }
       const found = await client.everywhere((partition) => find(partition, from, piece))
       const lists = found.flat()
@@ -123,13 +135,12 @@ export function selections(client: PartitionClient, log: Log) {
       for (const place of taken) ids.push(sign * place)
       const isCut = known.length - passed > taken.length
       if (!isCut && end === Infinity) return { ids, rest: null }
-      const behind = sign * (isCut ? (taken.at(-1) ?? 0) : end - 1)
+      const last = sign * (isCut ? (taken.at(-1) ?? 0) : end - 1)
       const isDone = left === 0 && round >= MAX_ROUNDS * selection.any.length
-      if (isDone || ids.length === limit) return { ids, rest: behind }
+      if (isDone || ids.length === limit) return { ids, rest: last }
       const isOver = (list: number) =>
         found.every(({ [list]: one }) => one?.next === null && one.ids.every((id) => sign * id < end))
-      const bound = order === 'asc' ? { after: behind } : { before: behind }
-      from = { ...selection, any: any.filter((_, list) => !isOver(list)), ...bound }
+      from = { ...selection, any: any.filter((_, list) => !isOver(list)), ...behind(order, last) }
     }
   }
 
@@ -143,19 +154,12 @@ export function selections(client: PartitionClient, log: Log) {
         try {
           return [id, decodeContext(id, reply)]
         } catch (error) {
-          logDamaged(id, error)
+          logOnce(log, messageOf(error), { contextId: id, error })
           return [id, null]
         }
       })
     })
     return new Map(contexts.flat())
-  }
-
-  function logDamaged(id: ContextId, error: unknown): void {
-    if (damaged.has(id)) return
-    if (damaged.size >= MAX_LOGGED_IDS) damaged.clear()
-    damaged.add(id)
-    log.error("a context is left out of a list: its stored data can't be read", { contextId: id, error })
   }
 
   return {

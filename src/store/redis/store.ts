@@ -7,9 +7,9 @@ import { readStandstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
 import { claims } from './claims.ts'
-import { CommitSender } from './commit-sender.ts'
+import { commitSender } from './commit-sender.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
-import { IdNumbers } from './id-numbers.ts'
+import { idNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
 import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis, endMove } from './namespace.ts'
@@ -77,8 +77,7 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
   const time = new RedisTime()
   // Names this store among all that write.
   const writer = randomBytes(8).toString('base64url')
-  const ids = new IdNumbers(client, writer)
-  const commits = new CommitSender(client, ids, writer)
+  const ids = idNumbers(client, writer)
 
   const learnTime = async () => {
     await client.reachable(async (partition) => {
@@ -117,7 +116,7 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
         throw unreadable(id, cause)
       }
     },
-    commit: (request) => commits.send(request),
+    commit: commitSender(client, ids, writer),
     async log({ id, limit }) {
       return limit > 0 ? texts(await client.run('rows', id % partitions, [id, limit])) : []
     },

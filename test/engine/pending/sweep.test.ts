@@ -47,12 +47,15 @@ async function swept(
     listRows: ({ after, limit }) =>
       Promise.resolve(rows.filter(({ key }) => after === undefined || key > after.key).slice(0, limit)),
     selectIds: ({ any, after = 0, limit }) => {
-      const keys = any.flat()
+      const keys = new Set(any.flat())
       const ids = Object.entries(waiting)
-        .flatMap(([event, some]) => (keysOfHearers(event, []).some((key) => keys.includes(key)) ? some : []))
+        .flatMap(([event, some]) => (keysOfHearers(event, []).some((key) => keys.has(key)) ? some : []))
         .filter((id) => id > after)
         .sort((one, other) => one - other)
-      return Promise.resolve({ ids: ids.slice(0, limit), rest: ids[limit] === undefined ? null : ids[limit - 1] ?? null })
+      return Promise.resolve({
+        ids: ids.slice(0, limit),
+        rest: ids[limit] === undefined ? null : (ids[limit - 1] ?? null),
+      })
     },
   })
   class Sweep extends LookUps {

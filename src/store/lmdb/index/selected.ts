@@ -152,8 +152,7 @@ class Search {
 
   #lowest(): List | undefined {
     let [lowest] = this.#lists
-    for (const list of this.#lists)
-      if ((list.lead.place ?? Infinity) < (lowest?.lead.place ?? Infinity)) lowest = list
+    for (const list of this.#lists) if ((list.lead.place ?? Infinity) < (lowest?.lead.place ?? Infinity)) lowest = list
     return lowest
   }
 

@@ -1,8 +1,7 @@
 // store/lmdb: walks through sets of ids in either order. A place is the id, or under descending order the negated id: so
 // places ascend in both.
 
-export type Order = 'asc' | 'desc'
-export type Chunks = readonly (readonly number[])[]
+type Chunks = readonly (readonly number[])[]
 
 export class IdWalk {
   readonly #chunks: Chunks
@@ -12,7 +11,7 @@ export class IdWalk {
   #index = 0
 
   /** Begins at the first place that isn't below this one. The chunks ascend, and aren't changed meanwhile. */
-  constructor(chunks: Chunks, order: Order, first: number) {
+  constructor(chunks: Chunks, order: 'asc' | 'desc', first: number) {
     this.#chunks = chunks
     this.#isDown = order === 'desc'
     this.seek(first)
@@ -64,7 +63,7 @@ export class IdWalk {
 }
 
 /** The first index from `low` on that passes a test, which all behind it pass; `high`: none below it does. */
-export function firstIndex(low: number, high: number, passes: (index: number) => boolean): number {
+function firstIndex(low: number, high: number, passes: (index: number) => boolean): number {
   while (low < high) {
     const middle = (low + high) >>> 1
     if (passes(middle)) high = middle
