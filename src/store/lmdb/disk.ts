@@ -92,16 +92,6 @@ function verbsOf(
   const contextCount = () => numberIn(tables.contexts.getStats(), 'entryCount')
   let broken: Error | null = null
 
-  /** After a failure that leaves its file in doubt lmdb takes no transaction any more, and never answers a write. */
-  function works(): boolean {
-    try {
-      root.transactionSync(() => ABORT)
-      return true
-    } catch {
-      return false
-    }
-  }
-
   return {
     ...tables,
     arena,
@@ -131,7 +121,7 @@ function verbsOf(
         arena.renew()
         const cause = await causeOf(error)
         const failure = new Error(`the store can't write: ${messageOf(cause)}`, { cause })
-        if (!works()) broken = failure
+        if (!works(root)) broken = failure
         throw failure
       }
     },
@@ -148,6 +138,16 @@ function verbsOf(
       await root.close()
       closeSync(lock)
     },
+  }
+}
+
+/** After a failure that leaves its file in doubt lmdb takes no transaction any more, and never answers a write. */
+function works(root: RootDatabase): boolean {
+  try {
+    root.transactionSync(() => ABORT)
+    return true
+  } catch {
+    return false
   }
 }
 

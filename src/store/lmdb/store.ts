@@ -78,47 +78,131 @@ const SWEPT_AT_ONCE = 10_000
 /** Rows looked at in one turn of the event loop: a few milliseconds. */
 const ROWS_AT_ONCE = 1000
 
+/** What the store is made of. */
+interface Parts {
+  readonly disk: Disk
+  readonly memory: Memory
+  readonly commits: GroupCommit<WriteGroup>
+  readonly clock: Clock
+  readonly log: Log
+  /** To be called before the disk is read. @throws FluxError `unavailable` when the store is closed, or will be */
+  readonly checkOpen: () => void
+}
+
+/**
+ * Reads a context from the disk. A damaged one is also removed from the index, so that no list, broadcast or timer meets
+ * it again. @throws FluxError `unreadable`
+ */
+function readContext({ disk, memory, log, checkOpen }: Parts, id: ContextId): StoredContext | null {
+  checkOpen()
+  const bytes = disk.record(id)
+  try {
+    return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
+  } catch (error) {
+    memory.remove(id)
+    logOnce(log, messageOf(error), { contextId: id, error })
+    throw error
+  }
+}
+
+/** As `Store.selectIds`, in several turns of the event loop, because skipping a million contexts takes long. */
+async function idsOf(memory: Memory, query: SelectQuery) {
+  for (let { skip = 0, ...from } = query; ;) {
+    const { ids, rest } = from.limit > 0 ? selectIds(memory, { ...from, skip }) : { ids: [], rest: null }
+    if (rest === null || skip === 0 || ids.length > 0) return { ids, rest: rest?.behind ?? null }
+    skip = rest.skip
+    from = { ...from, [from.order === 'asc' ? 'after' : 'before']: rest.behind }
+    await nextTurn()
+  }
+}
+
+/** The verbs of the port that find contexts by their keys. */
+const selections = (parts: Parts) =>
+  ({
+    selectIds: (query) => idsOf(parts.memory, query),
+    async select({ characters = Infinity, ...query }) {
+      const early = await idsOf(parts.memory, query)
+      const hasWaited = await parts.commits.settled((group) => early.ids.some((id) => group.touches(id)))
+      const { ids, rest } = hasWaited ? await idsOf(parts.memory, query) : early
+      const contexts: StoredContext[] = []
+      let left = characters
+      for (const id of ids) {
+        if (left <= 0) return { contexts, rest: contexts.at(-1)?.id ?? null }
+        try {
+          const context = readContext(parts, id)
+          if (context === null) continue
+          contexts.push(context)
+          left -= charactersOf(context.parts)
+        } catch (error) {
+          if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
+        }
+      }
+      return { contexts, rest }
+    },
+    async count(selection) {
+      let count = 0
+      for (let from = selection; ;) {
+        const { count: more, rest } = countIds(parts.memory, from)
+        count += more
+        if (rest === null) return count
+        from = { ...selection, after: rest }
+        await nextTurn()
+      }
+    },
+  }) satisfies Partial<Store>
+
+/** The verbs of the port that read and sweep rows. */
+const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) => ({
+  async readRow({ space, key }: Parameters<Store['readRow']>[0]): Promise<StoredRow | null> {
+    if (commits.isWriting) await commits.settled((group) => group.touchesRows(space, key))
+    checkOpen()
+    const row = disk.rowTables.read(space, key)
+    return row === null || isExpired(row, clock.now()) ? null : { partition: 0, key, ...row }
+  },
+  async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }: EmbeddedQuery) {
+    if (commits.isWriting) await commits.settled((group) => group.touchesRows(space))
+    checkOpen()
+    const now = withExpired ? -Infinity : clock.now()
+    const rows: StoredRow[] = []
+    if (partition !== 0) return rows
+    const isBehind = after !== undefined && Buffer.compare(Buffer.from(after.key), Buffer.from(prefix)) >= 0
+    // The next stride begins behind the last key, so lmdb's snapshot is not kept while others write.
+    for (let [from, isPassed] = isBehind ? [after.key, true] : [prefix, false]; ;) {
+      let looked = 0
+      for (const { key, bytes } of disk.rowTables.from(space, from, isPassed)) {
+        if (rows.length >= limit || !key.startsWith(prefix)) return rows
+        try {
+          const row = decodeRow(space, bytes)
+          if (!isExpired(row, now)) rows.push({ partition: 0, key, ...row })
+        } catch (error) {
+          log.error(`a row is left out of a list: it can't be read`, { space, key, error })
+        }
+        ;[from, isPassed] = [key, true]
+        if (++looked === ROWS_AT_ONCE) break
+      }
+      if (looked < ROWS_AT_ONCE) return rows
+      await nextTurn()
+    }
+  },
+  countRows: async ({ space }: Parameters<Store['countRows']>[0]) => memory.rowCount(space),
+  sweepRows: ({ now, limit }: Parameters<Store['sweepRows']>[0]) =>
+    commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE))),
+})
+
 function storeOn(
   disk: Disk,
   memory: Memory,
   { notes, log, clock }: { readonly notes: NotesPlace; readonly log: Log; readonly clock: Clock },
 ): EmbeddedStore {
-  const commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
   let closing: Promise<void> | null = null
-
-  /** @throws FluxError `unavailable` when the store is closed, or will be */
-  function checkOpen(): void {
+  const checkOpen = () => {
     if (closing) throw unavailable('the server is stopping')
   }
-
-  /**
-   * Reads a context from the disk. A damaged one is also removed from the index, so that no list, broadcast or timer meets
-   * it again. @throws FluxError `unreadable`
-   */
-  function read(id: ContextId): StoredContext | null {
-    checkOpen()
-    const bytes = disk.record(id)
-    try {
-      return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
-    } catch (error) {
-      memory.remove(id)
-      logOnce(log, messageOf(error), { contextId: id, error })
-      throw error
-    }
-  }
-
-  /** In several turns of the event loop, because skipping a million contexts takes long. */
-  async function idsOf(query: SelectQuery) {
-    for (let { skip = 0, ...from } = query; ;) {
-      const { ids, rest } = from.limit > 0 ? selectIds(memory, { ...from, skip }) : { ids: [], rest: null }
-      if (rest === null || skip === 0 || ids.length > 0) return { ids, rest: rest?.behind ?? null }
-      skip = rest.skip
-      from = { ...from, [from.order === 'asc' ? 'after' : 'before']: rest.behind }
-      await nextTurn()
-    }
-  }
-
+  const commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
+  const parts = { disk, memory, commits, clock, log, checkOpen }
   return {
+    ...selections(parts),
+    ...rowQueries(parts),
     partitions: 1,
     incarnation: 0,
     notes,
@@ -136,82 +220,12 @@ function storeOn(
     trouble: () => (closing ? 'the store is closed' : disk.trouble()),
     async load({ id }) {
       if (commits.isWriting) await commits.settled((group) => group.touches(id))
-      return read(id)
+      return readContext(parts, id)
     },
     version: async ({ id }) => memory.entry(id)?.version ?? null,
     /** Not an async function, which would cost each commit another promise. */
     commit: (request) => commits.run((group) => group.commit(request)),
-    async readRow({ space, key }) {
-      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space, key))
-      checkOpen()
-      const row = disk.rowTables.read(space, key)
-      return row === null || isExpired(row, clock.now()) ? null : { partition: 0, key, ...row }
-    },
-    async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }) {
-      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space))
-      checkOpen()
-      const now = withExpired ? -Infinity : clock.now()
-      const rows: StoredRow[] = []
-      if (partition !== 0) return rows
-      const isBehind = after !== undefined && Buffer.compare(Buffer.from(after.key), Buffer.from(prefix)) >= 0
-      // The next stride begins behind the last key: nobody holds lmdb's snapshot while others write.
-      for (let [from, isPassed] = isBehind ? [after.key, true] : [prefix, false]; ;) {
-        let looked = 0
-        for (const { key, bytes } of disk.rowTables.from(space, from, isPassed)) {
-          if (rows.length >= limit || !key.startsWith(prefix)) return rows
-          try {
-            const row = decodeRow(space, bytes)
-            if (!isExpired(row, now)) rows.push({ partition: 0, key, ...row })
-          } catch (error) {
-            log.error(`a row is left out of a list: it can't be read`, { space, key, error })
-          }
-          ;[from, isPassed] = [key, true]
-          if (++looked === ROWS_AT_ONCE) break
-        }
-        if (looked < ROWS_AT_ONCE) return rows
-        await nextTurn()
-      }
-    },
-    countRows: async ({ space }) => memory.rowCount(space),
-    sweepRows: ({ now, limit }) => commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE))),
-    log: async ({ id, limit }) =>
-      limit > 0
-        ? disk.rows.newest(id, limit, (row, error) => {
-            const text = `row ${row} of the log of context ${id} can't be read, and is left out`
-            logOnce(log, text, { contextId: id, row, error })
-          })
-        : [],
-    selectIds: idsOf,
-    async select({ characters = Infinity, ...query }) {
-      const early = await idsOf(query)
-      const hasWaited = await commits.settled((group) => early.ids.some((id) => group.touches(id)))
-      const { ids, rest } = hasWaited ? await idsOf(query) : early
-      const contexts: StoredContext[] = []
-      let left = characters
-      for (const id of ids) {
-        if (left <= 0) return { contexts, rest: contexts.at(-1)?.id ?? null }
-        try {
-          const context = read(id)
-          if (context === null) continue
-          contexts.push(context)
-          left -= charactersOf(context.parts)
-        } catch (error) {
-          // `read` has logged it.
-          if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
-        }
-      }
-      return { contexts, rest }
-    },
-    async count(selection) {
-      let count = 0
-      for (let from = selection; ;) {
-        const { count: more, rest } = countIds(memory, from)
-        count += more
-        if (rest === null) return count
-        from = { ...selection, after: rest }
-        await nextTurn()
-      }
-    },
+    log: async ({ id, limit }) => (limit > 0 ? disk.rows.newest(id, limit, log) : []),
     claimDue: async (request) => memory.claimDue(request),
     claimAbandoned: async (request) => memory.owners.claim(request, clock.now()),
     leasedTo: async ({ owner }) => memory.owners.of(owner),
@@ -220,9 +234,7 @@ function storeOn(
     /** No other process can use this store, so a heartbeat is not needed. */
     heartbeat: async () => true,
     standstill: async ({ owner }) => readNote(notes.place, owner),
-    async putDefinition({ hash, text }) {
-      await commits.run((group) => group.putDefinition(hash, text))
-    },
+    putDefinition: ({ hash, text }) => commits.run((group) => group.putDefinition(hash, text)),
     definitions: async () => [...disk.definitions.getKeys()],
     getDefinition: async ({ hash }) => disk.definitions.get(hash) ?? null,
     purge: ({ endedBefore, limit }) => commits.run((group) => group.purge(endedBefore, limit)),

@@ -23,30 +23,18 @@ const pairsIn = (values: readonly string[]): { id: ContextId; text: string }[] =
     place % 2 === 0 ? idsOf([each]).map((id) => ({ id, text: values[place + 1] ?? '' })) : [],
   )
 
-/** The verbs of the port that claim contexts, and those about the servers that do. */
-export function claims(
-  client: PartitionClient,
-  clock: RedisTime,
-  { address, deadAfterMs }: { readonly address: RedisAddress; readonly deadAfterMs: number },
-) {
-  /**
-   * For each partition: this server's last heartbeat that the partition accepted, and since when the heartbeats have
-   * had no gap, both by the clock of that Redis.
-   */
-  const beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
-  const receiveTime = (time: number, asked: number, partition: number) =>
-    clock.received({ time, asked, partition, storeIncarnation: client.storeIncarnation })
-
-  return {
+/** The verbs of the port that find contexts whose time has come, or whose step a server runs. */
+export const dueClaims = (client: PartitionClient, clock: RedisTime, { cluster }: RedisAddress) =>
+  ({
     async claimDue({ now, limit, hideFor }) {
       const claimed = await client.reachable(async (partition) => {
         const asked = performance.now()
         // In a cluster, the estimate may come from the clock of another node.
-        const bounded = !address.cluster || clock.isFrom(partition)
+        const bounded = !cluster || clock.isFrom(partition)
         const [time = '', soonest = '', ...pairs] = texts(
           await client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]),
         )
-        receiveTime(Number(time), asked, partition)
+        clock.received({ time: Number(time), asked, partition, storeIncarnation: client.storeIncarnation })
         return { next: soonest === '' ? Infinity : Number(soonest), contexts: pairsIn(pairs) }
       })
       const contexts = claimed.flatMap((claim) => claim.contexts)
@@ -56,18 +44,6 @@ export function claims(
         ids: contexts.sort((one, other) => Number(one.text) - Number(other.text)).map(({ id }) => id),
         next: next === Infinity ? null : next,
       }
-    },
-
-    async claimAbandoned({ ready = [], limit, hideFor }) {
-      const leases = await client.reachable(async (partition) => {
-        // When a partition was unreachable, no server's heartbeat is fresh there. So this server judges only after it has
-        // sent heartbeats for the whole time after which a server is dead.
-        const { last = 0, steadySince = last } = beats.get(partition) ?? {}
-        const judges = last - steadySince >= deadAfterMs
-        const values = [limit, hideFor, judges ? deadAfterMs : '', ...ready]
-        return pairsIn(texts(await client.run('claim-abandoned', partition, values)))
-      })
-      return leases.flat().map(({ id, text }) => ({ id, owner: text }))
     },
 
     async leasedTo({ owner }) {
@@ -82,6 +58,27 @@ export function claims(
       })
       return ids.flat()
     },
+  }) satisfies Partial<Store>
+
+/** The verbs of the port that tell which servers live, and claim the contexts of those that don't. */
+export function serverClaims(client: PartitionClient, clock: RedisTime, deadAfterMs: number) {
+  /**
+   * For each partition: this server's last heartbeat that the partition accepted, and since when the heartbeats have
+   * had no gap, both by the clock of that Redis.
+   */
+  const beats = new Map<number, { readonly last: number; readonly steadySince: number }>()
+  return {
+    async claimAbandoned({ ready = [], limit, hideFor }) {
+      const leases = await client.reachable(async (partition) => {
+        // When a partition was unreachable, no server's heartbeat is fresh there. So this server judges only after it has
+        // sent heartbeats for the whole time after which a server is dead.
+        const { last = 0, steadySince = last } = beats.get(partition) ?? {}
+        const judges = last - steadySince >= deadAfterMs
+        const values = [limit, hideFor, judges ? deadAfterMs : '', ...ready]
+        return pairsIn(texts(await client.run('claim-abandoned', partition, values)))
+      })
+      return leases.flat().map(({ id, text }) => ({ id, owner: text }))
+    },
 
     async heartbeat({ owner }) {
       const answers = await client.reachable(async (partition) => {
@@ -91,7 +88,7 @@ export function claims(
         const [lives, time] = texts(await client.run('heartbeat', partition, [owner]))
         const now = Number(time)
         // Immediately, because other partitions may answer late or never.
-        receiveTime(now, asked, partition)
+        clock.received({ time: now, asked, partition, storeIncarnation: client.storeIncarnation })
         const steady = before !== undefined && now - before.last <= deadAfterMs
         beats.set(partition, { last: now, steadySince: steady ? before.steadySince : now })
         return lives === '1'

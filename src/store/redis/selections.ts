@@ -53,125 +53,129 @@ const stepOf = (order: SelectQuery['order']) => (order === 'asc' ? 1 : -1)
 const behind = (order: SelectQuery['order'], id: ContextId): IdRange =>
   order === 'asc' ? { after: id } : { before: id }
 
-/** The verbs of the port that find contexts by their keys. */
-export function selections(client: PartitionClient, log: Log) {
+/** Looks for each list of keys. */
+async function find(
+  client: PartitionClient,
+  partition: number,
+  selection: Selection,
+  { skip, limit, order }: Piece,
+): Promise<Found[]> {
+  const { any, without = [], after = 0, before = Infinity, partition: only = partition, due, ended } = selection
+  const window = selection.windows?.[partition]
+  const lowest = Math.max(after, window?.after ?? 0) + 1
+  const highest = Math.min(before, window?.before ?? Infinity, Number.MAX_SAFE_INTEGER) - 1
+  if (lowest > highest || only !== partition) return any.map(() => ({ ids: [], next: null, skip }))
+  const scores = ended ? [`(${ended.after ?? '-inf'}`, `(${ended.before ?? '+inf'}`] : ['', '']
+  const hops = Math.ceil(HOPS / client.partitions / any.length)
+  const range = [lowest, highest, skip, limit, hops, order === 'desc' ? 1 : 0, due?.before ?? '', ...scores]
+  const values = [...range, ...storedKeys(without), ...any.flatMap(storedKeys)]
+  return listOf(await client.run('select', partition, values)).map((found) => {
+    const [next = '', left, ...ids] = texts(found)
+    return { ids: idsOf(ids), next: next === '' ? null : Number(next), skip: Number(left) }
+  })
+}
+
+/** Skips matches of one list in a partition, by as many scripts as that takes; `limit` 1: gives the id behind them. */
+async function pass(client: PartitionClient, partition: number, selection: Selection, piece: Piece): Promise<Found> {
+  const { order } = piece
+  for (let [from, skip] = [selection, piece.skip]; ;) {
+    const [found = { ids: [], next: null, skip }] = await find(client, partition, from, { ...piece, skip })
+    if (found.ids.length > 0 || found.next === null) return found
+    skip = found.skip
+    from = { ...from, ...behind(order, found.next - stepOf(order)) }
+  }
+}
+
+async function count(client: PartitionClient, { any, ...selection }: Selection) {
+  const all = { order: 'asc', skip: ALL_SKIPPED, limit: 0 } as const
+  const passed = await Promise.all(
+    any.map((keys) => client.everywhere((partition) => pass(client, partition, { ...selection, any: [keys] }, all))),
+  )
+  return passed.flat().reduce((sum, { skip }) => sum + ALL_SKIPPED - skip, 0)
+}
+
+/** Skips most of many matches of several partitions without reading their ids; null: there are not so many. */
+async function passOver(client: PartitionClient, selection: Selection, order: SelectQuery['order'], skip: number) {
   const { partitions } = client
+  let [from, left] = [selection, skip]
+  const mostLeft = partitions > 1 && selection.any.length === 1 ? FEW * partitions : Infinity
+  while (left > mostLeft) {
+    const share = { order, skip: Math.floor(left / partitions), limit: 1 }
+    const ahead = await client.everywhere((partition) => pass(client, partition, from, share))
+    const ids = ahead.flatMap((passed) => passed.ids)
+    if (ids.length === 0) return null
+    const nearest = order === 'asc' ? Math.min(...ids) : Math.max(...ids)
+    left -= await count(client, { ...from, [order === 'asc' ? 'before' : 'after']: nearest })
+    from = { ...from, ...behind(order, nearest - stepOf(order)) }
+  }
+  return { from, left }
+}
 
-  /** Looks for each list of keys. */
-  async function find(partition: number, selection: Selection, { skip, limit, order }: Piece): Promise<Found[]> {
-    const { any, without = [], after = 0, before = Infinity, partition: only = partition, due, ended } = selection
-    const window = selection.windows?.[partition]
-    const lowest = Math.max(after, window?.after ?? 0) + 1
-    const highest = Math.min(before, window?.before ?? Infinity, Number.MAX_SAFE_INTEGER) - 1
-    if (lowest > highest || only !== partition) return any.map(() => ({ ids: [], next: null, skip }))
-    const scores = ended ? [`(${ended.after ?? '-inf'}`, `(${ended.before ?? '+inf'}`] : ['', '']
-    const hops = Math.ceil(HOPS / partitions / any.length)
-    const range = [lowest, highest, skip, limit, hops, order === 'desc' ? 1 : 0, due?.before ?? '', ...scores]
-    const values = [...range, ...storedKeys(without), ...any.flatMap(storedKeys)]
-    return listOf(await client.run('select', partition, values)).map((found) => {
-      const [next = '', left, ...ids] = texts(found)
-      return { ids: idsOf(ids), next: next === '' ? null : Number(next), skip: Number(left) }
+async function selectIds(client: PartitionClient, { limit, skip = 0, order, ...selection }: SelectQuery) {
+  const ids: ContextId[] = []
+  if (limit <= 0) return { ids, rest: null }
+  const sign = stepOf(order)
+  const start = await passOver(client, selection, order, skip)
+  if (start === null) return { ids, rest: null }
+  // A single list of a single partition skips matches in its script; several know only their own matches.
+  const isAlone = client.partitions === 1 && selection.any.length === 1
+  for (let [{ from, left }, round] = [start, 1]; ; round += 1) {
+    const { any } = from
+    const wanted = limit - ids.length
+    const most = Math.min(isAlone ? wanted : left + wanted, PIECE, Math.ceil(MOST_IDS / any.length))
+    const piece = { order, skip: isAlone ? left : 0, limit: most }
+    const found = await client.everywhere((partition) => find(client, partition, from, piece))
+    const lists = found.flat()
+    // All matches before this place are known. Under descending order, places are negated ids.
+    const end = Math.min(...lists.map(({ next }) => (next === null ? Infinity : sign * next)))
+    const places = new Set(lists.flatMap((list) => list.ids.map((id) => sign * id)))
+    const known = [...places].filter((place) => place < end).sort((one, other) => one - other)
+    if (isAlone) left = lists[0]?.skip ?? 0
+    const passed = isAlone ? 0 : Math.min(left, known.length)
+    if (!isAlone) left -= passed
+    const taken = known.slice(passed, passed + wanted)
+    for (const place of taken) ids.push(sign * place)
+    const isCut = known.length - passed > taken.length
+    if (!isCut && end === Infinity) return { ids, rest: null }
+    const last = sign * (isCut ? (taken.at(-1) ?? 0) : end - 1)
+    const isDone = left === 0 && round >= MAX_ROUNDS * selection.any.length
+    if (isDone || ids.length === limit) return { ids, rest: last }
+    const isOver = (list: number) =>
+      found.every(({ [list]: one }) => one?.next === null && one.ids.every((id) => sign * id < end))
+    from = { ...selection, any: any.filter((_, list) => !isOver(list)), ...behind(order, last) }
+  }
+}
+
+/** As many of these contexts as one script of each partition may read, at least the first; null: it can't be read. */
+async function read(client: PartitionClient, log: Log, ids: readonly ContextId[], bytes: number) {
+  const contexts = await client.everywhere(async (partition) => {
+    const own = ids.filter((id) => id % client.partitions === partition)
+    const most = Math.ceil(bytes / client.partitions)
+    const stored = own.length === 0 ? [] : listOf(await client.run('load', partition, [most, ...own]))
+    return stored.map((reply, place): [ContextId, StoredContext | null] => {
+      const id = own[place] ?? 0
+      try {
+        return [id, decodeContext(id, reply)]
+      } catch (error) {
+        logOnce(log, messageOf(error), { contextId: id, error })
+        return [id, null]
+      }
     })
-  }
+  })
+  return new Map(contexts.flat())
+}
 
-  /** Skips matches of one list in a partition, by as many scripts as that takes; `limit` 1: gives the id behind them. */
-  async function pass(partition: number, selection: Selection, piece: Piece): Promise<Found> {
-    const { order } = piece
-    for (let [from, skip] = [selection, piece.skip]; ;) {
-      const [found = { ids: [], next: null, skip }] = await find(partition, from, { ...piece, skip })
-      if (found.ids.length > 0 || found.next === null) return found
-      skip = found.skip
-      from = { ...from, ...behind(order, found.next - stepOf(order)) }
-    }
-  }
-
-  async function count({ any, ...selection }: Selection) {
-    const all = { order: 'asc', skip: ALL_SKIPPED, limit: 0 } as const
-    const passed = await Promise.all(
-      any.map((keys) => client.everywhere((partition) => pass(partition, { ...selection, any: [keys] }, all))),
-    )
-    return passed.flat().reduce((sum, { skip }) => sum + ALL_SKIPPED - skip, 0)
-  }
-
-  /** Skips most of many matches of several partitions without reading their ids; null: there are not so many. */
-  async function passOver(selection: Selection, order: SelectQuery['order'], skip: number) {
-    let [from, left] = [selection, skip]
-    const mostLeft = partitions > 1 && selection.any.length === 1 ? FEW * partitions : Infinity
-    while (left > mostLeft) {
-      const share = { order, skip: Math.floor(left / partitions), limit: 1 }
-      const ahead = await client.everywhere((partition) => pass(partition, from, share))
-      const ids = ahead.flatMap((passed) => passed.ids)
-      if (ids.length === 0) return null
-      const nearest = order === 'asc' ? Math.min(...ids) : Math.max(...ids)
-      left -= await count({ ...from, [order === 'asc' ? 'before' : 'after']: nearest })
-      from = { ...from, ...behind(order, nearest - stepOf(order)) }
-    }
-    return { from, left }
-  }
-
-  async function selectIds({ limit, skip = 0, order, ...selection }: SelectQuery) {
-    const ids: ContextId[] = []
-    if (limit <= 0) return { ids, rest: null }
-    const sign = stepOf(order)
-    const start = await passOver(selection, order, skip)
-    if (start === null) return { ids, rest: null }
-    // A single list of a single partition skips matches in its script; several know only their own matches.
-    const isAlone = partitions === 1 && selection.any.length === 1
-    for (let [{ from, left }, round] = [start, 1]; ; round += 1) {
-      const { any } = from
-      const wanted = limit - ids.length
-      const most = Math.min(isAlone ? wanted : left + wanted, PIECE, Math.ceil(MOST_IDS / any.length))
-      const piece = { order, skip: isAlone ? left : 0, limit: most }
-      const found = await client.everywhere((partition) => find(partition, from, piece))
-      const lists = found.flat()
-      // All matches before this place are known. Under descending order, places are negated ids.
-      const end = Math.min(...lists.map(({ next }) => (next === null ? Infinity : sign * next)))
-      const places = new Set(lists.flatMap((list) => list.ids.map((id) => sign * id)))
-      const known = [...places].filter((place) => place < end).sort((one, other) => one - other)
-      if (isAlone) left = lists[0]?.skip ?? 0
-      const passed = isAlone ? 0 : Math.min(left, known.length)
-      if (!isAlone) left -= passed
-      const taken = known.slice(passed, passed + wanted)
-      for (const place of taken) ids.push(sign * place)
-      const isCut = known.length - passed > taken.length
-      if (!isCut && end === Infinity) return { ids, rest: null }
-      const last = sign * (isCut ? (taken.at(-1) ?? 0) : end - 1)
-      const isDone = left === 0 && round >= MAX_ROUNDS * selection.any.length
-      if (isDone || ids.length === limit) return { ids, rest: last }
-      const isOver = (list: number) =>
-        found.every(({ [list]: one }) => one?.next === null && one.ids.every((id) => sign * id < end))
-      from = { ...selection, any: any.filter((_, list) => !isOver(list)), ...behind(order, last) }
-    }
-  }
-
-  /** As many of these contexts as one script of each partition may read, at least the first; null: it can't be read. */
-  async function read(ids: readonly ContextId[], bytes: number): Promise<Map<ContextId, StoredContext | null>> {
-    const contexts = await client.everywhere(async (partition) => {
-      const own = ids.filter((id) => id % partitions === partition)
-      const stored = own.length === 0 ? [] : listOf(await client.run('load', partition, [bytes, ...own]))
-      return stored.map((reply, place): [ContextId, StoredContext | null] => {
-        const id = own[place] ?? 0
-        try {
-          return [id, decodeContext(id, reply)]
-        } catch (error) {
-          logOnce(log, messageOf(error), { contextId: id, error })
-          return [id, null]
-        }
-      })
-    })
-    return new Map(contexts.flat())
-  }
-
-  return {
-    count,
-    selectIds,
+/** The verbs of the port that find contexts by their keys. */
+export const selections = (client: PartitionClient, log: Log) =>
+  ({
+    count: (selection) => count(client, selection),
+    selectIds: (query) => selectIds(client, query),
     async select({ characters = Infinity, ...query }) {
-      const { ids, rest } = await selectIds(query)
+      const { ids, rest } = await selectIds(client, query)
       const contexts: StoredContext[] = []
       let [place, left] = [0, characters]
       while (place < ids.length && left > 0) {
-        const bytes = Math.ceil(Math.min(BULK_BYTES, left) / partitions)
-        const some = await read(ids.slice(place, place + BULK), bytes)
+        const some = await read(client, log, ids.slice(place, place + BULK), Math.min(BULK_BYTES, left))
         for (; place < ids.length && left > 0; place += 1) {
           const context = some.get(ids[place] ?? 0)
           // The script stopped at its limit of bytes; the next one reads the rest.
@@ -183,5 +187,4 @@ export function selections(client: PartitionClient, log: Log) {
       }
       return { contexts, rest: place < ids.length ? (ids[place - 1] ?? null) : rest }
     },
-  } satisfies Partial<Store>
-}
+  }) satisfies Partial<Store>

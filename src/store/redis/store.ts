@@ -1,12 +1,13 @@
 // store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is
 // one script in one partition.
 import { randomBytes } from 'node:crypto'
+import type { ContextId } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { unreadable } from '../../model/failure.ts'
 import { readStandstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Store } from '../../ports/store.ts'
-import { claims } from './claims.ts'
+import { dueClaims, serverClaims } from './claims.ts'
 import { commitSender } from './commit-sender.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { idNumbers } from './id-numbers.ts'
@@ -79,20 +80,15 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
   const writer = randomBytes(8).toString('base64url')
   const ids = idNumbers(client, writer)
 
-  const learnTime = async () => {
-    await client.reachable(async (partition) => {
-      const asked = performance.now()
-      const [now] = texts(await client.run('time', partition, []))
-      time.received({ time: Number(now), asked, partition, storeIncarnation: client.storeIncarnation })
-    })
-  }
+  const learnTime = () => learn(client, time)
   // The one that came may have a time of its own. If it goes again at once, the next one is asked.
   connection.on('ready', () => void learnTime().catch(() => {}))
 
   return {
     ...selections(client, log),
     ...rowQueries(client),
-    ...claims(client, time, options),
+    ...dueClaims(client, time, options.address),
+    ...serverClaims(client, time, options.deadAfterMs),
     partitions,
     learnTime,
     notes: redisNotesPlace(options),
@@ -107,15 +103,7 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
       const [stored = []] = listOf(await client.run('load', id % partitions, [0, id]))
       return decodeContext(id, stored)
     },
-    async version({ id }) {
-      const version = await client.run('version', id % partitions, [id])
-      if (version === null) return null
-      try {
-        return versionOf(String(version))
-      } catch (cause) {
-        throw unreadable(id, cause)
-      }
-    },
+    version: ({ id }) => readVersion(client, id),
     commit: commitSender(client, ids, writer),
     async log({ id, limit }) {
       return limit > 0 ? texts(await client.run('rows', id % partitions, [id, limit])) : []
@@ -132,20 +120,40 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
     getDefinition: ({ hash }) => client.ask(() => connection.get(definitionKey(namespace, hash))),
     publish: (channel, text) => connection.publish(channel, text),
     endMove: () => client.ask(() => endMove(connection, namespace)),
-    async purge({ endedBefore, limit }) {
-      let purged = 0
-      for (let partition = 0; partition < partitions; partition += 1) {
-        for (let passed = 0; purged < limit;) {
-          const look = Math.min(PURGED_AT_ONCE, limit - purged)
-          const reply = texts(await client.run('purge', partition, [endedBefore, look, passed]))
-          const [deleted = 0, stayed = 0] = reply.map(Number)
-          purged += deleted
-          passed += stayed
-          if (deleted + stayed < look) break
-        }
-      }
-      return purged
-    },
+    purge: (request) => purge(client, request),
     close: () => client.close(),
   }
+}
+
+async function readVersion(client: PartitionClient, id: ContextId): Promise<number | null> {
+  const version = await client.run('version', id % client.partitions, [id])
+  if (version === null) return null
+  try {
+    return versionOf(String(version))
+  } catch (cause) {
+    throw unreadable(id, cause)
+  }
+}
+
+async function learn(client: PartitionClient, time: RedisTime): Promise<void> {
+  await client.reachable(async (partition) => {
+    const asked = performance.now()
+    const [now] = texts(await client.run('time', partition, []))
+    time.received({ time: Number(now), asked, partition, storeIncarnation: client.storeIncarnation })
+  })
+}
+
+async function purge(client: PartitionClient, { endedBefore, limit }: Parameters<Store['purge']>[0]): Promise<number> {
+  let purged = 0
+  for (let partition = 0; partition < client.partitions; partition += 1) {
+    for (let passed = 0; purged < limit;) {
+      const look = Math.min(PURGED_AT_ONCE, limit - purged)
+      const reply = texts(await client.run('purge', partition, [endedBefore, look, passed]))
+      const [deleted = 0, stayed = 0] = reply.map(Number)
+      purged += deleted
+      passed += stayed
+      if (deleted + stayed < look) break
+    }
+  }
+  return purged
 }

@@ -7,7 +7,7 @@ import { Batch, Piece } from '../../../src/http/live/encode.ts'
 import type { Sink } from '../../../src/http/live/stream.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { KEPT_MOVES, UNREAD_MS } from '../../../src/ports/feeds.ts'
-import { moveRing } from '../../../src/store/lmdb/move-ring.ts'
+import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { move } from './moves.ts'
 
@@ -31,7 +31,7 @@ class Reader implements Sink {
 
 function setUp(more: Partial<HubOptions> = {}) {
   const clock = new SimulatedClock(0)
-  const feed = moveRing(clock)
+  const feed = new MoveRing(clock)
   const hub = new MoveHub({ feed, clock, isSecured: () => false, maxReaders: 3, ...more })
   let readers = 0
   const open = async (

@@ -3,14 +3,22 @@
 import { unavailable } from '../../../model/failure.ts'
 import { SharedRun } from '../../../model/shared-run.ts'
 import type { Clock } from '../../../ports/clock.ts'
-import { KEPT_MOVES, UNREAD_MS, type FeedPage, type FeedQuery, type MoveFeed } from '../../../ports/feeds.ts'
+import {
+  KEPT_MOVES,
+  UNREAD_MS,
+  type CommittedMove,
+  type FeedListener,
+  type FeedPage,
+  type FeedQuery,
+  type MoveFeed,
+} from '../../../ports/feeds.ts'
 import type { Log } from '../../../ports/log.ts'
 import { untilReady, type Connection } from '../connection.ts'
 import type { MoveSignals } from '../feed.ts'
 import { movesKey } from '../keys.ts'
 import { listOf, sendScript, texts } from '../scripts.ts'
 import { activation } from './activation.ts'
-import { outbox, type Outbox } from './outbox.ts'
+import { Outbox } from './outbox.ts'
 import { entryIn, isPlace, isPlaceBefore, itemOf, timeOf } from './place.ts'
 import { followMoves } from './tail.ts'
 
@@ -31,148 +39,169 @@ const CONNECT_MS = 3000
 /** Entries of the stream that are kept: some are no moves. */
 const KEPT_ENTRIES = 1.2 * KEPT_MOVES
 
-export interface RedisMoves extends MoveFeed {
-  /** To be called before this server commits anything: others may read. */
-  start(): Promise<void>
-}
-
-export function redisMoves({ connect, signals, namespace, clock, log }: RedisMovesOptions): RedisMoves {
-  const root = movesKey(namespace)
-  let connection: Connection | null = null
-  let outgoing: Outbox | null = null
-  let stopListening: (() => void) | null = null
-  /** Where the feed began. */
-  let since = '0-0'
-  let callOffEnd: (() => void) | null = null
-  let callOffRenewal: (() => void) | null = null
-  let isFaultLogged = false
-  let isClosed = false
-
-  const announce = activation(signals, async (place) => {
-    if (isPlace(place)) since = place
-    begin(UNREAD_MS)
-    await outgoing?.flush()
-  })
-
+export class RedisMoves implements MoveFeed {
+  readonly #options: RedisMovesOptions
+  readonly #root: string
+  readonly #announce: (since: string) => Promise<void>
   /** Readers that come at once share one: each of them asks all servers. */
-  const activating = new SharedRun(async () => {
-    await renew()
-    await announce(since)
-    const [, newest = since] = await renew()
+  readonly #activating = new SharedRun(async () => {
+    await this.#renew()
+    await this.#announce(this.#since)
+    const [, newest = this.#since] = await this.#renew()
     return newest
   })
+  #connection: Connection | null = null
+  #outbox: Outbox | null = null
+  #stopListening: (() => void) | null = null
+  /** Where the feed began. */
+  #since = '0-0'
+  #callOffEnd: (() => void) | null = null
+  #callOffRenewal: (() => void) | null = null
+  #isFaultLogged = false
+  #isClosed = false
 
-  async function connected(): Promise<Connection> {
-    if (isClosed) throw unavailable('the server is stopping')
-    if (connection === null) {
-      connection = connect('store')
-      connection.on('error', (error) => log.debug('a connection of the feed failed', { error }))
-    }
-    await untilReady(connection, CONNECT_MS)
-    return connection
+  constructor(options: RedisMovesOptions) {
+    this.#options = options
+    this.#root = movesKey(options.namespace)
+    this.#announce = activation(options.signals, async (since) => {
+      if (isPlace(since)) this.#since = since
+      this.#begin(UNREAD_MS)
+      await this.#outbox?.flush()
+    })
   }
 
-  async function start(): Promise<void> {
+  get isActive(): boolean {
+    return this.#outbox !== null
+  }
+
+  /** To be called before this server commits anything: others may read. */
+  async start(): Promise<void> {
     try {
-      const own = await connected()
-      const [place, left] = await Promise.all([own.get(`${root}on`), own.pttl(`${root}on`)])
-      if (place === null) return end()
-      since = place
-      begin(left)
+      const connection = await this.#connected()
+      const [since, left] = await Promise.all([connection.get(`${this.#root}on`), connection.pttl(`${this.#root}on`)])
+      if (since === null) return this.#end()
+      this.#since = since
+      this.#begin(left)
     } catch {
       // Whether others read is not known: it is looked at again soon.
-      begin(RENEWAL_MS)
+      this.#begin(RENEWAL_MS)
     }
+  }
+
+  publish(move: CommittedMove): void {
+    this.#outbox?.add(move)
+  }
+
+  miss(): void {
+    this.#outbox?.add(null)
+  }
+
+  activate(): Promise<string> {
+    return this.#activating.get()
+  }
+
+  listen(from: string, listener: FeedListener): () => void {
+    const [connection, key] = [this.#options.connect('worker'), `${this.#root}s`]
+    const stop = followMoves(from, { connection, key, read: (request) => this.read(request), listener })
+    this.#stopListening = stop
+    this.#renewLater()
+    return () => {
+      stop()
+      if (this.#stopListening !== stop) return
+      this.#stopListening = null
+      this.#callOffRenewal?.()
+    }
+  }
+
+  async read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
+    const place = isPlace(after) ? after : ''
+    const reply = await sendScript(await this.#connected(), 'read-moves', this.#root, [place, limit, characters])
+    const [since, newest, known, entries = []] = listOf(reply)
+    const items = listOf(entries).map((entry) => itemOf(entryIn(entry)))
+    const last = [newest, since].find((one) => typeof one === 'string' && one !== '')
+    const isKnown = known === 1
+    const end = items.at(-1)?.id ?? (isKnown ? after : String(last ?? this.#since))
+    return { items, end, isGap: !isKnown, isCut: items.length > 0 && end !== newest }
+  }
+
+  isBefore(one: string, other: string): boolean {
+    return isPlaceBefore(one, other)
+  }
+
+  async close(): Promise<void> {
+    if (this.#outbox !== null && this.#connection?.status === 'ready') await this.#outbox.flush()
+    this.#isClosed = true
+    this.#stopListening?.()
+    this.#callOffRenewal?.()
+    this.#end()
   }
 
   /** Keeps the feed active; gives where it began, and its newest place. @throws FluxError `unavailable` */
-  async function renew(): Promise<string[]> {
+  async #renew(): Promise<string[]> {
     try {
-      const reply = texts(await sendScript(await connected(), 'activate-moves', root, [UNREAD_MS, KEPT_MS]))
-      since = reply[0] ?? since
+      const connection = await this.#connected()
+      const reply = texts(await sendScript(connection, 'activate-moves', this.#root, [UNREAD_MS, KEPT_MS]))
+      this.#since = reply[0] ?? this.#since
       return reply
     } catch (cause) {
       throw unavailable('Redis can not be reached for the stream of moves', { cause })
     }
   }
 
-  function renewLater(): void {
-    callOffRenewal?.()
-    callOffRenewal = clock.after(RENEWAL_MS, () => {
-      renewLater()
-      renew().then(
-        () => announce(since),
+  #renewLater(): void {
+    this.#callOffRenewal?.()
+    this.#callOffRenewal = this.#options.clock.after(RENEWAL_MS, () => {
+      this.#renewLater()
+      this.#renew().then(
+        () => this.#announce(this.#since),
         () => {},
       )
     })
   }
 
   /** This server publishes, at least for so many milliseconds. */
-  function begin(left: number): void {
-    if (isClosed) return
-    outgoing ??= outbox({ append, since: () => timeOf(since), onFault, now: () => performance.now() })
-    callOffEnd?.()
-    callOffEnd = clock.after(left, () => void start())
+  #begin(left: number): void {
+    if (this.#isClosed) return
+    this.#outbox ??= new Outbox({
+      append: (values) => this.#append(values),
+      since: () => timeOf(this.#since),
+      onFault: (error) => this.#logFault(error),
+      now: () => performance.now(),
+    })
+    this.#callOffEnd?.()
+    this.#callOffEnd = this.#options.clock.after(left, () => {
+      void this.start()
+    })
   }
 
-  function end(): void {
-    callOffEnd?.()
-    outgoing?.close()
-    outgoing = null
-    connection?.disconnect()
-    connection = null
+  #end(): void {
+    this.#callOffEnd?.()
+    this.#outbox?.close()
+    this.#outbox = null
+    this.#connection?.disconnect()
+    this.#connection = null
   }
 
-  async function append(values: readonly (string | number)[]): Promise<readonly number[]> {
-    const reply = await sendScript(await connected(), 'append-moves', root, [KEPT_ENTRIES, KEPT_MS, ...values])
-    isFaultLogged = false
+  async #append(values: readonly (string | number)[]): Promise<readonly number[]> {
+    const connection = await this.#connected()
+    const reply = await sendScript(connection, 'append-moves', this.#root, [KEPT_ENTRIES, KEPT_MS, ...values])
+    this.#isFaultLogged = false
     return texts(reply).map(Number)
   }
 
-  function onFault(error: unknown): void {
-    if (isFaultLogged) return
-    isFaultLogged = true
-    log.warn('moves can not be told to those who watch at present; they are kept for a while', { error })
+  async #connected(): Promise<Connection> {
+    if (this.#isClosed) throw unavailable('the server is stopping')
+    if (this.#connection === null) {
+      this.#connection = this.#options.connect('store')
+      this.#connection.on('error', (error) => this.#options.log.debug('a connection of the feed failed', { error }))
+    }
+    await untilReady(this.#connection, CONNECT_MS)
+    return this.#connection
   }
 
-  async function read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
-    const place = isPlace(after) ? after : ''
-    const reply = await sendScript(await connected(), 'read-moves', root, [place, limit, characters])
-    const [began, newest, known, entries = []] = listOf(reply)
-    const items = listOf(entries).map((entry) => itemOf(entryIn(entry)))
-    const last = [newest, began].find((one) => typeof one === 'string' && one !== '')
-    const isKnown = known === 1
-    const to = items.at(-1)?.id ?? (isKnown ? after : String(last ?? since))
-    return { items, end: to, isGap: !isKnown, isCut: items.length > 0 && to !== newest }
-  }
-
-  return {
-    start,
-    read,
-    isBefore: isPlaceBefore,
-    get isActive() {
-      return outgoing !== null
-    },
-    publish: (move) => outgoing?.add(move),
-    miss: () => outgoing?.add(null),
-    activate: () => activating.get(),
-    listen(from, listener) {
-      const stop = followMoves(from, { connection: connect('worker'), key: `${root}s`, read, listener })
-      stopListening = stop
-      renewLater()
-      return () => {
-        stop()
-        if (stopListening !== stop) return
-        stopListening = null
-        callOffRenewal?.()
-      }
-    },
-    async close() {
-      if (connection?.status === 'ready') await outgoing?.flush()
-      isClosed = true
-      stopListening?.()
-      callOffRenewal?.()
-      end()
-    },
+  #logFault(error: unknown): void {
+    if (this.#isFaultLogged) return
+    this.#isFaultLogged = true
+    this.#options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error })
   }
 }

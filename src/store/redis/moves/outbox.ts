@@ -39,117 +39,123 @@ const PATIENCE_FOR_EARLIER_MS = 2000
  */
 const [ACTIVATION_MS, PATIENCE_AT_FIRST_MS] = [500, 300]
 
-export function outbox({ append, since, onFault, now }: OutboxParts) {
-  let queue: Outgoing[] = []
-  let characters = 0
-  let isSoon = false
-  let sending: Promise<void> | null = null
-  let retry: NodeJS.Timeout | null = null
-  let isClosed = false
+export class Outbox {
+  readonly #parts: OutboxParts
+  #queue: Outgoing[] = []
+  #characters = 0
+  #isSoon = false
+  #sending: Promise<void> | null = null
+  #retry: NodeJS.Timeout | null = null
+  #isClosed = false
 
-  function send(): void {
-    if (sending !== null || isClosed || queue.length === 0) return
-    sending = appendAll(take(countOfNext())).finally(() => {
-      sending = null
-      if (retry === null) send()
+  constructor(parts: OutboxParts) {
+    this.#parts = parts
+  }
+
+  add(move: CommittedMove | null): void {
+    if (this.#isClosed) return
+    if (this.#queue.length >= MAX_OUTGOING) this.#drop(MAX_OUTGOING / 10)
+    else if (this.#characters > MAX_OUTGOING_CHARACTERS) this.#drop(Math.ceil(this.#queue.length / 2))
+    const one = toSend(move)
+    this.#queue.push(one)
+    this.#characters += one.size
+    if (this.#isSoon || this.#sending !== null || this.#retry !== null) return
+    this.#isSoon = true
+    setImmediate(() => {
+      this.#isSoon = false
+      this.#send()
+    })
+  }
+
+  /** Resolves when what was added so far is appended, or could not be for now. */
+  async flush(): Promise<void> {
+    await this.#sending
+    if (this.#retry === null) this.#send()
+    await this.#sending
+  }
+
+  /** Drops what is left. */
+  close(): void {
+    this.#isClosed = true
+    this.#queue = []
+    this.#characters = 0
+    if (this.#retry) clearTimeout(this.#retry)
+  }
+
+  #send(): void {
+    if (this.#sending !== null || this.#isClosed || this.#queue.length === 0) return
+    const batch = this.#take(this.#countOfNext())
+    this.#sending = this.#append(batch).finally(() => {
+      this.#sending = null
+      if (this.#retry === null) this.#send()
     })
   }
 
   /** How many of the oldest fit into one append: one at least. */
-  function countOfNext(): number {
-    let [count, size] = [0, 0]
-    for (const one of queue) {
-      if (count === MAX_APPENDED || size >= MAX_APPENDED_CHARACTERS) break
+  #countOfNext(): number {
+    let [count, characters] = [0, 0]
+    for (const { size } of this.#queue) {
+      if (count === MAX_APPENDED || characters >= MAX_APPENDED_CHARACTERS) break
       count += 1
-      size += one.size
+      characters += size
     }
     return count
   }
 
   /** The oldest, which do not wait any more. */
-  function take(count: number): Outgoing[] {
-    const some = queue.splice(0, count)
-    for (const { size } of some) characters -= size
+  #take(count: number): Outgoing[] {
+    const some = this.#queue.splice(0, count)
+    for (const { size } of some) this.#characters -= size
     return some
   }
 
   /** Readers are told that the oldest are missing. */
-  function drop(count: number): void {
-    take(count)
-    queue.unshift(toSend(null))
+  #drop(count: number): void {
+    this.#take(count)
+    this.#queue.unshift(toSend(null))
   }
 
-  async function appendAll(batch: readonly Outgoing[]): Promise<void> {
+  async #append(batch: readonly Outgoing[]): Promise<void> {
+    const { append, onFault, now } = this.#parts
     try {
-      const waiting = await append(batch.flatMap(valuesOf))
+      const waiting = await append(batch.flatMap((one) => this.#valuesOf(one)))
       const left = waiting.flatMap((place) => batch[place] ?? [])
       if (left.length === 0) return
       for (const one of left) one.waitsSince ??= now()
-      putBack(left, WAIT_RETRY_MS)
+      this.#putBack(left, WAIT_RETRY_MS)
     } catch (error) {
       onFault(error)
       for (const one of batch) one.isResent = true
-      putBack(batch, RETRY_MS)
+      this.#putBack(batch, RETRY_MS)
     }
   }
 
-  function putBack(some: readonly Outgoing[], delay: number): void {
-    if (isClosed) return
-    queue = [...some, ...queue]
-    for (const { size } of some) characters += size
-    retry = setTimeout(() => {
-      retry = null
-      send()
+  #putBack(some: readonly Outgoing[], delay: number): void {
+    if (this.#isClosed) return
+    this.#queue = [...some, ...this.#queue]
+    for (const { size } of some) this.#characters += size
+    this.#retry = setTimeout(() => {
+      this.#retry = null
+      this.#send()
     }, delay).unref()
   }
 
-  function valuesOf(one: Outgoing): (string | number)[] {
+  #valuesOf(one: Outgoing): (string | number)[] {
     const { move } = one
     if (move === null) return [0, 0, 'g', '', '']
     const { message } = move
-    return [message.contextId, message.version, modeOf(one, move), factsText(move), JSON.stringify(message)]
+    return [message.contextId, message.version, this.#modeOf(one, move), factsText(move), JSON.stringify(message)]
   }
 
   /** See `append-moves.lua`. Another server may have committed the version before, if that was lately. */
-  function modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
+  #modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
+    const { since, now } = this.#parts
     if (isResent) return 'r'
     if (previousAt === null || previousAt <= since() || at - previousAt > PATIENCE_FOR_EARLIER_MS) return 'a'
     const patience = previousAt > since() + ACTIVATION_MS ? PATIENCE_FOR_EARLIER_MS : PATIENCE_AT_FIRST_MS
     return waitsSince !== null && now() - waitsSince > patience ? 'a' : 'w'
   }
-
-  return {
-    add(move: CommittedMove | null): void {
-      if (isClosed) return
-      if (queue.length >= MAX_OUTGOING) drop(MAX_OUTGOING / 10)
-      else if (characters > MAX_OUTGOING_CHARACTERS) drop(Math.ceil(queue.length / 2))
-      const one = toSend(move)
-      queue.push(one)
-      characters += one.size
-      if (isSoon || sending !== null || retry !== null) return
-      isSoon = true
-      setImmediate(() => {
-        isSoon = false
-        send()
-      })
-    },
-    /** Resolves when what was added so far is appended, or could not be for now. */
-    async flush(): Promise<void> {
-      await sending
-      if (retry === null) send()
-      await sending
-    },
-    /** Drops what is left. */
-    close(): void {
-      isClosed = true
-      queue = []
-      characters = 0
-      if (retry) clearTimeout(retry)
-    },
-  }
 }
-
-export type Outbox = ReturnType<typeof outbox>
 
 const toSend = (move: CommittedMove | null): Outgoing => ({
   move,

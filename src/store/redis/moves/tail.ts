@@ -10,21 +10,16 @@ const RETRY_MS = 500
 const MAX_READ = 2000
 const MAX_CHARACTERS = 1_048_576
 
-/** Hands what comes behind a place to the listener, until the function that it gives is called. `key`: of the stream. */
-export function followMoves(
-  from: string,
-  {
-    connection,
-    key,
-    read,
-    listener,
-  }: {
-    readonly connection: Connection
-    readonly key: string
-    readonly read: (request: FeedQuery) => Promise<FeedPage>
-    readonly listener: FeedListener
-  },
-): () => void {
+export interface MoveTailParts {
+  readonly connection: Connection
+  /** Key of the stream. */
+  readonly key: string
+  readonly read: (request: FeedQuery) => Promise<FeedPage>
+  readonly listener: FeedListener
+}
+
+/** Hands what comes behind a place to the listener, until the function that it gives is called. */
+export function followMoves(from: string, { connection, key, read, listener }: MoveTailParts): () => void {
   let place = from
   /** The connection was lost: what is asked for may be kept no more. */
   let isDoubtful = false
