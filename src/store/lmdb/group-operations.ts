@@ -19,19 +19,10 @@ export class GroupOperations {
     this.#pageBytes = pageBytes
   }
 
-  /** `operation` takes place when the group is written. */
-  add(operation: () => void): void {
+  /** `operation`, when the group is written, writes values of so many bytes under so many keys. */
+  add(bytes: number, keys: number, operation: () => void): void {
     this.list.push(operation)
-  }
-
-  /** They write values of so many bytes under so many keys. */
-  takes(bytes: number, keys: number): void {
     this.bytes += bytes
-    this.takesPages(bytes, keys)
-  }
-
-  /** The same, of what does not make a group full. */
-  takesPages(bytes: number, keys: number): void {
     this.pages += Math.ceil(bytes / this.#pageBytes) + keys * COPIES
   }
 }

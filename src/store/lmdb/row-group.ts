@@ -17,17 +17,16 @@ export class RowGroup {
   readonly #now: number
   readonly #operations: GroupOperations
   readonly #rows = new Map<string, RowValue | null>()
-  readonly #spaces = new Set<RowSpace>()
   readonly #gained: RowCounts = new Map()
 
-  constructor(disk: Disk, { now, operations }: { readonly now: number; readonly operations: GroupOperations }) {
+  constructor(disk: Disk, operations: GroupOperations, now: number) {
     this.#disk = disk
     this.#now = now
     this.#operations = operations
   }
 
   touches(space: RowSpace, key?: string): boolean {
-    return key === undefined ? this.#spaces.has(space) : this.#rows.has(nameOf(space, key))
+    return key === undefined ? this.#gained.has(space) : this.#rows.has(nameOf(space, key))
   }
 
   /** How many rows a space has more, or fewer, by this group. */
@@ -63,7 +62,7 @@ export class RowGroup {
       if (this.touches(space, key)) continue
       const row = rowTables.read(space, key)
       if (row?.expiresAt === time) this.#remove(space, key, row)
-      else this.#removeExpiry(entry)
+      else this.#operations.add(0, 1, () => rowTables.removeExpiry(entry))
       swept += 1
     }
     return swept
@@ -76,25 +75,17 @@ export class RowGroup {
 
   #put(space: RowSpace, key: string, row: RowValue, before: RowValue | null): void {
     const bytes = encodeRow(space, row)
-    this.#operations.add(() => this.#disk.rowTables.put(space, key, bytes, row, before))
-    this.#operations.takes(bytes.length, 3)
+    this.#operations.add(bytes.length, 3, () => this.#disk.rowTables.put(space, key, bytes, row, before))
     this.#set(space, key, row, before)
   }
 
   #remove(space: RowSpace, key: string, before: RowValue): void {
-    this.#operations.add(() => this.#disk.rowTables.remove(space, key, before))
-    this.#operations.takes(0, 2)
+    this.#operations.add(0, 2, () => this.#disk.rowTables.remove(space, key, before))
     this.#set(space, key, null, before)
-  }
-
-  #removeExpiry(entry: Buffer): void {
-    this.#operations.add(() => this.#disk.rowTables.removeExpiry(entry))
-    this.#operations.takes(0, 1)
   }
 
   #set(space: RowSpace, key: string, row: RowValue | null, before: RowValue | null): void {
     this.#rows.set(nameOf(space, key), row)
-    this.#spaces.add(space)
     this.#gained.set(space, this.gained(space) + (row === null ? 0 : 1) - (before === null ? 0 : 1))
   }
 }

@@ -1,15 +1,19 @@
 // store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
-import type { ContextId } from '../../model/context.ts'
+import { type ContextId, MAX_LOG_ROWS } from '../../model/context.ts'
 import { partitionOfCommit, type RowSpace } from '../../model/rows.ts'
-import type { CommitOutcome, CommitRequest, Write } from '../../ports/store.ts'
-import { ContextWrites } from './context-writes.ts'
+import type { CommitOutcome, CommitRefusal, CommitRequest, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
 import { GroupOperations } from './group-operations.ts'
 import type { Entry, Memory } from './index/memory.ts'
-import { type Header, NO_LARGE_PARTS } from './records/header.ts'
+import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './records/header.ts'
+import { encodeLargePart, placeLargeParts } from './records/large-parts.ts'
+import { encode } from './records/stored-context.ts'
 import { RowGroup } from './row-group.ts'
-import { UniqueKeys } from './unique-keys.ts'
+
+/** A log is trimmed when it has grown so far, a good many rows at once. */
+const LOG_ROOM = MAX_LOG_ROWS + MAX_LOG_ROWS / 4
+const NO_ROWS: Rows = { firstRow: 0, nextRow: 0 }
 
 /** One purge writes about as many keys at most, so that it doesn't hold up the commits. */
 const PURGE_KEYS = 20_000
@@ -29,14 +33,15 @@ export class WriteGroup implements Group {
   readonly #disk: Disk
   readonly #memory: Memory
   readonly #operations: GroupOperations
-  readonly #writes: ContextWrites
+  /** Contexts as they will be; null: deleted. */
   readonly #contexts = new Map<ContextId, Header | null>()
+  /** Unique index keys that contexts get by this group. */
+  readonly #owners = new Map<string, ContextId>()
   readonly #notified = new Map<ContextId, boolean>()
   #lastId: ContextId
   readonly #now: () => number
   /** Null as long as no row is written. */
   #rows: RowGroup | null = null
-  readonly #uniques: UniqueKeys
 
   /** `now` tells the store's time, epoch milliseconds. */
   constructor(disk: Disk, memory: Memory, now: () => number) {
@@ -44,8 +49,6 @@ export class WriteGroup implements Group {
     this.#disk = disk
     this.#memory = memory
     this.#operations = new GroupOperations(disk.pageBytes)
-    this.#writes = new ContextWrites(disk, this.#operations)
-    this.#uniques = new UniqueKeys(memory, this.#contexts)
     this.#lastId = memory.lastId
     // The group before is written, or has failed.
     disk.arena.clear()
@@ -108,10 +111,10 @@ export class WriteGroup implements Group {
         const { id } = write.context
         const before = headers.get(id) ?? this.#context(id)
         if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
-        headers.set(id, this.#writes.add(write, before))
+        headers.set(id, this.#writeContext(write, before))
       }
       const refusal =
-        (rows === undefined ? null : this.#rowGroup().refusal(rows)) ?? this.#uniques.refusal(writes, headers)
+        (rows === undefined ? null : this.#rowGroup().refusal(rows)) ?? this.#refusalOfKeys(writes, headers)
       if (refusal !== null) return refusal
       isWhole = true
     } finally {
@@ -133,7 +136,7 @@ export class WriteGroup implements Group {
     const { length } = this.#operations.list
     let header: Header | null = null
     try {
-      header = this.#writes.add(write, before)
+      header = this.#writeContext(write, before)
     } finally {
       if (header === null) this.#operations.list.length = length
     }
@@ -144,7 +147,9 @@ export class WriteGroup implements Group {
   }
 
   #answerNotification({ context: { id }, answersNotification }: Write): void {
-    if (answersNotification && this.#isNotified(id)) this.#clearNotification(id)
+    if (!answersNotification || !this.#isNotified(id)) return
+    this.#notified.set(id, false)
+    this.#operations.add(0, 1, () => void this.#disk.notifications.remove(id))
   }
 
   #notifyAll(ids: readonly ContextId[]): void {
@@ -163,16 +168,14 @@ export class WriteGroup implements Group {
   reserveIds(count: number): ContextId {
     const first = this.#lastId + 1
     const last = (this.#lastId += count)
-    this.#operations.add(() => void this.#disk.meta.put('lastId', last))
-    this.#operations.takes(0, 1)
+    this.#operations.add(0, 1, () => void this.#disk.meta.put('lastId', last))
     return first
   }
 
   putDefinition(hash: string, text: string): void {
     if (!HASH.test(hash)) throw new TypeError('a definition is kept under its hash, in letters and digits')
-    this.#operations.add(() => void this.#disk.definitions.put(hash, text))
     // One UTF-16 unit takes 3 bytes at most.
-    this.#operations.takesPages(3 * text.length, 1)
+    this.#operations.add(3 * text.length, 1, () => void this.#disk.definitions.put(hash, text))
   }
 
   purge(endedBefore: number, limit: number): number {
@@ -189,11 +192,75 @@ export class WriteGroup implements Group {
     return ids.length
   }
 
+  /** Adds the operations that write a context: its record, its large parts, the rows of its log. Gives its header. */
+  #writeContext(write: Write, before: Header | Entry | null): Header {
+    const { context, log } = write
+    const { id, version, indexKeys, due, owner, endedAt, parent } = context
+    const rows = log.length > MAX_LOG_ROWS ? log.slice(-MAX_LOG_ROWS) : log
+    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, rows)
+    const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
+    const header = { version, indexKeys, due, owner, endedAt, parent, firstRow, nextRow, large }
+    const record = encode(this.#disk.arena, header, context)
+    this.#operations.add(record.length, 1, () => void this.#disk.contexts.put(id, record))
+    return header
+  }
+
+  /** The rows of one write are one value, keyed by the number of the first. Gives which are kept. */
+  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[]): Rows {
+    if (rows.length === 0) return { firstRow, nextRow }
+    const value = Buffer.from(JSON.stringify(rows))
+    this.#operations.add(value.length, 1, () => this.#disk.rows.put(id, nextRow, value))
+    const end = nextRow + rows.length
+    if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
+    // Whole values only: the last that begins before the rows to keep may reach into them.
+    const old = this.#disk.rows.numbersOf(id, end - MAX_LOG_ROWS)
+    const first = old.pop() ?? firstRow
+    this.#operations.add(0, old.length, () => {
+      for (const row of old) this.#disk.rows.remove(id, row)
+    })
+    return { firstRow: first, nextRow: end }
+  }
+
+  /** Writes those that have changed. Gives all of them. */
+  #writeLargeParts(write: Write, before: readonly LargePart[]): readonly LargePart[] {
+    const placement = placeLargeParts(write, before)
+    if (placement === null) return NO_LARGE_PARTS
+    const { id, version, parts } = write.context
+    for (const { name, slot } of placement.written) {
+      const row = encodeLargePart(this.#disk.arena, version, parts[name] ?? '')
+      this.#operations.add(row.length, 1, () => void this.#disk.parts.put([id, slot], row))
+    }
+    for (const slot of placement.freed) this.#operations.add(0, 1, () => void this.#disk.parts.remove([id, slot]))
+    return placement.parts
+  }
+
+  /** Which unique key of these writes another context has, if any; else they are these contexts'. */
+  #refusalOfKeys(writes: readonly Write[], headers: ReadonlyMap<ContextId, Header>): CommitRefusal | null {
+    const given = new Map<string, ContextId>()
+    for (const { context, unique } of writes) {
+      if (unique === undefined) continue
+      const by = this.#otherWith(unique, context.id, headers) ?? given.get(unique)
+      if (by !== undefined && by !== context.id) return { ok: false, unique: { key: unique, by } }
+      given.set(unique, context.id)
+    }
+    for (const [key, id] of given) this.#owners.set(key, id)
+    return null
+  }
+
+  /** Another context that has the key, and is left with it by the commit. */
+  #otherWith(key: string, id: ContextId, headers: ReadonlyMap<ContextId, Header>): ContextId | undefined {
+    const isLeft = (other: ContextId | undefined): boolean => {
+      if (other === undefined || other === id) return false
+      const header = headers.get(other) ?? this.#contexts.get(other)
+      return header === undefined || header?.indexKeys.includes(key) === true
+    }
+    for (const other of this.#memory.index.having(key)) if (isLeft(other)) return other
+    const other = this.#owners.get(key)
+    return isLeft(other) ? other : undefined
+  }
+
   #rowGroup(): RowGroup {
-    return (this.#rows ??= new RowGroup(this.#disk, {
-      now: this.#now(),
-      operations: this.#operations,
-    }))
+    return (this.#rows ??= new RowGroup(this.#disk, this.#operations, this.#now()))
   }
 
   #context(id: ContextId): Header | Entry | null {
@@ -207,26 +274,18 @@ export class WriteGroup implements Group {
 
   #notify(id: ContextId): void {
     this.#notified.set(id, true)
-    this.#operations.add(() => void this.#disk.notifications.put(id, POKED))
-    this.#operations.takes(0, 1)
-  }
-
-  #clearNotification(id: ContextId): void {
-    this.#notified.set(id, false)
-    this.#operations.add(() => void this.#disk.notifications.remove(id))
-    this.#operations.takes(0, 1)
+    this.#operations.add(0, 1, () => void this.#disk.notifications.put(id, POKED))
   }
 
   #remove(id: ContextId): void {
     const rows = this.#disk.rows.numbersOf(id)
     const large = this.#context(id)?.large ?? NO_LARGE_PARTS
-    this.#operations.add(() => {
-      for (const { slot } of large) this.#disk.removeLargePart(id, slot)
+    this.#operations.add(0, 1, () => {
+      for (const { slot } of large) void this.#disk.parts.remove([id, slot])
       for (const row of rows) this.#disk.rows.remove(id, row)
       void this.#disk.notifications.remove(id)
       void this.#disk.contexts.remove(id)
     })
-    this.#operations.takes(0, 1)
     this.#operations.pages += rows.length + large.length
     this.#contexts.set(id, null)
     this.#notified.set(id, false)

@@ -1,14 +1,6 @@
 // store/lmdb: who owns the steps of contexts, and which of them have been claimed.
 import { type ContextId, readyKindOf } from '../../../model/context.ts'
-import type { AbandonedLease } from '../../../ports/store.ts'
-
-export interface ClaimRequest {
-  readonly owner: string
-  readonly ready: readonly string[]
-  readonly limit: number
-  readonly hideFor: number
-  readonly now: number
-}
+import type { AbandonedLease, Store } from '../../../ports/store.ts'
 
 export class Owners {
   readonly #owners = new Map<ContextId, string>()
@@ -35,7 +27,7 @@ export class Owners {
   }
 
   /** The folder has one process at a time: whoever owns a context and isn't the caller is dead. */
-  claim({ owner: caller, ready, limit, hideFor, now }: ClaimRequest): AbandonedLease[] {
+  claim({ owner: caller, ready = [], limit, hideFor }: Parameters<Store['claimAbandoned']>[0], now: number) {
     this.#unhide(now)
     const leases: AbandonedLease[] = []
     for (const [owner, ids] of this.#contexts) {

@@ -1,6 +1,8 @@
 // store/lmdb: the rows of the contexts' logs. One record of this table has the rows of one commit.
 import type { Database } from 'lmdb'
 import type { ContextId } from '../../../model/context.ts'
+import { logOnce } from '../../../model/log-once.ts'
+import type { Log } from '../../../ports/log.ts'
 
 export class LogRows {
   readonly #table: Database<Buffer, [ContextId, number]>
@@ -24,8 +26,8 @@ export class LogRows {
     return Array.from(this.#table.getKeys({ start: [id, 0], end: [id, upTo], inclusiveEnd: true }), ([, row]) => row)
   }
 
-  /** The newest rows of a context, in ascending order. Unreadable ones are left out and reported. */
-  newest(id: ContextId, limit: number, unreadable: (row: number, error: unknown) => void): string[] {
+  /** The newest rows of a context, in ascending order. Unreadable ones are left out and logged. */
+  newest(id: ContextId, limit: number, log: Log): string[] {
     const newestFirst: string[][] = []
     let count = 0
     const range = { start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true }
@@ -35,7 +37,8 @@ export class LogRows {
         newestFirst.push(rows)
         count += rows.length
       } catch (error) {
-        unreadable(key[1], error)
+        const text = `row ${key[1]} of the log of context ${id} can't be read, and is left out`
+        logOnce(log, text, { contextId: id, row: key[1], error })
       }
       if (count >= limit) break
     }
