@@ -119,11 +119,9 @@ export class Memory implements Selectable {
     next: number | null
   } {
     const ids = new Set<ContextId>()
-    for (
-      let top = this.#wakeUps.peek();
-      top !== null && top.time <= now && ids.size < limit;
-      top = this.#wakeUps.peek()
-    ) {
+    while (ids.size < limit) {
+      const top = this.#wakeUps.peek()
+      if (top === null || top.time > now) break
       this.#wakeUps.pop()
       ids.add(top.id)
     }
