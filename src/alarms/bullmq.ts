@@ -55,10 +55,8 @@ const JOB = { attempts: 2, removeOnComplete: true, removeOnFail: true }
 /** BullMQ always stores events. They are not used here, so their number is kept small. */
 const STREAMS = { events: { maxLen: 100 } }
 
-/** Creates the alarm clock. Errors of Redis are logged and never thrown. */
-export const bullAlarm = (options: BullAlarmOptions): AlarmClock => new BullAlarm(options)
-
-class BullAlarm implements AlarmClock {
+/** Errors of Redis are logged and never thrown. */
+export class BullAlarm implements AlarmClock {
   readonly #options: BullAlarmOptions
   readonly #prefix: string
   /**

@@ -23,9 +23,8 @@ export interface SlotsOptions {
  */
 const SCRIPTS = { script: 64, slowScript: 16 }
 
-const STEP_KINDS: readonly StepKind[] = ['code', 'isolated', 'script', 'slowScript']
-
 interface Lane {
+  readonly kind: StepKind
   readonly slots: number
   taken: number
   readonly waiting: ContextId[]
@@ -41,10 +40,10 @@ export class Slots implements StepSlots {
     const slots = { ...SCRIPTS, ...given }
     this.#maxWaiting = maxWaiting
     this.#lanes = {
-      code: laneOf(slots.code),
-      isolated: laneOf(slots.isolated),
-      script: laneOf(slots.script),
-      slowScript: laneOf(slots.slowScript),
+      code: laneOf('code', slots.code),
+      isolated: laneOf('isolated', slots.isolated),
+      script: laneOf('script', slots.script),
+      slowScript: laneOf('slowScript', slots.slowScript),
     }
   }
 
@@ -65,10 +64,7 @@ export class Slots implements StepSlots {
   }
 
   usage(): readonly StepUsage[] {
-    return STEP_KINDS.map((kind) => {
-      const { taken, slots, waiting } = this.#lanes[kind]
-      return { kind, taken, slots, waiting: waiting.length }
-    })
+    return Object.values(this.#lanes).map((lane) => ({ ...lane, waiting: lane.waiting.length }))
   }
 
   isFull(kind: StepKind): boolean {
@@ -104,4 +100,4 @@ export class Slots implements StepSlots {
   }
 }
 
-const laneOf = (slots: number): Lane => ({ slots, taken: 0, waiting: [] })
+const laneOf = (kind: StepKind, slots: number): Lane => ({ kind, slots, taken: 0, waiting: [] })

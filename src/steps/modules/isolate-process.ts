@@ -72,18 +72,19 @@ let controller = new AbortController()
 let calls = 0
 /** Number of the newest run. */
 let latest = 0
-const waiting = new Map<
-  number,
-  { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }
->()
+type Answer = ToIsolate & { readonly kind: 'answer' | 'refusal' }
+/** Calls without an answer. */
+const waiting = new Map<number, (answer: Answer) => void>()
 
 async function ask<T>(run: number, method: string, request: unknown): Promise<T> {
   const call = ++calls
-  const answer = new Promise<string>((resolve, reject) => {
-    waiting.set(call, { resolve, reject })
-  })
   post({ kind: 'call', run, call, method, request: JSON.stringify(request ?? null) })
-  return JSON.parse(await answer)
+  const answer = await new Promise<Answer>((resolve) => {
+    waiting.set(call, resolve)
+  })
+  waiting.delete(call)
+  if (answer.kind === 'answer') return JSON.parse(answer.json)
+  throw answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure)
 }
 
 function apiOf(run: number, methods: readonly string[]): FluxApi {
@@ -133,13 +134,6 @@ function functionsOf({ packages, ...options }: ToIsolate & { kind: 'run' }): Fun
   return opened
 }
 
-function settle({ call, ...answer }: ToIsolate & { kind: 'answer' | 'refusal' }): void {
-  const caller = waiting.get(call)
-  waiting.delete(call)
-  if (answer.kind === 'answer') caller?.resolve(answer.json)
-  else caller?.reject(answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure))
-}
-
 process.on('message', (message: ToIsolate) => {
   switch (message.kind) {
     case 'run':
@@ -149,7 +143,7 @@ process.on('message', (message: ToIsolate) => {
       controller.abort(new DOMException(message.message, message.name))
       return
     default:
-      settle(message)
+      waiting.get(message.call)?.(message)
   }
 })
 process.send?.('ready')

@@ -67,7 +67,8 @@ export class Scripts extends ProcessPool<Scripted> {
     call.signal.throwIfAborted()
     const isSlow = this.isSlow(call.script)
     if (isSlow) call.onSlow?.()
-    return valueOf(await this.enqueue(call, call.signal, isSlow))
+    const timeout = Math.min(call.timeout, MAX_TIME_MS)
+    return valueOf(await this.enqueue({ ...call, timeout }, call.signal, isSlow))
   }
 
   /** Whether the last run of the script was slow. */
@@ -101,7 +102,7 @@ export class Scripts extends ProcessPool<Scripted> {
   }
 
   async #send(place: ScriptPlace, job: ScriptJob): Promise<void> {
-    const { script, names: given } = job.call
+    const { script, names: given, timeout } = job.call
     const names = typeof given === 'function' ? await given() : given && JSON.stringify(given)
     if (place.job !== job) return
     if (names !== null && names.length > MAX_NAMES_CHARACTERS)
@@ -109,10 +110,9 @@ export class Scripts extends ProcessPool<Scripted> {
         name: 'RangeError',
         message: `what the script would see is longer than ${MAX_NAMES_CHARACTERS} characters`,
       })
-    const timeout = Math.min(job.call.timeout, MAX_TIME_MS)
     place.send({ script, names, timeout, maxResult: this.#maxResult })
-    if (timeout > SLOW_MS) place.limit(SLOW_MS, () => this.#onSlow(place, job, timeout))
-    else place.limit(timeout + GRACE_MS, () => this.#endLate(job, timeout))
+    if (timeout > SLOW_MS) place.limit(SLOW_MS, () => this.#onSlow(place, job))
+    else place.limit(timeout + GRACE_MS, () => this.#endLate(job))
   }
 
   protected override onMessage(place: ScriptPlace, { outcome, took }: FromProcess): void {
@@ -134,9 +134,9 @@ export class Scripts extends ProcessPool<Scripted> {
   }
 
   /** Continues a script as a slow one if the lane of slow scripts has a place. */
-  #onSlow(place: ScriptPlace, job: ScriptJob, timeout: number): void {
+  #onSlow(place: ScriptPlace, job: ScriptJob): void {
     if (job.isSlow || this.busy(true) < MAX_PROCESSES)
-      place.limit(timeout - SLOW_MS + GRACE_MS, () => this.#endLate(job, timeout))
+      place.limit(job.call.timeout - SLOW_MS + GRACE_MS, () => this.#endLate(job))
     else {
       this.drop(place)
       this.add(job)
@@ -146,9 +146,9 @@ export class Scripts extends ProcessPool<Scripted> {
     this.schedule()
   }
 
-  #endLate(job: ScriptJob, timeout: number): void {
+  #endLate(job: ScriptJob): void {
     this.#remember(job, true)
-    const message = `the script computed for longer than ${timeout / 1000} s`
+    const message = `the script computed for longer than ${job.call.timeout / 1000} s`
     this.abort(job, scriptError({ name: 'TimeoutError', message }))
   }
 
