@@ -1,5 +1,5 @@
-// Many requests at once for one large context, at a server with little memory: as many are answered as fit into it, the
-// others are refused for a while, and the server lives on.
+// Many requests at once for one large context, at a server with little memory: they are answered one after the other, or
+// refused for a while, and the server lives on.
 import { Agent, get } from 'node:http'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createClient } from '../../src/client/client.ts'
@@ -40,13 +40,14 @@ function statusOf(path: string): Promise<number> {
 async function survive(contextId: unknown) {
   const paths = Array.from({ length: READERS }, () => `/flux-api/context?contextId=${String(contextId)}`)
   const statuses = await Promise.all(paths.map(statusOf))
-  expect(new Set(statuses)).toEqual(new Set([200, 503]))
+  expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([])
+  expect(statuses).toContain(200)
   expect(server.isRunning()).toBe(true)
   expect(await statusOf(paths[0] ?? '')).toBe(200)
 }
 
 describe('of one large context, many readers at once', () => {
-  test('get as many answers as fit into the memory', { timeout: 120_000 }, async () => {
+  test('are answered within the memory, or refused', { timeout: 120_000 }, async () => {
     const { execute } = createClient({ url: server.url })
     const { contextId } = await execute({ package: 'p', fluxName: 'Large', input: { v: MANY } })
     await survive(contextId)
