@@ -1,7 +1,7 @@
 // machine: `actorflux/machine`. A definition as a machine of XState, which restores the snapshots of contexts and does
 // with them what the server does.
 import type { AnyStateMachine } from 'xstate'
-import { compileFlux } from './definitions/compile/service.ts'
+import { compileFlux } from './definitions/service.ts'
 import { Report } from './definitions/report.ts'
 import { BUILT_IN_MODELS } from './definitions/values/builtin-models.ts'
 import { stockMachine } from './engine/turn/stock-machine.ts'

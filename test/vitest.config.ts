@@ -29,8 +29,8 @@ const ROOT = resolve(import.meta.dirname, '..')
 
 /** These start processes and threads of modules of ours, or name such a module to a thread. */
 const STARTERS = new Set([
-  'src/steps/processes/start.ts',
-  'src/steps/script/start-sandbox.ts',
+  'src/steps/processes/pooled-process.ts',
+  'src/steps/script/scripts.ts',
   'src/steps/modules/isolate-pool.ts',
   'src/http/formats/xml/threads.ts',
   'src/watchdog/watchdog.ts',

@@ -1,6 +1,7 @@
 // access: identifies the caller by the Authorization header. An invalid header is refused; it is never treated as
 // anonymous.
 import { timingSafeEqual } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ANONYMOUS, type Caller } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 import { readText } from './change-file.ts'
@@ -40,8 +41,8 @@ const BEARER_SCHEME = /^bearer(?: |$)/i
 interface Known {
   readonly digest: Buffer
   readonly expires: number
-  /** As the file has it. */
-  readonly rate: string | null
+  /** As the file has it; empty: none. */
+  readonly rate: string
   readonly caller: Caller
 }
 
@@ -49,10 +50,11 @@ interface Known {
  * Reads the token file and watches it for changes. A missing file is not an error: it has no tokens.
  * @throws Error whose message is one line, when the file is malformed or can't be read
  */
-export async function openTokens({ file, now, onError }: TokensOptions): Promise<Tokens> {
+export async function openTokens(options: TokensOptions): Promise<Tokens> {
+  const { file, now, onError } = options
   // The text that was read last, or why the file could not be read, so that each failure is reported once.
   let seen = await readText(file)
-  let known = knownOf(seen, file, { now, before: [] })
+  let known = knownOf(seen, options)
   let closed = false
 
   // The text is short and is compared as a whole: modification times are too coarse to show every change.
@@ -63,47 +65,37 @@ export async function openTokens({ file, now, onError }: TokensOptions): Promise
     seen = content
     try {
       if (found instanceof Error) throw found
-      known = knownOf(found, file, { now, before: known })
+      known = knownOf(found, options, known)
     } catch (error) {
       onError(asError(error))
     }
   }
-  let timer: NodeJS.Timeout
-  const schedule = () => {
-    timer = setTimeout(
-      () =>
-        void check().finally(() => {
-          if (!closed) schedule()
-        }),
-      CHECK_INTERVAL_MS,
-    ).unref()
+  const watch = async () => {
+    for (;;) {
+      await sleep(CHECK_INTERVAL_MS, undefined, { ref: false })
+      if (closed) return
+      await check()
+    }
   }
-  schedule()
+  void watch()
 
   return {
     authenticate: (header) => (header === undefined ? ANONYMOUS : callerOf(header, known, now)),
     close() {
       closed = true
-      clearTimeout(timer)
     },
   }
 }
 
 /** A token that is read again goes on with what is left of its rate. */
-function knownOf(
-  text: string | null,
-  file: string,
-  { now, before }: { readonly now: () => number; readonly before: readonly Known[] },
-): readonly Known[] {
-  return parseTokens(text, file).map(({ name, sha256, roles, expires, rate = null }) => {
+const knownOf = (text: string | null, { file, now }: TokensOptions, before: readonly Known[] = []): readonly Known[] =>
+  parseTokens(text, file).map(({ name, sha256, roles, expires, rate = '' }) => {
     const digest = Buffer.from(sha256, 'hex')
-    const earlier =
-      rate === null ? undefined : before.find((known) => known.rate === rate && known.digest.equals(digest))
-    const limits = rate === null ? null : rateOf(rate)
+    const limits = rateOf(rate)
+    const earlier = before.find((known) => known.rate === rate && known.digest.equals(digest))
     const quota = earlier?.caller.quota ?? (limits && new TokenBucket(limits, now))
     return { digest, expires: expires ?? Infinity, rate, caller: { name, roles, ...(quota && { quota }) } }
   })
-}
 
 /** Finds the token. It compares with all tokens in constant time, so the time taken reveals nothing about them. */
 function callerOf(header: string, known: readonly Known[], now: () => number): Caller {

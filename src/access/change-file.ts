@@ -1,9 +1,19 @@
 // access: replaces the content of a small file atomically. Concurrent changes are serialized, and a crash leaves the
 // previous content.
-import { renameSync, rmSync, statSync } from 'node:fs'
-import { open, readFile, realpath, type FileHandle } from 'node:fs/promises'
+import {
+  closeSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../model/error-message.ts'
 
 /** Age of a temporary file after which its command is assumed to have died. */
@@ -19,10 +29,8 @@ export async function readText(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null
-    throw new Error(`${file} can't be read: ${messageOf(error)}`, {
-      cause: error,
-    })
+    if (hasCode(error, 'ENOENT')) return null
+    throw new Error(`${file} can't be read: ${messageOf(error)}`, { cause: error })
   }
 }
 
@@ -39,83 +47,60 @@ export async function changeFile(file: string, change: (text: string | null) => 
   for (const deadline = Date.now() + MAX_WAIT_MS; !(await tryChange(target, fresh, change));) {
     if (Date.now() > deadline)
       throw new Error(`${file} is being changed by another command; if there is none, remove ${fresh}`)
-    removeStale(fresh)
-    await pause(10 + Math.random() * 20)
+    // Synchronous, so that no other file takes the place of a stale one between the check and the removal.
+    const found = statSync(fresh, { throwIfNoEntry: false })
+    if (found && Date.now() - found.mtimeMs > STALE_MS) rmSync(fresh, { force: true })
+    await sleep(10 + Math.random() * 20)
   }
 }
 
 /** Returns false if another command holds the temporary file, or took it over. */
 async function tryChange(target: string, fresh: string, change: (text: string | null) => string): Promise<boolean> {
-  let handle: FileHandle
+  const folder = dirname(target)
+  let descriptor: number
   try {
-    handle = await open(fresh, 'wx', 0o600)
+    descriptor = openSync(fresh, 'wx', 0o600)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false
-    if (codeOf(error) === 'ENOENT')
-      throw new Error(`there is no folder ${dirname(target)} to keep ${basename(target)} in`, { cause: error })
-    throw error
+    if (hasCode(error, 'EEXIST')) return false
+    throw hasCode(error, 'ENOENT')
+      ? new Error(`there is no folder ${folder} to keep ${basename(target)} in`, { cause: error })
+      : error
   }
+  const { ino } = fstatSync(descriptor)
+  const isOurs = () => statSync(fresh, { throwIfNoEntry: false })?.ino === ino
   try {
-    const { ino } = await handle.stat()
-    const isOurs = () => statSync(fresh, { throwIfNoEntry: false })?.ino === ino
-    try {
-      await handle.writeFile(change(await readText(target)))
-      await restoreOwner(handle, target)
-      await handle.sync()
-      // If this process was suspended for longer than STALE_MS, another command may have replaced the temporary file.
-      // Its half-written file must not be renamed.
-      if (!isOurs()) return false
-      renameSync(fresh, target)
-    } finally {
-      if (isOurs()) rmSync(fresh)
-    }
+    writeFileSync(descriptor, change(await readText(target)))
+    restoreOwner(descriptor, target)
+    fsyncSync(descriptor)
+    // If this process was suspended for longer than STALE_MS, another command may have replaced the temporary file. Its
+    // half-written file must not be renamed.
+    if (!isOurs()) return false
+    renameSync(fresh, target)
   } finally {
-    await handle.close()
+    if (isOurs()) rmSync(fresh)
+    closeSync(descriptor)
   }
-  await syncFolder(dirname(target))
+  // The rename must survive a loss of power.
+  const opened = openSync(folder, 'r')
+  fsyncSync(opened)
+  closeSync(opened)
   return true
 }
 
 /**
  * When root changes the file, gives it back to its previous owner, or a new file to the owner of the folder. The server
- * usually runs as that user and could not read the file otherwise.
+ * usually runs as that user and could not read the file otherwise. In some environments root can't change the owner of a
+ * file; the change itself, such as revoking a token, is more important.
  */
-async function restoreOwner(handle: FileHandle, target: string): Promise<void> {
+function restoreOwner(descriptor: number, target: string): void {
   if (process.getuid?.() !== 0) return
-  const [{ uid, gid }, own] = [
-    statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target)),
-    await handle.stat(),
-  ]
-  if (uid === own.uid && gid === own.gid) return
+  const { uid, gid } = statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target))
   try {
-    await handle.chown(uid, gid)
-  } catch (error) {
-    // In some environments root can't change the owner of a file. The change itself, such as revoking a token, is more
-    // important.
-    if (codeOf(error) !== 'EPERM' && codeOf(error) !== 'EINVAL') throw error
+    fchownSync(descriptor, uid, gid)
+  } catch {
     process.emitWarning(`${target} can't be given to user ${uid}: see that the server can read it`)
   }
 }
 
-/**
- * Removes a stale temporary file. It is synchronous, so that no other file takes its place between the check and the
- * removal.
- */
-function removeStale(fresh: string): void {
-  const found = statSync(fresh, { throwIfNoEntry: false })
-  if (found && Date.now() - found.mtimeMs > STALE_MS) rmSync(fresh, { force: true })
-}
-
-/** Flushes the folder to the disk, so that the rename survives a loss of power. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined
-}
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code

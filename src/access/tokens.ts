@@ -82,7 +82,9 @@ export function parseTokens(text: string | null, file: string): readonly Token[]
   const { data, error } = tokenFile.safeParse(content)
   if (data) return data.tokens
   const [issue] = error.issues
-  throw new Error(`${file}: ${issue ? `${placeOf(issue.path)} ${issue.message}` : 'is no file of tokens'}`)
+  throw new Error(
+    `${file}: ${issue ? `${z.core.toDotPath(issue.path) || 'its content'} ${issue.message}` : 'is no file of tokens'}`,
+  )
 }
 
 /**
@@ -118,18 +120,16 @@ export async function createToken(file: string, details: Omit<Token, 'sha256'>):
     const taken = tokens.find(({ name }) => name === details.name)
     if (taken && isRevoked(taken))
       throw new Error(
-        `a token named ${taken.name} was revoked, and what was done with its keys is kept: choose another name, or wait until ${freeFrom(taken)}`,
+        `a token named ${taken.name} was revoked, and what was done with its keys is kept: choose another name, or wait until ${new Date(freeAt(taken)).toISOString().slice(0, 10)}`,
       )
     if (taken) throw new Error(`there is a token named ${details.name} already`)
-    const { name, roles, created, expires, rate } = details
-    const sha256 = digestOf(text).toString('hex')
-    return [...tokens, { name, sha256, roles, created, expires, ...(rate !== undefined && { rate }) }]
+    return [...tokens, { ...details, sha256: digestOf(text).toString('hex') }]
   })
   return text
 }
 
+/** Epoch milliseconds from which the name of a revoked token may be given to another. */
 const freeAt = ({ expires }: Token): number => (expires ?? 0) + NAME_KEPT_MS
-const freeFrom = (token: Token): string => new Date(freeAt(token)).toISOString().slice(0, 10)
 
 /**
  * Ends a token: the file keeps its name alone.
@@ -149,13 +149,4 @@ async function changeTokens(file: string, change: (tokens: readonly Token[]) => 
     const tokens = parseTokens(text, file).filter((token) => !isRevoked(token) || freeAt(token) > Date.now())
     return `${JSON.stringify({ tokens: change(tokens) }, null, 2)}\n`
   })
-}
-
-/** Formats the path of an issue for a message, as in `tokens[2].roles`. */
-function placeOf(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return 'its content'
-  return path
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('')
-    .slice(1)
 }

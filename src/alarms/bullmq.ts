@@ -1,5 +1,5 @@
 // alarms: an alarm clock made of delayed BullMQ jobs, which run on any server. A job only triggers a search for due
-// contexts, and each server searches every few seconds anyway. So a lost job delays a wake-up by a few seconds at most.
+// contexts, one at a time on each server, and each server searches every few seconds anyway. So a lost job delays a wake-up by a few seconds at most.
 //
 // The alarm (`alarms/bullmq.ts`). Commits write due times into a sorted set, which is authoritative. A server that
 // commits one within the next 30 seconds adds a delayed job for its 100 ms, once, and the server that gets the job
@@ -8,12 +8,11 @@
 // in Redis: each server remembers its own. So at most one job for each server and bucket is superfluous, and no job is
 // missing because a server died between arming a bucket and adding its job.
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue, Worker } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import type { AlarmClock, Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
-import { Ringer } from './ringer.ts'
-import { throttled } from './throttled.ts'
 
 export interface BullAlarmOptions {
   /**
@@ -37,6 +36,12 @@ const HORIZON_MS = 30_000
  * since Redis checks its timeouts ten times a second (`hz 10`), and the clocks of servers differ a little.
  */
 const EARLY_MS = 250
+/** Time between two searches when none is requested. */
+const SWEEP_MS = 5_000
+/** Time until the next search after one that failed. */
+const RETRY_MS = 1_000
+/** Minimum time between two reports of a recurring error. */
+const REPORT_INTERVAL_MS = 10_000
 /** Time limit for closing: BullMQ would wait for ever if Redis disconnects meanwhile. */
 const MAX_CLOSE_MS = 2_000
 
@@ -50,10 +55,8 @@ const JOB = { attempts: 2, removeOnComplete: true, removeOnFail: true }
 /** BullMQ always stores events. They are not used here, so their number is kept small. */
 const STREAMS = { events: { maxLen: 100 } }
 
-/** Creates the alarm clock. Errors of Redis are logged and never thrown. */
-export const bullAlarm = (options: BullAlarmOptions): AlarmClock => new BullAlarm(options)
-
-class BullAlarm implements AlarmClock {
+/** Errors of Redis are logged and never thrown. */
+export class BullAlarm implements AlarmClock {
   readonly #options: BullAlarmOptions
   readonly #prefix: string
   /**
@@ -62,13 +65,19 @@ class BullAlarm implements AlarmClock {
    */
   readonly #server = randomUUID()
   readonly #onError: (error: unknown) => void
+  readonly #onFailure: (error: unknown) => void
   readonly #connections: (Redis | Cluster)[] = []
   readonly #queue: Queue<number>
   /** Buckets for which this server has added a job. */
   readonly #armed = new Set<number>()
-  #ringer: Ringer | null = null
   #worker: Worker<number> | null = null
-  #closed = false
+  /** When the last search began, in epoch milliseconds. */
+  #began = -Infinity
+  #isRequestedAgain = false
+  #searching: Promise<void> | null = null
+  #cancelNext = () => {}
+  #isClosing = false
+  #isClosed = false
 
   constructor(options: BullAlarmOptions) {
     const { log, namespace } = options
@@ -78,6 +87,7 @@ class BullAlarm implements AlarmClock {
     this.#onError = throttled((error) =>
       log.warn('BullMQ has trouble: contexts may move some seconds after they are due', { error }),
     )
+    this.#onFailure = throttled((error) => log.error('looking for due contexts failed', { error }))
     this.#queue = new Queue<number>(QUEUE, {
       connection: this.#connect('queue'),
       prefix: this.#prefix,
@@ -98,35 +108,27 @@ class BullAlarm implements AlarmClock {
 
   set(due: number): void {
     const now = this.#options.clock.now()
-    if (this.#closed || due >= now + HORIZON_MS) return
+    if (this.#isClosed || due >= now + HORIZON_MS) return
     // The bucket is in the future, so its search sees everything that was committed before.
     const bucket = Math.max(Math.ceil(due / BUCKET_MS), Math.floor(now / BUCKET_MS) + 1) * BUCKET_MS
     if (this.#armed.has(bucket)) return
     for (const past of this.#armed) if (past <= now) this.#armed.delete(past)
     this.#armed.add(bucket)
-    this.#add(bucket, now).catch((error: unknown) => {
-      this.#armed.delete(bucket)
-      this.#onError(error)
-    })
-  }
-
-  /**
-   * Adds the job of a bucket. BullMQ's workers use the local clock, not the store's. Of the two, the earlier time is
-   * used, since a job that starts early waits.
-   */
-  #add(bucket: number, now: number): Promise<unknown> {
-    return this.#queue.add('ring', bucket, {
-      jobId: `${bucket}-${this.#server}`,
-      timestamp: Math.min(now, Date.now()),
-      delay: Math.max(bucket - EARLY_MS - now, 0),
-    })
+    // BullMQ's workers use the local clock, not the store's. Of the two, the earlier time is used, since a job that
+    // starts early waits.
+    const timestamp = Math.min(now, Date.now())
+    const delay = Math.max(bucket - EARLY_MS - now, 0)
+    this.#queue
+      .add('ring', bucket, { jobId: `${bucket}-${this.#server}`, timestamp, delay })
+      .catch((error: unknown) => {
+        this.#armed.delete(bucket)
+        this.#onError(error)
+      })
   }
 
   start(ring: () => Promise<number | null>): void {
-    const { clock, log } = this.#options
-    const ringer = new Ringer({ ring, set: (due) => this.set(due), clock, log })
-    this.#ringer = ringer
-    ringer.look()
+    const { clock } = this.#options
+    this.#look(ring)
     this.#worker = new Worker<number>(
       QUEUE,
       async ({ data: bucket }) => {
@@ -135,24 +137,59 @@ class BullAlarm implements AlarmClock {
           await new Promise<void>((resolve) => {
             clock.after(bucket - now, resolve)
           })
-        ringer.demand(bucket)
+        // Another server makes the second attempt of the job.
+        if (this.#isClosing) throw new Error('this server is closing')
+        if (this.#began >= bucket) return
+        if (this.#searching === null) this.#look(ring)
+        else this.#isRequestedAgain = true
       },
       { ...WORKER, connection: this.#connect('worker'), prefix: this.#prefix },
     )
     this.#worker.on('error', this.#onError)
   }
 
+  /** Starts a search. None may be running. */
+  #look(ring: () => Promise<number | null>): void {
+    this.#cancelNext()
+    this.#searching = this.#search(ring)
+  }
+
+  async #search(ring: () => Promise<number | null>): Promise<void> {
+    const { clock } = this.#options
+    this.#began = clock.now()
+    this.#isRequestedAgain = false
+    let pause = RETRY_MS
+    try {
+      const next = await Promise.resolve().then(ring)
+      if (next !== null) this.set(next)
+      // A random offset keeps servers from searching at the same time.
+      pause = this.#isRequestedAgain ? 0 : SWEEP_MS * (0.9 + Math.random() * 0.2)
+    } catch (error) {
+      this.#onFailure(error)
+    }
+    this.#searching = null
+    if (!this.#isClosing) this.#cancelNext = clock.after(pause, () => this.#look(ring))
+  }
+
   async close(): Promise<void> {
-    await this.#ringer?.close()
-    this.#closed = true
-    let cancel: (() => void) | undefined
-    const limit = new Promise<void>((resolve) => {
-      cancel = this.#options.clock.after(MAX_CLOSE_MS, resolve)
-    })
+    this.#isClosing = true
+    this.#cancelNext()
+    await this.#searching
+    this.#isClosed = true
     // Unless the close is forced, BullMQ waits for ever when Redis is unreachable.
     const isAway = this.#connections.some(({ status }) => status !== 'ready')
+    const limit = sleep(MAX_CLOSE_MS, undefined, { ref: false })
     await Promise.race([limit, Promise.allSettled([this.#worker?.close(isAway), this.#queue.close()])])
-    cancel?.()
     for (const connection of this.#connections) connection.disconnect()
+  }
+}
+
+/** Wraps `report`: it gets the first error, and then at most one in each interval. Other errors are dropped. */
+function throttled(report: (error: unknown) => void): (error: unknown) => void {
+  let reportedAt = -Infinity
+  return (error) => {
+    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return
+    reportedAt = performance.now()
+    report(error)
   }
 }

@@ -1,6 +1,6 @@
 // definitions: the catalog of the loaded services, and of the pinned definitions, which contexts were started with.
 import type { Log } from '../ports/log.ts'
-import { recompile } from './compile/service.ts'
+import { recompile } from './service.ts'
 import { loadFolders, type LoadedFolders, type LoadOptions } from './loader.ts'
 import { LoadReport } from './load-report.ts'
 import { UnreadableDefinition } from './definition-error.ts'

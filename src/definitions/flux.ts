@@ -2,7 +2,7 @@
 import type { JsonObject } from '../model/json/value.ts'
 import type { Webhook } from './compile/webhooks.ts'
 import type { Template } from './expressions/expression.ts'
-import type { Lines } from './compile/line.ts'
+import type { Lines } from './lines/line.ts'
 import type { Shape } from './values/properties.ts'
 
 export interface CompiledFlux {

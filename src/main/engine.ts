@@ -14,7 +14,7 @@ import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { Settings } from '../settings.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
 import { Slots } from '../steps/slots.ts'
-import { webhookSender } from '../steps/webhook-sender.ts'
+import { webhookSender } from '../steps/builtin/send-webhook.ts'
 import { MoveRing } from '../store/lmdb/move-ring.ts'
 import { openLmdbStore } from '../store/lmdb/store.ts'
 
@@ -79,7 +79,7 @@ const heartbeatOf = (recovery: number) => recovery / 10
 
 /** Imports the modules of Redis only here: they would make each start without Redis take a fifth longer. */
 async function openRedis(settings: Settings, redisUrl: string, log: Log) {
-  const [{ bullAlarm }, { connect, explore }, { redisFeed }, { RedisMoves }, { openRedisStore }] = await Promise.all([
+  const [{ BullAlarm }, { connect, explore }, { redisFeed }, { RedisMoves }, { openRedisStore }] = await Promise.all([
     import('../alarms/bullmq.ts'),
     import('../store/redis/connection.ts'),
     import('../store/redis/feed.ts'),
@@ -96,7 +96,7 @@ async function openRedis(settings: Settings, redisUrl: string, log: Log) {
     log,
   })
   const clock: Clock = { now: () => store.now(), after: systemClock.after }
-  const alarm = bullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
+  const alarm = new BullAlarm({ connect: (role) => connect(address, role), namespace, clock, log })
   const feed = redisFeed({
     listening: connect(address, 'feed'),
     publish: (channel, text) => store.publish(channel, text),

@@ -5,14 +5,14 @@
 // bytes. All of a commit is true, or none. Of several reasons to refuse it, the first of these is told: a context is
 // stale, an id that was given ahead is overtaken, the guard of a row fails, a unique key is another's.
 // - A guard names exactly the value that must be there, or that there must be none. Guards look at what was there
-//   before the commit; in the embedded store that includes the commits before it in the same group (`row-group.ts`).
+//   before the commit; in the embedded store that includes the commits before it in the same group (`write-group.ts`).
 // - An expired row is as if absent, by the store's time, whether or not a sweep came by. `countRows` counts it until
 //   it is swept.
 // - In Redis, a row is a string, and a member of the sorted set of expiries; spaces that can be listed by prefix have
 //   a sorted set of their keys besides. A script reads 500 of them at most.
 // - A unique index key (`Write.unique`) belongs to one context of a partition. The commit looks who has it, and who is
-//   left with it when the commit is done, so a key passes from one context to another in one commit. `newest` gives
-//   the highest id that has an index key.
+//   left with it when the commit is done, so a key passes from one context to another in one commit. `selectIds`
+//   gives the highest id that has an index key.
 // - In the memory of the embedded store, a key that one context has alone is a number and not a set (`posting.ts`).
 // - A commit that gives a context an index key tells whether its partition has rows in `lookups`.
 

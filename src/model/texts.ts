@@ -13,43 +13,43 @@ export function charactersOf(
 /** Characters of small texts that are parsed in one turn of the event loop: a few milliseconds of work. */
 const CHARACTERS_A_TURN = 64 * 1024
 
+const small: { readonly characters: number; readonly resume: () => void }[] = []
 /** What work on a large text is for. */
 export type Work = 'acting' | 'reading'
-type Waiting = { readonly characters: number; readonly resume: () => void }
-const waiting: { readonly [work in Work]: Waiting[] } = { acting: [], reading: [] }
-let last: Work = 'reading'
+const large: { readonly [work in Work]: (() => void)[] } = { acting: [], reading: [] }
+let lastLarge: Work = 'reading'
 let left = CHARACTERS_A_TURN
 let isCounting = false
 
 /**
- * To be awaited before work on a text of that many characters. All callers share a turn of the event loop: they go on
- * until the characters of a turn are used up, so a turn has one large text at most. Those that act and those that read
- * go on alternately, so that many readers do not keep calls and turns of contexts waiting; small texts are among those
- * that act. Each kind keeps its order.
+ * To be awaited before work on a text of that many characters. All callers share a turn of the event loop: small texts
+ * go on as long as their sum fits, and one large text a turn, which is one of those that act and one of those that read
+ * alternately, so that many readers do not keep calls and turns of contexts waiting. Each kind keeps its order.
  */
 export function breathe(characters: number, work: Work = 'reading'): Promise<void> | undefined {
   if (!isCounting) setImmediate(beginTurn)
   isCounting = true
-  if (waiting.acting.length === 0 && characters <= left) {
+  if (small.length === 0 && characters <= left) {
     left -= characters
     return undefined
   }
   return new Promise((resume) => {
-    waiting[characters > CHARACTERS_A_TURN ? work : 'acting'].push({ characters, resume })
+    if (characters > CHARACTERS_A_TURN) large[work].push(resume)
+    else small.push({ characters, resume })
   })
 }
 
 function beginTurn() {
   left = CHARACTERS_A_TURN
-  isCounting = false
-  while (left > 0) {
-    const other = last === 'acting' ? 'reading' : 'acting'
-    if (waiting[other].length > 0) last = other
-    const next = waiting[last].shift()
-    if (!next) break
-    isCounting = true
-    left -= next.characters
-    next.resume()
+  const other = lastLarge === 'acting' ? 'reading' : 'acting'
+  if (large[other].length > 0) lastLarge = other
+  const next = large[lastLarge].shift()
+  next?.()
+  for (let first = small[0]; first && first.characters <= left; first = small[0]) {
+    small.shift()
+    left -= first.characters
+    first.resume()
   }
+  isCounting = next !== undefined || left < CHARACTERS_A_TURN
   if (isCounting) setImmediate(beginTurn)
 }

@@ -2,72 +2,60 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Distribution, Series, Tally } from './accumulators.ts'
 
-interface Handed<T> {
+/** What prom-client wants to know of a metric. */
+export interface Metric {
   readonly name: string
   readonly help: string
-  readonly labels: readonly string[]
-  readonly series: Pick<Series<T>, 'all'>
+  readonly labelNames: readonly string[]
+  readonly registers: Registry[]
 }
 
 /** The labels with these values. */
-const labelsOf = (names: readonly string[], values: readonly string[]): { [name: string]: string } =>
-  Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']))
+const labelsOf = ({ labelNames }: Metric, values: readonly string[]): { [name: string]: string } =>
+  Object.fromEntries(labelNames.map((name, at) => [name, values[at] ?? '']))
 
-export function registerCounter(registry: Registry, { name, help, labels: labelNames, series }: Handed<Tally>): void {
-  const counter = new Counter({
-    name,
-    help,
-    labelNames,
-    registers: [],
+export const registerCounter = (metric: Metric, series: Series<Tally>) =>
+  new Counter({
+    ...metric,
     collect() {
       this.reset()
-      for (const { values, cell } of series.all()) this.inc(labelsOf(labelNames, values), cell.value)
+      for (const { values, cell } of series.all()) this.inc(labelsOf(metric, values), cell.value)
     },
   })
-  registry.registerMetric(counter)
-}
 
 /** @param collect sets the values; the earlier ones are gone */
-export function registerGauge(
-  registry: Registry,
-  { name, help, labels: labelNames }: Pick<Handed<Tally>, 'name' | 'help' | 'labels'>,
+export const registerGauge = (
+  metric: Metric,
   collect: (set: (values: readonly string[], value: number) => void) => void | Promise<void>,
-): void {
-  const gauge = new Gauge({
-    name,
-    help,
-    labelNames,
-    registers: [],
+) =>
+  new Gauge({
+    ...metric,
     collect() {
       this.reset()
-      return collect((values, value) => this.set(labelsOf(labelNames, values), value))
+      return collect((values, value) => this.set(labelsOf(metric, values), value))
     },
   })
-  registry.registerMetric(gauge)
-}
 
-export function registerHistogram(registry: Registry, handed: Handed<Distribution>): void {
-  registry.registerMetric(new HandedHistogram(handed))
-}
+export class HandedHistogram extends Histogram {
+  readonly #metric: Metric
+  readonly #series: Series<Distribution>
 
-class HandedHistogram extends Histogram {
-  readonly #handed: Handed<Distribution>
-
-  constructor(handed: Handed<Distribution>) {
-    super({ name: handed.name, help: handed.help, labelNames: handed.labels, registers: [] })
-    this.#handed = handed
+  constructor(metric: Metric, series: Series<Distribution>) {
+    super(metric)
+    this.#metric = metric
+    this.#series = series
   }
 
   /** What the registry and `get` show: instead of the numbers that the class counts itself. */
   async getForPromString() {
-    const { name, help, labels, series } = this.#handed
-    const values = [...series.all()].flatMap(({ values: given, cell }) => {
-      const own = labelsOf(labels, given)
+    const { name, help } = this.#metric
+    const values = [...this.#series.all()].flatMap(({ values: given, cell }) => {
+      const labels = labelsOf(this.#metric, given)
       const { buckets, sum, count } = cell.shown()
       return [
-        ...buckets.map(([le, value]) => ({ metricName: `${name}_bucket`, labels: { ...own, le }, value })),
-        { metricName: `${name}_sum`, labels: own, value: sum },
-        { metricName: `${name}_count`, labels: own, value: count },
+        ...buckets.map(([le, value]) => ({ metricName: `${name}_bucket`, labels: { ...labels, le }, value })),
+        { metricName: `${name}_sum`, labels, value: sum },
+        { metricName: `${name}_count`, labels, value: count },
       ]
     })
     return { name, help, type: 'histogram', aggregator: 'sum', values }

@@ -2,7 +2,7 @@
 // command's output.
 import { createRequire } from 'node:module'
 import { pino, type DestinationStream } from 'pino'
-import type { Log, LogLevel } from '../ports/log.ts'
+import { atEachLevel, type Log, type LogLevel } from '../ports/log.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
 import { redact, redactLine } from './redact.ts'
 
@@ -23,11 +23,10 @@ export function createLog({ level, format = 'auto', destination }: LogOptions): 
   // Synchronous: the last lines before the process exits are the most important ones.
   const lines = destination ?? pino.destination({ fd: STDERR, sync: true })
   const logger = pino({ level, base: { pid: process.pid } }, isReadable ? readable(lines) : lines)
-  const at = (own: LogLevel) => (message: string, fields?: object) => {
-    if (!logger.isLevelEnabled(own)) return
-    logger[own](redact(fields ?? {}), String(redact(message)))
-  }
-  return { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return atEachLevel((level) => (message, fields) => {
+    if (!logger.isLevelEnabled(level)) return
+    logger[level](redact(fields ?? {}), String(redact(message)))
+  })
 }
 
 /** Resolves `auto` for this process. A worker thread can't: its `process.stderr` is not the terminal. */
@@ -54,11 +53,10 @@ function readable(lines: DestinationStream): DestinationStream {
 
 /** A log that hides the values of secrets in its lines before it gives them to the other one. */
 export function hidingLog(log: Log, secrets: Pick<ServiceSecrets, 'redactor'>): Log {
-  const at = (own: LogLevel) => (message: string, fields?: object) => {
+  return atEachLevel((level) => (message, fields) => {
     const redactor = secrets.redactor()
-    if (redactor.isEmpty) return log[own](message, fields)
+    if (redactor.isEmpty) return log[level](message, fields)
     const line = redactLine(message, fields ?? {}, redactor)
-    log[own](line.message, fields && line.fields)
-  }
-  return { trace: at('trace'), debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+    log[level](line.message, fields && line.fields)
+  })
 }

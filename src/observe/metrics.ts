@@ -18,7 +18,7 @@ import type {
   StepOutcome,
 } from '../ports/signals.ts'
 import { Distribution, Series, Tally } from './accumulators.ts'
-import { registerCounter, registerGauge, registerHistogram } from './handed.ts'
+import { HandedHistogram, registerCounter, registerGauge } from './handed.ts'
 
 export interface MetricsParts {
   /** The store that commits go to. */
@@ -77,10 +77,9 @@ export class ServerMetrics implements Signals, RequestSignals {
   readonly #lateness = new Distribution(LATENESS_BOUNDS)
   readonly #depths = new Distribution(DEPTH_BOUNDS)
   readonly #deliveries = new Series(() => new Tally())
-  readonly #deliveriesOf = new WeakMap<Endpoint, Map<DeliveryOutcome, Tally>>()
   readonly #requests = new Series(() => new Distribution(REQUEST_BOUNDS))
-  /** By route and method, then by status. */
-  readonly #requestsOf = new Map<string, Map<string, Map<number, Distribution>>>()
+  /** By route, method and status. */
+  readonly #requestsOf = new Map<string, Distribution>()
   readonly #parts: MetricsParts
   #exposing: Promise<Exposition> | null = null
   #counted: { at: number; readonly counts: Promise<readonly StatusCount[]> } | null = null
@@ -95,10 +94,16 @@ export class ServerMetrics implements Signals, RequestSignals {
       pending: events.of('pending'),
       refused: events.of('refused'),
     }
+    const metric = (name: string, labelNames: readonly string[], help: string) => ({
+      name: PREFIX + name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+    })
     const counter = (name: string, labels: readonly string[], series: Series<Tally>, help: string) =>
-      registerCounter(this.#registry, { name: PREFIX + name, help, labels, series })
+      registerCounter(metric(name, labels, help), series)
     const histogram = (name: string, labels: readonly string[], series: Series<Distribution>, help: string) =>
-      registerHistogram(this.#registry, { name: PREFIX + name, help, labels, series })
+      new HandedHistogram(metric(name, labels, help), series)
     counter('events_total', ['outcome'], events, 'Events, by what they came to for each context')
     counter('moves_total', ['flux'], this.#moves, 'States that contexts entered')
     counter('steps_total', ['flux', 'state', 'outcome'], this.#steps, 'Attempts of functions and scripts that ended')
@@ -109,23 +114,14 @@ export class ServerMetrics implements Signals, RequestSignals {
     histogram('mailbox_depth', [], only(this.#depths), 'Messages that waited for the context of another that came')
     counter('webhook_requests_total', ['endpoint', 'outcome'], this.#deliveries, 'Requests to webhooks')
     histogram('http_request_duration_seconds', ['route', 'method', 'status'], this.#requests, 'Requests over HTTP')
-    this.#addGauges(parts)
-  }
-
-  #addGauges({ version }: MetricsParts): void {
-    registerGauge(
-      this.#registry,
-      gauge('contexts', ['flux', 'status'], 'Contexts; with Redis, those of the namespace'),
-      async (set) => {
-        for (const { service, status, count } of await this.#contexts())
-          set([service === null ? OTHER : nameOf(service), status], count)
-      },
-    )
-    registerGauge(this.#registry, gauge('steps_running', [], 'Functions and scripts that run here'), (set) =>
-      set([], this.#running),
-    )
-    registerGauge(this.#registry, gauge('build_info', ['version', 'node'], 'Versions of actorflux and Node'), (set) =>
-      set([version, process.version], 1),
+    const contexts = metric('contexts', ['flux', 'status'], 'Contexts; with Redis, those of the namespace')
+    registerGauge(contexts, async (set) => {
+      for (const { service, status, count } of await this.#contexts())
+        set([service === null ? OTHER : nameOf(service), status], count)
+    })
+    registerGauge(metric('steps_running', [], 'Functions and scripts that run here'), (set) => set([], this.#running))
+    registerGauge(metric('build_info', ['version', 'node'], 'Versions of actorflux and Node'), (set) =>
+      set([parts.version, process.version], 1),
     )
   }
 
@@ -147,15 +143,12 @@ export class ServerMetrics implements Signals, RequestSignals {
 
   /** All metrics, with those of the process. Whoever asks while they are gathered gets the same. */
   exposition(): Promise<Exposition> {
-    this.#exposing ??= this.#gather().finally(() => {
-      this.#exposing = null
-    })
+    this.#exposing ??= Promise.all([this.#registry.metrics(), nodeRegistry().metrics()])
+      .then((parts) => ({ contentType: this.#registry.contentType, text: parts.join('') }))
+      .finally(() => {
+        this.#exposing = null
+      })
     return this.#exposing
-  }
-
-  async #gather(): Promise<Exposition> {
-    const parts = await Promise.all([this.#registry.metrics(), nodeRegistry().metrics()])
-    return { contentType: this.#registry.contentType, text: parts.join('') }
   }
 
   event(outcome: EventOutcome, count = 1): void {
@@ -200,12 +193,8 @@ export class ServerMetrics implements Signals, RequestSignals {
     this.#depths.observe(messages)
   }
 
-  delivery(endpoint: Endpoint, outcome: DeliveryOutcome): void {
-    const known = this.#deliveriesOf.get(endpoint) ?? new Map<DeliveryOutcome, Tally>()
-    this.#deliveriesOf.set(endpoint, known)
-    const tally = known.get(outcome) ?? this.#deliveries.of(endpoint.urlPath, outcome)
-    known.set(outcome, tally)
-    tally.value += 1
+  delivery({ urlPath }: Endpoint, outcome: DeliveryOutcome): void {
+    this.#deliveries.of(urlPath, outcome).value += 1
   }
 
   unmatchedDelivery(): void {
@@ -213,32 +202,17 @@ export class ServerMetrics implements Signals, RequestSignals {
   }
 
   request(route: string | null, method: string, status: number | null, milliseconds: number): void {
-    const known = this.#requestsOf
-      .get(route ?? OTHER)
-      ?.get(method)
-      ?.get(status ?? 0)
-    const times = known ?? this.#newRequest(route ?? OTHER, method, status)
+    const key = `${route} ${method} ${status}`
+    let times = this.#requestsOf.get(key)
+    if (times === undefined) {
+      const isKnown = METHODS.has(method)
+      times = this.#requests.of(route ?? OTHER, isKnown ? method : OTHER, status === null ? ABORTED : String(status))
+      // Of others there may be any number: each is found anew.
+      if (isKnown) this.#requestsOf.set(key, times)
+    }
     times.observe(milliseconds / 1000)
   }
-
-  #newRequest(route: string, method: string, status: number | null): Distribution {
-    const times = this.#requests.of(
-      route,
-      METHODS.has(method) ? method : OTHER,
-      status === null ? ABORTED : String(status),
-    )
-    // Of others there may be any number: each is found anew.
-    if (!METHODS.has(method)) return times
-    const byMethod = this.#requestsOf.get(route) ?? new Map<string, Map<number, Distribution>>()
-    this.#requestsOf.set(route, byMethod)
-    const byStatus = byMethod.get(method) ?? new Map<number, Distribution>()
-    byMethod.set(method, byStatus)
-    byStatus.set(status ?? 0, times)
-    return times
-  }
 }
-
-const gauge = (name: string, labels: readonly string[], help: string) => ({ name: PREFIX + name, labels, help })
 
 /** The series of a metric with that one number. */
 function only<T>(cell: T, ...values: readonly string[]): Series<T> {

@@ -74,13 +74,11 @@ function textShown(text: string, room: Room): string {
   const length = Math.min(text.length, MAX_TEXT_CHARACTERS, room.characters)
   room.characters -= length
   if (length === text.length) return redactText(room.redactor.text(text))
-  const start = redactText(startOf(text, length, room.redactor)).replace(CUT_CREDENTIALS, `://${REDACTED}`)
-  return `${start}[… ${text.length - length} characters more]`
+  // A secret at which the text is cut is hidden as well.
+  const start = room.redactor.text(text.slice(0, length + room.redactor.longest)).slice(0, length)
+  const shownStart = redactText(start).replace(CUT_CREDENTIALS, `://${REDACTED}`)
+  return `${shownStart}[… ${text.length - length} characters more]`
 }
-
-/** The start of a text. A secret at which it is cut is hidden as well. */
-const startOf = (text: string, length: number, redactor: SecretRedactor): string =>
-  redactor.text(text.slice(0, length + redactor.longest)).slice(0, length)
 
 const redactText = (text: string): string =>
   text

@@ -17,7 +17,7 @@ import {
   type SpanContext,
   type Tracer,
 } from '@opentelemetry/api'
-import type { RequestSpan, StepSpan, TracedStep, Traces, TurnSpan } from '../ports/signals.ts'
+import type { Traces } from '../ports/signals.ts'
 
 const NAME = 'actorflux'
 
@@ -28,68 +28,71 @@ export function openTraces(): Traces | null {
   if (provider instanceof ProxyTracerProvider && provider.getDelegateTracer(NAME) === undefined) return null
   const tracer = provider.getTracer(NAME)
   return {
-    request: (method, traceparent) => requestSpan(tracer, method, traceparent),
-    turn: (contextId, traceparents) => turnSpan(tracer, contextId, traceparents),
-    step: (step) => stepSpan(tracer, step),
+    request: requestSpan(tracer),
+    turn: turnSpan(tracer),
+    step: stepSpan(tracer),
   }
 }
 
-function requestSpan(tracer: Tracer, method: string, traceparent: string | undefined): RequestSpan {
-  const parent = contextOf(traceparent)
-  const attributes = { 'http.request.method': method }
-  const span = tracer.startSpan(`request ${method}`, { kind: SpanKind.SERVER, attributes }, parent)
-  return {
-    traceparent: traceparentOfSpan(span),
-    run: (call) => context.with(trace.setSpan(parent, span), call),
-    end(route, status) {
-      if (route !== null) span.updateName(`request ${method} ${route}`).setAttribute('http.route', route)
-      if (status !== null) span.setAttribute('http.response.status_code', status)
-      if (status !== null && status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-      span.end()
-    },
+const requestSpan =
+  (tracer: Tracer): Traces['request'] =>
+  (method, traceparent) => {
+    const parent = contextOf(traceparent)
+    const attributes = { 'http.request.method': method }
+    const span = tracer.startSpan(`request ${method}`, { kind: SpanKind.SERVER, attributes }, parent)
+    return {
+      traceparent: traceparentOfSpan(span),
+      run: (call) => context.with(trace.setSpan(parent, span), call),
+      end(route, status) {
+        if (route !== null) span.updateName(`request ${method} ${route}`).setAttribute('http.route', route)
+        if (status !== null) span.setAttribute('http.response.status_code', status)
+        if (status !== null && status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+        span.end()
+      },
+    }
   }
-}
 
-function turnSpan(tracer: Tracer, contextId: number | null, traceparents: readonly string[]): TurnSpan {
-  const [first, ...others] = traceparents
-  const parent = contextOf(first)
-  const links = others.flatMap(linkOf)
-  const attributes = contextId === null ? {} : { 'actorflux.context_id': contextId }
-  const span = tracer.startSpan('turn', { attributes, links }, parent)
-  return {
-    commit() {
-      const commit = tracer.startSpan('commit', {}, trace.setSpan(parent, span))
-      return (isDone) => {
-        if (!isDone) commit.setStatus({ code: SpanStatusCode.ERROR })
-        commit.end()
-      }
-    },
-    end: () => span.end(),
+const turnSpan =
+  (tracer: Tracer): Traces['turn'] =>
+  (contextId, traceparents) => {
+    const [first, ...others] = traceparents
+    const parent = contextOf(first)
+    const links = others.flatMap(linkOf)
+    const attributes = contextId === null ? {} : { 'actorflux.context_id': contextId }
+    const span = tracer.startSpan('turn', { attributes, links }, parent)
+    return {
+      commit() {
+        const commit = tracer.startSpan('commit', {}, trace.setSpan(parent, span))
+        return (isDone) => {
+          if (!isDone) commit.setStatus({ code: SpanStatusCode.ERROR })
+          commit.end()
+        }
+      },
+      end: () => span.end(),
+    }
   }
-}
 
-function stepSpan(
-  tracer: Tracer,
-  { contextId, service, state, attempt, parent: before, sender }: TracedStep,
-): StepSpan {
-  const parent = contextOf(before)
-  const attributes = {
-    'actorflux.context_id': contextId,
-    'actorflux.flux': service,
-    'actorflux.state': state,
-    'actorflux.attempt': attempt,
+const stepSpan =
+  (tracer: Tracer): Traces['step'] =>
+  ({ contextId, service, state, attempt, parent: before, sender }) => {
+    const parent = contextOf(before)
+    const attributes = {
+      'actorflux.context_id': contextId,
+      'actorflux.flux': service,
+      'actorflux.state': state,
+      'actorflux.attempt': attempt,
+    }
+    const links = before === undefined && sender !== undefined ? linkOf(sender) : []
+    const span = tracer.startSpan(`step ${service} ${state}`, { attributes, links }, parent)
+    return {
+      traceparent: traceparentOfSpan(span),
+      run: (call) => context.with(trace.setSpan(parent, span), call),
+      end(error) {
+        if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', error)
+        span.end()
+      },
+    }
   }
-  const links = before === undefined && sender !== undefined ? linkOf(sender) : []
-  const span = tracer.startSpan(`step ${service} ${state}`, { attributes, links }, parent)
-  return {
-    traceparent: traceparentOfSpan(span),
-    run: (call) => context.with(trace.setSpan(parent, span), call),
-    end(error) {
-      if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', error)
-      span.end()
-    },
-  }
-}
 
 /** What a span begins in. */
 function contextOf(traceparent: string | undefined): Context {

@@ -6,8 +6,7 @@
 // than before. `due` and `ended` have their sets: where few contexts have such a time, they lead the search, sorted by
 // id; else each candidate is looked up. When a context was started or changed is known from its record alone. Starts
 // are narrowed down by id (`operations/selection.ts`), and the rest is read, a bounded number for each page. Descending
-// order walks the same sets: `index/walk.ts` negates the ids, and `select.lua` goes from leaf to leaf downwards;
-// `page.lua` is for ascending pages without times. Counts add up the sizes of sets where one key decides
+// order walks the same sets (`index/walk.ts`, `select.lua`). Counts add up the sizes of sets where one key decides
 // (`calls/context-lists.ts`); names of states and services come from the stored definitions
 // (`calls/context-lists.ts`).
 import type { ContextId } from '../model/context.ts'
@@ -110,23 +109,6 @@ export interface RowQuery {
   readonly limit: number
 }
 
-export interface PageRequest {
-  readonly limit: number
-  /** Only ids above this one. */
-  readonly after?: ContextId | undefined
-  /** Number of matches to skip. */
-  readonly skip?: number | undefined
-}
-
-export interface WaitingQuery extends PageRequest {
-  /** Keys of which each context has at least one. */
-  readonly any: readonly string[]
-  /** Keys that none of them has. */
-  readonly without?: readonly string[] | undefined
-  /** No higher id. */
-  readonly upTo: ContextId
-}
-
 /** Epoch milliseconds, both exclusive. */
 export interface TimeRange {
   readonly after?: number | undefined
@@ -141,7 +123,7 @@ export interface IdRange {
 
 /** Which contexts are selected, or counted. */
 export interface Selection extends IdRange {
-  /** Lists of keys. A context has all keys of one of them. No context may have all keys of two. */
+  /** Lists of keys. A context has all keys of one of them. `count` may count a context once for each list that it fits. */
   readonly any: readonly (readonly string[])[]
   /** Keys that none of them has. */
   readonly without?: readonly string[] | undefined
@@ -151,19 +133,26 @@ export interface Selection extends IdRange {
   readonly ended?: TimeRange | undefined
   /** Further bounds of ids for each partition, by its number. */
   readonly windows?: readonly IdRange[] | undefined
+  /** Only contexts of this partition. */
+  readonly partition?: number | undefined
 }
 
-export interface SelectQuery extends Selection, PageRequest {
+export interface SelectQuery extends Selection {
   /** `desc`: by descending id. */
   readonly order: 'asc' | 'desc'
-  /** The page ends early, after at least one context, when the texts of its contexts have this many characters. */
-  readonly characters?: number | undefined
+  readonly limit: number
+  /** Number of matches to skip. */
+  readonly skip?: number | undefined
 }
 
-export interface SelectedPage {
-  readonly contexts: readonly StoredContext[]
+export interface SelectedIds {
+  readonly ids: readonly ContextId[]
   /** Where the list continues: `after` of the next page, under `desc` its `before`; null: there are no more. */
   readonly rest: ContextId | null
+}
+
+export interface SelectedPage extends Pick<SelectedIds, 'rest'> {
+  readonly contexts: readonly StoredContext[]
 }
 
 /** A context whose step no server runs, with the owner of the step when it was found. */
@@ -215,19 +204,20 @@ export interface Store {
    * gives the number.
    */
   sweepRows(request: { now: number; limit: number }): Promise<number>
-  /** The highest id of a context that has the index key, in one partition or in all; null if there is none. */
-  newest(request: { key: string; partition?: number }): Promise<ContextId | null>
   /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**
-   * Complete contexts that match, by their ids. It examines a bounded number of candidates, save for those that it skips:
-   * so a page may have fewer contexts, or none, although there are more.
+   * Ids of contexts that match, each once. It examines a bounded number of candidates, save for those that it skips: so a
+   * page may have fewer ids, or none, although there are more.
    */
-  select(request: SelectQuery): Promise<SelectedPage>
+  selectIds(request: SelectQuery): Promise<SelectedIds>
+  /**
+   * The same, of complete contexts; those that can't be read are left out. The page ends early, after at least one
+   * context, when the texts of its contexts have so many `characters`.
+   */
+  select(request: SelectQuery & { readonly characters?: number | undefined }): Promise<SelectedPage>
   /** How many contexts match. Other requests are served meanwhile. */
   count(request: Selection): Promise<number>
-  /** Ids of contexts that match, ascending, each once. */
-  waitingFor(request: WaitingQuery): Promise<ContextId[]>
   /**
    * Claims contexts that are due or notified, up to `limit` of each partition, the earliest first. Each is hidden from
    * further claims for `hideFor` milliseconds or until it is written, so an unsuccessful claim is repeated. `next`:

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../model/json/value.ts'
 import { argumentsWithSecrets } from '../model/secret-reference.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
-import type { FunctionStep, ScriptStep, StepDispatcher, StepRunner } from '../ports/steps.ts'
+import type { FunctionStep, StepDispatcher, StepRunner } from '../ports/steps.ts'
 
 export function createDispatcher({
   runner,
@@ -19,31 +19,26 @@ export function createDispatcher({
   readonly secrets?: Pick<ServiceSecrets, 'get'>
 }): StepDispatcher {
   return {
-    run: (step) => ('script' in step ? runScript(step) : step.isolate ? runIsolated(step) : runHere(step)),
-  }
-
-  /** A copy of the arguments, with the present values of secrets. */
-  function argsOf({ args, hasSecrets = false }: FunctionStep): JsonObject {
-    return hasSecrets ? argumentsWithSecrets(args, (name) => secrets?.get(name) ?? null) : structuredClone(args)
-  }
-
-  /** The sandbox enforces the time limit, which starts when the script gets a process. */
-  function runScript({ script, names, timeoutMs, controller, onSlow }: ScriptStep): Promise<Json> {
-    return runner.runScript({ script, names, timeout: timeoutMs, signal: controller.signal, onSlow })
-  }
-
-  /** The pool enforces the time limit, which starts when the function is called. */
-  async function runIsolated(step: FunctionStep): Promise<Json> {
-    const { name, flux, timeoutMs } = step
-    const args = step.hasSecrets === true ? argsOf(step) : step.args
-    return runner.runIsolated({ ...name, args, flux, timeout: timeoutMs })
+    async run(step) {
+      if ('script' in step) {
+        // The sandbox enforces the time limit, which starts when the script gets a process.
+        const { timeoutMs, controller, ...script } = step
+        return runner.runScript({ ...script, timeout: timeoutMs, signal: controller.signal })
+      }
+      const { args: stored, hasSecrets = false } = step
+      // A copy of the arguments, with the present values of secrets.
+      const args = hasSecrets
+        ? argumentsWithSecrets(stored, (name) => secrets?.get(name) ?? null)
+        : structuredClone(stored)
+      // The pool enforces the time limit, which starts when the function is called.
+      if (step.isolate) return runner.runIsolated({ ...step.name, args, flux: step.flux, timeout: step.timeoutMs })
+      return runHere(step, args)
+    },
   }
 
   /** After the timeout or an abort, the function is no longer waited for, even if it ignores its signal. */
-  async function runHere(step: FunctionStep): Promise<Json> {
-    const { name, flux, timeoutMs, controller } = step
+  async function runHere({ name, flux, timeoutMs, controller }: FunctionStep, args: JsonObject): Promise<Json> {
     const { signal } = controller
-    const args = argsOf(step)
     const cancelTimer = clock.after(timeoutMs, () =>
       controller.abort(new DOMException(`no result within ${timeoutMs / 1000} s`, 'TimeoutError')),
     )

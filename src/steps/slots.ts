@@ -5,8 +5,6 @@ import type { StepKind, StepSlots, StepUsage } from '../ports/steps.ts'
 
 /** Maximum number of queued ids of each kind. Other ready steps are found in the store. */
 const MAX_WAITING = 10_000
-/** Number of empty places at the front of the array above which it is compacted, once they are more than half of it. */
-const MIN_EMPTY = 1_000
 
 export interface SlotsOptions {
   /** Maximum number of functions that run in this process. */
@@ -25,12 +23,11 @@ export interface SlotsOptions {
  */
 const SCRIPTS = { script: 64, slowScript: 16 }
 
-const STEP_KINDS: readonly StepKind[] = ['code', 'isolated', 'script', 'slowScript']
-
 interface Lane {
+  readonly kind: StepKind
   readonly slots: number
   taken: number
-  readonly waiting: IdQueue
+  readonly waiting: ContextId[]
 }
 
 export class Slots implements StepSlots {
@@ -39,20 +36,20 @@ export class Slots implements StepSlots {
   #onFree: (kind: StepKind) => void = () => {}
   #isClosed = false
 
-  constructor({ maxWaiting = MAX_WAITING, ...slots }: SlotsOptions) {
+  constructor({ maxWaiting = MAX_WAITING, ...given }: SlotsOptions) {
+    const slots = { ...SCRIPTS, ...given }
     this.#maxWaiting = maxWaiting
     this.#lanes = {
-      code: laneOf(slots.code),
-      isolated: laneOf(slots.isolated),
-      script: laneOf(slots.script ?? SCRIPTS.script),
-      slowScript: laneOf(slots.slowScript ?? SCRIPTS.slowScript),
+      code: laneOf('code', slots.code),
+      isolated: laneOf('isolated', slots.isolated),
+      script: laneOf('script', slots.script),
+      slowScript: laneOf('slowScript', slots.slowScript),
     }
   }
 
   tryTake(kind: StepKind): boolean {
-    const lane = this.#lanes[kind]
-    if (this.#isClosed || lane.taken >= lane.slots) return false
-    lane.taken += 1
+    if (this.free(kind) <= 0) return false
+    this.#lanes[kind].taken += 1
     return true
   }
 
@@ -67,14 +64,11 @@ export class Slots implements StepSlots {
   }
 
   usage(): readonly StepUsage[] {
-    return STEP_KINDS.map((kind) => {
-      const { taken, slots, waiting } = this.#lanes[kind]
-      return { kind, taken, slots, waiting: waiting.size }
-    })
+    return Object.values(this.#lanes).map((lane) => ({ ...lane, waiting: lane.waiting.length }))
   }
 
   isFull(kind: StepKind): boolean {
-    return this.#lanes[kind].waiting.size >= this.#maxWaiting
+    return this.#lanes[kind].waiting.length >= this.#maxWaiting
   }
 
   wait(kind: StepKind, id: ContextId): boolean {
@@ -93,8 +87,7 @@ export class Slots implements StepSlots {
 
   next(kind: StepKind): ContextId | null {
     const { waiting } = this.#lanes[kind]
-    if (waiting.size === 0 || !this.tryTake(kind)) return null
-    return waiting.shift()
+    return waiting.length > 0 && this.tryTake(kind) ? (waiting.shift() ?? null) : null
   }
 
   onFree(listener: (kind: StepKind) => void): void {
@@ -103,44 +96,8 @@ export class Slots implements StepSlots {
 
   close(): void {
     this.#isClosed = true
-    for (const { waiting } of Object.values(this.#lanes)) waiting.clear()
+    for (const { waiting } of Object.values(this.#lanes)) waiting.length = 0
   }
 }
 
-const laneOf = (slots: number): Lane => ({ slots, taken: 0, waiting: new IdQueue() })
-
-/** A first-in-first-out queue. `push` and `shift` take amortized constant time. */
-class IdQueue {
-  #ids: ContextId[] = []
-  /** Number of empty places before the first id. */
-  #empty = 0
-
-  get size(): number {
-    return this.#ids.length - this.#empty
-  }
-
-  push(id: ContextId): void {
-    this.#ids.push(id)
-  }
-
-  unshift(id: ContextId): void {
-    if (this.#empty === 0) this.#ids.unshift(id)
-    else this.#ids[(this.#empty -= 1)] = id
-  }
-
-  shift(): ContextId | null {
-    const id = this.#ids[this.#empty]
-    if (id === undefined) return null
-    this.#empty += 1
-    if (this.#empty === this.#ids.length || (this.#empty > MIN_EMPTY && 2 * this.#empty > this.#ids.length)) {
-      this.#ids = this.#ids.slice(this.#empty)
-      this.#empty = 0
-    }
-    return id
-  }
-
-  clear(): void {
-    this.#ids = []
-    this.#empty = 0
-  }
-}
+const laneOf = (kind: StepKind, slots: number): Lane => ({ kind, slots, taken: 0, waiting: [] })

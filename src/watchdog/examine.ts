@@ -1,7 +1,8 @@
 // watchdog: stops the server's thread for a moment, over the inspector protocol, and reads its call stack.
 import { Session, type Debugger } from 'node:inspector'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { HOOK, type Facts } from './facts.ts'
+import { HOOK, type Facts } from './shared.ts'
 
 export interface Frame {
   /** Empty for an anonymous function. */
@@ -63,19 +64,12 @@ export async function exitFromWithin(code: number, timeoutMs: number): Promise<v
  */
 async function withSession<T>(timeoutMs: number, use: (session: Session) => Promise<T>): Promise<T | null> {
   const session = new Session()
-  let timer: NodeJS.Timeout | undefined
   try {
     session.connectToMainThread()
-    return await Promise.race([
-      use(session),
-      new Promise<null>((resolve) => {
-        timer = setTimeout(() => resolve(null), timeoutMs)
-      }),
-    ])
+    return await Promise.race([use(session), sleep(timeoutMs, null)])
   } catch {
     return null
   } finally {
-    clearTimeout(timer)
     // This also resumes a paused thread.
     session.disconnect()
   }

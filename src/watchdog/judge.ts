@@ -1,10 +1,10 @@
 // watchdog: determines, from a snapshot of the server's thread, which function blocks the event loop, if any.
 import { sep } from 'node:path'
+import { linesWithin } from '../model/error-message.ts'
 import type { Standstill } from '../model/standstill.ts'
 import type { PackageFolder, RunningStep } from '../ports/steps.ts'
 import type { Frame, ThreadSnapshot } from './examine.ts'
-import type { Facts } from './facts.ts'
-import type { Suspect } from './shared.ts'
+import type { Facts, Suspect } from './shared.ts'
 
 export interface Verdict {
   readonly step: RunningStep | null
@@ -28,17 +28,13 @@ interface Found {
 /** Determines the cause. `snapshot` is null if the server's thread could not be stopped. */
 export function judge(snapshot: ThreadSnapshot | null, suspect: Suspect | null): Verdict {
   const { step, reason, isCertain } = snapshot === null ? withoutSnapshot(suspect) : fromSnapshot(snapshot, suspect)
-  const own = snapshot?.frames.filter(({ file }) => isBelow(file, snapshot.facts.packages)) ?? []
   const packages = snapshot?.facts.packages ?? []
+  const frames = snapshot?.frames.filter(({ file }) => !file.startsWith('node:')) ?? []
+  const own = frames.filter(({ file }) => isBelow(file, packages))
   return {
     step,
     reason,
-    stack:
-      snapshot &&
-      textOf(
-        snapshot.frames.filter(({ file }) => !file.startsWith('node:')),
-        packages,
-      ),
+    stack: snapshot && textOf(frames, packages),
     standstill: {
       step: step && { stepKey: step.stepKey, attempt: step.attempt },
       isCertain,
@@ -109,14 +105,12 @@ const isModule = (file: string, { root }: PackageFolder, className: string) =>
   file.replace(/\.m?[jt]s$/, '') === [root, ...className.split('.')].join(sep)
 
 /** The frames, one per line, with paths relative to their package. The text is cut after whole lines. */
-function textOf(frames: readonly Frame[], packages: readonly PackageFolder[]): string {
-  let text = ''
-  for (const { name, file, line, column } of frames) {
-    const root = packages.find((folder) => isBelow(file, [folder]))?.root
-    const place = `${root === undefined ? file : file.slice(root.length + 1)}:${line}:${column}`
-    const next = `${text === '' ? '' : '\n'}at ${name === '' ? place : `${name} (${place})`}`
-    if (Buffer.byteLength(text) + Buffer.byteLength(next) > MAX_STACK_BYTES) break
-    text += next
-  }
-  return text
-}
+const textOf = (frames: readonly Frame[], packages: readonly PackageFolder[]): string =>
+  linesWithin(
+    MAX_STACK_BYTES,
+    frames.map(({ name, file, line, column }) => {
+      const root = packages.find((folder) => isBelow(file, [folder]))?.root
+      const place = `${root === undefined ? file : file.slice(root.length + 1)}:${line}:${column}`
+      return `at ${name === '' ? place : `${name} (${place})`}`
+    }),
+  )

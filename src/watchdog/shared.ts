@@ -1,6 +1,22 @@
-// watchdog: the memory that the server's thread and the watchdog's thread share: a heartbeat counter, a switch, and the
-// step to suspect when the server's thread can't be examined.
-import type { RunningStep } from '../ports/steps.ts'
+// watchdog: what the server's thread and the watchdog's thread share. In memory: a heartbeat counter, a switch, and the
+// step to suspect when the server's thread can't be examined. When it can, it reports its facts.
+import type { PackageFolder, RunningStep } from '../ports/steps.ts'
+
+/** Name of the global symbol under which the server's thread has a function that returns its facts as JSON text. */
+export const HOOK = 'actorflux.watchdog'
+
+/** The state of the server that its thread reports when the watchdog has stopped it. */
+export interface Facts {
+  /** The step whose function started the running code, directly or asynchronously; null if none did. */
+  readonly step: RunningStep | null
+  /** Steps whose functions have not ended. */
+  readonly running: readonly RunningStep[]
+  readonly packages: readonly PackageFolder[]
+  /** Whether the inspector is open. A debugger may stop the server for any time. */
+  readonly isDebugged: boolean
+  /** Used share of the heap limit, from 0 to 1. */
+  readonly heap: number
+}
 
 const BEAT = 0
 const OFF = 1

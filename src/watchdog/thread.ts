@@ -6,6 +6,7 @@
 //   this one is ended, and erased when the event loop turns again. The server that takes over a step reads it
 //   (`standstill`): the attempt that blocked the server fails, and the takeover of other steps is not counted if that
 //   attempt was identified with certainty.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLog, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
@@ -25,13 +26,9 @@ export interface ThreadOptions {
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   readonly notes: NotesPlace
+  /** Boot id of the server. A message to the thread is a new one. */
   readonly owner: string
   readonly buffer: SharedArrayBuffer
-}
-
-/** Message to the thread: the boot id of the server has changed. */
-export interface WatchdogMessage {
-  readonly owner: string
 }
 
 /** Exit code that asks for a restart: an internal software error (sysexits.h, EX_SOFTWARE). */
@@ -57,14 +54,9 @@ const { openNotes }: { openNotes: (place: unknown) => StandstillNotes } = await 
 const notes = openNotes(options.notes.place)
 let { owner } = options
 const end = options.kill || Infinity
-parentPort?.on('message', (message: WatchdogMessage) => {
-  ;({ owner } = message)
+parentPort?.on('message', (message: string) => {
+  owner = message
 })
-
-const sleep = (milliseconds: number) =>
-  new Promise<void>((resolve) => {
-    setTimeout(resolve, milliseconds)
-  })
 
 /**
  * Resolves to true when the event loop has been blocked for `to` milliseconds, of which `from` have passed; to false when
@@ -88,43 +80,31 @@ async function watch(): Promise<void> {
   const { beats } = shared
   if (!(await staysBlocked(beats, 0, options.noted))) return
   const began = performance.now()
-  const verdict = await examine(beats, options.named - options.noted + EXAMINE_MS)
+  let verdict = await examine(beats, options.named - options.noted + EXAMINE_MS)
   if (verdict === null) return
   // The note is written first: the server that takes over must find it, however this process ends.
-  const noteWritten = writeNote(beats, verdict)
-  const blockedMs = options.noted + performance.now() - began
-  if (await staysBlocked(beats, blockedMs, options.named)) {
-    report(verdict)
-    await waitForRecovery(beats, Math.max(blockedMs, options.named), { verdict, noteWritten })
-  }
-  await noteWritten
-  await notes
-    .erase(owner)
-    .catch((error: unknown) => log.warn('the note about the blocked event loop could not be erased', { error }))
-}
-
-/**
- * Waits until the event loop turns again, or ends the process. Meanwhile it examines the thread again if that failed
- * before. Resolves when nothing more is written: a note that came after the erasure would blame the wrong attempt.
- */
-async function waitForRecovery(
-  beats: number,
-  from: number,
-  { verdict, noteWritten }: { verdict: Verdict; noteWritten: Promise<void> },
-): Promise<void> {
-  for (let blockedMs = from; blockedMs < end;) {
+  let noteWritten = writeNote(beats, verdict)
+  let blockedMs = options.noted + performance.now() - began
+  let isBlocked = await staysBlocked(beats, blockedMs, options.named)
+  if (isBlocked) report(verdict)
+  blockedMs = Math.max(blockedMs, options.named)
+  while (isBlocked && blockedMs < end) {
     const next = Math.min(end, verdict.stack === null ? blockedMs + EXAMINE_AGAIN_MS : Infinity)
-    if (!(await staysBlocked(beats, blockedMs, next))) return noteWritten
+    isBlocked = await staysBlocked(beats, blockedMs, next)
     blockedMs = next
     // A thread that could not be stopped before may be stoppable now.
-    const better: Verdict | null = verdict.stack === null ? await examine(beats, EXAMINE_MS) : null
+    const better: Verdict | null = isBlocked && verdict.stack === null ? await examine(beats, EXAMINE_MS) : null
     if (better === null || better.stack === null) continue
     verdict = better
     noteWritten = noteWritten.then(() => writeNote(beats, better))
     report(verdict)
   }
-  await endProcess(verdict, noteWritten)
-  return noteWritten
+  if (isBlocked) await endProcess(verdict, noteWritten)
+  // A note that came after the erasure would blame the wrong attempt.
+  await noteWritten
+  await notes
+    .erase(owner)
+    .catch((error: unknown) => log.warn('the note about the blocked event loop could not be erased', { error }))
 }
 
 /** Finds the cause; null if the event loop turns again, or if a debugger has stopped it. */

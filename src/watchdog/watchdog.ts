@@ -16,9 +16,8 @@ import { Worker } from 'node:worker_threads'
 import { formatHere, type LogFormat } from '../observe/log.ts'
 import type { LogLevel } from '../ports/log.ts'
 import type { PackageFolder, NotesPlace, RunningStep, StepWatch } from '../ports/steps.ts'
-import { HOOK, type Facts } from './facts.ts'
-import { Shared } from './shared.ts'
-import type { ThreadOptions, WatchdogMessage } from './thread.ts'
+import { HOOK, Shared, type Facts } from './shared.ts'
+import type { ThreadOptions } from './thread.ts'
 
 export interface WatchdogOptions {
   /** Milliseconds for which the event loop must be blocked until the cause is logged; 0: only just before `kill`. */
@@ -59,7 +58,14 @@ export class Watchdog implements StepWatch {
     if (oldest && this.#running.size >= MAX_RUNNING) this.#running.delete(oldest)
     this.#running.add(step)
     try {
-      return await this.#storage.run(step, () => this.#call(step, call))
+      return await this.#storage.run(step, () => {
+        this.#shared.suspect = { step, isCalled: true }
+        try {
+          return call()
+        } finally {
+          this.#suspectTheOnlyOne()
+        }
+      })
     } finally {
       this.#running.delete(step)
       this.#suspectTheOnlyOne()
@@ -71,7 +77,8 @@ export class Watchdog implements StepWatch {
   /** Sets the boot id of this server, under which the note about a blocked event loop is stored. */
   set owner(owner: string) {
     this.#owner = owner
-    this.#post({ owner })
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+    this.#thread?.postMessage(owner)
   }
 
   /** Starts the thread. Does nothing when `after` and `kill` are both 0, or if it is running. */
@@ -106,15 +113,6 @@ export class Watchdog implements StepWatch {
     this.#thread = null
   }
 
-  #call(step: RunningStep, call: () => unknown): unknown {
-    this.#shared.suspect = { step, isCalled: true }
-    try {
-      return call()
-    } finally {
-      this.#suspectTheOnlyOne()
-    }
-  }
-
   #suspectTheOnlyOne(): void {
     const [step] = this.#running
     this.#shared.suspect = step && this.#running.size === 1 ? { step, isCalled: false } : null
@@ -122,11 +120,6 @@ export class Watchdog implements StepWatch {
 
   #beat(): void {
     this.#shared.beat(inspectorUrl() !== undefined)
-  }
-
-  #post(message: WatchdogMessage): void {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
-    this.#thread?.postMessage(message)
   }
 
   #facts(): Facts {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { bullAlarm } from '../../src/alarms/bullmq.ts'
+import { BullAlarm } from '../../src/alarms/bullmq.ts'
 import { systemClock } from '../../src/alarms/clock.ts'
 import type { AlarmClock, Clock } from '../../src/ports/clock.ts'
 import { connect, explore } from '../../src/store/redis/connection.ts'
@@ -86,7 +86,7 @@ async function openServer(
     connections.push(made)
     return made
   }
-  const alarm = bullAlarm({
+  const alarm = new BullAlarm({
     connect: connectAs,
     namespace,
     clock,

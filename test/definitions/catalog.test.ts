@@ -179,7 +179,7 @@ describe('pinned definitions', () => {
 
   test('only so many are kept', async () => {
     const { catalog } = await open(await folderOf({ 'p/A.flux': END }))
-    const { compileFlux } = await import('../../src/definitions/compile/service.ts')
+    const { compileFlux } = await import('../../src/definitions/service.ts')
     const { Report } = await import('../../src/definitions/report.ts')
     let loads = 0
     const ask = (fluxName: string) => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { assert, constantFrom, jsonValue, nat, oneof, property } from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileFlux } from '../../src/definitions/compile/service.ts'
+import { compileFlux } from '../../src/definitions/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import { isObject, type JsonObject } from '../../src/model/json/value.ts'
 import { folderOf, open, write, type Files } from './catalog-files.ts'

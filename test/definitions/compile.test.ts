@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compileFlux, recompile } from '../../src/definitions/compile/service.ts'
+import { compileFlux, recompile } from '../../src/definitions/service.ts'
 import { pinnedText, type FluxUnit } from '../../src/definitions/pinned/text.ts'
 import type { CompiledAction, CompiledFlux, CompiledState } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'

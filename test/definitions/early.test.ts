@@ -1,6 +1,6 @@
 // How long events that come early are kept, as definitions say it.
 import { expect, test } from 'vitest'
-import { recompile } from '../../src/definitions/compile/service.ts'
+import { recompile } from '../../src/definitions/service.ts'
 import { pinnedText } from '../../src/definitions/pinned/text.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import { compiled } from '../support/turns.ts'

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { reportLines } from '../../src/cli/report.ts'
-import { recompile } from '../../src/definitions/compile/service.ts'
+import { recompile } from '../../src/definitions/service.ts'
 import { pinnedText } from '../../src/definitions/pinned/text.ts'
 import { folderOf, open, type Files } from './catalog-files.ts'
 

@@ -1,6 +1,6 @@
 // The text that a definition is stored as, with its format.
 import { expect, test } from 'vitest'
-import { recompile } from '../../src/definitions/compile/service.ts'
+import { recompile } from '../../src/definitions/service.ts'
 import { hashOf, pinnedText, readPinned, type FluxUnit } from '../../src/definitions/pinned/text.ts'
 import { FORMAT } from '../../src/model/format.ts'
 

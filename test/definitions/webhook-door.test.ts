@@ -1,7 +1,7 @@
 // The keys of an entry of `webhooks`, `onEnd` and `$secrets`: what they compile to, and each fault and warning.
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { recompile } from '../../src/definitions/compile/service.ts'
+import { recompile } from '../../src/definitions/service.ts'
 import type { CompiledFlux } from '../../src/definitions/flux.ts'
 import { pinnedText } from '../../src/definitions/pinned/text.ts'
 import { END, folderOf, open } from './catalog-files.ts'

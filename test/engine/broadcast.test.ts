@@ -32,7 +32,10 @@ test('others are served after each thousand that it finds, though nothing is wri
     ...partsOf(bench.parts),
     store: emptyStore({
       highestId: () => Promise.resolve(ids.length),
-      waitingFor: ({ after = 0, limit }) => Promise.resolve(ids.slice(after, after + limit)),
+      selectIds({ after = 0, limit }) {
+        const some = ids.slice(after, after + limit)
+        return Promise.resolve({ ids: some, rest: after + limit < ids.length ? (some.at(-1) ?? null) : null })
+      },
     }),
     mailboxes: {
       post() {

@@ -1,6 +1,6 @@
 // Inputs whose names mean something to expressions or to scripts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SPECIAL_NAMES } from '../../src/definitions/compile/names.ts'
+import { SPECIAL_NAMES } from '../../src/definitions/lines/names.ts'
 import type { Json } from '../../src/model/json/value.ts'
 import { LANGUAGE_NAMES } from '../../src/engine/interpreter/scope.ts'
 import { openBench, outputs, type Bench } from '../support/engine.ts'

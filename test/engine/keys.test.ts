@@ -204,8 +204,8 @@ describe('a call that names a context by its key', () => {
     const other = await openBench(FILES, {
       clock: racing.clock,
       store: withVerbs(stale, {
-        async newest(request) {
-          const found = await stale.newest(request)
+        async selectIds(request) {
+          const found = await stale.selectIds(request)
           looks += 1
           if (looks === 1) await racing.execute({ package: 'p', fluxName: 'Plain', key: 'f', existing: 'replace' })
           return found

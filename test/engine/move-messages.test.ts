@@ -1,26 +1,10 @@
 // What is told of a commit: nothing while nobody reads, and no secret of a request.
 import { describe, expect, test } from 'vitest'
 import { publishMove } from '../../src/engine/turn/commit.ts'
-import type { CommittedMove } from '../../src/ports/feeds.ts'
 import { REDACTED } from '../../src/model/secret-names.ts'
-import type { MoveFeed } from '../../src/ports/feeds.ts'
 import { openBench } from '../support/engine.ts'
+import { feedOf } from '../support/moves.ts'
 import { compiled, Hand } from '../support/turns.ts'
-
-function feedOf(isActive: boolean) {
-  const moves: CommittedMove[] = []
-  const feed: MoveFeed = {
-    isActive,
-    publish: (move) => void moves.push(move),
-    miss: () => undefined,
-    activate: () => Promise.resolve('1'),
-    listen: () => () => undefined,
-    read: () => Promise.resolve({ items: [], end: '1', isGap: false, isCut: false }),
-    isBefore: () => false,
-    close: () => Promise.resolve(),
-  }
-  return { feed, moves }
-}
 
 /** Whoever looks at it is found out. */
 const untouched = <T extends object>(): T =>

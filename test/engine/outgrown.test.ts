@@ -1,6 +1,6 @@
 // A context that would outgrow what the store takes fails by itself, and stays as it was.
 import { afterEach, expect, test } from 'vitest'
-import { compileFlux } from '../../src/definitions/compile/service.ts'
+import { compileFlux } from '../../src/definitions/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { Json } from '../../src/model/json/value.ts'
 import { initialRecordOf } from '../../src/engine/turn/start-request.ts'

@@ -4,6 +4,7 @@ import { unavailable, unreadable } from '../../src/model/failure.ts'
 import type { Store, StoredContext } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
+import { feedOf } from '../support/moves.ts'
 import { withVerbs } from '../support/stores.ts'
 
 const FILES: Files = {
@@ -73,7 +74,8 @@ afterEach(() => bench.close())
 
 test("a context whose data can't even be looked at is counted at each start, and at last fails; the server starts and serves each time", async () => {
   const faults: Faults = { poisoned: new Set(), loader: [], inLoad: 0, most: 0 }
-  bench = await openBench(FILES, { wrap: deadly(faults) })
+  const { feed, moves } = feedOf(true)
+  bench = await openBench(FILES, { wrap: deadly(faults), moves: feed })
   const contextId = await bench.run('Deaf', { text: 'x' })
   await bench.sendEvent({ contextId, event: 'later', ttl: 86_400 })
   expect(await bench.listPending({})).toHaveLength(1)
@@ -117,6 +119,9 @@ test("a context whose data can't even be looked at is counted at each start, and
   expect(view.input.gloopProperties).toMatchObject([{ name: 'text', value: 'x' }])
   // What it has kept is given up.
   expect(await bench.listPending({})).toEqual([])
+  expect(moves.findLast(({ message }) => message.contextId === contextId)).toMatchObject({
+    message: { kind: 'end', version: view.version },
+  })
 })
 
 test('a step that costs six servers has failed, and its $exception transition is taken', async () => {

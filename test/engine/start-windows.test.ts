@@ -45,8 +45,8 @@ function storeOf(partitions: number, contexts: readonly StoredContext[], highest
   return emptyStore({
     partitions,
     highestId: () => Promise.resolve(highest),
-    select({ windows, after = 0, limit }) {
-      const found = contexts.filter(({ id }) => id > after && isIn(id, partitions, { windows })).slice(0, limit)
+    select({ partition = 0, after = 0, limit }) {
+      const found = contexts.filter(({ id }) => id > after && id % partitions === partition).slice(0, limit)
       return Promise.resolve({ contexts: found, rest: found.at(-1)?.id ?? null })
     },
   })

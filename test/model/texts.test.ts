@@ -23,3 +23,11 @@ test('one large text is dealt with in a turn, whatever it is for', async () => {
   await Promise.all(all)
   expect(done).toHaveLength(works.length)
 })
+
+test('a small text does not wait for the large ones', async () => {
+  const order: string[] = []
+  const large = Array.from({ length: 50 }, () => breathe(Infinity, 'acting')?.then(() => void order.push('large')))
+  const small = Promise.resolve(breathe(10)).then(() => void order.push('small'))
+  await Promise.all([...large, small])
+  expect(order.indexOf('small')).toBeLessThanOrEqual(1)
+})

@@ -15,7 +15,7 @@ export async function checkIndexes(
 ): Promise<void> {
   const store = new MemoryStore(memory)
   const check = async (what: string, any: readonly (readonly string[])[], test: (record: ContextRecord) => boolean) => {
-    const found = (await store.select({ any, order: 'asc', limit: Infinity })).contexts.map(({ id }) => id)
+    const { ids: found } = await store.selectIds({ any, order: 'asc', limit: Infinity })
     const expected = records
       .filter(test)
       .map(({ id }) => id)
@@ -42,7 +42,8 @@ export async function checkIndexes(
     (record) => !isFinished(record.status) && ledger.stateOf(record) === 'Listen',
   )
   for (const tags of [[], ['red']]) {
-    const found = await store.waitingFor({ any: keysOfReceivers('add', tags), upTo: memory.highestId, limit: Infinity })
+    const any = keysOfReceivers('add', tags).map((key) => [key])
+    const { ids: found } = await store.selectIds({ any, order: 'asc', limit: Infinity })
     const waits = (record: ContextRecord) =>
       record.position.phase === 'waiting' &&
       record.fluxName !== 'Child' &&

@@ -57,7 +57,7 @@ type Verb =
   | 'log'
   | 'select'
   | 'count'
-  | 'waitingFor'
+  | 'selectIds'
   | 'claimDue'
   | 'claimAbandoned'
   | 'leasedTo'
@@ -70,7 +70,6 @@ type Verb =
   | 'listRows'
   | 'countRows'
   | 'sweepRows'
-  | 'newest'
 
 /** The store as one server reaches it. */
 export class FaultyStore implements Store {
@@ -107,7 +106,7 @@ export class FaultyStore implements Store {
   log: Store['log'] = (request) => this.#ask('log', () => this.#store.log(request))
   select: Store['select'] = (request) => this.#ask('select', () => this.#store.select(request))
   count: Store['count'] = (request) => this.#ask('count', () => this.#store.count(request))
-  waitingFor: Store['waitingFor'] = (request) => this.#ask('waitingFor', () => this.#store.waitingFor(request))
+  selectIds: Store['selectIds'] = (request) => this.#ask('selectIds', () => this.#store.selectIds(request))
   claimDue: Store['claimDue'] = (request) => this.#ask('claimDue', () => this.#store.claimDue(request))
   claimAbandoned: Store['claimAbandoned'] = (request) =>
     this.#ask('claimAbandoned', () => this.#store.claimAbandoned(request))
@@ -124,7 +123,6 @@ export class FaultyStore implements Store {
   listRows: Store['listRows'] = (request) => this.#ask('listRows', () => this.#store.listRows(request))
   countRows: Store['countRows'] = (request) => this.#ask('countRows', () => this.#store.countRows(request))
   sweepRows: Store['sweepRows'] = (request) => this.#ask('sweepRows', () => this.#store.sweepRows(request))
-  newest: Store['newest'] = (request) => this.#ask('newest', () => this.#store.newest(request))
   standstill: Store['standstill'] = (request) => this.#store.standstill(request)
   close: Store['close'] = () => this.#store.close()
 

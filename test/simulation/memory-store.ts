@@ -1,20 +1,9 @@
 // A store in memory. Several handles share one memory, as servers share one Redis.
-import type { ContextId } from '../../src/model/context.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import { charactersOf } from '../../src/model/texts.ts'
-import type {
-  Selection,
-  SelectQuery,
-  TimeRange,
-  Store,
-  StoredContext,
-  WaitingQuery,
-  SelectedPage,
-} from '../../src/ports/store.ts'
+import type { Selection, Store, StoredContext, TimeRange } from '../../src/ports/store.ts'
 import { AheadIds } from '../../src/store/redis/ahead-ids.ts'
 import type { Memory } from './memory.ts'
-
-const has = (words: readonly string[], keys: readonly string[]) => words.some((word) => keys.includes(word))
 
 const isIn = (time: number | null, range: TimeRange | undefined) =>
   !range || (time !== null && time > (range.after ?? -Infinity) && time < (range.before ?? Infinity))
@@ -70,7 +59,6 @@ export class MemoryStore implements Store {
   listRows: Store['listRows'] = async (query) => this.#open.rows.list(query)
   countRows: Store['countRows'] = async ({ space }) => this.#open.rows.count(space)
   sweepRows: Store['sweepRows'] = async ({ now, limit }) => this.#open.rows.sweep(now, limit)
-  newest: Store['newest'] = async ({ key, partition }) => this.#open.newest(key, partition)
   log: Store['log'] = async ({ id, limit }) => (limit > 0 ? (this.#open.kept.get(id)?.log.slice(-limit) ?? []) : [])
   claimDue: Store['claimDue'] = async ({ now, limit, hideFor }) => this.#open.claimDue(now, limit, hideFor)
   claimAbandoned: Store['claimAbandoned'] = async (request) => this.#open.claimAbandoned(request)
@@ -83,38 +71,35 @@ export class MemoryStore implements Store {
   definitions: Store['definitions'] = async () => [...this.#open.definitions.keys()]
   purge: Store['purge'] = async ({ endedBefore, limit }) => this.#open.purge(endedBefore, limit)
 
-  async select({ order, limit, skip = 0, characters = Infinity, ...selection }: SelectQuery): Promise<SelectedPage> {
+  selectIds: Store['selectIds'] = async ({ order, limit, skip = 0, ...selection }) => {
     const matches = this.#matching(selection)
     if (order === 'desc') matches.reverse()
-    const found = matches.slice(skip, skip + limit)
+    const ids = matches.slice(skip, skip + limit).map(({ id }) => id)
+    return { ids, rest: ids.at(-1) === matches.at(-1)?.id ? null : (ids.at(-1) ?? null) }
+  }
+
+  select: Store['select'] = async ({ characters = Infinity, ...query }) => {
+    const { ids, rest } = await this.selectIds(query)
+    const found = ids.flatMap((id) => this.#open.kept.get(id)?.context ?? [])
     let size = 0
     const cut = found.findIndex(({ parts }) => (size += charactersOf(parts)) >= characters)
     const contexts = cut < 0 ? found : found.slice(0, cut + 1)
-    const last = contexts.at(-1)
-    return { contexts, rest: last === undefined || last.id === matches.at(-1)?.id ? null : last.id }
+    return { contexts, rest: contexts.length < found.length ? (contexts.at(-1)?.id ?? null) : rest }
   }
 
-  async count(selection: Selection): Promise<number> {
-    return this.#matching(selection).length
-  }
+  count: Store['count'] = async (selection) => this.#matching(selection).length
 
-  #matching({ any, without = [], after = 0, before = Infinity, windows = [], due, ended }: Selection): StoredContext[] {
+  #matching({ any, without = [], windows = [], partition, ...range }: Selection): StoredContext[] {
     return this.#open.matching(
-      ({ id, indexKeys, due: dueAt, endedAt }) =>
+      ({ id, indexKeys, due, endedAt }) =>
         any.some((keys) => keys.every((key) => indexKeys.includes(key))) &&
-        !has(without, indexKeys) &&
-        id < before &&
+        !without.some((key) => indexKeys.includes(key)) &&
+        (partition ?? id % this.partitions) === id % this.partitions &&
+        isIn(id, range) &&
         isIn(id, windows[id % this.partitions]) &&
-        isIn(dueAt, due) &&
-        isIn(endedAt, ended),
-      { after, limit: Infinity },
+        isIn(due, range.due) &&
+        isIn(endedAt, range.ended),
     )
-  }
-
-  async waitingFor({ any, without = [], upTo, ...page }: WaitingQuery): Promise<ContextId[]> {
-    return this.#open
-      .matching(({ id, indexKeys }) => id <= upTo && has(any, indexKeys) && !has(without, indexKeys), page)
-      .map(({ id }) => id)
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,6 @@ import type {
   CommitOutcome,
   CommitRequest,
   AbandonedLease,
-  PageRequest,
   Store,
   StoredContext,
   Write,
@@ -169,18 +168,11 @@ export class Memory {
   }
 
   /** By ascending id. */
-  matching(test: (context: StoredContext) => boolean, { after = 0, skip = 0, limit }: PageRequest): StoredContext[] {
+  matching(test: (context: StoredContext) => boolean): StoredContext[] {
     return [...this.kept.values()]
       .map(({ context }) => context)
-      .filter((context) => context.id > after && test(context))
+      .filter(test)
       .sort((a, b) => a.id - b.id)
-      .slice(skip, skip + limit)
-  }
-
-  newest(key: string, partition?: number): ContextId | null {
-    const has = ({ id, indexKeys }: StoredContext) =>
-      indexKeys.includes(key) && (partition === undefined || id % this.partitions === partition)
-    return this.matching(has, { limit: Infinity }).at(-1)?.id ?? null
   }
 
   claimDue(now: number, limit: number, hideFor: number): { ids: ContextId[]; next: number | null } {

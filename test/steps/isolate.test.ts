@@ -238,6 +238,7 @@ describe('an isolated function', () => {
     const call = { package: 'p', className: 'fn', methodName: 'pid', args: {}, timeout: 60_000 }
     const first = single.runIsolated({ ...call, flux: { ...flux, signal: controller.signal } })
     const second = single.runIsolated({ ...call, flux })
+    await new Promise(setImmediate)
     controller.abort(new Error('called off'))
     await expect(first).rejects.toThrow('called off')
     expect(await second).toEqual(expect.any(Number))

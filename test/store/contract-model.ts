@@ -1,5 +1,5 @@
 // The store port: whatever happens in whatever order, it answers as a simple model in memory does.
-import { listed } from './listed.ts'
+import { listed, waiting } from './listed.ts'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { ContextId } from '../../src/model/context.ts'
@@ -172,7 +172,7 @@ async function play(store: Store, model: Model, step: Action): Promise<void> {
         )
       }
       const upTo = await store.highestId()
-      expect(await store.waitingFor({ any: step.words, upTo, limit, skip, after })).toEqual(
+      expect(await waiting(store, { any: step.words, upTo, limit, skip, after })).toEqual(
         page(model.matching(({ indexKeys }) => step.words.some((word) => indexKeys.includes(word)))),
       )
     }

@@ -1,5 +1,5 @@
 // The store port: finding contexts by their words.
-import { listed } from './listed.ts'
+import { listed, waiting } from './listed.ts'
 import { describe, expect } from 'vitest'
 import {
   contextOf,
@@ -158,7 +158,7 @@ export function queryPromises(test: ScenarioTest): void {
           for (const until = performance.now() + 5; read === null && performance.now() < until;)
             read = await store.load({ id })
           if (read === null) continue
-          expect(await store.waitingFor({ any: [`only ${round}`], upTo: id, limit: 10 })).toEqual([id])
+          expect(await waiting(store, { any: [`only ${round}`], upTo: id, limit: 10 })).toEqual([id])
         }
         expect(await idsOf(listed(store, { all: [`only ${round}`], limit: 10 }))).toEqual([id])
         expect(await written).toMatchObject({ ok: true })
@@ -229,7 +229,7 @@ export function queryPromises(test: ScenarioTest): void {
     })
   })
 
-  describe('waitingFor', () => {
+  describe('ids of those who have any of several words', () => {
     test('gives who has any of the words, ascending, each once', async ({ store, again }) => {
       const [a = 0, b = 0, c = 0] = await create(
         store,
@@ -240,23 +240,23 @@ export function queryPromises(test: ScenarioTest): void {
       )
       for await (const reader of again()) {
         const upTo = await reader.highestId()
-        expect(await reader.waitingFor({ any: ['hear:go', 'any', 'hear:go:red', 'any'], upTo, limit: 10 })).toEqual([
+        expect(await waiting(reader, { any: ['hear:go', 'any', 'hear:go:red', 'any'], upTo, limit: 10 })).toEqual([
           a,
           b,
           c,
         ])
-        expect(await reader.waitingFor({ any: ['hear:go'], upTo, limit: 10 })).toEqual([a])
-        expect(await reader.waitingFor({ any: ['nobody', 'any'], upTo, limit: 10 })).toEqual([b, c])
-        expect(await reader.waitingFor({ any: ['nobody'], upTo, limit: 10 })).toEqual([])
-        expect(await reader.waitingFor({ any: [], upTo, limit: 10 })).toEqual([])
+        expect(await waiting(reader, { any: ['hear:go'], upTo, limit: 10 })).toEqual([a])
+        expect(await waiting(reader, { any: ['nobody', 'any'], upTo, limit: 10 })).toEqual([b, c])
+        expect(await waiting(reader, { any: ['nobody'], upTo, limit: 10 })).toEqual([])
+        expect(await waiting(reader, { any: [], upTo, limit: 10 })).toEqual([])
       }
     })
 
     test('goes up to an id, and not beyond', async ({ store }) => {
       const ids = await create(store, ...Array.from({ length: 5 }, () => ({ indexKeys: ['w'] })))
       for (const [index, upTo] of ids.entries()) {
-        expect(await store.waitingFor({ any: ['w'], upTo, limit: 10 })).toEqual(ids.slice(0, index + 1))
-        expect(await store.waitingFor({ any: ['w', 'v'], upTo: upTo - 1, limit: 10 })).toEqual(ids.slice(0, index))
+        expect(await waiting(store, { any: ['w'], upTo, limit: 10 })).toEqual(ids.slice(0, index + 1))
+        expect(await waiting(store, { any: ['w', 'v'], upTo: upTo - 1, limit: 10 })).toEqual(ids.slice(0, index))
       }
     })
 
@@ -271,7 +271,7 @@ export function queryPromises(test: ScenarioTest): void {
         for (const skip of [undefined, 3, 40]) {
           const rest = matches.filter((id) => id > (after ?? 0)).slice(skip)
           for (const limit of [0, 1, 10, 100])
-            expect(await store.waitingFor({ any: ['w', 'v', 'u'], upTo, limit, after, skip })).toEqual(
+            expect(await waiting(store, { any: ['w', 'v', 'u'], upTo, limit, after, skip })).toEqual(
               rest.slice(0, limit),
             )
         }
@@ -291,16 +291,16 @@ export function queryPromises(test: ScenarioTest): void {
       for (const after of [0, ids[4] ?? 0, ids[40] ?? 0, upTo])
         for (const skip of [0, 3, 12])
           for (const limit of [0, 1, 7, 100])
-            expect(await store.waitingFor({ any: ['w', 'v'], without, upTo, limit, after, skip })).toEqual(
+            expect(await waiting(store, { any: ['w', 'v'], without, upTo, limit, after, skip })).toEqual(
               matches.filter((id) => id > after).slice(skip, skip + limit),
             )
-      expect(await store.waitingFor({ any: ['w'], without: ['w'], upTo, limit: 9 })).toEqual([])
+      expect(await waiting(store, { any: ['w'], without: ['w'], upTo, limit: 9 })).toEqual([])
     })
 
     test('forgets who no longer waits', async ({ store }) => {
       const [a = 0, b = 0] = await create(store, { indexKeys: ['w'] }, { indexKeys: ['w'] })
       await update(store, a, { indexKeys: [] })
-      expect(await store.waitingFor({ any: ['w'], upTo: b, limit: 10 })).toEqual([b])
+      expect(await waiting(store, { any: ['w'], upTo: b, limit: 10 })).toEqual([b])
     })
   })
 }

@@ -1,4 +1,5 @@
 // The store port: whatever is done to rows and unique keys in whatever order, or at once, it answers as a model does.
+import { newest } from './listed.ts'
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { ContextId } from '../../src/model/context.ts'
@@ -145,7 +146,7 @@ async function agree(store: Store, model: Model): Promise<void> {
       expect((await store.readRow({ partition: 0, space, key }))?.value ?? null).toBe(model.valueOf(space, key))
     }
   }
-  for (const unique of UNIQUES) expect(await store.newest({ key: unique })).toBe(model.holder(unique))
+  for (const unique of UNIQUES) expect(await newest(store, unique)).toBe(model.holder(unique))
   for (const [id, { version }] of model.contexts) expect(await store.version({ id })).toBe(version)
 }
 

@@ -1,5 +1,5 @@
 // The store port: rows, small key-value records that a commit writes beside its contexts, under guards.
-import { listed } from './listed.ts'
+import { listed, newest } from './listed.ts'
 import { describe, expect } from 'vitest'
 import { partitionOfCommit, type RowSpace, type RowWrite } from '../../src/model/rows.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -134,11 +134,11 @@ export function rowPromises(test: ScenarioTest): void {
       })
       expect(await store.load({ id })).toMatchObject({ version: 1, indexKeys: ['before'] })
       expect(await store.load({ id: born })).toBeNull()
-      expect(await store.newest({ key: 'mine' })).toBeNull()
+      expect(await newest(store, 'mine')).toBeNull()
       expect((await store.claimDue({ now: 1e15, limit: 9, hideFor: 1 })).ids).toEqual([])
       expect(await store.commit({ writes, rows: [rowOf('k', '2', { expects: '1' })] })).toEqual({ ok: true })
       expect(await valueOf(store, 'k')).toBe('2')
-      expect(await store.newest({ key: 'mine' })).toBe(born)
+      expect(await newest(store, 'mine')).toBe(born)
     })
 
     test('is not asked when a context is stale, whose rows are not written', async ({ store }) => {

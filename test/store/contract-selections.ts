@@ -8,7 +8,7 @@ import { createAll, type ScenarioTest, update } from './contract-support.ts'
 type Facts = Pick<StoredContext, 'id' | 'indexKeys' | 'due' | 'endedAt'>
 
 /** All pages of a list, with the skip on the first of them. */
-async function selected(store: Store, query: SelectQuery): Promise<ContextId[]> {
+async function selected(store: Store, query: Parameters<Store['select']>[0]): Promise<ContextId[]> {
   const ids: ContextId[] = []
   for (let { after, before, skip } = query; ; skip = 0) {
     const { contexts, rest } = await store.select({ ...query, after, before, skip })
@@ -141,6 +141,40 @@ export function selectionPromises(test: ScenarioTest): void {
         ),
         { numRuns: 80 },
       )
+    })
+
+    test('gives ids alone, each once, in either order, where lists overlap and where one partition is meant', async ({
+      store,
+    }) => {
+      const all = await fill(store, 120)
+      const lists = [
+        [['even'], ['one'], ['few']],
+        [['all'], ['even', 'two']],
+        [[], ['middle']],
+      ]
+      const idsOf = async (query: SelectQuery) => {
+        const found: ContextId[] = []
+        for (let { after, before, skip } = query; ; skip = 0) {
+          const { ids, rest } = await store.selectIds({ ...query, after, before, skip })
+          found.push(...ids)
+          if (rest === null) return found
+          if (query.order === 'asc') after = rest
+          else before = rest
+        }
+      }
+      for (const any of lists)
+        for (const order of ['asc', 'desc'] as const)
+          for (const partition of [undefined, store.partitions - 1])
+            for (const [limit, skip] of [
+              [7, 0],
+              [1000, 50],
+            ] as const) {
+              const expected = matching(all, store.partitions, { any }).filter(
+                (id) => partition === undefined || id % store.partitions === partition,
+              )
+              if (order === 'desc') expected.reverse()
+              expect(await idsOf({ any, order, partition, limit, skip })).toEqual(expected.slice(skip))
+            }
     })
 
     test('has no bound in it, be there more with such times than with the words, or fewer', async ({ store }) => {

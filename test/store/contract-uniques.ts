@@ -1,5 +1,5 @@
 // The store port: index keys that one context of a partition has alone, and the newest that has a key.
-import { listed } from './listed.ts'
+import { listed, newest } from './listed.ts'
 import { describe, expect } from 'vitest'
 import type { CommitOutcome, Store, Write } from '../../src/ports/store.ts'
 import { contextOf, create, createOne, newId, type ScenarioTest, update, writeOf } from './contract-support.ts'
@@ -90,20 +90,20 @@ export function uniquePromises(test: ScenarioTest): void {
       const ids = await Promise.all(Array.from({ length: store.partitions }, (_, partition) => newId(store, partition)))
       for (const id of ids) expect(await store.commit({ writes: [holding(id)] })).toEqual({ ok: true })
       for await (const reader of again()) {
-        expect(await reader.newest({ key: KEY })).toBe(Math.max(...ids))
-        for (const id of ids) expect(await reader.newest({ key: KEY, partition: id % store.partitions })).toBe(id)
+        expect(await newest(reader, KEY)).toBe(Math.max(...ids))
+        for (const id of ids) expect(await newest(reader, KEY, id % store.partitions)).toBe(id)
       }
     })
   })
 
   describe('the newest context', () => {
     test('that has a key is the one with the highest id', async ({ store, again }) => {
-      expect(await store.newest({ key: 'a' })).toBeNull()
+      expect(await newest(store, 'a')).toBeNull()
       const ids = await create(store, ...Array.from({ length: 200 }, () => ({ indexKeys: ['a', '\ud800'] })))
       for await (const reader of again()) {
-        expect(await reader.newest({ key: 'a' })).toBe(ids.at(-1))
-        expect(await reader.newest({ key: '\ud800', partition: 0 })).toBe(ids.at(-1))
-        expect(await reader.newest({ key: 'b' })).toBeNull()
+        expect(await newest(reader, 'a')).toBe(ids.at(-1))
+        expect(await newest(reader, '\ud800', 0)).toBe(ids.at(-1))
+        expect(await newest(reader, 'b')).toBeNull()
       }
     })
 
@@ -111,9 +111,9 @@ export function uniquePromises(test: ScenarioTest): void {
       const one = await createOne(store, { indexKeys: ['a'] })
       const two = await createOne(store, { indexKeys: ['a'] })
       await update(store, two, { indexKeys: [] })
-      expect(await store.newest({ key: 'a' })).toBe(one)
+      expect(await newest(store, 'a')).toBe(one)
       await update(store, one, { indexKeys: [] })
-      expect(await store.newest({ key: 'a' })).toBeNull()
+      expect(await newest(store, 'a')).toBeNull()
     })
   })
 }

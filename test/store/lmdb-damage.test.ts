@@ -1,5 +1,5 @@
 // A data file that a fault of the machine has damaged: it is refused in one line, and what can be read of it is saved.
-import { listed } from './listed.ts'
+import { listed, waiting } from './listed.ts'
 import { randomBytes } from 'node:crypto'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ const log = {
   error: (message: string, fields?: object) => void errors.push({ message, fields }),
 }
 const clock = new SimulatedClock()
-const openIn = (folder: string): Promise<Store> => openLmdbStore({ folder, log, clock })
+const openIn = (folder: string): Promise<Store> => openLmdbStore({ folder, log: { ...log }, clock })
 
 let base = ''
 let healthy = ''
@@ -228,7 +228,7 @@ describe("a record that can't be read", () => {
     const all = Array.from({ length: COUNT }, (_, index) => first + index).filter((id) => id !== bad && id !== worse)
     expect(await idsOf(listed(store, { all: ['v2'], limit: 10 }))).toEqual(all.slice(0, 10))
     expect(await idsOf(listed(store, { all: ['v2'], limit: 1000 }))).toEqual(all)
-    expect(await store.waitingFor({ any: ['v2'], upTo: first + COUNT, limit: 1000 })).toEqual(all)
+    expect(await waiting(store, { any: ['v2'], upTo: first + COUNT, limit: 1000 })).toEqual(all)
     for (const id of [bad, bad]) {
       await expect(store.load({ id })).rejects.toMatchObject({
         failure: { kind: 'unreadable', detail: `the stored record of context ${id} can't be read` },

@@ -29,7 +29,8 @@ const log = {
 
 let folder = ''
 let file = ''
-const open = (from = folder): Promise<Store> => openLmdbStore({ folder: from, log, clock: new SimulatedClock() })
+const open = (from = folder): Promise<Store> =>
+  openLmdbStore({ folder: from, log: { ...log }, clock: new SimulatedClock() })
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'actorflux-parts-'))

@@ -4,7 +4,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/ports/store.ts'
 import { KeyIndex } from '../../src/store/lmdb/index/key-index.ts'
-import { countIds, selectIds, type TimesOf } from '../../src/store/lmdb/index/selected.ts'
+import { countIds, selectIds, type Selectable } from '../../src/store/lmdb/index/selected.ts'
 
 const IDS = Array.from({ length: 120 }, (_, index) => index + 1)
 const keysOf = (id: number) => ['all', id % 3 === 0 ? 'third' : 'other']
@@ -23,7 +23,7 @@ test.each([
     index.add(id)
     index.replace(id, [], keysOf(id))
   }
-  const times: TimesOf = { due: dueOf, ended: endOf, dueIn: listed, endedIn: listed }
+  const source: Selectable = { index, times: { due: dueOf, ended: endOf, dueIn: listed, endedIn: listed } }
   fc.assert(
     fc.property(
       fc.subarray(['all', 'third', 'other'], { maxLength: 1 }),
@@ -45,7 +45,7 @@ test.each([
         })
         let [count, from]: [number, number | null] = [0, 0]
         while (from !== null) {
-          const part = countIds(index, times, { ...selection, ...(from > 0 && { after: from }) }, hops)
+          const part = countIds(source, { ...selection, ...(from > 0 && { after: from }) }, hops)
           count += part.count
           from = part.rest
         }
@@ -54,7 +54,7 @@ test.each([
         const found: number[] = []
         let place: Partial<Selection> = {}
         for (let skip = skipped; ;) {
-          const { ids, rest } = selectIds(index, times, { ...selection, ...place }, { order, limit: 7, skip, hops })
+          const { ids, rest } = selectIds(source, { ...selection, ...place, order, limit: 7, skip }, hops)
           found.push(...ids)
           if (rest === null) break
           place = order === 'asc' ? { after: rest.behind } : { before: rest.behind }

@@ -1,7 +1,7 @@
 // Walks through the ids of an index, in chunks, in either order: as a list of the same ids would be walked through.
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { walkFrom } from '../../src/store/lmdb/index/walk.ts'
+import { IdWalk } from '../../src/store/lmdb/index/walk.ts'
 
 /** Some ids, cut into chunks of any size. */
 const chunked = fc
@@ -32,16 +32,16 @@ test.each(['asc', 'desc'] as const)('%s', (order) => {
       const places = chunks.flat().map((id) => sign * id)
       if (order === 'desc') places.reverse()
       const first = sign * from
-      const walk = walkFrom(chunks, order, first)
+      const walk = new IdWalk(chunks, order, first)
       let left = places.filter((place) => place >= first)
-      expect(walk.id).toBe(left[0])
+      expect(walk.place).toBe(left[0])
       for (const { kind, by } of moves) {
         const place = (left[0] ?? first) + by
         if (kind === 'next') walk.next()
         else if (kind === 'skip') walk.skip(by)
         else walk.seek(place)
         left = kind === 'seek' ? left.filter((each) => each >= place) : left.slice(by)
-        expect(walk.id).toBe(left[0])
+        expect(walk.place).toBe(left[0])
       }
     }),
     { numRuns: 2000 },

@@ -1,4 +1,5 @@
 // Ids that the store on Redis gives ahead to a server that is alone: they are refused once others were given later ones.
+import { newest } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -114,7 +115,7 @@ describe('an id that was given ahead', () => {
     await newId(other)
     expect(await commit(third)).toEqual({ ok: false, overtaken: [third] })
     expect(await mine.readRow({ partition: 0, space: 'items', key: 'k' })).toBeNull()
-    expect(await mine.newest({ key: 'mine' })).toBeNull()
+    expect(await newest(mine, 'mine')).toBeNull()
     // Rows alone need no id.
     expect(await mine.commit({ writes: [], rows })).toEqual({ ok: true })
     expect(await commit(fourth)).toEqual({ ok: false, overtaken: [fourth] })

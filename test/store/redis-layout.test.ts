@@ -1,6 +1,6 @@
 // How Redis keeps contexts and their index: small ones as one text, large ones as a hash, sets of ids in leaves. Nobody
 // who asks sees a difference.
-import { listed } from './listed.ts'
+import { listed, waiting } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -143,7 +143,7 @@ describe('a set of ids', () => {
     const stayed = [...ids.slice(0, 100), ...ids.slice(700)]
     expect(await found('word')).toEqual(stayed)
     expect(
-      await store.waitingFor({ any: ['word', 'seventh'], upTo: ids[750] ?? 0, after: ids[50] ?? 0, limit: 5000 }),
+      await waiting(store, { any: ['word', 'seventh'], upTo: ids[750] ?? 0, after: ids[50] ?? 0, limit: 5000 }),
     ).toEqual(stayed.filter((id) => id > (ids[50] ?? 0) && id <= (ids[750] ?? 0)))
     for (const id of ids.slice(650, 700)) await update(store, id, { indexKeys: ['word'] })
     expect(await found('word')).toEqual([...ids.slice(0, 100), ...ids.slice(650)])
@@ -183,7 +183,7 @@ describe('a set of ids', () => {
         )
       }
       const any = new Set([...having('rare'), ...having('n\0l')])
-      expect(await store.waitingFor({ any: ['rare', 'n\0l'], upTo: lowest + 599, limit: 5000 })).toEqual(
+      expect(await waiting(store, { any: ['rare', 'n\0l'], upTo: lowest + 599, limit: 5000 })).toEqual(
         ids.filter((id) => any.has(id)),
       )
     }

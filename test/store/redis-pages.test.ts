@@ -1,5 +1,5 @@
 // Pages far into long lists, on Redis: what they cost it, in what it counts itself.
-import { listed, type ListQuery } from './listed.ts'
+import { listed, type ListQuery, waiting } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -152,7 +152,7 @@ test('who waits for any of many words is found by short scripts, which look at e
   const ids = Array.from({ length: 2000 }, (_, index) => String(index + 1))
   for (const word of words) await fill(partitionKey(namespace, 0), `t:${word}`, ids, true)
   await redis.config('RESETSTAT')
-  const found = await store.waitingFor({ any: [...words, ...words], upTo: 5000, limit: 1000 })
+  const found = await waiting(store, { any: [...words, ...words], upTo: 5000, limit: 1000 })
   expect(found).toEqual(ids.slice(0, 1000).map(Number))
   const stats = await redis.info('commandstats')
   const callsOf = (name: string) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0)

@@ -1,4 +1,5 @@
 // Rows on Redis when the line is bad or the memory full, and what they cost there.
+import { newest } from './listed.ts'
 import { createHash, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -99,7 +100,7 @@ describe('a commit with rows whose answer was lost', () => {
     const write = writeOf(contextOf(id, 1, { indexKeys: ['key:mine'] }), { unique: 'key:mine' })
     expect(await farStore().commit({ writes: [write] })).toEqual({ ok: true })
     expect(proxy.sent(/key:mine/)).toBe(2)
-    expect(await opened().newest({ key: 'key:mine' })).toBe(id)
+    expect(await newest(opened(), 'key:mine')).toBe(id)
   })
 
   test('tells of lookups, since it may have given a context an index key', async () => {

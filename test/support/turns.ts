@@ -1,6 +1,6 @@
 // Turns for tests: a compiled service, and what a turn has at hand, without a store.
 import { WorkBudget } from '../../src/definitions/work-budget.ts'
-import { compileFlux } from '../../src/definitions/compile/service.ts'
+import { compileFlux } from '../../src/definitions/service.ts'
 import type { CompiledFlux } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'
 import { SYSTEM } from '../../src/model/caller.ts'

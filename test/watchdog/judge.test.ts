@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RunningStep } from '../../src/ports/steps.ts'
 import type { Frame } from '../../src/watchdog/examine.ts'
-import type { Facts } from '../../src/watchdog/facts.ts'
+import type { Facts } from '../../src/watchdog/shared.ts'
 import { judge } from '../../src/watchdog/judge.ts'
 
 const step = (contextId: number, more: Partial<RunningStep> = {}): RunningStep => ({

@@ -2,14 +2,14 @@
 import type { z } from 'zod'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import type { StepRunner } from '../../ports/steps.ts'
-import { ARGUMENTS } from '../compile/names.ts'
+import { ARGUMENTS } from '../lines/names.ts'
 import type { CompiledAction, CompiledFlux, Retry } from '../flux.ts'
-import type { LineOptions, Lines } from '../compile/line.ts'
-import { compileLines } from '../compile/lines.ts'
+import type { LineOptions, Lines } from '../lines/line.ts'
+import { compileLines } from '../lines/lines.ts'
 import type { Report } from '../report.ts'
 import { RetrySchema } from '../source/schema.ts'
 import { take } from '../source/take.ts'
-import type { Visible } from '../lint/visible.ts'
+import type { Visible } from '../lines/visible.ts'
 
 /** A service, as other services refer to it. */
 export interface Unit {

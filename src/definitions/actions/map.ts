@@ -1,6 +1,6 @@
 // definitions/actions: runs lines within the turn.
 import { z } from 'zod'
-import { compileLines } from '../compile/lines.ts'
+import { compileLines } from '../lines/lines.ts'
 import { TEXT, LINES } from '../source/fields.ts'
 import { take } from '../source/take.ts'
 import { PLAIN, type ActionType } from './action-type.ts'

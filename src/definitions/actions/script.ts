@@ -1,8 +1,8 @@
 // definitions/actions: runs a script in the sandbox. A script has no stored arguments: it reads the data of the
 // context, since a copy would double the size of what a client sent.
 import { z } from 'zod'
-import { scriptHint } from '../lint/foreign.ts'
-import { NO_SECRETS } from '../compile/secret-reference.ts'
+import { scriptHint } from '../expressions/foreign.ts'
+import { NO_SECRETS } from '../lines/secret-reference.ts'
 import { ACTION_OUTPUTS, ACTION_RETRY, ACTION_TIMEOUT, TEXT, STATE_NAME } from '../source/fields.ts'
 import { take } from '../source/take.ts'
 import {

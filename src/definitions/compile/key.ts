@@ -3,7 +3,7 @@ import type { Json } from '../../model/json/value.ts'
 import { keyFault } from '../../model/key.ts'
 import type { Template } from '../expressions/expression.ts'
 import type { KeyReuse } from '../flux.ts'
-import type { Visible } from '../lint/visible.ts'
+import type { Visible } from '../lines/visible.ts'
 import type { Report } from '../report.ts'
 import { compileText } from './templates.ts'
 

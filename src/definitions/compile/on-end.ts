@@ -2,11 +2,11 @@
 import type { Json } from '../../model/json/value.ts'
 import { signingSecretFault } from '../../model/webhook-schemes/standard.ts'
 import type { OnEnd } from '../flux.ts'
-import type { Visible } from '../lint/visible.ts'
+import type { Visible } from '../lines/visible.ts'
 import type { Report } from '../report.ts'
 import { takeStrictly } from '../source/take.ts'
 import { OnEndSchema } from '../source/webhook-schema.ts'
-import { compileReference } from './secret-reference.ts'
+import { compileReference } from '../lines/secret-reference.ts'
 import { compileText } from './templates.ts'
 
 /** null: there is none, or after a fault. */

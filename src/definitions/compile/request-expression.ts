@@ -4,10 +4,10 @@ import { suggestion } from '../../model/nearest.ts'
 import { SECRETS } from '../../model/secret-reference.ts'
 import { compileExpression } from '../expressions/compile.ts'
 import type { Expression } from '../expressions/expression.ts'
-import { foreignHint } from '../lint/foreign.ts'
-import { notParsed, PLAIN_TEXT } from '../lint/visible.ts'
+import { foreignHint } from '../expressions/foreign.ts'
+import { notParsed, PLAIN_TEXT } from '../lines/visible.ts'
 import type { Report } from '../report.ts'
-import { NO_SECRETS } from './secret-reference.ts'
+import { NO_SECRETS } from '../lines/secret-reference.ts'
 
 const REQUEST = '$request'
 

@@ -5,8 +5,8 @@ import type { Template } from '../expressions/expression.ts'
 import type { Wait } from '../flux.ts'
 import { parseDate } from '../values/dates.ts'
 import type { Report } from '../report.ts'
-import { NO_SECRETS } from './secret-reference.ts'
-import { notParsed, PLAIN_TEXT, strangePaths, unseenNames, type Visible } from '../lint/visible.ts'
+import { NO_SECRETS } from '../lines/secret-reference.ts'
+import { notParsed, PLAIN_TEXT, strangePaths, unseenNames, type Visible } from '../lines/visible.ts'
 
 /** Compiles a template; null after a fault. */
 export function compileText(source: string, visible: Visible, pointer: string, report: Report): Template | null {

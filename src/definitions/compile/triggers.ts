@@ -1,7 +1,7 @@
 // definitions: the events that start a service. Each is a text, or an object that also says by which key.
 import { getOwn, isObject, type Json } from '../../model/json/value.ts'
 import type { CompiledTrigger } from '../flux.ts'
-import type { Visible } from '../lint/visible.ts'
+import type { Visible } from '../lines/visible.ts'
 import type { Report } from '../report.ts'
 import { TriggerSchema } from '../source/schema.ts'
 import { take } from '../source/take.ts'

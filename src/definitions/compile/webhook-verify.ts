@@ -18,7 +18,7 @@ import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import type { Report } from '../report.ts'
 import { takeStrictly } from '../source/take.ts'
 import { VerifySchema } from '../source/webhook-schema.ts'
-import { compileReference } from './secret-reference.ts'
+import { compileReference } from '../lines/secret-reference.ts'
 
 const SPECIAL_KEYS = new Set(Object.values(VERIFY_KEYS).flat())
 

@@ -1,7 +1,7 @@
 // definitions: reports unknown keys in property declarations and lines.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import { SECRETS } from '../../model/secret-reference.ts'
-import { RESERVED } from '../compile/secret-reference.ts'
+import { RESERVED } from '../lines/secret-reference.ts'
 import type { Report } from '../report.ts'
 import { PropertySchema } from '../source/property-schema.ts'
 import { LineSchema } from '../source/schema.ts'

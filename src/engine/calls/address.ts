@@ -86,8 +86,11 @@ async function findByKey(env: CallEnv, address: Address, role: Role) {
 }
 
 /** The context that uses the key; null: it is free. `keptKey`: or that had it last. */
-export const holderOfKey = ({ store }: CallEnv, named: KeyAddress, indexKeyOf = usingKey): Promise<ContextId | null> =>
-  store.newest({ key: indexKeyOf(named), partition: partitionOfKey(named, store.partitions) })
+export async function holderOfKey({ store }: CallEnv, named: KeyAddress, indexKeyOf = usingKey) {
+  const partition = partitionOfKey(named, store.partitions)
+  const { ids } = await store.selectIds({ any: [[indexKeyOf(named)]], partition, order: 'desc', limit: 1 })
+  return ids[0] ?? null
+}
 
 /** The key that is named, and its service, if that is loaded: else it may have contexts all the same. */
 export function keyNamed(env: CallEnv, { key, fluxName: name, package: given }: Address, role: Role) {

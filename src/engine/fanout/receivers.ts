@@ -9,7 +9,7 @@ import { isFinished, type ContextId } from '../../model/context.ts'
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Store } from '../../ports/store.ts'
+import type { SelectedIds, Store } from '../../ports/store.ts'
 import { decodeHead } from '../record/decode.ts'
 import { hiddenFrom, keysOfReceivers } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
@@ -80,15 +80,17 @@ export async function findReceivers(
   upTo: ContextId,
   place: BroadcastPlace,
 ): Promise<ContextId[]> {
-  const any = keysOfReceivers(event, tags)
+  const any = keysOfReceivers(event, tags).map((key) => [key])
   const without = hiddenFrom({ catalog, caller }, 'invoke')
+  const query = { any, without, before: upTo + 1, order: 'asc', limit: FOUND_AT_ONCE } as const
   const found: ContextId[] = []
-  for (;;) {
-    const ids = await store.waitingFor({ any, without, upTo, after: found.at(-1) ?? 0, limit: FOUND_AT_ONCE })
+  for (let after: ContextId | null = 0; after !== null;) {
+    const { ids, rest }: SelectedIds = await store.selectIds({ ...query, after })
     for (const id of ids) found.push(id)
     place.take(found.length)
-    if (ids.length < FOUND_AT_ONCE) return found
+    after = rest
   }
+  return found
 }
 
 const isIgnored = (one: Dealt): one is Ignored => one !== null && 'answer' in one && one.answer === 'ignored'

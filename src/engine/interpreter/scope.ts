@@ -1,9 +1,9 @@
 // engine/interpreter: resolves names for the expressions and scripts of a turn, to the value in the innermost scope.
 import { runInNewContext } from 'node:vm'
-import { SPECIAL_NAMES } from '../../definitions/compile/names.ts'
+import { SPECIAL_NAMES } from '../../definitions/lines/names.ts'
 import type { Scope, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import type { Line } from '../../definitions/compile/line.ts'
+import type { Line } from '../../definitions/lines/line.ts'
 import type { Shape } from '../../definitions/values/properties.ts'
 import { TooMuchWork, WorkBudget } from '../../definitions/work-budget.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'

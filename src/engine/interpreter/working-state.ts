@@ -3,7 +3,7 @@
 import { defaults, type Shape } from '../../definitions/values/properties.ts'
 import { ExpressionError, type Scope } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux, CompiledState, Wait } from '../../definitions/flux.ts'
-import type { Line, Lines } from '../../definitions/compile/line.ts'
+import type { Line, Lines } from '../../definitions/lines/line.ts'
 import { parseDate } from '../../definitions/values/dates.ts'
 import { startOf, toldOf } from '../../definitions/values/told.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'

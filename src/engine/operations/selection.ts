@@ -143,9 +143,8 @@ export async function startWindows(
 
 /** The first context of the partition from that id on, and when it was started; null: there is none. */
 async function firstFrom(store: Store, partition: number, id: ContextId) {
-  const windows = Array.from({ length: store.partitions }, (_, each) => (each === partition ? {} : { before: 1 }))
   for (let after = id - 1; ;) {
-    const { contexts } = await store.select({ any: [[]], windows, after, order: 'asc', limit: 1 })
+    const { contexts } = await store.select({ any: [[]], partition, after, order: 'asc', limit: 1 })
     const [context] = contexts
     if (!context) return null
     after = context.id

@@ -7,6 +7,7 @@
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { compareRows, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import type { SelectedIds } from '../../ports/store.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
@@ -219,12 +220,13 @@ export class LookUps {
   }
 
   /** Looks at all contexts that have one of the index keys. */
-  async #lookAtAll(any: readonly string[], upTo: ContextId, signal: AbortSignal) {
+  async #lookAtAll(keys: readonly string[], upTo: ContextId, signal: AbortSignal) {
     const { store, clock } = this.#parts
-    for (let after: ContextId | undefined = 0; after !== undefined && !signal.aborted;) {
-      const ids: readonly ContextId[] = await store.waitingFor({ any, upTo, after, limit: MAX_CONTEXTS })
+    const query = { any: keys.map((key) => [key]), before: upTo + 1, order: 'asc', limit: MAX_CONTEXTS } as const
+    for (let after: ContextId | null = 0; after !== null && !signal.aborted;) {
+      const { ids, rest }: SelectedIds = await store.selectIds({ ...query, after })
       await Promise.all(ids.map((id) => this.request(id, null)))
-      after = ids[MAX_CONTEXTS - 1]
+      after = rest
       await pause(clock, PAGE_MS, signal)
     }
   }

@@ -127,10 +127,10 @@ export class UnclaimedEvents {
   async #announce({ event, tags }: UnclaimedEvent, but: ContextId | null) {
     const { store, log } = this.#parts
     try {
-      const any = keysOfHearers(event, tags)
-      const ids = await store.waitingFor({ any, upTo: await store.highestId(), limit: MAX_CONTEXTS })
+      const any = keysOfHearers(event, tags).map((key) => [key])
+      const { ids, rest } = await store.selectIds({ any, order: 'asc', limit: MAX_CONTEXTS })
       for (const id of ids) if (id !== but) void this.#lookUps.request(id, null)
-      if (ids.length === MAX_CONTEXTS) this.#lookUps.hurry()
+      if (rest !== null) this.#lookUps.hurry()
     } catch (error) {
       log.debug('a pending event is offered later', { event, error })
       this.#lookUps.hurry()

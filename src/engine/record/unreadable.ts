@@ -1,13 +1,9 @@
 // engine/record: handles stored records of contexts, and rows, that cannot be read. Each is logged once, and omitted when
 // many are read.
 import { FluxError } from '../../model/failure.ts'
+import { logOnce } from '../../model/log-once.ts'
 import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import type { Log } from '../../ports/log.ts'
-
-/** Maximum number of contexts and rows that are logged. */
-const MAX_LOGGED = 10_000
-
-const loggedTo = new WeakMap<Log, Set<string>>()
 
 /** Whether the error says that a stored record cannot be read. It is logged once for each context. */
 export function isUnreadable(error: unknown, log: Log): boolean {
@@ -35,12 +31,4 @@ export function readableOf<T>(
     logUnreadable(space, key, error, log)
     return null
   }
-}
-
-function logOnce(log: Log, text: string, fields: object) {
-  const logged = loggedTo.get(log) ?? new Set()
-  loggedTo.set(log, logged)
-  if (logged.has(text) || logged.size >= MAX_LOGGED) return
-  logged.add(text)
-  log.error(text, fields)
 }

@@ -1,7 +1,7 @@
 // engine/steps: what the outputs of an action read of its result, and the result does not have.
 import { shortened } from '../../model/error-message.ts'
-import type { Lines } from '../../definitions/compile/line.ts'
-import { seenIn } from '../../definitions/compile/names.ts'
+import type { Lines } from '../../definitions/lines/line.ts'
+import { seenIn } from '../../definitions/lines/names.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isObject, type Json } from '../../model/json/value.ts'
 import type { ContextRecord } from '../../model/context.ts'

@@ -143,8 +143,10 @@ export class Commits {
     for (const { context: stored } of writes) {
       const context = contexts.get(stored.id)
       if (!context) continue
-      if (context.isUnread) cache.delete(stored.id)
-      else cache.put(context, stored.parts, incarnation)
+      if (context.isUnread) {
+        cache.delete(stored.id)
+        context.record = { ...context.record, version: stored.version }
+      } else cache.put(context, stored.parts, incarnation)
       try {
         if (context.isUnread && context.slot) {
           // The step of another server: its data, which may have ended that server, is read when the lease is stored.

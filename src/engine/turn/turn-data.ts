@@ -123,9 +123,12 @@ export class TurnData {
       case 'id':
         ;(this.#ids ??= []).push(await ids.take(need.partition))
         return
-      case 'holder':
-        this.#holder = { key: need.key, id: await store.newest({ key: need.key, partition: need.partition }) }
+      case 'holder': {
+        const { key, partition } = need
+        const { ids: holders } = await store.selectIds({ any: [[key]], partition, order: 'desc', limit: 1 })
+        this.#holder = { key, id: holders[0] ?? null }
         return
+      }
       case 'definition':
         await pins.pin(need.flux)
     }

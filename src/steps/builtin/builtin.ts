@@ -1,6 +1,6 @@
 // steps: the built-in classes, which every service can call without a module.
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
-import type { LogLevel } from '../../ports/log.ts'
+import { atEachLevel } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/steps.ts'
 import { httpRequest } from './http/request.ts'
 import { sendWebhook } from './send-webhook.ts'
@@ -11,26 +11,14 @@ export type BuiltinMethod = (args: JsonObject, flux: StepFlux) => unknown
 
 type Methods = { readonly [methodName: string]: BuiltinMethod }
 
-export type Classes = { readonly [className: string]: Methods }
-
 /**
- * Logs `message` with the other arguments as fields; without a message, all arguments as text. The log redacts secrets.
+ * Log `message` with the other arguments as fields; without a message, all arguments as text. The log redacts secrets.
  */
-const logAt =
-  (level: LogLevel): BuiltinMethod =>
-  (args, { log }) => {
-    const { message, ...others } = args
-    const text = typeof message === 'string' ? message : JSON.stringify(message ?? others)
-    log[level](text, message == null || Object.keys(others).length === 0 ? {} : { args: others })
-  }
-
-const LOGGER: Methods = {
-  trace: logAt('trace'),
-  debug: logAt('debug'),
-  info: logAt('info'),
-  warn: logAt('warn'),
-  error: logAt('error'),
-}
+const LOGGER: Methods = atEachLevel((level): BuiltinMethod => (args, { log }) => {
+  const { message, ...others } = args
+  const text = typeof message === 'string' ? message : JSON.stringify(message ?? others)
+  log[level](text, message == null || Object.keys(others).length === 0 ? {} : { args: others })
+})
 
 /** Throws an error with `message`, and with `type` as its name, if given. */
 const throwException: BuiltinMethod = (args) => {
@@ -45,16 +33,14 @@ function textOf(args: JsonObject, key: string): string | null {
 }
 
 /** `allowPrivate`: whether `Http` may connect to addresses that are not public. */
-export function builtInClasses({ allowPrivate }: { allowPrivate: boolean }): Classes {
-  const request = httpRequest({ allowPrivate })
+export function builtInClasses(options: { readonly allowPrivate: boolean }): {
+  readonly [className: string]: Methods
+} {
   return {
     Logger: LOGGER,
     Errors: { throwException },
-    Webhooks: {
-      verify,
-      send: sendWebhook({ request: httpRequest({ allowPrivate, readsBody: false }), now: Date.now }),
-    },
-    Http: { request },
+    Webhooks: { verify, send: sendWebhook(options) },
+    Http: { request: httpRequest(options) },
     'io.toro.martini.LoggerMethods': LOGGER,
     'io.toro.martini.GloopMethods': { throwException },
   }

@@ -20,11 +20,9 @@ export function verify(args: JsonObject, { rawBody }: Pick<Flux, 'rawBody'>): Ve
   const headers = getOwn(args, 'headers') ?? null
   if (!Array.isArray(headers) && !isObject(headers))
     throw new Error('"headers" of Webhooks.verify must be $request.headers')
-  const [[id], [timestamp], signatures] = [
-    headersOf(headers, 'webhook-id'),
-    headersOf(headers, 'webhook-timestamp'),
-    headersOf(headers, 'webhook-signature'),
-  ]
+  const [id] = headersOf(headers, 'webhook-id')
+  const [timestamp] = headersOf(headers, 'webhook-timestamp')
+  const signatures = headersOf(headers, 'webhook-signature')
   if (!id || !timestamp || signatures.every((line) => line === ''))
     return { valid: false, reason: 'a header of the signature is missing' }
   const signed = {
@@ -76,14 +74,12 @@ const verifyingSecretsOf = (given: Json): string[] =>
 /**
  * The values of all headers of that name, in a list of `{ name, value }` or an object. Names are not case-sensitive.
  */
-function headersOf(headers: Json, name: string): string[] {
+function headersOf(headers: Json[] | JsonObject, name: string): string[] {
   const entries = Array.isArray(headers)
-    ? headers.flatMap((entry) => (isObject(entry) ? [[entry['name'], entry['value']] as const] : []))
-    : isObject(headers)
-      ? Object.entries(headers)
-      : []
-  const values = entries.flatMap(([key, value]) =>
-    typeof key === 'string' && key.toLowerCase() === name ? (value ?? []) : [],
-  )
-  return values.filter((value) => typeof value === 'string')
+    ? headers.filter(isObject)
+    : Object.entries(headers).map(([key, value]) => ({ name: key, value }))
+  return entries
+    .filter((entry) => typeof entry['name'] === 'string' && entry['name'].toLowerCase() === name)
+    .flatMap(({ value = [] }) => value)
+    .filter((value) => typeof value === 'string')
 }

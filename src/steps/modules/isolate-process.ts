@@ -3,43 +3,40 @@
 import type { FluxApi } from '../../api/calls.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import { isObject, toBoundedJson, tryJson, type JsonObject } from '../../model/json/value.ts'
-import type { Log, LogLevel } from '../../ports/log.ts'
+import { atEachLevel, type Log, type LogLevel } from '../../ports/log.ts'
 import type { Flux, FunctionName, PackageFolder } from '../../ports/steps.ts'
-import { Functions } from '../functions.ts'
+import { guardProcess } from '../processes/pooled-process.ts'
 import { describeThrown, rethrown, type RemoteThrown } from '../processes/remote-error.ts'
-import { guardProcess } from '../processes/start.ts'
-
-/** The facts about the step in the `flux` argument. */
-export type FluxFacts = Pick<
-  Flux,
-  'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody' | 'traceparent'
->
+import { Functions } from './functions.ts'
 
 export type ToIsolate =
-  /** The first message. */
   | {
-      readonly kind: 'open'
+      readonly kind: 'run'
+      /** Number of the run. */
+      readonly run: number
+      readonly name: FunctionName
+      /** JSON text. */
+      readonly args: string
+      /** The facts about the step in the `flux` argument. */
+      readonly facts: Pick<
+        Flux,
+        'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody' | 'traceparent'
+      >
+      /** Maximum size of the result in bytes of JSON. */
+      readonly maxResult: number
+      /** The same for all runs of a process. */
       readonly packages: readonly PackageFolder[]
       readonly allowPrivate: boolean
       /** The names of the calls. */
       readonly methods: readonly string[]
-    }
-  /** `run`: number of the run. `args`: JSON text. `maxResult`: maximum size of the result in bytes of JSON. */
-  | {
-      readonly kind: 'run'
-      readonly run: number
-      readonly name: FunctionName
-      readonly args: string
-      readonly facts: FluxFacts
-      readonly maxResult: number
     }
   | { readonly kind: 'abort'; readonly name: string; readonly message: string }
   /** The outcome of a call: JSON text, or the reason why it failed. */
   | { readonly kind: 'answer'; readonly call: number; readonly json: string }
   | { readonly kind: 'refusal'; readonly call: number; readonly failure: Failure | null; readonly thrown: RemoteThrown }
 
+/** The messages after the first, which says that the process is ready. */
 export type FromIsolate =
-  | { readonly kind: 'ready' }
   /** The function is loaded and is being called. */
   | { readonly kind: 'begun' }
   /** `run`: number of the run that logs. */
@@ -75,30 +72,28 @@ let controller = new AbortController()
 let calls = 0
 /** Number of the newest run. */
 let latest = 0
-const waiting = new Map<
-  number,
-  { readonly resolve: (json: string) => void; readonly reject: (error: unknown) => void }
->()
+type Answer = ToIsolate & { readonly kind: 'answer' | 'refusal' }
+/** Calls without an answer. */
+const waiting = new Map<number, (answer: Answer) => void>()
 
 async function ask<T>(run: number, method: string, request: unknown): Promise<T> {
   const call = ++calls
-  const answer = new Promise<string>((resolve, reject) => {
-    waiting.set(call, { resolve, reject })
-  })
   post({ kind: 'call', run, call, method, request: JSON.stringify(request ?? null) })
-  return JSON.parse(await answer)
+  const answer = await new Promise<Answer>((resolve) => {
+    waiting.set(call, resolve)
+  })
+  waiting.delete(call)
+  if (answer.kind === 'answer') return JSON.parse(answer.json)
+  throw answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure)
 }
 
-/** The names of the calls, which the server tells. */
-let methods: readonly string[] = []
-
-const apiOf = (run: number): FluxApi => {
+function apiOf(run: number, methods: readonly string[]): FluxApi {
   const entries: unknown[][] = methods.map((name) => [name, (request: unknown = {}) => ask(run, name, request)])
   return Object.fromEntries(entries)
 }
 
 function logOf(run: number): Log {
-  const logAt = (level: LogLevel) => (message: unknown, fields?: object) => {
+  return atEachLevel((level) => (message: unknown, fields?: object) => {
     const text =
       typeof message === 'string'
         ? message
@@ -107,26 +102,20 @@ function logOf(run: number): Log {
           : JSON.stringify(tryJson(message))
     const data = tryJson(fields ?? {})
     post({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
-  }
-  return {
-    trace: logAt('trace'),
-    debug: logAt('debug'),
-    info: logAt('info'),
-    warn: logAt('warn'),
-    error: logAt('error'),
-  }
+  })
 }
 
-async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
+async function run(message: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
+  const { run: number, name, args, facts, maxResult } = message
   latest = number
   controller = new AbortController()
   try {
-    if (functions === null) throw new Error('the process was not opened')
+    functions ??= functionsOf(message)
     const method = await functions.newest(name)
     const rawBody = facts.rawBody && Buffer.from(facts.rawBody)
     post({ kind: 'begun' })
     const result = await method(JSON.parse(args), {
-      ...apiOf(number),
+      ...apiOf(number, message.methods),
       ...facts,
       rawBody,
       messageId: () => ask(number, 'messageId', null),
@@ -139,21 +128,14 @@ async function run({ run: number, name, args, facts, maxResult }: ToIsolate & { 
   }
 }
 
-function settle({ call, ...answer }: ToIsolate & { kind: 'answer' | 'refusal' }): void {
-  const caller = waiting.get(call)
-  waiting.delete(call)
-  if (answer.kind === 'answer') caller?.resolve(answer.json)
-  else caller?.reject(answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure))
+function functionsOf({ packages, ...options }: ToIsolate & { kind: 'run' }): Functions {
+  const opened = new Functions(options)
+  opened.mount(packages)
+  return opened
 }
 
 process.on('message', (message: ToIsolate) => {
   switch (message.kind) {
-    case 'open':
-      functions = new Functions({ allowPrivate: message.allowPrivate })
-      functions.mount(message.packages)
-      methods = message.methods
-      post({ kind: 'ready' })
-      return
     case 'run':
       void run(message).then(post)
       return
@@ -161,6 +143,7 @@ process.on('message', (message: ToIsolate) => {
       controller.abort(new DOMException(message.message, message.name))
       return
     default:
-      settle(message)
+      waiting.get(message.call)?.(message)
   }
 })
+process.send?.('ready')

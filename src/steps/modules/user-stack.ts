@@ -2,11 +2,12 @@
 // the server, and without paths of the server. It works on text, because only text is sent between processes.
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { linesWithin, shortened } from '../../model/error-message.ts'
 
 /** Maximum size of a stack, including its message. */
 const MAX_BYTES = 4096
-/** Maximum size of the message in it. */
-const MAX_MESSAGE_BYTES = 1024
+/** Maximum length of the message in it. */
+const MAX_MESSAGE_CHARACTERS = 1000
 /**
  * Number of characters at the end of a text that are searched for frames. The message before them may have any length.
  */
@@ -42,15 +43,8 @@ export function userStack(
 ): string | null {
   const frames = framesOf(stack, `${name}: ${message}`).flatMap((frame) => shown(frame, roots, sourcePosition) ?? [])
   if (frames.length === 0) return null
-  let text = cut(`${name}: ${message}`, MAX_MESSAGE_BYTES)
-  let size = Buffer.byteLength(text)
-  for (const frame of frames.slice(0, MAX_FRAMES)) {
-    const line = `\n    ${frame}`
-    size += Buffer.byteLength(line)
-    if (size > MAX_BYTES) break
-    text += line
-  }
-  return text
+  const lines = frames.slice(0, MAX_FRAMES).map((frame) => `    ${frame}`)
+  return linesWithin(MAX_BYTES, [shortened(`${name}: ${message}`, MAX_MESSAGE_CHARACTERS), ...lines])
 }
 
 interface Frame {
@@ -123,13 +117,4 @@ function pathOf(url: string): string | null {
   } catch {
     return null
   }
-}
-
-/** Cuts a text to a number of bytes, at a character boundary. */
-function cut(text: string, bytes: number): string {
-  const start = Buffer.from(text.slice(0, bytes))
-  if (text.length <= bytes && start.length <= bytes) return text
-  let end = Math.min(start.length, bytes - Buffer.byteLength('…'))
-  while (end > 0 && ((start[end] ?? 0) & 0xc0) === 0x80) end -= 1
-  return `${start.subarray(0, end).toString()}…`
 }

@@ -1,13 +1,12 @@
 // steps: the process in which scripts run, one at a time. It reports when it is ready for the first one, and never
 // outlives its server.
+import { guardProcess } from '../processes/pooled-process.ts'
 import { Sandbox, type ScriptOutcome, type Script } from './sandbox.ts'
-import { guardProcess } from '../processes/start.ts'
 
-export type ToProcess = Script
-/** The first message has no outcome. `took`: milliseconds that the script took. */
 export interface FromProcess {
-  readonly outcome?: ScriptOutcome
-  readonly took?: number
+  readonly outcome: ScriptOutcome
+  /** Milliseconds that the script took. */
+  readonly took: number
 }
 
 /**
@@ -16,19 +15,19 @@ export interface FromProcess {
  */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024
 
-guardProcess({ maxMemory: MAX_MEMORY_BYTES })
+guardProcess(MAX_MEMORY_BYTES)
 
 const sandbox = new Sandbox()
 await sandbox.open()
-const post = (message: FromProcess) => process.send?.(message)
 
-async function run(script: ToProcess): Promise<void> {
+async function run(script: Script): Promise<void> {
   await sandbox.open()
   const began = performance.now()
   const outcome = sandbox.run(script)
-  post({ outcome, took: performance.now() - began })
+  const message: FromProcess = { outcome, took: performance.now() - began }
+  process.send?.(message)
   await sandbox.open()
 }
 
-process.on('message', (script: ToProcess) => void run(script))
-post({})
+process.on('message', (script: Script) => void run(script))
+process.send?.('ready')

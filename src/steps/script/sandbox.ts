@@ -169,12 +169,18 @@ function check({ scope, context }: SandboxContext, script: string): ScriptOutcom
 }
 
 function runIn(prepared: SandboxContext, { script, names, timeout, maxResult }: Script): ScriptOutcome {
-  const { scope, runtime, context, call } = prepared
   prepared.end = performance.now() + timeout
-  if (names === null) return inTime(check(prepared, script), prepared, timeout)
+  const outcome = names === null ? check(prepared, script) : resultOf(prepared, script, names, maxResult)
+  return isLate(prepared)
+    ? { name: 'TimeoutError', message: `the script computed for longer than ${timeout / 1000} s` }
+    : outcome
+}
+
+function resultOf(prepared: SandboxContext, script: string, names: string, maxResult: number): ScriptOutcome {
+  const { scope, runtime, context, call } = prepared
   const parsed = context.evalCode(`(${functionOf(script)})`, 'script')
   const body = scope.manage(parsed.error ?? parsed.value)
-  if (parsed.error) return inTime(faultOf(context, body, script), prepared, timeout)
+  if (parsed.error) return faultOf(context, body, script)
 
   const called = context.callFunction(
     call,
@@ -184,12 +190,11 @@ function runIn(prepared: SandboxContext, { script, names, timeout, maxResult }: 
     scope.manage(context.newNumber(maxResult)),
   )
   const promise = scope.manage(called.error ?? called.value)
-  while (!called.error && runtime.hasPendingJob() && !isLate(prepared)) {
+  if (called.error) return OUT_OF_MEMORY
+  while (runtime.hasPendingJob() && !isLate(prepared)) {
     const done = runtime.executePendingJobs(JOBS)
     if (done.error) scope.manage(done.error)
   }
-  if (isLate(prepared)) return late(timeout)
-  if (called.error) return OUT_OF_MEMORY
   return outcomeOf(context, scope, promise, maxResult)
 }
 
@@ -224,11 +229,3 @@ function tooLarge(maxResult: number): ScriptOutcome {
   const { name, message } = new ResultTooLarge(maxResult)
   return { name, message }
 }
-
-const inTime = (outcome: ScriptOutcome, prepared: SandboxContext, timeout: number): ScriptOutcome =>
-  isLate(prepared) ? late(timeout) : outcome
-
-const late = (timeout: number): ScriptOutcome => ({
-  name: 'TimeoutError',
-  message: `the script computed for longer than ${timeout / 1000} s`,
-})

@@ -7,10 +7,9 @@ import { FORMAT, otherFormat } from '../../model/format.ts'
 import { Arena } from './arena.ts'
 import { DataFolderError, isMarked, lockFolder, makeFile, mark, fileBytesOf } from './data-folder.ts'
 import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
-import { LogRows } from './records/log-rows.ts'
 import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
 import { RowTables } from './row-tables.ts'
-import { Space, type SpaceOptions } from './space.ts'
+import { diskSpace, type SpaceOptions } from './space.ts'
 import { messageOf } from '../../model/error-message.ts'
 
 /** What a new data file and lmdb's own file beside it take at most. */
@@ -40,10 +39,10 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
   try {
     const isMarkedYet = isMarked(files.lock)
     const hasData = await inspect(files.data, isMarkedYet)
-    const space = new Space(options)
+    const space = diskSpace(options)
     // Files that are there already are opened without writing.
     if (!hasData || fileBytesOf(`${files.data}-lock`) === 0) space.take(NEW_FILE_BYTES)
-    const disk = new Disk({ file: files.data, hasData, lock, space })
+    const disk = diskOf(files.data, hasData, space, lock)
     if (!isMarkedYet) mark(lock, log)
     return disk
   } catch (error) {
@@ -53,159 +52,110 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
   }
 }
 
-const openAll = (root: RootDatabase) => ({
+const tablesIn = (root: RootDatabase) => ({
   contexts: root.openDB<Buffer, ContextId>('contexts', { encoding: 'binary' }),
-  rows: new LogRows(root.openDB('rows', { encoding: 'binary' })),
+  rows: root.openDB<Buffer, [ContextId, number]>('rows', { encoding: 'binary' }),
   notifications: root.openDB<Buffer, ContextId>('pokes', { encoding: 'binary' }),
   definitions: root.openDB<string, string>('definitions', { encoding: 'string' }),
+  /** Large parts, by context and slot. */
   parts: root.openDB<Buffer, [ContextId, number]>('parts', { encoding: 'binary' }),
   rowTables: new RowTables(root),
 })
 
-export class Disk {
-  readonly contexts: Database<Buffer, ContextId>
-  readonly rows: LogRows
-  readonly notifications: Database<Buffer, ContextId>
-  readonly definitions: Database<string, string>
-  readonly rowTables: RowTables
-  readonly meta: Database<unknown, string>
-  readonly pageBytes: number
+/** Opens the tables, or makes them. @throws DataFolderError when the format of the file is another */
+function openTables(root: RootDatabase, file: string, hasData: boolean) {
+  try {
+    const meta = root.openDB<unknown, string>(META, { encoding: 'json' })
+    if (hasData) checkFormat(file, readMeta(meta, 'format'))
+    const tables = hasData ? tablesIn(root) : root.transactionSync(() => tablesIn(root))
+    if (!hasData) meta.putSync('format', FORMAT)
+    return { ...tables, meta }
+  } catch (error) {
+    void root.close()
+    throw error
+  }
+}
+
+export type Disk = ReturnType<typeof diskOf>
+
+function diskOf(file: string, hasData: boolean, space: ReturnType<typeof diskSpace>, lock: number) {
+  makeFile(file)
+  const root = openRoot(file)
+  const tables = openTables(root, file, hasData)
   /** For the records of the group that is written next. */
-  readonly arena = new Arena()
-  readonly #root: RootDatabase
-  /** Large parts, by context and slot. */
-  readonly #parts: Database<Buffer, [ContextId, number]>
-  readonly #lock: number
-  readonly #space: Space
-  #broken: Error | null = null
+  const arena = new Arena()
+  const contextCount = () => numberIn(tables.contexts.getStats(), 'entryCount')
+  let broken: Error | null = null
 
-  /** Opens the file, or makes it. @throws DataFolderError when its format is another */
-  constructor({
-    file,
-    hasData,
-    lock,
-    space,
-  }: {
-    readonly file: string
-    readonly hasData: boolean
-    readonly lock: number
-    readonly space: Space
-  }) {
-    this.#lock = lock
-    this.#space = space
-    makeFile(file)
-    this.#root = openRoot(file)
-    try {
-      this.pageBytes = numberIn(this.#root.getStats(), 'pageSize')
-      this.meta = this.#root.openDB(META, { encoding: 'json' })
-      if (hasData) this.#checkFormat(file)
-      const opened = hasData ? openAll(this.#root) : this.#root.transactionSync(() => openAll(this.#root))
-      this.contexts = opened.contexts
-      this.rows = opened.rows
-      this.notifications = opened.notifications
-      this.definitions = opened.definitions
-      this.#parts = opened.parts
-      this.rowTables = opened.rowTables
-      if (!hasData) this.meta.putSync('format', FORMAT)
-    } catch (error) {
-      void this.#root.close()
-      throw error
-    }
+  return {
+    ...tables,
+    arena,
+    /** Contexts, as lmdb counts them. */
+    contextCount,
+    pageBytes: numberIn(root.getStats(), 'pageSize'),
+    /** Why nothing can be written, at present or any more. */
+    trouble: () =>
+      broken
+        ? 'the store can not write any more: its reason is in the log; start the server again when it is mended'
+        : space.trouble(),
+    /** The number of lmdb's last transaction. */
+    revision: () => numberIn(root.getStats(), 'lastTxnId'),
+    /**
+     * Runs the operations in one transaction, which takes so many bytes of the disk at most; resolves when it is flushed.
+     * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or nobody
+     * knows
+     */
+    async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
+      if (broken !== null) throw broken
+      space.take(bytes)
+      try {
+        await root.batch(() => {
+          for (const operation of operations) operation()
+        })
+      } catch (error) {
+        arena.renew()
+        const cause = await causeOf(error)
+        const failure = new Error(`the store can't write: ${messageOf(cause)}`, { cause })
+        if (!works(root)) broken = failure
+        throw failure
+      }
+    },
+    /** The record of a context. The bytes are there until the next is read. */
+    record: (id: ContextId): Buffer | undefined => tables.contexts.getBinaryFast(id),
+    /** The highest id given out. @throws DataFolderError when it can't be read */
+    lastId(): ContextId {
+      const lastId = readMeta(tables.meta, 'lastId')
+      if (lastId === undefined && contextCount() === 0) return 0
+      if (typeof lastId === 'number' && Number.isSafeInteger(lastId)) return lastId
+      throw new DataFolderError(`the data is damaged: the last id given out can't be read; ${ADVICE}`)
+    },
+    async close(): Promise<void> {
+      await root.close()
+      closeSync(lock)
+    },
   }
+}
 
-  /** Why nothing can be written, at present or any more. */
-  get trouble(): string | null {
-    if (this.#broken)
-      return 'the store can not write any more: its reason is in the log; start the server again when it is mended'
-    return this.#space.trouble()
+/** After a failure that leaves its file in doubt lmdb takes no transaction any more, and never answers a write. */
+function works(root: RootDatabase): boolean {
+  try {
+    root.transactionSync(() => ABORT)
+    return true
+  } catch {
+    return false
   }
+}
 
-  /** The number of lmdb's last transaction. */
-  get revision(): number {
-    return numberIn(this.#root.getStats(), 'lastTxnId')
-  }
+/** @throws DataFolderError when a file with data has another format */
+function checkFormat(file: string, format: unknown): void {
+  if (format === undefined) throw new DataFolderError(noFormat(file))
+  if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${file}`, format))
+}
 
-  /** Contexts, as lmdb counts them. */
-  get contextCount(): number {
-    return numberIn(this.contexts.getStats(), 'entryCount')
-  }
-
-  /**
-   * Runs the operations in one transaction, which takes so many bytes of the disk at most; resolves when it is flushed.
-   * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or nobody
-   * knows
-   */
-  async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
-    if (this.#broken !== null) throw this.#broken
-    this.#space.take(bytes)
-    try {
-      await this.#root.batch(() => {
-        for (const operation of operations) operation()
-      })
-    } catch (error) {
-      this.arena.renew()
-      const cause = await causeOf(error)
-      const failure = new Error(`the store can't write: ${messageOf(cause)}`, { cause })
-      if (!this.#works()) this.#broken = failure
-      throw failure
-    }
-  }
-
-  /** After a failure that leaves its file in doubt lmdb takes no transaction any more, and never answers a write. */
-  #works(): boolean {
-    try {
-      this.#root.transactionSync(() => ABORT)
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  /** The record of a context. The bytes are there until the next is read. */
-  record(id: ContextId): Buffer | undefined {
-    return this.contexts.getBinaryFast(id)
-  }
-
-  /** The row of a large part. The bytes are there until the next is read. */
-  largePart(id: ContextId, slot: number): Buffer | undefined {
-    return this.#parts.getBinaryFast([id, slot])
-  }
-
-  /** To be called by an operation. */
-  putLargePart(id: ContextId, slot: number, row: Buffer): void {
-    void this.#parts.put([id, slot], row)
-  }
-
-  /** To be called by an operation. */
-  removeLargePart(id: ContextId, slot: number): void {
-    void this.#parts.remove([id, slot])
-  }
-
-  async close(): Promise<void> {
-    await this.#root.close()
-    closeSync(this.#lock)
-  }
-
-  /** @throws DataFolderError when a file with data has another format */
-  #checkFormat(file: string): void {
-    const format = this.#readMeta('format')
-    if (format === undefined) throw new DataFolderError(noFormat(file))
-    if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${file}`, format))
-  }
-
-  /** The highest id given out. @throws DataFolderError when it can't be read */
-  lastId(): ContextId {
-    const lastId = this.#readMeta('lastId')
-    if (lastId === undefined && this.contextCount === 0) return 0
-    if (typeof lastId === 'number' && Number.isSafeInteger(lastId)) return lastId
-    throw new DataFolderError(`the data is damaged: the last id given out can't be read; ${ADVICE}`)
-  }
-
-  #readMeta(key: string): unknown {
-    try {
-      return this.meta.get(key)
-    } catch (error) {
-      throw new DataFolderError(`the data is damaged: '${key}' can't be read; ${ADVICE}`, { cause: error })
-    }
+function readMeta(meta: Database<unknown, string>, key: string): unknown {
+  try {
+    return meta.get(key)
+  } catch (error) {
+    throw new DataFolderError(`the data is damaged: '${key}' can't be read; ${ADVICE}`, { cause: error })
   }
 }

@@ -45,15 +45,15 @@ export class MoveRing implements MoveFeed {
   readonly #clock: Pick<Clock, 'after'>
   /** Of this process, and of the time for which it is active: ids from before are not known. */
   #name = ''
-  #items: RingItem[] = []
+  readonly #items: RingItem[] = []
   /** Number of the first item that is kept. Those before are gone. */
   #first = 1
   #characters = 0
   #listener: FeedListener | null = null
   /** Number of the first item that the listener was not given. */
   #unheard = 1
-  #isPaced = false
-  #isSoon = false
+  /** Whether the listener will be called, or was called lately. */
+  #isScheduled = false
   #callOff: (() => void) | null = null
 
   constructor(clock: Pick<Clock, 'after'>) {
@@ -142,32 +142,26 @@ export class MoveRing implements MoveFeed {
 
   /** Drops the others. Seldom, and many at once: removing from the front of a long list is slow. */
   #keep(count: number): void {
-    const dropped = this.#items.length - count
-    for (let place = 0; place < dropped; place += 1) this.#characters -= this.#items[place]?.size ?? 0
-    this.#first += dropped
-    this.#items = this.#items.slice(dropped)
+    const dropped = this.#items.splice(0, this.#items.length - count)
+    for (const { size } of dropped) this.#characters -= size
+    this.#first += dropped.length
   }
 
   /** At the end of this turn of the event loop, or when the last call is long enough ago. */
   #tellSoon(): void {
-    if (this.#isSoon || this.#isPaced) return
-    this.#isSoon = true
-    setImmediate(() => {
-      this.#isSoon = false
-      this.#tell()
-    })
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => this.#tell())
   }
 
   #tell(): void {
+    this.#isScheduled = false
     if (this.#listener === null || this.#unheard === this.#end) return
     const items = this.#items.slice(Math.max(0, this.#unheard - this.#first))
     if (this.#unheard < this.#first) items.unshift(new RingItem(this.#idOf(this.#first - 1), null))
     this.#unheard = this.#end
-    this.#isPaced = true
-    this.#clock.after(this.#listener(items), () => {
-      this.#isPaced = false
-      this.#tell()
-    })
+    this.#isScheduled = true
+    this.#clock.after(this.#listener(items), () => this.#tell())
   }
 
   /** When nobody has read for a while, commits are not published any more, and what was kept is dropped. */

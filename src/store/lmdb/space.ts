@@ -2,10 +2,10 @@
 // on a full disk.
 //
 // - No write without free space (`space.ts`): lmdb corrupts memory when the disk is full. For each group of commits,
-//   the number of pages that it may need is computed (`group-operations.ts`): all values, and copies of the pages that
+//   the number of pages that it may need is computed (`write-group.ts`): all values, and copies of the pages that
 //   lead to them.
 import { statfsSync } from 'node:fs'
-import { type FluxError, unavailable } from '../../model/failure.ts'
+import { unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 
 /** Milliseconds for which a reading of the free space is used. */
@@ -35,79 +35,62 @@ const SYSTEM_GAUGE: Gauge = {
   now: () => performance.now(),
 }
 
-export class Space {
-  readonly #options: SpaceOptions
+export function diskSpace({ folder, minFree, gauge = SYSTEM_GAUGE, log }: SpaceOptions) {
   /** Free bytes at the last reading, minus those that were taken since. */
-  #free = Infinity
-  #askedAt = -Infinity
-  /** Bytes that were refused last; 0 when there is enough space. */
-  #refused = 0
-  #isUnknown = false
+  let free = Infinity
+  let askedAt = -Infinity
+  /** Bytes that were refused last; null when there is enough space. */
+  let refused: number | null = null
+  let isUnknown = false
+  const reason = 'the disk of the data folder is full: nothing can be written until there is room'
 
-  constructor(options: SpaceOptions) {
-    this.#options = options
-  }
-
-  /**
-   * Why nothing can be written at present, or null. Reads the free space again, so that a server without requests
-   * notices when there is space again.
-   */
-  trouble(): string | null {
-    this.#ask()
-    if (this.#hasRoomFor(this.#refused)) this.#recover()
-    return this.#hasRoomFor(this.#refused) ? null : this.#reason()
-  }
-
-  /**
-   * Takes so many of the free bytes.
-   * @throws FluxError `unavailable` when fewer than `minFree` bytes would remain
-   */
-  take(bytes: number): void {
-    this.#ask()
-    if (!this.#hasRoomFor(bytes)) throw this.#refuse(bytes)
-    this.#recover()
-    this.#free -= bytes
-  }
-
-  #hasRoomFor(bytes: number): boolean {
-    return this.#free >= this.#options.minFree + bytes
-  }
-
-  #refuse(bytes: number): FluxError {
-    const { log, folder, minFree } = this.#options
-    const facts = { folder, free: this.#free, needed: minFree + bytes }
-    if (this.#refused === 0)
-      log.error('the disk of the data folder is full: writes are refused until there is room', facts)
-    this.#refused = bytes
-    return unavailable(this.#reason())
-  }
-
-  #recover(): void {
-    if (this.#refused === 0) return
-    this.#refused = 0
-    this.#options.log.info('the disk of the data folder has room again', {
-      folder: this.#options.folder,
-      free: this.#free,
-    })
-  }
-
-  #reason(): string {
-    return 'the disk of the data folder is full: nothing can be written until there is room'
-  }
-
-  #ask(): void {
-    const { folder, gauge = SYSTEM_GAUGE, log } = this.#options
+  function ask(): void {
     const now = gauge.now()
-    if (now - this.#askedAt < ASK_EVERY_MS) return
-    this.#askedAt = now
+    if (now - askedAt < ASK_EVERY_MS) return
+    askedAt = now
     try {
-      this.#free = gauge.freeBytes(folder)
-      this.#isUnknown = false
+      free = gauge.freeBytes(folder)
+      isUnknown = false
     } catch (error) {
       // An unknown amount of free space must not stop the server.
-      this.#free = Infinity
-      if (!this.#isUnknown) log.warn("the free space on the disk of the data folder can't be read", { folder, error })
-      this.#isUnknown = true
+      free = Infinity
+      if (!isUnknown) log.warn("the free space on the disk of the data folder can't be read", { folder, error })
+      isUnknown = true
     }
+  }
+
+  /** Whether there is room for so many bytes; logs that there is none, and that there is some again. */
+  function hasRoomFor(bytes: number): boolean {
+    ask()
+    const needed = minFree + bytes
+    if (free < needed) {
+      if (refused === null)
+        log.error('the disk of the data folder is full: writes are refused until there is room', {
+          folder,
+          free,
+          needed,
+        })
+      refused = bytes
+      return false
+    }
+    if (refused !== null) log.info('the disk of the data folder has room again', { folder, free })
+    refused = null
+    return true
+  }
+
+  return {
+    /**
+     * Why nothing can be written at present, or null. Reads the free space again, so that a server without requests
+     * notices when there is space again.
+     */
+    trouble: () => (hasRoomFor(refused ?? 0) ? null : reason),
+    /**
+     * Takes so many of the free bytes.
+     * @throws FluxError `unavailable` when fewer than `minFree` bytes would remain
+     */
+    take(bytes: number): void {
+      if (!hasRoomFor(bytes)) throw unavailable(reason)
+      free -= bytes
+    },
   }
 }

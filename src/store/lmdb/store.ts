@@ -1,33 +1,25 @@
 // store/lmdb: the embedded store: records on disk, the index in memory, for one process at a time. It needs no
 // installation.
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { messageOf } from '../../model/error-message.ts'
 import type { ContextId } from '../../model/context.ts'
-import { unavailable } from '../../model/failure.ts'
+import { FluxError, unavailable } from '../../model/failure.ts'
+import { logOnce } from '../../model/log-once.ts'
 import type { RowSpace, StoredRow } from '../../model/rows.ts'
-import type { Standstill } from '../../model/standstill.ts'
+import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { NotesPlace } from '../../ports/steps.ts'
-import type {
-  Selection,
-  SelectQuery,
-  ServerSeen,
-  CommitOutcome,
-  CommitRequest,
-  AbandonedLease,
-  RowQuery,
-  Store,
-  StoredContext,
-  WaitingQuery,
-  SelectedPage,
-} from '../../ports/store.ts'
-import { ContextReader } from './context-reader.ts'
+import type { RowQuery, SelectQuery, Store, StoredContext } from '../../ports/store.ts'
 import { type Disk, openDisk } from './disk.ts'
 import { GroupCommit } from './group-commit.ts'
-import { Memory } from './index/memory.ts'
-import { fileNotesPlace, readNote } from './notes.ts'
+import type { Memory } from './index/memory.ts'
 import { rebuild } from './index/rebuild.ts'
-import { isExpired } from './row-group.ts'
-import { listRows } from './row-list.ts'
+import { countIds, selectIds } from './index/selected.ts'
+import { fileNotesPlace, readNote } from './notes.ts'
+import { newestRows } from './records/log-rows.ts'
+import { decodeStored } from './records/stored-context.ts'
+import { decodeRow, isExpired } from './row-tables.ts'
 import type { Gauge } from './space.ts'
 import { WriteGroup } from './write-group.ts'
 
@@ -57,7 +49,7 @@ export async function openLmdbStore({
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return new LmdbStore(disk, memory, { notes: fileNotesPlace(folder, namespace), log, clock })
+    return storeOn(disk, memory, { notes: fileNotesPlace(folder, namespace), log, clock })
   } catch (error) {
     await disk.close()
     throw error
@@ -83,163 +75,172 @@ export interface EmbeddedStore extends Store {
 const IDS_AT_ONCE = 1000
 /** Rows swept by one group: others wait for it. */
 const SWEPT_AT_ONCE = 10_000
+/** Rows looked at in one turn of the event loop: a few milliseconds. */
+const ROWS_AT_ONCE = 1000
 
-class LmdbStore implements EmbeddedStore {
-  readonly partitions = 1
-  readonly incarnation = 0
-  readonly notes: NotesPlace
-  readonly #disk: Disk
-  readonly #memory: Memory
-  readonly #log: Log
-  readonly #clock: Clock
-  readonly #commits: GroupCommit<WriteGroup>
-  readonly #reader: ContextReader
-  #closing: Promise<void> | null = null
+/** What the store is made of. */
+interface Parts {
+  readonly disk: Disk
+  readonly memory: Memory
+  readonly commits: GroupCommit<WriteGroup>
+  readonly clock: Clock
+  readonly log: Log
+  /** To be called before the disk is read. @throws FluxError `unavailable` when the store is closed, or will be */
+  readonly checkOpen: () => void
+}
 
-  constructor(
-    disk: Disk,
-    memory: Memory,
-    { notes, log, clock }: { readonly notes: NotesPlace; readonly log: Log; readonly clock: Clock },
-  ) {
-    this.notes = notes
-    this.#clock = clock
-    this.#disk = disk
-    this.#memory = memory
-    this.#log = log
-    this.#commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
-    const checkOpen = () => this.#checkOpen()
-    this.#reader = new ContextReader({ disk, memory, commits: this.#commits, log, checkOpen })
+/**
+ * Reads a context from the disk. A damaged one is also removed from the index, so that no list, broadcast or timer meets
+ * it again. @throws FluxError `unreadable`
+ */
+function readContext({ disk, memory, log, checkOpen }: Parts, id: ContextId): StoredContext | null {
+  checkOpen()
+  const bytes = disk.record(id)
+  try {
+    return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
+  } catch (error) {
+    memory.remove(id)
+    logOnce(log, messageOf(error), { contextId: id, error })
+    throw error
   }
+}
 
-  async reserveIds({ count }: { count: number }): Promise<{ first: ContextId; count: number }> {
-    const given = Math.max(count, IDS_AT_ONCE)
-    return { first: await this.#commits.run((group) => group.reserveIds(given)), count: given }
+/** As `Store.selectIds`, in several turns of the event loop, because skipping a million contexts takes long. */
+async function idsOf(memory: Memory, query: SelectQuery) {
+  for (let { skip = 0, ...from } = query; ;) {
+    const { ids, rest } = from.limit > 0 ? selectIds(memory, { ...from, skip }) : { ids: [], rest: null }
+    if (rest === null || skip === 0 || ids.length > 0) return { ids, rest: rest?.behind ?? null }
+    skip = rest.skip
+    from = { ...from, [from.order === 'asc' ? 'after' : 'before']: rest.behind }
+    await nextTurn()
   }
+}
 
-  get lastId(): ContextId {
-    return this.#memory.lastId
+/** The verbs of the port that find contexts by their keys. */
+const selections = (parts: Parts) =>
+  ({
+    selectIds: (query) => idsOf(parts.memory, query),
+    async select({ characters = Infinity, ...query }) {
+      const early = await idsOf(parts.memory, query)
+      const hasWaited = await parts.commits.settled((group) => early.ids.some((id) => group.touches(id)))
+      const { ids, rest } = hasWaited ? await idsOf(parts.memory, query) : early
+      const contexts: StoredContext[] = []
+      let left = characters
+      for (const id of ids) {
+        if (left <= 0) return { contexts, rest: contexts.at(-1)?.id ?? null }
+        try {
+          const context = readContext(parts, id)
+          if (context === null) continue
+          contexts.push(context)
+          left -= charactersOf(context.parts)
+        } catch (error) {
+          if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
+        }
+      }
+      return { contexts, rest }
+    },
+    async count(selection) {
+      let count = 0
+      for (let from = selection; ;) {
+        const { count: more, rest } = countIds(parts.memory, from)
+        count += more
+        if (rest === null) return count
+        from = { ...selection, after: rest }
+        await nextTurn()
+      }
+    },
+  }) satisfies Partial<Store>
+
+/** The verbs of the port that read and sweep rows. */
+const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
+  ({
+    async readRow({ space, key }) {
+      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space, key))
+      checkOpen()
+      const row = disk.rowTables.read(space, key)
+      return row === null || isExpired(row, clock.now()) ? null : { partition: 0, key, ...row }
+    },
+    async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }: EmbeddedQuery) {
+      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space))
+      checkOpen()
+      const now = withExpired ? -Infinity : clock.now()
+      const rows: StoredRow[] = []
+      if (partition !== 0) return rows
+      const isBehind = after !== undefined && Buffer.compare(Buffer.from(after.key), Buffer.from(prefix)) >= 0
+      // The next stride begins behind the last key, so lmdb's snapshot is not kept while others write.
+      for (let [from, isPassed] = isBehind ? [after.key, true] : [prefix, false]; ;) {
+        let looked = 0
+        for (const { key, bytes } of disk.rowTables.from(space, from, isPassed)) {
+          if (rows.length >= limit || !key.startsWith(prefix)) return rows
+          try {
+            const row = decodeRow(space, bytes)
+            if (!isExpired(row, now)) rows.push({ partition: 0, key, ...row })
+          } catch (error) {
+            log.error(`a row is left out of a list: it can't be read`, { space, key, error })
+          }
+          ;[from, isPassed] = [key, true]
+          if (++looked === ROWS_AT_ONCE) break
+        }
+        if (looked < ROWS_AT_ONCE) return rows
+        await nextTurn()
+      }
+    },
+    countRows: async ({ space }) => memory.rowCount(space),
+    sweepRows: ({ now, limit }) => commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE))),
+  }) satisfies Partial<Store>
+
+function storeOn(
+  disk: Disk,
+  memory: Memory,
+  { notes, log, clock }: { readonly notes: NotesPlace; readonly log: Log; readonly clock: Clock },
+): EmbeddedStore {
+  let closing: Promise<void> | null = null
+  const checkOpen = () => {
+    if (closing) throw unavailable('the server is stopping')
   }
-
-  get revision(): number {
-    return this.#disk.revision
-  }
-
-  async highestId(): Promise<ContextId> {
-    return this.#memory.highestId
-  }
-
-  trouble(): string | null {
-    return this.#closing ? 'the store is closed' : this.#disk.trouble
-  }
-
-  async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
-    if (this.#commits.isWriting) await this.#commits.settled((group) => group.touches(id))
-    return this.#reader.read(id)
-  }
-
-  async version({ id }: { id: ContextId }): Promise<number | null> {
-    return this.#memory.entry(id)?.version ?? null
-  }
-
-  /** Not an async function, which would cost each commit another promise. */
-  commit(request: CommitRequest): Promise<CommitOutcome> {
-    return this.#commits.run((group) => group.commit(request))
-  }
-
-  async readRow({ space, key }: { space: RowSpace; key: string }): Promise<StoredRow | null> {
-    if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(space, key))
-    this.#checkOpen()
-    const row = this.#disk.rowTables.read(space, key)
-    return row === null || isExpired(row, this.#clock.now()) ? null : { partition: 0, key, ...row }
-  }
-
-  async listRows({ withExpired = false, ...query }: EmbeddedQuery): Promise<StoredRow[]> {
-    if (this.#commits.isWriting) await this.#commits.settled((group) => group.touchesRows(query.space))
-    this.#checkOpen()
-    return listRows(this.#disk, query, { now: withExpired ? -Infinity : this.#clock.now(), log: this.#log })
-  }
-
-  async countRows({ space }: { space: RowSpace }): Promise<number> {
-    return this.#memory.rowCount(space)
-  }
-
-  async sweepRows({ now, limit }: { now: number; limit: number }): Promise<number> {
-    return this.#commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE)))
-  }
-
-  async newest({ key }: { key: string }): Promise<ContextId | null> {
-    return this.#memory.newest(key)
-  }
-
-  async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return this.#reader.logRows(id, limit)
-  }
-
-  select(query: SelectQuery): Promise<SelectedPage> {
-    return this.#reader.select(query)
-  }
-
-  count(selection: Selection): Promise<number> {
-    return this.#reader.count(selection)
-  }
-
-  waitingFor(query: WaitingQuery): Promise<ContextId[]> {
-    return this.#reader.waitingFor(query)
-  }
-
-  async claimDue(request: {
-    now: number
-    limit: number
-    hideFor: number
-  }): Promise<{ ids: ContextId[]; next: number | null }> {
-    return this.#memory.claimDue(request)
-  }
-
-  async claimAbandoned(request: Parameters<Store['claimAbandoned']>[0]): Promise<AbandonedLease[]> {
-    return this.#memory.claimAbandoned({ ready: [], ...request, now: this.#clock.now() })
-  }
-
-  async leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
-    return this.#memory.leasedTo(owner)
-  }
-
-  /** There is only this one, which is not noted. */
-  async servers(): Promise<ServerSeen[]> {
-    return []
-  }
-
-  /** No other process can use this store, so a heartbeat is not needed. */
-  async heartbeat(): Promise<boolean> {
-    return true
-  }
-
-  async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
-    return readNote(this.notes.place, owner)
-  }
-
-  async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
-    await this.#commits.run((group) => group.putDefinition(hash, text))
-  }
-
-  async definitions(): Promise<string[]> {
-    return [...this.#disk.definitions.getKeys()]
-  }
-
-  async getDefinition({ hash }: { hash: string }): Promise<string | null> {
-    return this.#disk.definitions.get(hash) ?? null
-  }
-
-  async purge({ endedBefore, limit }: { endedBefore: number; limit: number }): Promise<number> {
-    return this.#commits.run((group) => group.purge(endedBefore, limit))
-  }
-
-  close(): Promise<void> {
-    this.#closing ??= this.#commits.close().then(() => this.#disk.close())
-    return this.#closing
-  }
-
-  /** @throws FluxError `unavailable` when it is closed, or will be */
-  #checkOpen(): void {
-    if (this.#closing) throw unavailable('the server is stopping')
+  const commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
+  const parts = { disk, memory, commits, clock, log, checkOpen }
+  return {
+    ...selections(parts),
+    ...rowQueries(parts),
+    partitions: 1,
+    incarnation: 0,
+    notes,
+    get lastId() {
+      return memory.lastId
+    },
+    get revision() {
+      return disk.revision()
+    },
+    async reserveIds({ count }) {
+      const given = Math.max(count, IDS_AT_ONCE)
+      return { first: await commits.run((group) => group.reserveIds(given)), count: given }
+    },
+    highestId: async () => memory.highestId,
+    trouble: () => (closing ? 'the store is closed' : disk.trouble()),
+    async load({ id }) {
+      if (commits.isWriting) await commits.settled((group) => group.touches(id))
+      return readContext(parts, id)
+    },
+    version: async ({ id }) => memory.entry(id)?.version ?? null,
+    /** Not an async function, which would cost each commit another promise. */
+    commit: (request) => commits.run((group) => group.commit(request)),
+    log: async ({ id, limit }) => (limit > 0 ? newestRows(disk.rows, id, limit, log) : []),
+    claimDue: async (request) => memory.claimDue(request),
+    claimAbandoned: async (request) => memory.owners.claim(request, clock.now()),
+    leasedTo: async ({ owner }) => memory.owners.of(owner),
+    /** There is only this one, which is not noted. */
+    servers: async () => [],
+    /** No other process can use this store, so a heartbeat is not needed. */
+    heartbeat: async () => true,
+    standstill: async ({ owner }) => readNote(notes.place, owner),
+    putDefinition: ({ hash, text }) => commits.run((group) => group.putDefinition(hash, text)),
+    definitions: async () => [...disk.definitions.getKeys()],
+    getDefinition: async ({ hash }) => disk.definitions.get(hash) ?? null,
+    purge: ({ endedBefore, limit }) => commits.run((group) => group.purge(endedBefore, limit)),
+    close() {
+      closing ??= commits.close().then(() => disk.close())
+      return closing
+    },
   }
 }

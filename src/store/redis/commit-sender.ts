@@ -9,7 +9,7 @@
 // - A writer that loses three times in a row to other servers gets the context reserved for 20 ms.
 import type { ContextId } from '../../model/context.ts'
 import { partitionOfCommit, type RowWrite } from '../../model/rows.ts'
-import type { CommitOutcome, CommitRequest, Write } from '../../ports/store.ts'
+import type { CommitOutcome, CommitRequest, Store, Write } from '../../ports/store.ts'
 import type { IdNumbers } from './id-numbers.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { pushRows, rowRefusal, uniqueRefusal } from './rows.ts'
@@ -32,43 +32,28 @@ const HAS_LOOKUPS = 6
 
 const isNew = ({ previous }: Write): boolean => previous === 0
 
-export class CommitSender {
-  readonly #client: PartitionClient
-  readonly #ids: IdNumbers
-  readonly #partitions: number
-  readonly #writer: string
-  #commits = 0
-
-  /** `writer` names this store among all that write. */
-  constructor(
-    client: PartitionClient,
-    ids: IdNumbers,
-    { partitions, writer }: { readonly partitions: number; readonly writer: string },
-  ) {
-    this.#client = client
-    this.#ids = ids
-    this.#partitions = partitions
-    this.#writer = writer
-  }
-
-  /** As `Store.commit`. Not an async function: each promise of a commit is paid by every event. */
-  send({ writes, rows = NO_ROWS, lost = 0 }: CommitRequest): Promise<CommitOutcome> {
+/** Gives `Store.commit`. `writer` names this store among all that write. */
+export function commitSender(client: PartitionClient, ids: IdNumbers, writer: string): Store['commit'] {
+  let commits = 0
+  // Not an async function: each promise of a commit is paid by every event.
+  return (request) => {
+    const { writes, rows = NO_ROWS, lost = 0 } = request
     let partition: number | null
     try {
-      partition = partitionOfCommit(writes, rows, this.#partitions)
+      partition = partitionOfCommit(writes, rows, client.partitions)
     } catch (error) {
       return Promise.reject(error)
     }
     if (partition === null) return Promise.resolve(DONE)
     const created = writes.some(isNew) ? writes.filter(isNew).map(({ context }) => context.id) : NONE
-    const fence = created.length > 0 ? this.#ids.fenceOf(created) : ''
-    const values = [this.#writer, String(++this.#commits), lost >= RESERVE.after ? RESERVE.for : '0', '0', fence]
+    const fence = created.length > 0 ? ids.fenceOf(created) : ''
+    const values = [writer, String(++commits), lost >= RESERVE.after ? RESERVE.for : '0', '0', fence]
     for (const write of writes) pushWrite(values, write)
     const hasMore = rows.length > 0 || writes.some(({ unique }) => unique !== undefined)
     if (hasMore) pushRows(values, writes, rows)
-    return this.#client.commit(hasMore ? 'commit-rows' : 'commit', partition, values, (reply) => {
-      const outcome = reply === 0 ? DONE : outcomeOf(listOf(reply), { writes, rows, created })
-      if (outcome.ok) for (const { context } of writes) this.#ids.seen(context.id)
+    return client.commit(hasMore ? 'commit-rows' : 'commit', partition, values, (reply) => {
+      const outcome = reply === 0 ? DONE : outcomeOf(listOf(reply), request, created)
+      if (outcome.ok) for (const { context } of writes) ids.seen(context.id)
       return outcome
     })
   }
@@ -77,15 +62,8 @@ export class CommitSender {
 /** `created`: contexts that the commit was to create. */
 function outcomeOf(
   [code, place, found = []]: readonly Reply[],
-  {
-    writes,
-    rows,
-    created,
-  }: {
-    readonly writes: readonly Write[]
-    readonly rows: readonly RowWrite[]
-    readonly created: readonly ContextId[]
-  },
+  { writes, rows = NO_ROWS }: CommitRequest,
+  created: readonly ContextId[],
 ): CommitOutcome {
   switch (code) {
     case STALE:

@@ -36,17 +36,15 @@ const COMMON = {
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies RedisOptions
 
-/** For the store. */
+/** For the store, and for the alarm's queue: a job that cannot be added now is not worth waiting for. */
 const STORE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE_MS }
-/** For the alarm's queue: a job that cannot be added now is not worth waiting for. */
-const QUEUE = { ...COMMON, enableOfflineQueue: false, maxRetriesPerRequest: 0, socketTimeout: SILENCE_MS }
 /** For the alarm's worker, which blocks until there is a job, and waits as long as Redis is away. */
 const WORKER = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE_MS }
 
 /** For the feed, on which no message may arrive for days. */
 const FEED = { ...COMMON, enableOfflineQueue: true, maxRetriesPerRequest: null, keepAlive: SILENCE_MS }
 
-const ROLES = { store: STORE, queue: QUEUE, worker: WORKER, feed: FEED } as const
+const ROLES = { store: STORE, queue: STORE, worker: WORKER, feed: FEED } as const
 
 /** Opens a connection. The caller must close it, and listen to its errors. */
 export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLES): Connection {

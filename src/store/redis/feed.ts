@@ -1,6 +1,7 @@
 // store/redis: notifies servers of commits over a channel of Redis. A server that is not connected misses the message:
 // messages are only hints.
 import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import type { ContextId } from '../../model/context.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Log } from '../../ports/log.ts'
@@ -30,13 +31,20 @@ const READY = 'ready'
 /** `on`: the feed of moves is active; `ok`: the answer of each server. */
 type SignalKind = 'on' | 'ok'
 
-type SignalListener = (kind: string, name: string, place: string) => void
+/** What is heard from servers, this one included, with what listeners are given. */
+interface Heard {
+  notified: [id: ContextId]
+  watched: [ids: readonly ContextId[]]
+  ready: []
+  signal: [kind: string, name: string, place: string]
+  newListener: []
+}
 
 /** Messages about the feed of moves, among all servers, this one included. */
 export interface MoveSignals {
   /** Resolves with how many servers have got it. `name` and `place`: letters, digits, `-` and `_`. */
   send(kind: SignalKind, name: string, place: string): Promise<number>
-  onSignal(listener: SignalListener): void
+  onSignal(listener: (...signal: Heard['signal']) => void): void
 }
 
 export interface RedisFeed extends CommitFeed {
@@ -46,10 +54,7 @@ export interface RedisFeed extends CommitFeed {
 export function redisFeed({ listening, publish, namespace, log }: FeedOptions): RedisFeed {
   const channel = feedChannel(namespace)
   const own = `${WATCH}${randomUUID()}:`
-  const onNotified: ((id: ContextId) => void)[] = []
-  const onWatched: ((ids: readonly ContextId[]) => void)[] = []
-  const onReady: (() => void)[] = []
-  const onSignal: SignalListener[] = []
+  const heard = new EventEmitter<Heard>().setMaxListeners(0)
   let isLogged = false
   /** Logged once: servers that wait also query, and the store logs that Redis is away. */
   const fail = (error: unknown) => {
@@ -60,51 +65,33 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
   listening.on('error', (error) => log.debug('the connection of the commit feed failed', { error }))
   const send = (text: string) => void publish(channel, text).catch(fail)
   const hear = (text: string) => {
-    if (text === READY) for (const listener of onReady) listener()
-    else if (text.startsWith(MOVES)) hearSignal(text, onSignal)
-    else if (!text.startsWith(WATCH)) for (const listener of onNotified) listener(Number(text))
-    else if (!text.startsWith(own)) for (const listener of onWatched) listener(watchedIn(text))
+    if (text === READY) heard.emit('ready')
+    else if (text.startsWith(MOVES)) {
+      const [kind = '', name = '', place = ''] = text.slice(MOVES.length, -1).split('/')
+      heard.emit('signal', kind, name, place)
+    } else if (!text.startsWith(WATCH)) heard.emit('notified', Number(text))
+    else if (!text.startsWith(own)) heard.emit('watched', watchedIn(text))
   }
-  let isSubscribed = false
-  const subscribe = () => {
-    if (isSubscribed) return
-    isSubscribed = true
+  heard.once('newListener', () => {
     listening.on('message', (_, text: string) => hear(text))
     // ioredis subscribes again after each reconnect.
     listening.subscribe(channel).catch(fail)
-  }
+  })
   return {
     notify: (id) => send(String(id)),
     watch: (ids) => send(own + ids.join(',')),
-    onNotified(listener) {
-      onNotified.push(listener)
-      subscribe()
-    },
-    onWatched(listener) {
-      onWatched.push(listener)
-      subscribe()
-    },
+    onNotified: (listener) => void heard.on('notified', listener),
+    onWatched: (listener) => void heard.on('watched', listener),
     notifyReady: () => send(READY),
-    onReady(listener) {
-      onReady.push(listener)
-      subscribe()
-    },
+    onReady: (listener) => void heard.on('ready', listener),
     signals: {
       send: (...parts) => receiversOf(listening, channel, publish(channel, `${MOVES}${parts.join('/')}:`)),
-      onSignal(listener) {
-        onSignal.push(listener)
-        subscribe()
-      },
+      onSignal: (listener) => void heard.on('signal', listener),
     },
     async close() {
       listening.disconnect()
     },
   }
-}
-
-function hearSignal(text: string, listeners: readonly SignalListener[]): void {
-  const [kind = '', name = '', place = ''] = text.slice(MOVES.length, -1).split('/')
-  for (const listener of listeners) listener(kind, name, place)
 }
 
 /** How many have got a message. In a cluster, a node tells only of those that are subscribed to it itself. */

@@ -8,6 +8,7 @@
 // - Ids continue from the highest that any server knows, also when a Redis comes back empty (`id-numbers.ts`).
 import { randomInt } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
+import type { Store } from '../../ports/store.ts'
 import { AheadIds } from './ahead-ids.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { idsOf, texts } from './scripts.ts'
@@ -24,76 +25,61 @@ const GAP = 100_000
  */
 const AHEAD = { ids: 1000, aloneMs: 1000 }
 
-export class IdNumbers {
-  readonly #client: PartitionClient
-  readonly #partitions: number
-  /** Identifies this store among those that request ids. */
-  readonly #writer: string
+export type IdNumbers = ReturnType<typeof idNumbers>
+
+/** `writer` names this store among those that request ids. */
+export function idNumbers(client: PartitionClient, writer: string) {
+  const { partitions } = client
   /** For each partition, the run id of the Redis that issued the last ids. */
-  readonly #issuerRunIds = new Map<number, string>()
+  const issuerRunIds = new Map<number, string>()
   /**
    * For each partition, the number of the last issued id that this server knows. It is sent along, for a Redis that has
    * lost it.
    */
-  readonly #last = new Map<number, number>()
-  readonly #ahead: readonly AheadIds[]
+  const lastNumbers = new Map<number, number>()
+  const ahead = Array.from({ length: partitions }, () => new AheadIds())
 
-  constructor(client: PartitionClient, { partitions, writer }: { partitions: number; writer: string }) {
-    this.#client = client
-    this.#partitions = partitions
-    this.#writer = writer
-    this.#ahead = Array.from({ length: partitions }, () => new AheadIds())
+  const numberOf = (id: ContextId) => Math.ceil(id / partitions)
+
+  function raise(partition: number, number: number): void {
+    if (number > (lastNumbers.get(partition) ?? 0)) lastNumbers.set(partition, number)
   }
 
-  async reserve({
-    count,
-    partition,
-  }: {
-    count: number
-    partition: number
-  }): Promise<{ first: ContextId; count: number }> {
+  /** Notes that a context with that id exists. */
+  const seen = (id: ContextId) => raise(id % partitions, numberOf(id))
+
+  /** As `Store.reserveIds`. */
+  async function reserve({ count, partition }: Parameters<Store['reserveIds']>[0]): ReturnType<Store['reserveIds']> {
     // A Redis that lost its last writes does not know which ids it issued then. An id that a client has been given must
     // never name another context.
     const gap = GAP + randomInt(GAP)
-    const known = [this.#issuerRunIds.get(partition) ?? '', this.#last.get(partition) ?? 0]
-    const values = [count, gap, ...known, this.#writer, AHEAD.ids, AHEAD.aloneMs]
-    const [number = '', issuerRunId = '', ahead] = texts(await this.#client.run('reserve', partition, values))
-    this.#issuerRunIds.set(partition, issuerRunId)
+    const known = [issuerRunIds.get(partition) ?? '', lastNumbers.get(partition) ?? 0]
+    const values = [count, gap, ...known, writer, AHEAD.ids, AHEAD.aloneMs]
+    const [number = '', issuerRunId = '', more] = texts(await client.run('reserve', partition, values))
+    issuerRunIds.set(partition, issuerRunId)
     const last = Number(number)
-    this.#raise(partition, last)
-    const given = count + Number(ahead)
+    raise(partition, last)
+    const given = count + Number(more)
     // The first `count` ids are for contexts that start now; only the others are ahead.
-    if (given > count) this.#ahead[partition]?.add({ first: last - given + count + 1, last })
-    return { first: (last - given) * this.#partitions + (partition === 0 ? this.#partitions : partition), count: given }
+    if (given > count) ahead[partition]?.add({ first: last - given + count + 1, last })
+    return { first: (last - given) * partitions + (partition === 0 ? partitions : partition), count: given }
   }
 
   /**
    * The number that the last issued id of their partition must have when contexts of these ids are created; empty: any.
    */
-  fenceOf(ids: readonly ContextId[]): string {
+  function fenceOf(ids: readonly ContextId[]): string {
     const [first] = ids
-    if (first === undefined) return ''
-    return this.#ahead[first % this.#partitions]?.fenceOf(ids.map((id) => this.#numberOf(id))) ?? ''
+    return first === undefined ? '' : (ahead[first % partitions]?.fenceOf(ids.map(numberOf)) ?? '')
   }
 
   /** The highest id of any context so far; 0 if there was none. */
-  async highest(): Promise<ContextId> {
-    const highest = await this.#client.everywhere((partition) => this.#client.run('highest', partition, []))
-    const ids = idsOf(highest.flatMap(texts))
-    ids.forEach((id) => this.seen(id))
+  async function highest(): Promise<ContextId> {
+    const found = await client.everywhere((partition) => client.run('highest', partition, []))
+    const ids = idsOf(found.flatMap(texts))
+    for (const id of ids) seen(id)
     return Math.max(0, ...ids)
   }
 
-  /** Notes that a context with that id exists. */
-  seen(id: ContextId): void {
-    this.#raise(id % this.#partitions, this.#numberOf(id))
-  }
-
-  #numberOf(id: ContextId): number {
-    return Math.ceil(id / this.#partitions)
-  }
-
-  #raise(partition: number, number: number): void {
-    if (number > (this.#last.get(partition) ?? 0)) this.#last.set(partition, number)
-  }
+  return { reserve, fenceOf, highest, seen }
 }

@@ -1,9 +1,10 @@
 // store/redis: sends scripts to the partitions, repeats commits until their outcome is known, and turns errors of Redis
 // into failures.
+import { setTimeout as pause } from 'node:timers/promises'
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import { untilReady, type Connection } from './connection.ts'
-import { WriteCoalescer } from './write-coalescer.ts'
+import { writeCoalescer } from './write-coalescer.ts'
 import { codeOf, listOf, sendScript, type Reply, type ScriptName } from './scripts.ts'
 
 /** Milliseconds for which a commit whose answer was lost is sent again. */
@@ -42,7 +43,8 @@ const INTERRUPTIONS = ['ready', '+node', '-node'] as const
 export class PartitionClient {
   readonly #connection: Connection
   readonly #log: Log
-  readonly #writes: WriteCoalescer
+  /** To be called before each command. */
+  readonly #holdWrite: () => void
   /** The key prefix of each partition. */
   readonly #roots: readonly string[]
   #storeIncarnation = 0
@@ -52,7 +54,7 @@ export class PartitionClient {
   constructor(connection: Connection, { roots, log }: { readonly roots: readonly string[]; readonly log: Log }) {
     this.#connection = connection
     this.#log = log
-    this.#writes = new WriteCoalescer(connection)
+    this.#holdWrite = writeCoalescer(connection)
     this.#roots = roots
     connection.on('error', (error) => this.#logFault(error))
     for (const event of INTERRUPTIONS)
@@ -66,6 +68,11 @@ export class PartitionClient {
     return this.#storeIncarnation
   }
 
+  /** A context is in partition `id % partitions`. */
+  get partitions(): number {
+    return this.#roots.length
+  }
+
   trouble(): string | null {
     if (this.#closing) return 'the store is closed'
     return this.#connection.status === 'ready' ? null : 'Redis is out of reach'
@@ -73,7 +80,7 @@ export class PartitionClient {
 
   /** Runs a script in a partition. */
   run(name: ScriptName, partition: number, values: readonly (string | number)[]): Promise<Reply> {
-    return this.ask((connection) => sendScript(connection, name, this.#roots[partition] ?? '', values))
+    return this.ask(() => sendScript(this.#connection, name, this.#roots[partition] ?? '', values))
   }
 
   /** Asks all partitions at once; resolves with the answers in the order of the partitions. */
@@ -102,7 +109,7 @@ export class PartitionClient {
   commit<T>(name: CommitScript, partition: number, values: string[], read: (reply: Reply) => T): Promise<T> {
     const refusal = this.#refusal()
     if (refusal) return Promise.reject(refusal)
-    this.#writes.hold()
+    this.#holdWrite()
     const end = performance.now() + PATIENCE_MS
     return sendScript(this.#connection, name, this.#roots[partition] ?? '', values).then(
       (reply) =>
@@ -155,12 +162,12 @@ export class PartitionClient {
   }
 
   /** @throws FluxError `unavailable` when Redis cannot serve; Unanswered when it may have executed the command */
-  async ask<T>(question: (connection: Connection) => Promise<T>): Promise<T> {
+  async ask<T>(question: () => Promise<T>): Promise<T> {
     const refusal = this.#refusal()
     if (refusal) throw refusal
-    this.#writes.hold()
+    this.#holdWrite()
     try {
-      return await question(this.#connection)
+      return await question()
     } catch (error) {
       throw this.#meaningOf(error)
     }
@@ -183,16 +190,11 @@ export class PartitionClient {
 
   /** Closes the connection after the commands under way have been answered. */
   close(): Promise<void> {
-    this.#closing ??= this.#quit()
+    this.#closing ??= this.#connection
+      .quit()
+      .catch(() => this.#connection.disconnect())
+      .then(() => undefined)
     return this.#closing
-  }
-
-  async #quit(): Promise<void> {
-    try {
-      await this.#connection.quit()
-    } catch {
-      this.#connection.disconnect()
-    }
   }
 
   #logFault(error: unknown): void {
@@ -208,8 +210,3 @@ class Unanswered extends FluxError {
     super({ kind: 'unavailable', detail: 'Redis went out of reach', retryAfter: 1 }, { cause })
   }
 }
-
-const pause = (milliseconds: number) =>
-  new Promise<void>((resolve) => {
-    setTimeout(resolve, milliseconds)
-  })

@@ -3,10 +3,10 @@
 // - Rows and unique keys cost only those who use them. `lua/commit.lua` is two scripts: `commit-rows`, and `commit`,
 //   which lacks the lines between `--[ rows` and `--]`.
 import type { ContextId } from '../../model/context.ts'
-import { compareRows, isListed, ROW_SPACES, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
-import type { CommitRefusal, RowQuery, Write } from '../../ports/store.ts'
+import { compareRows, isListed, ROW_SPACES, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import type { CommitRefusal, RowQuery, Store, Write } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
-import { listOf, texts, type Reply } from './scripts.ts'
+import { texts, type Reply } from './scripts.ts'
 import { encodeText } from './stored-context.ts'
 
 /** Between the time and the value of a row. */
@@ -36,77 +36,30 @@ const uniquesOf = (writes: readonly Write[]): { id: number; key: string }[] =>
 
 /** The guard of the row at that place failed. `found`: what is there; null: nothing. */
 export function rowRefusal(rows: readonly RowWrite[], place: number, found: Reply): CommitRefusal {
-  const row = rows[place]
-  if (row === undefined) throw new TypeError('a script told of a row that there is not')
-  return { ok: false, row: { space: row.space, key: row.key, value: found === null ? null : String(found) } }
+  const { space, key } = itemAt(rows, place)
+  return { ok: false, row: { space, key, value: found === null ? null : String(found) } }
 }
 
 /** The unique key at that place is another context's. */
 export function uniqueRefusal(writes: readonly Write[], place: number, by: ContextId): CommitRefusal {
-  const unique = uniquesOf(writes)[place]
-  if (unique === undefined) throw new TypeError('a script told of a unique key that there is not')
-  return { ok: false, unique: { key: unique.key, by } }
+  return { ok: false, unique: { key: itemAt(uniquesOf(writes), place).key, by } }
 }
 
-export class RowQueries {
-  readonly #client: PartitionClient
-  readonly #partitions: number
+function itemAt<T>(items: readonly T[], place: number): T {
+  const item = items[place]
+  if (item === undefined) throw new TypeError('a script told of a row or a key that there is not')
+  return item
+}
 
-  constructor(client: PartitionClient, partitions: number) {
-    this.#client = client
-    this.#partitions = partitions
-  }
-
-  /** As `Store.readRow`. */
-  async read({
-    partition,
-    space,
-    key,
-  }: {
-    partition: number
-    space: RowSpace
-    key: string
-  }): Promise<StoredRow | null> {
-    const text = await this.#client.run('read-row', partition, [space, key])
-    return text === null ? null : rowOf(partition, key, String(text))
-  }
-
-  /** As `Store.listRows`. */
-  async list({ partition, limit, ...query }: RowQuery): Promise<StoredRow[]> {
-    if (limit <= 0) return []
-    if (partition !== undefined) return this.#listOf(partition, { ...query, limit })
-    const all = await this.#client.everywhere((one) => this.#listOf(one, { ...query, limit }))
-    return all.flat().sort(compareRows).slice(0, limit)
-  }
-
-  /** As `Store.countRows`. */
-  async count(space: RowSpace): Promise<number> {
-    const counts = await this.#client.everywhere((partition) => this.#client.run('count-rows', partition, [space]))
-    return counts.reduce<number>((sum, count) => sum + Number(count), 0)
-  }
-
-  /** As `Store.sweepRows`. */
-  async sweep({ now, limit }: { now: number; limit: number }): Promise<number> {
-    let swept = 0
-    for (let partition = 0; partition < this.#partitions; partition += 1) {
-      for (let left = limit; left > 0;) {
-        const wanted = Math.min(SWEPT, left)
-        const count = Number(await this.#client.run('sweep-rows', partition, [now, wanted, ...ROW_SPACES]))
-        swept += count
-        left -= count
-        if (count < wanted) break
-      }
-    }
-    return swept
-  }
-
-  async #listOf(partition: number, { space, prefix, after, limit }: Omit<RowQuery, 'partition'>): Promise<StoredRow[]> {
+/** The verbs of the port that read and sweep rows. */
+export function rowQueries(client: PartitionClient) {
+  async function listIn(partition: number, { space, prefix, after, limit }: RowQuery): Promise<StoredRow[]> {
     const rows: StoredRow[] = []
     let [from, isPassed] = startOf(partition, prefix, after)
     while (rows.length < limit) {
       const look = Math.min(PIECE, limit - rows.length)
       const values = [space, prefix, from, isPassed ? '1' : '0', look, PIECE_BYTES]
-      const [last = '', ...found] = texts(listOf(await this.#client.run('list-rows', partition, values)))
+      const [last = '', ...found] = texts(await client.run('list-rows', partition, values))
       for (let place = 0; place < found.length; place += 2)
         rows.push(rowOf(partition, found[place] ?? '', found[place + 1] ?? ''))
       if (last === '') break
@@ -114,6 +67,35 @@ export class RowQueries {
     }
     return rows
   }
+
+  return {
+    async readRow({ partition, space, key }) {
+      const text = await client.run('read-row', partition, [space, key])
+      return text === null ? null : rowOf(partition, key, String(text))
+    },
+    async listRows(query) {
+      if (query.partition !== undefined) return listIn(query.partition, query)
+      const all = await client.everywhere((partition) => listIn(partition, query))
+      return all.flat().sort(compareRows).slice(0, query.limit)
+    },
+    async countRows({ space }) {
+      const counts = await client.everywhere((partition) => client.run('count-rows', partition, [space]))
+      return counts.reduce<number>((sum, count) => sum + Number(count), 0)
+    },
+    async sweepRows({ now, limit }) {
+      let swept = 0
+      for (let partition = 0; partition < client.partitions; partition += 1) {
+        for (let left = limit; left > 0;) {
+          const wanted = Math.min(SWEPT, left)
+          const count = Number(await client.run('sweep-rows', partition, [now, wanted, ...ROW_SPACES]))
+          swept += count
+          left -= count
+          if (count < wanted) break
+        }
+      }
+      return swept
+    },
+  } satisfies Partial<Store>
 }
 
 /** `after` may lie before all keys of the prefix; of an equal key, only rows of later partitions follow. */

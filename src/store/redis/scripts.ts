@@ -20,8 +20,6 @@ const NAMES = [
   'leased-to',
   'list-rows',
   'load',
-  'newest',
-  'page',
   'purge',
   'read-moves',
   'read-row',
@@ -32,7 +30,6 @@ const NAMES = [
   'sweep-rows',
   'time',
   'version',
-  'waiting',
 ] as const
 
 export type ScriptName = (typeof NAMES)[number]

@@ -2,40 +2,27 @@
 // one script in one partition.
 import { randomBytes } from 'node:crypto'
 import type { ContextId } from '../../model/context.ts'
+import { messageOf } from '../../model/error-message.ts'
 import { unreadable } from '../../model/failure.ts'
-import type { RowSpace, StoredRow } from '../../model/rows.ts'
-import { readStandstill, type Standstill } from '../../model/standstill.ts'
+import { readStandstill } from '../../model/standstill.ts'
 import type { Log } from '../../ports/log.ts'
-import type { NotesPlace } from '../../ports/steps.ts'
-import type {
-  Selection,
-  SelectQuery,
-  ServerSeen,
-  CommitOutcome,
-  CommitRequest,
-  AbandonedLease,
-  RowQuery,
-  Store,
-  StoredContext,
-  WaitingQuery,
-  SelectedPage,
-} from '../../ports/store.ts'
-import { PartitionClaims } from './claims.ts'
-import { CommitSender } from './commit-sender.ts'
+import type { Store } from '../../ports/store.ts'
+import { dueClaims, serverClaims } from './claims.ts'
+import { commitSender } from './commit-sender.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
-import { IdNumbers } from './id-numbers.ts'
+import { idNumbers } from './id-numbers.ts'
 import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
 import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis, endMove } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
-import { purge } from './purge.ts'
-import { Queries } from './queries.ts'
-import { RowQueries } from './rows.ts'
+import { rowQueries } from './rows.ts'
 import { listOf, texts } from './scripts.ts'
-import { Selections } from './selections.ts'
+import { selections } from './selections.ts'
 import { decodeContext, versionOf } from './stored-context.ts'
 import { RedisTime } from './time.ts'
-import { messageOf } from '../../model/error-message.ts'
+
+/** Contexts purged by one script: others want to be served too. */
+const PURGED_AT_ONCE = 100
 
 export interface RedisStoreOptions {
   readonly address: RedisAddress
@@ -49,13 +36,24 @@ export interface RedisStoreOptions {
   readonly log: Log
 }
 
+export interface RedisStore extends Store {
+  /** The time of Redis, epoch milliseconds, never ahead of it. */
+  now(): number
+  /** Asks all partitions: the first of them counts, unless it is out of reach. */
+  learnTime(): Promise<void>
+  /** For the feed: the store's own connection can send. That it can't is no trouble of the store. */
+  publish(channel: string, text: string): Promise<unknown>
+  /** All contexts were moved into the namespace: servers may open it. */
+  endMove(): Promise<void>
+}
+
 /**
  * Connects, and makes the namespace if it isn't there.
  * @throws RedisError in one line when Redis can't be reached, or isn't set up so that contexts are safe there
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<RedisStore> {
   const connection = connect(options.address, 'store')
-  const store = new RedisStore(connection, options)
+  const store = storeOn(connection, options)
   let reason = options.address.cluster ? 'the cluster is down' : 'it does not get ready'
   connection.on('error', ({ message }) => {
     reason = message
@@ -73,179 +71,89 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
   }
 }
 
-export class RedisStore implements Store {
-  readonly partitions: number
-  readonly notes: NotesPlace
-  readonly #options: RedisStoreOptions
-  readonly #connection: Connection
-  readonly #client: PartitionClient
-  readonly #time = new RedisTime()
-  readonly #ids: IdNumbers
-  readonly #commits: CommitSender
-  readonly #queries: Queries
-  readonly #rows: RowQueries
-  readonly #selections: Selections
-  readonly #claims: PartitionClaims
+function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore {
+  const { namespace, partitions, log } = options
+  const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
+  const client = new PartitionClient(connection, { roots, log })
+  const time = new RedisTime()
+  // Names this store among all that write.
+  const writer = randomBytes(8).toString('base64url')
+  const ids = idNumbers(client, writer)
 
-  constructor(connection: Connection, options: RedisStoreOptions) {
-    const { namespace, partitions, log } = options
-    this.partitions = partitions
-    this.notes = redisNotesPlace(options)
-    this.#options = options
-    this.#connection = connection
-    const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
-    this.#client = new PartitionClient(connection, { roots, log })
-    // Names this store among all that write.
-    const writer = randomBytes(8).toString('base64url')
-    this.#ids = new IdNumbers(this.#client, { partitions, writer })
-    this.#queries = new Queries(this.#client, { partitions, log })
-    this.#commits = new CommitSender(this.#client, this.#ids, { partitions, writer })
-    this.#rows = new RowQueries(this.#client, partitions)
-    this.#selections = new Selections(this.#client, this.#queries, partitions)
-    this.#claims = new PartitionClaims(this.#client, { ...options, time: this.#time })
-    // The one that came may have a time of its own. If it goes again at once, the next one is asked.
-    connection.on('ready', () => void this.learnTime().catch(() => {}))
+  const learnTime = () => learn(client, time)
+  // The one that came may have a time of its own. If it goes again at once, the next one is asked.
+  connection.on('ready', () => void learnTime().catch(() => {}))
+
+  return {
+    ...selections(client, log),
+    ...rowQueries(client),
+    ...dueClaims(client, time, options.address),
+    ...serverClaims(client, time, options.deadAfterMs),
+    partitions,
+    learnTime,
+    notes: redisNotesPlace(options),
+    get incarnation() {
+      return client.storeIncarnation
+    },
+    now: () => time.now(),
+    reserveIds: (request) => ids.reserve(request),
+    highestId: () => ids.highest(),
+    trouble: () => client.trouble(),
+    async load({ id }) {
+      const [stored = []] = listOf(await client.run('load', id % partitions, [0, id]))
+      return decodeContext(id, stored)
+    },
+    version: ({ id }) => readVersion(client, id),
+    commit: commitSender(client, ids, writer),
+    async log({ id, limit }) {
+      return limit > 0 ? texts(await client.run('rows', id % partitions, [id, limit])) : []
+    },
+    async standstill({ owner }) {
+      const text = await client.ask(() => connection.get(standstillKey(namespace, owner)))
+      return text === null ? null : readStandstill(text)
+    },
+    async putDefinition({ hash, text }) {
+      await client.ask(() => connection.set(definitionKey(namespace, hash), text))
+      await client.ask(() => connection.sadd(definitionsKey(namespace), hash))
+    },
+    definitions: () => client.ask(() => connection.smembers(definitionsKey(namespace))),
+    getDefinition: ({ hash }) => client.ask(() => connection.get(definitionKey(namespace, hash))),
+    publish: (channel, text) => connection.publish(channel, text),
+    endMove: () => client.ask(() => endMove(connection, namespace)),
+    purge: (request) => purge(client, request),
+    close: () => client.close(),
   }
+}
 
-  /** The time of Redis, epoch milliseconds, never ahead of it. */
-  now(): number {
-    return this.#time.now()
+async function readVersion(client: PartitionClient, id: ContextId): Promise<number | null> {
+  const version = await client.run('version', id % client.partitions, [id])
+  if (version === null) return null
+  try {
+    return versionOf(String(version))
+  } catch (cause) {
+    throw unreadable(id, cause)
   }
+}
 
-  get incarnation(): number {
-    return this.#client.storeIncarnation
-  }
+async function learn(client: PartitionClient, time: RedisTime): Promise<void> {
+  await client.reachable(async (partition) => {
+    const asked = performance.now()
+    const [now] = texts(await client.run('time', partition, []))
+    time.received({ time: Number(now), asked, partition, storeIncarnation: client.storeIncarnation })
+  })
+}
 
-  /** Asks all partitions: the first of them counts, unless it is out of reach. */
-  async learnTime(): Promise<void> {
-    await this.#client.reachable(async (partition) => {
-      const asked = performance.now()
-      const [time] = texts(await this.#client.run('time', partition, []))
-      this.#time.received({ time: Number(time), asked, partition, storeIncarnation: this.incarnation })
-    })
-  }
-
-  reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }> {
-    return this.#ids.reserve(request)
-  }
-
-  highestId(): Promise<ContextId> {
-    return this.#ids.highest()
-  }
-
-  trouble(): string | null {
-    return this.#client.trouble()
-  }
-
-  async load({ id }: { id: ContextId }): Promise<StoredContext | null> {
-    const [kept = []] = listOf(await this.#client.run('load', id % this.partitions, [0, id]))
-    return decodeContext(id, kept)
-  }
-
-  async version({ id }: { id: ContextId }): Promise<number | null> {
-    const version = await this.#client.run('version', id % this.partitions, [id])
-    if (version === null) return null
-    try {
-      return versionOf(String(version))
-    } catch (cause) {
-      throw unreadable(id, cause)
+async function purge(client: PartitionClient, { endedBefore, limit }: Parameters<Store['purge']>[0]): Promise<number> {
+  let purged = 0
+  for (let partition = 0; partition < client.partitions; partition += 1) {
+    for (let passed = 0; purged < limit;) {
+      const look = Math.min(PURGED_AT_ONCE, limit - purged)
+      const reply = texts(await client.run('purge', partition, [endedBefore, look, passed]))
+      const [deleted = 0, stayed = 0] = reply.map(Number)
+      purged += deleted
+      passed += stayed
+      if (deleted + stayed < look) break
     }
   }
-
-  commit(request: CommitRequest): Promise<CommitOutcome> {
-    return this.#commits.send(request)
-  }
-
-  readRow(row: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null> {
-    return this.#rows.read(row)
-  }
-
-  listRows(query: RowQuery): Promise<StoredRow[]> {
-    return this.#rows.list(query)
-  }
-
-  countRows({ space }: { space: RowSpace }): Promise<number> {
-    return this.#rows.count(space)
-  }
-
-  sweepRows(request: { now: number; limit: number }): Promise<number> {
-    return this.#rows.sweep(request)
-  }
-
-  newest(request: { key: string; partition?: number }): Promise<ContextId | null> {
-    return this.#queries.newest(request)
-  }
-
-  async log({ id, limit }: { id: ContextId; limit: number }): Promise<string[]> {
-    return limit > 0 ? texts(await this.#client.run('rows', id % this.partitions, [id, limit])) : []
-  }
-
-  select(query: SelectQuery): Promise<SelectedPage> {
-    return this.#selections.select(query)
-  }
-
-  count(selection: Selection): Promise<number> {
-    return this.#selections.count(selection)
-  }
-
-  waitingFor(query: WaitingQuery): Promise<ContextId[]> {
-    return this.#queries.waitingFor(query)
-  }
-
-  claimDue(request: Parameters<Store['claimDue']>[0]): ReturnType<Store['claimDue']> {
-    return this.#claims.due(request)
-  }
-
-  claimAbandoned(request: Parameters<Store['claimAbandoned']>[0]): Promise<AbandonedLease[]> {
-    return this.#claims.abandoned(request)
-  }
-
-  leasedTo({ owner }: { owner: string }): Promise<ContextId[]> {
-    return this.#claims.leasedTo(owner)
-  }
-
-  servers(): Promise<ServerSeen[]> {
-    return this.#claims.servers()
-  }
-
-  heartbeat({ owner }: { owner: string }): Promise<boolean> {
-    return this.#claims.heartbeat(owner)
-  }
-
-  async standstill({ owner }: { owner: string }): Promise<Standstill | null> {
-    const text = await this.#client.ask((connection) => connection.get(standstillKey(this.#options.namespace, owner)))
-    return text === null ? null : readStandstill(text)
-  }
-
-  async putDefinition({ hash, text }: { hash: string; text: string }): Promise<void> {
-    const { namespace } = this.#options
-    await this.#client.ask((connection) => connection.set(definitionKey(namespace, hash), text))
-    await this.#client.ask((connection) => connection.sadd(definitionsKey(namespace), hash))
-  }
-
-  async definitions(): Promise<string[]> {
-    return this.#client.ask((connection) => connection.smembers(definitionsKey(this.#options.namespace)))
-  }
-
-  async getDefinition({ hash }: { hash: string }): Promise<string | null> {
-    return this.#client.ask((connection) => connection.get(definitionKey(this.#options.namespace, hash)))
-  }
-
-  /** For the feed: the store's own connection can send. That it can't is no trouble of the store. */
-  publish(channel: string, text: string): Promise<unknown> {
-    return this.#connection.publish(channel, text)
-  }
-
-  /** All contexts were moved into the namespace: servers may open it. */
-  endMove(): Promise<void> {
-    return this.#client.ask((connection) => endMove(connection, this.#options.namespace))
-  }
-
-  purge(request: { endedBefore: number; limit: number }): Promise<number> {
-    return purge(this.#client, this.partitions, request)
-  }
-
-  close(): Promise<void> {
-    return this.#client.close()
-  }
+  return purged
 }

@@ -10,36 +10,32 @@ import { mastersOf, type Connection } from './connection.ts'
 /** Most commands in one write. */
 const PIECE = 16
 
-export class WriteCoalescer {
-  readonly #connection: Connection
-  #held: readonly Pick<Socket, 'cork' | 'uncork'>[] | null = null
-  #commands = 0
+/**
+ * Gives a function that must be called before each command. It delays the command until the turn has ended or enough others
+ * have been added.
+ */
+export function writeCoalescer(connection: Connection): () => void {
+  let held: readonly Pick<Socket, 'cork' | 'uncork'>[] | null = null
+  let commands = 0
 
-  constructor(connection: Connection) {
-    this.#connection = connection
+  function release(): void {
+    for (const stream of held ?? []) stream.uncork()
+    held = null
+    commands = 0
   }
 
-  /**
-   * Must be called before each command. Delays the command until the turn has ended or enough others have been added.
-   */
-  hold(): void {
-    if (this.#held === null) {
-      this.#held = mastersOf(this.#connection).flatMap(({ status, stream }) => (status === 'ready' ? [stream] : []))
-      for (const stream of this.#held) stream.cork()
-      setImmediate(() => this.#release())
-    } else if (this.#commands === PIECE) {
-      for (const stream of this.#held) {
+  return () => {
+    if (held === null) {
+      held = mastersOf(connection).flatMap(({ status, stream }) => (status === 'ready' ? [stream] : []))
+      for (const stream of held) stream.cork()
+      setImmediate(release)
+    } else if (commands === PIECE) {
+      for (const stream of held) {
         stream.uncork()
         stream.cork()
       }
-      this.#commands = 0
+      commands = 0
     }
-    this.#commands += 1
-  }
-
-  #release(): void {
-    for (const stream of this.#held ?? []) stream.uncork()
-    this.#held = null
-    this.#commands = 0
+    commands += 1
   }
 }

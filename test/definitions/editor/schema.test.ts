@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { array, assert, constantFrom, jsonValue, nat, oneof, property, string, tuple } from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileFlux } from '../../../src/definitions/compile/service.ts'
+import { compileFlux } from '../../../src/definitions/service.ts'
 import { definitionSchema } from '../../../src/definitions/editor/document.ts'
 import { checkModelKeys } from '../../../src/definitions/lint/keys.ts'
 import { Report } from '../../../src/definitions/report.ts'

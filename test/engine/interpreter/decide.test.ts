@@ -1,6 +1,6 @@
 import { WorkBudget } from '../../../src/definitions/work-budget.ts'
 import { describe, expect, test } from 'vitest'
-import { compileFlux } from '../../../src/definitions/compile/service.ts'
+import { compileFlux } from '../../../src/definitions/service.ts'
 import type { CompiledFlux } from '../../../src/definitions/flux.ts'
 import { Report } from '../../../src/definitions/report.ts'
 import { SYSTEM } from '../../../src/model/caller.ts'

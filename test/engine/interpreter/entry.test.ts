@@ -1,6 +1,6 @@
 // A state that can't be entered: nothing of it is done.
 import { expect, test } from 'vitest'
-import { recompile } from '../../../src/definitions/compile/service.ts'
+import { recompile } from '../../../src/definitions/service.ts'
 import { pinnedText } from '../../../src/definitions/pinned/text.ts'
 import { event, Hand } from '../../support/turns.ts'
 

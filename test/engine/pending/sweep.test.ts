@@ -46,16 +46,16 @@ async function swept(
     highestId: () => Promise.resolve(1e6),
     listRows: ({ after, limit }) =>
       Promise.resolve(rows.filter(({ key }) => after === undefined || key > after.key).slice(0, limit)),
-    waitingFor: ({ any, after = 0, limit }) => {
-      const ids = Object.entries(waiting).flatMap(([event, some]) =>
-        keysOfHearers(event, []).some((key) => any.includes(key)) ? some : [],
-      )
-      return Promise.resolve(
-        ids
-          .filter((id) => id > after)
-          .sort((one, other) => one - other)
-          .slice(0, limit),
-      )
+    selectIds: ({ any, after = 0, limit }) => {
+      const keys = new Set(any.flat())
+      const ids = Object.entries(waiting)
+        .flatMap(([event, some]) => (keysOfHearers(event, []).some((key) => keys.has(key)) ? some : []))
+        .filter((id) => id > after)
+        .sort((one, other) => one - other)
+      return Promise.resolve({
+        ids: ids.slice(0, limit),
+        rest: ids[limit] === undefined ? null : (ids[limit - 1] ?? null),
+      })
     },
   })
   class Sweep extends LookUps {

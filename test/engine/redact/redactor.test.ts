@@ -1,6 +1,6 @@
 // What counts as a secret of a request, in which order, and that a view of the worst request takes little time.
 import { describe, expect, test } from 'vitest'
-import { compileFlux } from '../../../src/definitions/compile/service.ts'
+import { compileFlux } from '../../../src/definitions/service.ts'
 import type { CompiledFlux } from '../../../src/definitions/flux.ts'
 import { Report } from '../../../src/definitions/report.ts'
 import { redactorOf, redactRequest, secretTextsOf } from '../../../src/engine/redact/redactor.ts'

@@ -51,6 +51,19 @@ describe('v1', () => {
     expect(verify(SHARED.replace('=', ''), SECRET)).toBeNull()
   })
 
+  test('has a key that was made up, whose last digit has bits that belong to no byte', () => {
+    const digits = 'made+up+secret+0007890'
+    const secret = `whsec_${digits}`
+    const signature = createHmac('sha256', Buffer.from(digits, 'base64')).update(`a.${NOW}.x`).digest('base64')
+    const headers = { 'webhook-id': 'a', 'webhook-timestamp': `${NOW}`, 'webhook-signature': `v1,${signature}` }
+    const request = received({ headers, body: Buffer.from('x') })
+    expect(standardScheme.verify(withSecrets(secret), request, at(NOW))).toBeNull()
+    expect(standardScheme.sign(withSecrets(secret), request, at(NOW))).toContainEqual([
+      'webhook-signature',
+      `v1,${signature}`,
+    ])
+  })
+
   test('is over the bytes of the id', () => {
     const signature = createHmac('sha256', Buffer.from(SECRET.slice(6), 'base64'))
       .update(Buffer.from([0xe9, 0xff, 0x2e]))
@@ -204,7 +217,8 @@ test('each signature is checked with each public key, and both together are boun
 })
 
 test('tells malformed secrets', () => {
-  for (const secret of [SECRET, SECRET.slice(6), PUBLIC_KEY, 'whsec_YQ', 'YQ==']) {
+  // The last digit of `YR` has bits that belong to no byte.
+  for (const secret of [SECRET, SECRET.slice(6), PUBLIC_KEY, 'whsec_YQ', 'YQ==', 'whsec_YR', 'made+up+secret/7890']) {
     expect(standardScheme.secretFault(secret)).toBeNull()
   }
   for (const secret of ['', 'whsec_', 'whsec_!', 'abcde', 'a===', 'my secret', 'whsec_whsec_AAAA'])

@@ -3,58 +3,57 @@
 import { lookup as resolve, type LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/**
- * Entries of the IANA IPv4 Special-Purpose Address Registry (RFC 6890) that are not globally reachable; multicast and
- * class E (RFC 1112).
- */
-const SPECIAL_4: readonly (readonly [string, number])[] = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-  ['168.63.129.16', 32], // A public address that is used for a platform service inside Azure.
+const SPECIAL = [
+  // Entries of the IANA IPv4 Special-Purpose Address Registry (RFC 6890) that are not globally reachable; multicast and
+  // class E (RFC 1112).
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '168.63.129.16/32', // A public address that is used for a platform service inside Azure.
+  // IANA IPv6 Special-Purpose Address Registry, within the global unicast addresses.
+  '2001::/23', // IETF protocols, Teredo and ORCHID among them
+  '2001:db8::/32', // documentation
+  '2002::/16', // 6to4, which carries IPv4 addresses of any kind
+  '3fff::/20', // documentation
 ]
 
-/** IANA IPv6 Special-Purpose Address Registry, within the global unicast addresses. */
-const SPECIAL_6: readonly (readonly [string, number])[] = [
-  ['2001::', 23], // IETF protocols, Teredo and ORCHID among them
-  ['2001:db8::', 32], // documentation
-  ['2002::', 16], // 6to4, which carries IPv4 addresses of any kind
-  ['3fff::', 20], // documentation
-]
+const subnets = (...list: readonly string[]): BlockList => {
+  const found = new BlockList()
+  for (const subnet of list) {
+    const [net = '', prefix] = subnet.split('/')
+    found.addSubnet(net, Number(prefix), isIP(net) === 6 ? 'ipv6' : 'ipv4')
+  }
+  return found
+}
 
-const special4 = new BlockList()
-for (const [net, prefix] of SPECIAL_4) special4.addSubnet(net, prefix, 'ipv4')
-const special6 = new BlockList()
-for (const [net, prefix] of SPECIAL_6) special6.addSubnet(net, prefix, 'ipv6')
+const special = subnets(...SPECIAL)
 /**
  * IANA IPv6 Address Space: the only allocated global unicast part. Loopback, link-local, unique local, IPv4-mapped and
  * multicast addresses are outside it.
  */
-const global6 = new BlockList()
-global6.addSubnet('2000::', 3, 'ipv6')
+const global6 = subnets('2000::/3')
 /** NAT64 (RFC 6052): the last 32 bits are an IPv4 address. */
-const nat64 = new BlockList()
-nat64.addSubnet('64:ff9b::', 96, 'ipv6')
+const nat64 = subnets('64:ff9b::/96')
 
 /** Whether the address (text, IPv4 or IPv6) is globally reachable. False for text that is not an address. */
 export function isPublic(address: string): boolean {
   const family = isIP(address)
-  if (family === 4) return !special4.check(address, 'ipv4')
+  if (family === 4) return !special.check(address, 'ipv4')
   if (family !== 6 || address.includes('%')) return false
   if (nat64.check(address, 'ipv6')) return isPublic(lastOf(address))
-  return global6.check(address, 'ipv6') && !special6.check(address, 'ipv6')
+  return global6.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 
 /** The last 32 bits of an IPv6 address as an IPv4 address. */

@@ -28,7 +28,7 @@ export interface HttpCall {
   readonly method: string
   readonly url: URL
   /** By lower-case name. */
-  readonly headers: ReadonlyMap<string, readonly string[]>
+  readonly headers: ReadonlyMap<string, string>
   readonly body: string | Buffer | null
   /** Milliseconds. */
   readonly timeout: number
@@ -57,8 +57,8 @@ export function httpCall(args: JsonObject, traceparent?: string): HttpCall {
   }
   const given = getOwn(args, 'body') ?? null
   const body = flagOf(args, 'encoded', false) ? bytesOf(given, headers) : bodyOf(given, headers)
-  if (!headers.has('user-agent')) headers.set('user-agent', ['actorflux'])
-  if (traceparent !== undefined && !headers.has('traceparent')) headers.set('traceparent', [traceparent])
+  if (!headers.has('user-agent')) headers.set('user-agent', 'actorflux')
+  if (traceparent !== undefined && !headers.has('traceparent')) headers.set('traceparent', traceparent)
   return { ...call, headers, body }
 }
 
@@ -98,8 +98,9 @@ function withQuery(url: URL, query: Json): URL {
   return url
 }
 
-function headersOf(value: Json): Map<string, string[]> {
-  const headers = new Map<string, string[]>()
+/** Repeated headers are joined (RFC 9110, 5.3; for cookies RFC 6265, 5.4). */
+function headersOf(value: Json): Map<string, string> {
+  const headers = new Map<string, string>()
   for (const [given, text] of headerPairs(value)) {
     const name = given.toLowerCase()
     if (IGNORED_HEADERS.has(name)) continue
@@ -110,8 +111,7 @@ function headersOf(value: Json): Map<string, string[]> {
       throw new HttpError(`HTTP forbids the header ${JSON.stringify(given)}, or its value`)
     }
     const earlier = headers.get(name)
-    if (earlier) earlier.push(text)
-    else headers.set(name, [text])
+    headers.set(name, earlier === undefined ? text : earlier + (name === 'cookie' ? '; ' : ', ') + text)
   }
   return headers
 }
@@ -123,27 +123,27 @@ function headerPairs(value: Json): [string, string][] {
   return value.flatMap((item) => {
     const name = isObject(item) ? getOwn(item, 'name') : undefined
     if (!isObject(item) || typeof name !== 'string') throw new HttpError('each of "headers" must be { name, value }')
-    return pairsOf({ value: getOwn(item, 'value') ?? null }).map(([, text]): [string, string] => [name, text])
+    return pairsOf({ [name]: getOwn(item, 'value') ?? null })
   })
 }
 
 /** The body as text. Sets the header `content-type` if it is missing. */
-function bodyOf(value: Json, headers: Map<string, string[]>): string | null {
+function bodyOf(value: Json, headers: Map<string, string>): string | null {
   if (value === null) return null
-  const type = headers.get('content-type')?.[0]
+  const type = headers.get('content-type')
   if (type === undefined)
-    headers.set('content-type', [typeof value === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'])
+    headers.set('content-type', typeof value === 'string' ? 'text/plain;charset=UTF-8' : 'application/json')
   if (typeof value === 'string') return value
   return type !== undefined && /^\s*application\/x-www-form-urlencoded\b/i.test(type) && isObject(value)
     ? new URLSearchParams(pairsOf(value)).toString()
     : JSON.stringify(value)
 }
 
-function bytesOf(value: Json, headers: Map<string, string[]>): Buffer | null {
+function bytesOf(value: Json, headers: Map<string, string>): Buffer | null {
   if (value === null) return null
   if (typeof value !== 'string' || value.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(value))
     throw new HttpError('"body" must be base64 where "encoded" is true')
-  if (!headers.has('content-type')) headers.set('content-type', ['application/octet-stream'])
+  if (!headers.has('content-type')) headers.set('content-type', 'application/octet-stream')
   return Buffer.from(value, 'base64')
 }
 

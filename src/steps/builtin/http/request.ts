@@ -3,12 +3,13 @@
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import { toJson, type JsonObject } from '../../../model/json/value.ts'
+import type { JsonObject } from '../../../model/json/value.ts'
 import type { Flux } from '../../../ports/steps.ts'
 import { ForbiddenAddress, isPublic, publicLookup } from './addresses.ts'
 import { answerWithoutBody, httpAnswerOf, type HttpAnswer } from './answer.ts'
 import { httpCall, HttpError, urlOf, type HttpCall } from './call.ts'
 
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const MAX_REDIRECTS = 5
 /** The only headers that are sent to another origin after a redirect. Any other header may contain a secret. */
 const HARMLESS: ReadonlySet<string> = new Set([
@@ -24,10 +25,6 @@ const HARMLESS: ReadonlySet<string> = new Set([
 ])
 
 type Request = Pick<HttpCall, 'method' | 'url' | 'headers' | 'body'>
-interface Options {
-  readonly allowPrivate: boolean
-  readonly signal: AbortSignal
-}
 
 /**
  * Args: `method` (GET), `url`, `headers` and `query` (objects; headers also as a list of `{ name, value }`), `body`
@@ -43,57 +40,31 @@ export const httpRequest =
     const call = httpCall(args, flux.traceparent)
     const late = AbortSignal.timeout(Math.ceil(call.timeout))
     const signal = AbortSignal.any([flux.signal, late])
-    let { url } = call
+    let request: Request = call
     try {
       signal.throwIfAborted()
-      const { response, url: last } = await follow(call, { allowPrivate, signal }, (next) => {
-        url = next
-      })
-      try {
-        if (!readsBody) return await answerWithoutBody(response, last)
-        return checkedAnswer(await httpAnswerOf(response, last, call.maxSize))
-      } finally {
-        response.destroy()
+      for (let redirects = 0; ; redirects += 1) {
+        const response = await send(request, allowPrivate, signal)
+        try {
+          const { statusCode = 0, headers } = response
+          if (!call.followRedirects || !REDIRECTS.has(statusCode) || headers.location === undefined)
+            return await (readsBody
+              ? httpAnswerOf(response, request.url, call.maxSize)
+              : answerWithoutBody(response, request.url))
+          if (redirects === MAX_REDIRECTS) throw new HttpError(`more than ${MAX_REDIRECTS} redirects`)
+          request = redirected(request, urlOf(headers.location, request.url), statusCode)
+        } finally {
+          response.destroy()
+        }
       }
     } catch (error) {
       flux.signal.throwIfAborted()
       if (late.aborted) throw new DOMException(`no answer within ${call.timeout / 1000} s`, 'TimeoutError')
       throw error instanceof HttpError || error instanceof ForbiddenAddress
         ? error
-        : new HttpError(reasonOf(error, url))
+        : new HttpError(reasonOf(error, request.url))
     }
   }
-
-/** Checks that the answer is data that a context accepts. It may be nested too deep. */
-function checkedAnswer(answer: HttpAnswer): HttpAnswer {
-  try {
-    toJson(answer)
-    return answer
-  } catch {
-    throw new HttpError('the answer is nested too deep')
-  }
-}
-
-async function follow(
-  call: HttpCall,
-  options: Options,
-  onTry: (url: URL) => void,
-): Promise<{ response: IncomingMessage; url: URL }> {
-  let request: Request = call
-  for (let redirects = 0; ; redirects += 1) {
-    onTry(request.url)
-    const response = await send(request, options)
-    const {
-      statusCode = 0,
-      headers: { location },
-    } = response
-    if (!call.followRedirects || ![301, 302, 303, 307, 308].includes(statusCode) || location === undefined)
-      return { response, url: request.url }
-    response.destroy()
-    if (redirects === MAX_REDIRECTS) throw new HttpError(`more than ${MAX_REDIRECTS} redirects`)
-    request = redirected(request, urlOf(location, request.url), statusCode)
-  }
-}
 
 /**
  * The request that follows a redirect, according to RFC 9110, 15.4, and to the Fetch standard where browsers deviate.
@@ -107,7 +78,11 @@ function redirected({ method, url, headers, body }: Request, target: URL, status
   return { method: 'GET', url: target, headers: left, body: null }
 }
 
-function send({ method, url, headers, body }: Request, { allowPrivate, signal }: Options): Promise<IncomingMessage> {
+function send(
+  { method, url, headers, body }: Request,
+  allowPrivate: boolean,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     // An address as host is not looked up, so it is checked here. `URL` has normalized unusual notations.
@@ -120,7 +95,7 @@ function send({ method, url, headers, body }: Request, { allowPrivate, signal }:
       // then it is unknown whether the request was processed.
       agent: false,
       headers: {
-        ...Object.fromEntries([...headers].map(([name, values]) => [name, joined(name, values)])),
+        ...Object.fromEntries(headers),
         ...(body !== null && { 'content-length': Buffer.byteLength(body) }),
       },
       ...(!allowPrivate && { lookup: publicLookup }),
@@ -133,9 +108,6 @@ function send({ method, url, headers, body }: Request, { allowPrivate, signal }:
     sent.end(body ?? undefined)
   })
 }
-
-/** Joins repeated headers (RFC 9110, 5.3; for cookies RFC 6265, 5.4). */
-const joined = (name: string, values: readonly string[]) => values.join(name === 'cookie' ? '; ' : ', ')
 
 const UNTRUSTED = 'nobody whom this server trusts has signed its certificate'
 const REASONS: { readonly [code: string]: string } = {

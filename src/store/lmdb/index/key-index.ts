@@ -1,9 +1,7 @@
 // store/lmdb: the inverted index, from a key to the contexts that have it.
 import type { ContextId } from '../../../model/context.ts'
-import type { WaitingQuery } from '../../../ports/store.ts'
-import { type Cursor, IdSet } from './id-set.ts'
+import { IdSet } from './id-set.ts'
 import { Posting } from './posting.ts'
-import { Union, type Ascent } from './union.ts'
 
 /** Lists of keys that are remembered. */
 const MAX_SHARED_LISTS = 1024
@@ -44,20 +42,6 @@ export class KeyIndex {
     return after
   }
 
-  /**
-   * A part of those who have any of the keys and none of the others, ascending, up to and including `upTo`: of the next
-   * `hops` candidates. `rest`: where to go on; null: there are no more.
-   */
-  any({ any, without = [], upTo, limit, after = 0, skip = 0 }: WaitingQuery, hops: number): KeyMatches {
-    const [first, ...others] = this.eachOf(any).map((ids) => ids.above(after))
-    if (first === undefined) return { ids: [], rest: null }
-    const walk = others.length === 0 ? first : new Union([first, ...others])
-    const excluded = this.eachOf(without).map((ids) => ids.above(after))
-    return excluded.length === 0
-      ? { ids: page(walk, limit, skip, upTo), rest: null }
-      : pageWithout(walk, excluded, { limit, skip, upTo, hops })
-  }
-
   /** For each of the keys its set; all contexts, if there is no key. Null: a key has nobody. */
   setsOf(keys: readonly string[]): readonly ChunkedIds[] | null {
     const sets = this.eachOf(keys)
@@ -67,16 +51,7 @@ export class KeyIndex {
 
   /** Who has the key, ascending. */
   *having(key: string): Generator<ContextId> {
-    const cursor = this.#postings.get(key)?.above(0)
-    for (let id = cursor?.id; id !== undefined; id = cursor?.id) {
-      yield id
-      cursor?.next()
-    }
-  }
-
-  /** The highest id that has the key. */
-  newest(key: string): ContextId | null {
-    return this.#postings.get(key)?.newest ?? null
+    for (const chunk of this.#postings.get(key)?.chunks ?? []) yield* chunk
   }
 
   /** The sets of those of the keys that anyone has. */
@@ -108,43 +83,5 @@ function haveKeys(postings: readonly Posting[], keys: readonly string[]): boolea
   return postings.length === keys.length && postings.every(({ key }, index) => key === keys[index])
 }
 
-/** Ids of a list, and where the list goes on. */
-export interface KeyMatches {
-  readonly ids: readonly ContextId[]
-  readonly rest: { readonly after: ContextId; readonly skip: number; readonly limit: number } | null
-}
-
 /** A posting, or all contexts. */
 export type ChunkedIds = Pick<IdSet, 'size' | 'chunks'>
-
-function page(walk: Ascent, limit: number, skip: number, upTo = Infinity): ContextId[] {
-  const ids: ContextId[] = []
-  if (skip > 0) walk.skip(skip)
-  for (let id = walk.id; id !== undefined && id <= upTo && ids.length < limit; id = walk.id) {
-    ids.push(id)
-    walk.next()
-  }
-  return ids
-}
-
-/** The same, of the ids that no excluded cursor has, and for so many candidates only. */
-function pageWithout(
-  walk: Ascent,
-  excluded: readonly Cursor[],
-  { limit, skip, upTo, hops }: { readonly [name in 'limit' | 'skip' | 'upTo' | 'hops']: number },
-): KeyMatches {
-  const ids: ContextId[] = []
-  let [left, looked] = [skip, 0]
-  for (let { id } = walk; id !== undefined && id <= upTo && ids.length < limit; id = walk.id) {
-    if (looked++ >= hops) return { ids, rest: { after: id - 1, skip: left, limit: limit - ids.length } }
-    const at = id
-    const isExcluded = excluded.some((cursor) => {
-      cursor.seek(at)
-      return cursor.id === at
-    })
-    if (!isExcluded && left > 0) left -= 1
-    else if (!isExcluded) ids.push(id)
-    walk.next()
-  }
-  return { ids, rest: null }
-}

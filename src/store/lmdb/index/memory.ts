@@ -1,13 +1,11 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
-import type { Selection, AbandonedLease, WaitingQuery } from '../../../ports/store.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header, LargePart, Rows } from '../records/header.ts'
-import type { RowCounts, RowGroup } from '../row-group.ts'
-import { type KeyMatches, KeyIndex } from './key-index.ts'
-import { Owners, type ClaimRequest } from './owners.ts'
+import { KeyIndex } from './key-index.ts'
+import { Owners } from './owners.ts'
 import type { Posting } from './posting.ts'
-import { countIds, selectIds, type SelectedIds, type SelectPage, type TimesOf } from './selected.ts'
+import type { Selectable } from './selected.ts'
 import { TimeQueue } from './time-queue.ts'
 
 export interface Entry extends Rows {
@@ -24,30 +22,31 @@ const MOST_TIMED = 8192
 
 const NO_POSTINGS: readonly Posting[] = []
 
-export class Memory {
+export class Memory implements Selectable {
   /** The highest id given out. */
   lastId: ContextId = 0
   /** The highest id that a context had. */
   highestId: ContextId = 0
   readonly #entries = new Map<ContextId, Entry>()
-  readonly #indexKeys = new KeyIndex()
+  readonly index = new KeyIndex()
   readonly #notified = new Set<ContextId>()
   /** Claimed contexts, and when they may be claimed again. */
   readonly #hidden = new Map<ContextId, number>()
-  readonly #owners = new Owners()
+  readonly owners = new Owners()
   readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
-  readonly #rowCounts: RowCounts
+  readonly #rowCounts: Map<RowSpace, number>
   readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
 
-  readonly #times: TimesOf = {
+  readonly times: Selectable['times'] = {
     due: (id) => this.#entries.get(id)?.due ?? null,
     ended: (id) => this.#entries.get(id)?.endedAt ?? null,
     dueIn: ({ before }) => this.#dueBefore(before),
     endedIn: ({ after = -Infinity, before = Infinity }) => this.#ends.between(after, before, MOST_TIMED),
   }
 
-  constructor(rowCounts: RowCounts = new Map()) {
-    this.#rowCounts = rowCounts
+  /** `rowCounts`: how many rows each space has. */
+  constructor(rowCounts: readonly (readonly [RowSpace, number])[] = []) {
+    this.#rowCounts = new Map(rowCounts)
   }
 
   get size(): number {
@@ -65,11 +64,11 @@ export class Memory {
   put(id: ContextId, header: Header): void {
     const { version, due, endedAt, parent, firstRow, nextRow, owner, large } = header
     const before = this.#entries.get(id)
-    const postings = this.#indexKeys.replace(id, before?.postings ?? NO_POSTINGS, header.indexKeys)
+    const postings = this.index.replace(id, before?.postings ?? NO_POSTINGS, header.indexKeys)
     const entry = { version, due, endedAt, parent, firstRow, nextRow, postings, large }
     if (before === undefined) {
       // Nobody can have notified it, or claimed it.
-      this.#indexKeys.add(id)
+      this.index.add(id)
       this.#entries.set(id, entry)
       if (id > this.highestId) this.highestId = id
       if (due !== null) this.#wakeUps.push(id, due)
@@ -80,15 +79,15 @@ export class Memory {
       this.#wake(id, wasWokenAt)
     }
     if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
-    if (owner !== null || before !== undefined) this.#owners.set(id, owner)
+    if (owner !== null || before !== undefined) this.owners.set(id, owner)
   }
 
   remove(id: ContextId): void {
-    this.#indexKeys.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
+    this.index.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
     this.#entries.delete(id)
     this.#notified.delete(id)
     this.#hidden.delete(id)
-    this.#owners.set(id, null)
+    this.owners.set(id, null)
   }
 
   /** It must look at its relatives, at once. */
@@ -105,37 +104,14 @@ export class Memory {
     this.#wake(id, wasWokenAt)
   }
 
-  /** As `selectIds`. */
-  select(selection: Selection, page: SelectPage): SelectedIds {
-    return selectIds(this.#indexKeys, this.#times, selection, page)
-  }
-
-  /** As `countIds`. */
-  count(selection: Selection, hops: number): ReturnType<typeof countIds> {
-    return countIds(this.#indexKeys, this.#times, selection, hops)
-  }
-
-  waitingFor(query: WaitingQuery, hops: number): KeyMatches {
-    return this.#indexKeys.any(query, hops)
-  }
-
-  /** Who has the index key, ascending. */
-  having(key: string): Iterable<ContextId> {
-    return this.#indexKeys.having(key)
-  }
-
-  newest(key: string): ContextId | null {
-    return this.#indexKeys.newest(key)
-  }
-
   /** Rows of a space, expired ones included. */
   rowCount(space: RowSpace): number {
     return this.#rowCounts.get(space) ?? 0
   }
 
-  /** A group that wrote rows is durable. */
-  addRows(group: RowGroup): void {
-    for (const [space, count] of this.#rowCounts) this.#rowCounts.set(space, count + group.gained(space))
+  /** Spaces have so many rows more, or fewer. */
+  addRows(gained: ReadonlyMap<RowSpace, number>): void {
+    for (const [space, count] of gained) this.#rowCounts.set(space, this.rowCount(space) + count)
   }
 
   claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): {
@@ -143,11 +119,9 @@ export class Memory {
     next: number | null
   } {
     const ids = new Set<ContextId>()
-    for (
-      let top = this.#wakeUps.peek();
-      top !== null && top.time <= now && ids.size < limit;
-      top = this.#wakeUps.peek()
-    ) {
+    while (ids.size < limit) {
+      const top = this.#wakeUps.peek()
+      if (top === null || top.time > now) break
       this.#wakeUps.pop()
       ids.add(top.id)
     }
@@ -156,14 +130,6 @@ export class Memory {
       this.#wakeUps.push(id, now + hideFor)
     }
     return { ids: [...ids], next: this.#wakeUps.peek()?.time ?? null }
-  }
-
-  leasedTo(owner: string): ContextId[] {
-    return this.#owners.of(owner)
-  }
-
-  claimAbandoned(request: ClaimRequest): AbandonedLease[] {
-    return this.#owners.claim(request)
   }
 
   /** Contexts that finished before that time, the earliest first. They stay known until they are removed. */

@@ -1,14 +1,6 @@
 // store/lmdb: who owns the steps of contexts, and which of them have been claimed.
 import { type ContextId, readyKindOf } from '../../../model/context.ts'
-import type { AbandonedLease } from '../../../ports/store.ts'
-
-export interface ClaimRequest {
-  readonly owner: string
-  readonly ready: readonly string[]
-  readonly limit: number
-  readonly hideFor: number
-  readonly now: number
-}
+import type { AbandonedLease, Store } from '../../../ports/store.ts'
 
 export class Owners {
   readonly #owners = new Map<ContextId, string>()
@@ -24,7 +16,9 @@ export class Owners {
       if (owner !== null && this.#claimed.delete(id)) this.#list(id, owner)
       return
     }
-    if (before !== undefined) this.#delete(id, before)
+    if (before !== undefined) this.#unlist(id, before)
+    this.#claimed.delete(id)
+    this.#owners.delete(id)
     if (owner === null) return
     this.#owners.set(id, owner)
     this.#list(id, owner)
@@ -35,7 +29,7 @@ export class Owners {
   }
 
   /** The folder has one process at a time: whoever owns a context and isn't the caller is dead. */
-  claim({ owner: caller, ready, limit, hideFor, now }: ClaimRequest): AbandonedLease[] {
+  claim({ owner: caller, ready = [], limit, hideFor }: Parameters<Store['claimAbandoned']>[0], now: number) {
     this.#unhide(now)
     const leases: AbandonedLease[] = []
     for (const [owner, ids] of this.#contexts) {
@@ -70,11 +64,5 @@ export class Owners {
   #unlist(id: ContextId, owner: string): void {
     const ids = this.#contexts.get(owner)
     if (ids?.delete(id) && ids.size === 0) this.#contexts.delete(owner)
-  }
-
-  #delete(id: ContextId, owner: string): void {
-    this.#owners.delete(id)
-    this.#claimed.delete(id)
-    this.#unlist(id, owner)
   }
 }

@@ -1,6 +1,6 @@
 // store/lmdb: a key and who has it. Many keys are one context's alone: such a posting holds a number and no set.
 import type { ContextId } from '../../../model/context.ts'
-import { Cursor, IdSet } from './id-set.ts'
+import { IdSet } from './id-set.ts'
 
 const NOBODY: ContextId = 0
 
@@ -17,13 +17,6 @@ export class Posting {
     const ids = this.#ids
     if (typeof ids !== 'number') return ids.size
     return ids === NOBODY ? 0 : 1
-  }
-
-  /** The highest id; undefined when nobody has the key. */
-  get newest(): ContextId | undefined {
-    const ids = this.#ids
-    if (typeof ids !== 'number') return ids.highest
-    return ids === NOBODY ? undefined : ids
   }
 
   add(id: ContextId): void {
@@ -49,12 +42,5 @@ export class Posting {
     const ids = this.#ids
     if (typeof ids !== 'number') return ids.chunks
     return ids === NOBODY ? [] : [[ids]]
-  }
-
-  /** Begins at the first id above `id`. */
-  above(id: ContextId): Cursor {
-    const ids = this.#ids
-    if (typeof ids !== 'number') return ids.above(id)
-    return new Cursor(ids === NOBODY ? [] : [[ids]], id + 1)
   }
 }

@@ -1,46 +1,25 @@
 // store/lmdb: the index, read from the headers of all records when the store is opened.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { unreadable } from '../../../model/failure.ts'
+import { logOnce } from '../../../model/log-once.ts'
+import { ROW_SPACES } from '../../../model/rows.ts'
 import type { Log } from '../../../ports/log.ts'
 import { DataFolderError } from '../data-folder.ts'
 import type { Disk } from '../disk.ts'
 import { ADVICE } from '../salvage/inspect.ts'
-import { rowCountsOf } from '../row-group.ts'
 import { Memory } from './memory.ts'
 import { decodeHeader, type ReadKeys, keysOf } from '../records/stored-context.ts'
 import { messageOf } from '../../../model/error-message.ts'
 
-/** After so many records, or bytes of them, others get their turn: a few milliseconds of work. */
+/** Records after which others get their turn: a few milliseconds of work. */
 const STRIDE = 250
-const STRIDE_BYTES = 1024 * 1024
-
-/** Tells when others get their turn. Not a promise for each record: a million of them take a fifth of the time. */
-class Stride {
-  #records = 0
-  #bytes = 0
-
-  /** To be asked after each record. */
-  isOver(bytes: number): boolean {
-    this.#records += 1
-    this.#bytes += bytes
-    if (this.#records < STRIDE && this.#bytes < STRIDE_BYTES) return false
-    this.#records = 0
-    this.#bytes = 0
-    return true
-  }
-}
-
-const nextTurn = () =>
-  new Promise((resolve) => {
-    setImmediate(resolve)
-  })
 
 /** @throws DataFolderError when not all records can be found */
 export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
-  const memory = new Memory(rowCountsOf(disk))
+  const memory = new Memory(ROW_SPACES.map((space) => [space, disk.rowTables.count(space)]))
   memory.lastId = disk.lastId()
-  const count = disk.contextCount
+  const count = disk.contextCount()
   const readKeys = rememberingKeys()
-  const stride = new Stride()
   let found = 0
   for (const id of disk.contexts.getKeys()) {
     const record = disk.record(id)
@@ -49,10 +28,11 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
       if (record === undefined || !Number.isSafeInteger(id)) throw unreadable(id)
       memory.put(id, decodeHeader(id, record, readKeys))
     } catch (error) {
-      // It harms itself alone: whoever asks for this context is told the same.
-      log.error(messageOf(error), { contextId: id, error })
+      // Only this context is affected: a call for it fails with the same message.
+      logOnce(log, messageOf(error), { contextId: id, error })
     }
-    if (stride.isOver(record?.length ?? 0)) await nextTurn()
+    // Not a promise for each record: a million of them take a fifth of the time.
+    if (found % STRIDE === 0) await nextTurn()
   }
   // lmdb ends a range without a key at a page that it can't read.
   if (found !== count)
@@ -60,7 +40,6 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
   memory.lastId = Math.max(memory.lastId, memory.highestId)
   for (const id of disk.notifications.getKeys()) {
     if (memory.entry(id) !== null) memory.notify(id)
-    if (stride.isOver(0)) await nextTurn()
   }
   return memory
 }

@@ -1,223 +1,178 @@
 // store/lmdb: the ids that a selection has, in either order, found in pieces of bounded work.
+//
+// For each list of keys, the walk through its smallest set leads. The lowest place of all these walks is the next
+// candidate: it matches when the other sets of the list have it, no excluded set does, and its times are in the ranges.
+// Else the walk goes on at the next place that the other sets have.
 import type { ContextId } from '../../../model/context.ts'
-import type { Selection, TimeRange } from '../../../ports/store.ts'
+import type { Selection, SelectQuery, TimeRange } from '../../../ports/store.ts'
 import type { ChunkedIds, KeyIndex } from './key-index.ts'
-import { walkFrom, type Order, type IdWalk } from './walk.ts'
+import { IdWalk } from './walk.ts'
 
-/** Times of a context; null: it has none, or there is no such context. */
-export interface TimesOf {
-  readonly due: (id: ContextId) => number | null
-  readonly ended: (id: ContextId) => number | null
-  /** Those who may have such a time, and some others; null: too many to be listed. */
-  readonly dueIn: (range: { readonly before: number }) => ReadonlySet<ContextId> | null
-  readonly endedIn: (range: TimeRange) => ReadonlySet<ContextId> | null
+/** What is selected from. */
+export interface Selectable {
+  readonly index: KeyIndex
+  readonly times: {
+    /** Times of a context; null: it has none, or there is no such context. */
+    readonly due: (id: ContextId) => number | null
+    readonly ended: (id: ContextId) => number | null
+    /** Those who may have such a time, and some others; null: too many to be listed. */
+    readonly dueIn: (range: { readonly before: number }) => ReadonlySet<ContextId> | null
+    readonly endedIn: (range: TimeRange) => ReadonlySet<ContextId> | null
+  }
 }
 
-export interface SelectedIds {
-  readonly ids: readonly ContextId[]
-  /** Where it continues, and how many matches are to be skipped there; null: there are no more. */
-  readonly rest: { readonly behind: ContextId; readonly skip: number } | null
-}
-
-export interface SelectPage {
-  readonly order: Order
-  readonly limit: number
-  readonly skip: number
-  /** Candidates that are examined. */
-  readonly hops: number
-}
-
+/** Candidates that are examined in one turn of the event loop: some milliseconds. */
+const MOST_HOPS = 10_000
 /** Candidates that take as long as one of which a time is looked up. */
 const TIMED_HOPS = 3
 
 const isIn = (time: number | null, { after = -Infinity, before = Infinity }: TimeRange): boolean =>
   time !== null && time > after && time < before
 
-/** Reads one page. The index must not change meanwhile. */
-export function selectIds(index: KeyIndex, times: TimesOf, selection: Selection, page: SelectPage): SelectedIds {
-  const { order } = page
+/**
+ * Reads a part of a page. `rest`: behind which id it continues, and how many matches are to be skipped there; null: there
+ * are no more.
+ */
+export function selectIds(
+  source: Selectable,
+  { order, limit, skip = 0, ...selection }: SelectQuery,
+  hops = MOST_HOPS,
+): { readonly ids: ContextId[]; readonly rest: { readonly behind: ContextId; readonly skip: number } | null } {
   const sign = order === 'asc' ? 1 : -1
-  const { first, last } = placesOf(selection, order)
-  const walks = walksOf(index, times, selection, { order, first })
   const ids: ContextId[] = []
-  const budget = { left: hopsOf(selection, page.hops) }
-  let { skip } = page
-  const [only] = walks
-  if (walks.length === 1 && only?.isPlain === true && skip > 0) skip -= only.skip(skip, last)
-  for (;;) {
-    const lowest = nextOf(walks, last, budget)
-    if (lowest === undefined) return { ids, rest: null }
-    const behind = sign * (lowest.place - 1)
-    if (!lowest.isSettled) return { ids, rest: { behind, skip } }
-    if (skip === 0 && ids.length === page.limit) return { ids, rest: { behind, skip } }
-    if (skip > 0) skip -= 1
-    else ids.push(sign * lowest.place)
-    lowest.next()
-  }
+  let left = skip
+  const search = new Search(source, selection, order)
+  left -= search.skip(left)
+  const place = search.run(hops, (found) => {
+    if (left > 0) left -= 1
+    else if (ids.length < limit) ids.push(sign * found)
+    else return false
+    return true
+  })
+  return { ids, rest: place === null ? null : { behind: sign * (place - 1), skip: left } }
 }
 
-/** How many there are among the next candidates, and where the count continues; null: there are no more. */
+/** How many there are among the next candidates, and behind which id the count continues; null: there are no more. */
 export function countIds(
-  index: KeyIndex,
-  times: TimesOf,
+  source: Selectable,
   selection: Selection,
-  hops: number,
+  hops = MOST_HOPS,
 ): { readonly count: number; readonly rest: ContextId | null } {
-  const size = sizeOf(index, selection)
+  const size = sizeOf(source, selection)
   if (size !== null) return { count: size, rest: null }
-  const { first, last } = placesOf(selection, 'asc')
-  const walks = walksOf(index, times, selection, { order: 'asc', first })
-  const budget = { left: hopsOf(selection, hops) }
-  for (let count = 0; ; count += 1) {
-    const lowest = nextOf(walks, last, budget)
-    if (lowest === undefined) return { count, rest: null }
-    if (!lowest.isSettled) return { count, rest: lowest.place - 1 }
-    lowest.next()
-  }
+  let count = 0
+  const place = new Search(source, selection, 'asc').run(hops, () => {
+    count += 1
+    return true
+  })
+  return { count, rest: place === null ? null : place - 1 }
 }
-
-const hopsOf = ({ due, ended }: Selection, hops: number): number => (due || ended ? Math.ceil(hops / TIMED_HOPS) : hops)
 
 /** The number of matches where it is that of some sets; else null. */
-function sizeOf(index: KeyIndex, { any, without = [], due, ended, after, before, windows }: Selection): number | null {
-  if (due || ended || windows || after !== undefined || before !== undefined) return null
-  if (index.eachOf(without).length > 0) return null
-  const sets = any.flatMap((keys) => {
-    const all = index.setsOf(keys)
-    return all === null ? [] : [all]
-  })
-  return sets.every(({ length }) => length === 1) ? sets.reduce((sum, [set]) => sum + (set?.size ?? 0), 0) : null
-}
-
-/** The walk with the lowest place: on a match, or not, if the budget is spent. Undefined: all are at their ends. */
-function nextOf(walks: readonly Matches[], last: number, budget: { left: number }): Matches | undefined {
-  let lowest: Matches | undefined
-  for (const walk of walks) {
-    budget.left -= walk.settle(last, budget.left)
-    if (walk.place < (lowest?.place ?? Infinity)) lowest = walk
-  }
-  return lowest
-}
-
-/** The embedded store has one partition. */
-function placesOf({ after, before, windows: [window] = [] }: Selection, order: Order) {
-  const low = Math.max(after ?? 0, window?.after ?? 0) + 1
-  const high = Math.min(before ?? Infinity, window?.before ?? Infinity, Number.MAX_SAFE_INTEGER) - 1
-  return order === 'asc' ? { first: low, last: high } : { first: -high, last: -low }
-}
-
-function walksOf(
-  index: KeyIndex,
-  times: TimesOf,
-  { any, without = [], due, ended }: Selection,
-  { order, first }: { readonly order: Order; readonly first: number },
-): Matches[] {
-  const walk = ({ chunks }: Pick<ChunkedIds, 'chunks'>) => walkFrom(chunks, order, first)
-  const sign = order === 'asc' ? 1 : -1
-  const [few, tests] = timesOf(times, { due, ended })
-  const test = tests.length === 0 ? null : (place: number) => tests.every((each) => each(sign * place))
-  return any.flatMap((keys) => {
+function sizeOf({ index }: Selectable, { any, without = [], ...ranges }: Selection): number | null {
+  if (Object.values(ranges).some((range) => range !== undefined) || index.eachOf(without).length > 0) return null
+  const sizes = any.map((keys) => {
     const sets = index.setsOf(keys)
-    if (sets === null) return []
-    const all = [...few, ...sets].sort((one, other) => one.size - other.size)
-    return new Matches(all.map(walk), index.eachOf(without).map(walk), test)
+    if (sets === null) return 0
+    return sets.length === 1 ? (sets[0]?.size ?? 0) : null
   })
+  return sizes.reduce<number | null>((sum, size) => (sum === null || size === null ? null : sum + size), 0)
 }
 
-/** Sets of those who may have the times, where they are few, and what all must pass. */
-function timesOf(
-  times: TimesOf,
-  { due, ended }: Pick<Selection, 'due' | 'ended'>,
-): [sets: ChunkedIds[], tests: ((id: ContextId) => boolean)[]] {
-  const [sets, tests]: [ChunkedIds[], ((id: ContextId) => boolean)[]] = [[], []]
-  const add = (ids: ReadonlySet<ContextId> | null, test: (id: ContextId) => boolean) => {
-    tests.push(test)
-    if (ids !== null) sets.push({ size: ids.size, chunks: ids.size === 0 ? [] : [[...ids].sort((a, b) => a - b)] })
-  }
-  if (due) add(times.dueIn(due), (id) => isIn(times.due(id), due))
-  if (ended) add(times.endedIn(ended), (id) => isIn(times.ended(id), ended))
-  return [sets, tests]
+/** Walks of a list of keys; a match has all of them. */
+interface List {
+  readonly lead: IdWalk
+  readonly others: readonly IdWalk[]
 }
 
-/** The ids that all walks share, that none of the excluded has, and that pass the test. */
-class Matches {
-  readonly #lead: IdWalk
-  readonly #others: readonly IdWalk[]
+class Search {
+  readonly #lists: List[] = []
   readonly #excluded: readonly IdWalk[]
-  readonly #test: ((place: number) => boolean) | null
-  /** Whether it stands on a match, or at the end. */
-  isSettled = false
+  readonly #tests: ((id: ContextId) => boolean)[] = []
+  readonly #sign: number
+  readonly #last: number
 
-  constructor(
-    [lead, ...others]: readonly IdWalk[],
-    excluded: readonly IdWalk[],
-    test: ((place: number) => boolean) | null,
-  ) {
-    if (!lead) throw new TypeError('there is nothing to walk through')
-    this.#lead = lead
-    this.#others = others
-    this.#excluded = excluded
-    this.#test = test
+  constructor({ index, times }: Selectable, selection: Selection, order: SelectQuery['order']) {
+    // The embedded store has one partition.
+    const { any, without = [], after = 0, before = Infinity, windows: [window] = [], partition = 0 } = selection
+    const low = Math.max(after, window?.after ?? 0) + 1
+    const high = Math.min(before, window?.before ?? Infinity, Number.MAX_SAFE_INTEGER) - 1
+    const [first, last] = order === 'asc' ? [low, high] : [-high, -low]
+    const walk = ({ chunks }: Pick<ChunkedIds, 'chunks'>) => new IdWalk(chunks, order, first)
+    const timed: ChunkedIds[] = []
+    const look = (ids: ReadonlySet<ContextId> | null, test: (id: ContextId) => boolean) => {
+      this.#tests.push(test)
+      if (ids !== null) timed.push({ size: ids.size, chunks: [[...ids].sort((one, other) => one - other)] })
+    }
+    const { due, ended } = selection
+    if (due) look(times.dueIn(due), (id) => isIn(times.due(id), due))
+    if (ended) look(times.endedIn(ended), (id) => isIn(times.ended(id), ended))
+    this.#sign = order === 'asc' ? 1 : -1
+    this.#last = partition === 0 ? last : -Infinity
+    this.#excluded = index.eachOf(without).map(walk)
+    for (const keys of any) {
+      const sets = index.setsOf(keys)
+      if (sets === null) continue
+      const [lead, ...others] = [...timed, ...sets].sort((one, other) => one.size - other.size).map(walk)
+      if (lead) this.#lists.push({ lead, others })
+    }
   }
 
-  /** The match, or the candidate that comes next; infinity at the end. */
-  get place(): number {
-    return this.#lead.id ?? Infinity
-  }
-
-  /** Whether each of its candidates matches. */
-  get isPlain(): boolean {
-    return this.#others.length === 0 && this.#excluded.length === 0 && this.#test === null
-  }
-
-  next(): void {
-    this.isSettled = false
-    this.#lead.next()
-  }
-
-  /** Passes over matches of a plain one, and gives their number. */
-  skip(count: number, last: number): number {
-    // What is behind the last place doesn't count: the walk then ends, and nothing is found in any case.
-    if (this.place > last) return 0
-    this.#lead.skip(count)
+  /** Passes over matches where each candidate is one; gives their number. */
+  skip(count: number): number {
+    const [list, ...more] = this.#lists
+    const isPlain = more.length + this.#excluded.length + this.#tests.length === 0
+    // Behind the last place nothing is found, however many are left.
+    if (!list || !isPlain || list.others.length > 0 || (list.lead.place ?? Infinity) > this.#last) return 0
+    list.lead.skip(count)
     return count
   }
 
-  /** Goes to the next match up to the last place, with so many candidates at most; gives how many it has examined. */
-  settle(last: number, hops: number): number {
-    if (this.isSettled) return 0
-    if (this.#lead.id === undefined) this.isSettled = true
-    for (let looked = 1; looked <= hops && !this.isSettled; looked++) {
-      const place = this.place
-      if (place > last) {
-        this.#lead.seek(Infinity)
-        this.isSettled = true
-        return looked
-      }
-      const ahead = this.#ahead(place)
-      if (ahead !== place) this.#lead.seek(ahead)
-      else if (this.#isExcluded(place) || this.#test?.(place) === false) this.#lead.next()
-      else {
-        this.isSettled = true
-        return looked
-      }
+  /**
+   * Hands over each match until one is refused, or so many candidates are examined; gives the place where it continues;
+   * null: there are no more.
+   */
+  run(hops: number, take: (place: number) => boolean): number | null {
+    for (let left = this.#tests.length > 0 ? Math.ceil(hops / TIMED_HOPS) : hops; ; left -= 1) {
+      const list = this.#lowest()
+      const place = list?.lead.place ?? Infinity
+      if (!list || place > this.#last) return null
+      if (left <= 0) return place
+      const ahead = aheadOf(list.others, place)
+      if (ahead > place) list.lead.seek(ahead)
+      else if (!this.#fits(place) || take(place)) this.#leave(place)
+      else return place
     }
-    return this.isSettled ? 0 : hops
   }
 
-  /** The place itself when all others have it, else a higher one: none below that is shared. */
-  #ahead(place: number): number {
-    for (const other of this.#others) {
-      other.seek(place)
-      if (other.id !== place) return other.id ?? Infinity
-    }
-    return place
+  /** Each match is found once, in however many lists it is. */
+  #leave(place: number): void {
+    for (const { lead } of this.#lists) if (lead.place === place) lead.next()
   }
 
-  #isExcluded(place: number): boolean {
-    return this.#excluded.some((excluded) => {
-      excluded.seek(place)
-      return excluded.id === place
-    })
+  #lowest(): List | undefined {
+    let [lowest] = this.#lists
+    for (const list of this.#lists) if ((list.lead.place ?? Infinity) < (lowest?.lead.place ?? Infinity)) lowest = list
+    return lowest
   }
+
+  #fits(place: number): boolean {
+    const id = this.#sign * place
+    return (
+      this.#tests.every((test) => test(id)) &&
+      !this.#excluded.some((walk) => {
+        walk.seek(place)
+        return walk.place === place
+      })
+    )
+  }
+}
+
+/** The place itself when all walks have it, else a higher one: none below that is shared. */
+function aheadOf(walks: readonly IdWalk[], place: number): number {
+  for (const walk of walks) {
+    walk.seek(place)
+    if (walk.place !== place) return walk.place ?? Infinity
+  }
+  return place
 }

@@ -1,72 +1,73 @@
 // store/lmdb: walks through sets of ids in either order. A place is the id, or under descending order the negated id: so
 // places ascend in both.
-import type { ContextId } from '../../../model/context.ts'
-import { Cursor, lastBelow } from './id-set.ts'
 
-export interface IdWalk {
-  /** The place where it stands; undefined at the end. */
-  readonly id: number | undefined
-  next(): void
-  /** Passes over so many ids. */
-  skip(count: number): void
-  /** Goes on to the first place that isn't below this one. */
-  seek(place: number): void
-}
+type Chunks = readonly (readonly number[])[]
 
-export type Order = 'asc' | 'desc'
-export type Chunks = readonly (readonly number[])[]
-
-/** Begins at that place. The chunks aren't changed meanwhile. */
-export const walkFrom = (chunks: Chunks, order: Order, place: number): IdWalk =>
-  order === 'asc' ? new Cursor(chunks, place) : new DownCursor(chunks, -place)
-
-/** Walks downwards; tells and takes negated ids. */
-class DownCursor implements IdWalk {
+export class IdWalk {
   readonly #chunks: Chunks
-  #chunk: number
+  readonly #isDown: boolean
+  /** Number of the chunk where it stands, and of the id in that chunk, both counted in the order of the walk. */
+  #chunk = 0
   #index = 0
 
-  constructor(chunks: Chunks, highest: ContextId) {
+  /** Begins at the first place that isn't below this one. The chunks ascend, and aren't changed meanwhile. */
+  constructor(chunks: Chunks, order: 'asc' | 'desc', first: number) {
     this.#chunks = chunks
-    this.#chunk = chunks.length - 1
-    this.#index = (chunks[this.#chunk]?.length ?? 0) - 1
-    this.seek(-highest)
+    this.#isDown = order === 'desc'
+    this.seek(first)
   }
 
-  get id(): number | undefined {
-    const id = this.#chunks[this.#chunk]?.[this.#index]
-    return id === undefined ? undefined : -id
+  /** The place where it stands; undefined at the end. */
+  get place(): number | undefined {
+    return this.#placeAt(this.#chunkAt(this.#chunk), this.#index)
   }
 
   next(): void {
     this.skip(1)
   }
 
+  /** Passes over so many ids. */
   skip(count: number): void {
-    this.#index -= count
-    while (this.#index < 0 && this.#chunk >= 0) {
-      this.#chunk -= 1
-      this.#index += this.#chunks[this.#chunk]?.length ?? 0
+    this.#index += count
+    for (;;) {
+      const length = this.#chunkAt(this.#chunk)?.length
+      if (length === undefined || this.#index < length) return
+      this.#index -= length
+      this.#chunk += 1
     }
   }
 
+  /** Goes on to the first place that isn't below this one. */
   seek(place: number): void {
-    const highest = -place
-    const chunk = this.#chunks[this.#chunk]
-    if (chunk === undefined || (chunk[this.#index] ?? -Infinity) <= highest) return
-    if ((chunk[0] ?? Infinity) > highest) this.#chunk = chunkBelow(this.#chunks, highest, this.#chunk - 1)
-    const at = this.#chunks[this.#chunk]
-    this.#index = at === undefined ? -1 : lastBelow(at, highest)
+    if ((this.place ?? Infinity) >= place) return
+    const lastOf = (chunk: readonly number[] | undefined) => this.#placeAt(chunk, (chunk?.length ?? 0) - 1) ?? Infinity
+    if (lastOf(this.#chunkAt(this.#chunk)) < place) {
+      const begin = this.#chunk + 1
+      this.#chunk = firstIndex(begin, this.#chunks.length, (index) => lastOf(this.#chunkAt(index)) >= place)
+      this.#index = 0
+    }
+    const chunk = this.#chunkAt(this.#chunk)
+    const isThere = (index: number) => (this.#placeAt(chunk, index) ?? Infinity) >= place
+    this.#index = firstIndex(this.#index, chunk?.length ?? 0, isThere)
+  }
+
+  #chunkAt(index: number): readonly number[] | undefined {
+    return this.#chunks[this.#isDown ? this.#chunks.length - 1 - index : index]
+  }
+
+  #placeAt(chunk: readonly number[] | undefined, index: number): number | undefined {
+    if (chunk === undefined || !this.#isDown) return chunk?.[index]
+    const id = chunk[chunk.length - 1 - index]
+    return id === undefined ? undefined : -id
   }
 }
 
-/** Index of the last chunk, up to `high`, whose first id isn't above this one; -1: there is none. */
-function chunkBelow(chunks: Chunks, id: ContextId, high: number): number {
-  let low = -1
+/** The first index from `low` on that passes a test, which all behind it pass; `high`: none below it does. */
+function firstIndex(low: number, high: number, passes: (index: number) => boolean): number {
   while (low < high) {
-    const middle = (low + high + 1) >>> 1
-    if ((chunks[middle]?.[0] ?? Infinity) <= id) low = middle
-    else high = middle - 1
+    const middle = (low + high) >>> 1
+    if (passes(middle)) high = middle
+    else low = middle + 1
   }
   return low
 }

@@ -2,12 +2,13 @@
 // by their content.
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { bufferToKeyValue } from 'lmdb'
 import type { ContextId } from '../../../model/context.ts'
 import { rowsIn } from '../records/log-rows.ts'
 import { isLargePartRow, versionOfRow } from '../records/large-parts.ts'
-import type { FilePage, PageFile } from './page-file.ts'
-import { PageError, type Node } from './page-layout.ts'
+import type { PageFile } from './page-file.ts'
+import { childrenOf, nodesOf, PageError, type Node } from './page-layout.ts'
 import { spaceOf, tableOf } from '../row-tables.ts'
 import { FREE_PAGES, type Walk } from './page-walk.ts'
 import { decodeHeader } from '../records/stored-context.ts'
@@ -20,60 +21,47 @@ export interface RecordPlace {
   readonly rank: number
 }
 
-export interface Records {
-  readonly contexts: Map<ContextId, RecordPlace>
-  /** Rows of logs, by `<context>:<number>`. */
-  readonly rows: Map<string, RecordPlace>
-  /** Rows of large parts, by `<context>:<slot>:<version>`. */
-  readonly parts: Map<string, RecordPlace>
-  readonly notifications: Map<ContextId, RecordPlace>
-  readonly definitions: Map<string, RecordPlace>
-  readonly meta: Map<string, RecordPlace>
-  /** Rows of all spaces, by space and key, with a colon between them. */
-  readonly stored: Map<string, RecordPlace>
-  /** Contexts of which only the id can be read. */
-  readonly unreadable: Set<ContextId>
-  /** Whether it is not known which pages are free: a record may then be an old version, or one of a deleted context. */
-  readonly isDoubtful: boolean
-}
-
 /** Pages that are read until the event loop serves others. */
 const STRIDE = 250
 
-export async function findRecords(file: PageFile, { used, trees, damage }: Walk): Promise<Records> {
+export type Records = Awaited<ReturnType<typeof findRecords>>
+
+export async function findRecords(file: PageFile, { used, trees, damage }: Walk) {
   const isDoubtful = file.damage.length > 0 || damage.some((line) => line.startsWith(FREE_PAGES))
   const free = isDoubtful ? new Set<number>() : freePagesOf(file)
-  const records: Records = {
-    contexts: new Map(),
-    rows: new Map(),
-    parts: new Map(),
-    notifications: new Map(),
-    definitions: new Map(),
-    meta: new Map(),
-    stored: new Map(),
-    unreadable: new Set(),
+  const records = {
+    contexts: new Map<ContextId, RecordPlace>(),
+    /** Rows of logs, by `<context>:<number>`. */
+    rows: new Map<string, RecordPlace>(),
+    /** Rows of large parts, by `<context>:<slot>:<version>`. */
+    parts: new Map<string, RecordPlace>(),
+    notifications: new Map<ContextId, RecordPlace>(),
+    definitions: new Map<string, RecordPlace>(),
+    meta: new Map<string, RecordPlace>(),
+    /** Rows of all spaces, by space and key, with a colon between them. */
+    stored: new Map<string, RecordPlace>(),
+    /** Contexts of which only the id can be read. */
+    unreadable: new Set<ContextId>(),
+    /** Whether it is not known which pages are free: a record may then be an old version, or one of a deleted context. */
     isDoubtful,
   }
   for (let number = 2; number < file.pages; number++) {
-    if (number % STRIDE === 0)
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
-    const page = free.has(number) ? null : pageOf(file, number)
-    if (page?.kind !== 'leaf') continue
+    if (number % STRIDE === 0) await nextTurn()
+    const leaf = free.has(number) ? null : leafOf(file, number)
     const database = trees[used[number] ?? 0] ?? ''
-    page.nodes.forEach((node, index) =>
-      sortIn(records, file, node, { page: number, index, rank: page.transaction }, database),
+    leaf?.nodes.forEach((node, index) =>
+      sortIn(records, file, node, { page: number, index, rank: leaf.transaction }, database),
     )
   }
   for (const id of records.contexts.keys()) records.unreadable.delete(id)
   return records
 }
 
-/** Reads a page; null when it cannot be read, or is no page of a tree. */
-function pageOf(file: PageFile, number: number): FilePage | null {
+/** The nodes of a leaf; null when it can't be read, or is none. */
+function leafOf(file: PageFile, number: number): { nodes: Node[]; transaction: number } | null {
   try {
-    return file.page(number)
+    const page = file.page(number)
+    return page.kind === 'leaf' ? { nodes: nodesOf(page), transaction: page.transaction } : null
   } catch (error) {
     if (error instanceof PageError) return null
     throw error
@@ -138,8 +126,8 @@ function freePagesOf(file: PageFile): Set<number> {
   const open = file.meta === null || file.meta.free.depth === 0 ? [] : [file.meta.free.root]
   for (let number = open.pop(); number !== undefined; number = open.pop()) {
     const page = file.page(number)
-    if (page.kind === 'branch') open.push(...page.children)
-    else for (const node of page.nodes) addPages(free, file.valueOf(node))
+    if (page.kind === 'branch') open.push(...childrenOf(page))
+    else for (const node of nodesOf(page)) addPages(free, file.valueOf(node))
   }
   return free
 }

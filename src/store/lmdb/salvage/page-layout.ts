@@ -21,6 +21,16 @@ export interface Meta {
   readonly main: Tree
 }
 
+/** A page of a tree. */
+export interface Page {
+  readonly kind: 'branch' | 'leaf'
+  readonly number: number
+  readonly bytes: Buffer
+  readonly transaction: number
+  /** Where its nodes begin. */
+  readonly offsets: readonly number[]
+}
+
 export interface Node {
   readonly key: Buffer
   /** The value, or the part of it that is in the leaf. */
@@ -111,28 +121,33 @@ export function offsetsOf(bytes: Buffer, number: number): number[] {
   return offsets
 }
 
-/** The page to which a node of a branch leads. @throws PageError when the node exceeds the page */
-export function childAt(bytes: Buffer, at: number, number: number): number {
-  if (at + NODE_BYTES + bytes.readUInt16LE(at + 6) > bytes.length) throw new PageError(`page ${number} is malformed`)
-  return bytes.readUInt32LE(at) + bytes.readUInt16LE(at + 4) * 2 ** 32
-}
+/** The pages to which the nodes of a branch lead. @throws PageError when a node exceeds the page */
+export const childrenOf = ({ bytes, offsets, number }: Page): number[] =>
+  offsets.map((at) => {
+    if (at + NODE_BYTES + bytes.readUInt16LE(at + 6) > bytes.length) throw new PageError(`page ${number} is malformed`)
+    return bytes.readUInt32LE(at) + bytes.readUInt16LE(at + 4) * 2 ** 32
+  })
 
-/** Reads a node of a leaf. @throws PageError when the node exceeds the page */
-export function nodeAt(bytes: Buffer, at: number, number: number): Node {
-  const flags = bytes.readUInt16LE(at + 4)
-  const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)
-  const overflow = overflowAt(bytes, at, number)
-  const end = start + (overflow === null ? bytes.readUInt32LE(at) : HEADER_BYTES)
-  return {
-    key: bytes.subarray(at + NODE_BYTES, start),
-    data: bytes.subarray(start, end),
-    isTree: (flags & NODE_FLAG.isTree) !== 0,
-    overflow,
-  }
-}
+/** The nodes of a leaf. @throws PageError when one exceeds the page */
+export const nodesOf = (page: Page): Node[] =>
+  page.offsets.map((at) => {
+    const { bytes } = page
+    const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)
+    const overflow = overflowAt(page, at)
+    const end = start + (overflow === null ? bytes.readUInt32LE(at) : HEADER_BYTES)
+    return {
+      key: bytes.subarray(at + NODE_BYTES, start),
+      data: bytes.subarray(start, end),
+      isTree: (bytes.readUInt16LE(at + 4) & NODE_FLAG.isTree) !== 0,
+      overflow,
+    }
+  })
 
-/** The pages of a node's value; null if the value is in the leaf. @throws PageError when the node exceeds the page */
-export function overflowAt(bytes: Buffer, at: number, number: number): Overflow | null {
+/** The pages of the large values of a leaf. @throws PageError when a node exceeds the page */
+export const overflowsOf = (page: Page): Overflow[] => page.offsets.flatMap((at) => overflowAt(page, at) ?? [])
+
+/** The pages of a node's value; null if the value is in the leaf. */
+function overflowAt({ bytes, number }: Page, at: number): Overflow | null {
   const length = bytes.readUInt32LE(at)
   const isLarge = (bytes.readUInt16LE(at + 4) & NODE_FLAG.inOverflow) !== 0
   const start = at + NODE_BYTES + bytes.readUInt16LE(at + 6)

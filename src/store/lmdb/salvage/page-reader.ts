@@ -25,18 +25,16 @@ export class PageReader {
     closeSync(this.#descriptor)
   }
 
-  /** Reads bytes. `what`: names them in the message; a number is that of a page. @throws PageError */
-  read(position: number, length: number, what: string | number, bytes: Buffer = Buffer.allocUnsafe(length)): Buffer {
-    const name = () => (typeof what === 'number' ? `page ${what}` : what)
+  /** Reads bytes. `what`: names them in the message. @throws PageError */
+  read(position: number, length: number, what: string): Buffer {
+    const bytes = Buffer.allocUnsafe(length)
     let read = 0
     try {
       read = position + length > this.size ? 0 : readSync(this.#descriptor, bytes, 0, length, position)
     } catch (cause) {
-      throw new PageError(`${name()} can't be read: ${messageOf(cause)}`, {
-        cause,
-      })
+      throw new PageError(`${what} can't be read: ${messageOf(cause)}`, { cause })
     }
-    if (read < length) throw new PageError(`${name()} lies beyond the end of the file, ${this.size} bytes`)
+    if (read < length) throw new PageError(`${what} lies beyond the end of the file, ${this.size} bytes`)
     return bytes
   }
 
@@ -45,7 +43,7 @@ export class PageReader {
     const isNext = number === this.#last + 1
     this.#last = number
     if (isNext && !this.#isAhead(number)) this.#readAhead(number, pageBytes)
-    if (!this.#isAhead(number)) return this.read(number * pageBytes, pageBytes, number)
+    if (!this.#isAhead(number)) return this.read(number * pageBytes, pageBytes, `page ${number}`)
     const start = (number - this.#ahead.first) * pageBytes
     return this.#ahead.bytes.subarray(start, start + pageBytes)
   }

@@ -1,6 +1,7 @@
 // store/lmdb: walks through all pages that the trees of a data file lead to, and records what is wrong with them.
-import type { FilePage, PageFile } from './page-file.ts'
-import { PageError, type Tree, TREE_BYTES, treeAt } from './page-layout.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { PageFile } from './page-file.ts'
+import { childrenOf, nodesOf, overflowsOf, type Page, PageError, type Tree, TREE_BYTES, treeAt } from './page-layout.ts'
 
 /** Pages that are read until the event loop serves others: a few milliseconds of work. */
 const STRIDE = 500
@@ -47,12 +48,10 @@ export async function walkAll(file: PageFile): Promise<Walk> {
   return walk
 }
 
-const treesIn = (page: FilePage): { name: string; tree: Tree }[] =>
-  page.kind === 'branch'
-    ? []
-    : page.nodes.flatMap(({ key, data, isTree }) =>
-        isTree && data.length === TREE_BYTES ? { name: nameOf(key), tree: treeAt(data) } : [],
-      )
+const treesIn = (leaf: Page): { name: string; tree: Tree }[] =>
+  nodesOf(leaf).flatMap(({ key, data, isTree }) =>
+    isTree && data.length === TREE_BYTES ? { name: nameOf(key), tree: treeAt(data) } : [],
+  )
 
 /** The name of a database. lmdb-js ends it with a zero byte. */
 const nameOf = (key: Buffer): string => key.toString('latin1').replace(/\0$/, '')
@@ -71,16 +70,16 @@ async function walkTree(
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { at, level } = next
     try {
-      const page = file.outline(at)
+      const page = file.pageInOrder(at)
       use(walk, number, at, 1)
       if ((page.kind === 'leaf') !== (level === tree.depth))
         throw new PageError(`page ${at} is at the wrong level of its tree`)
       if (page.kind === 'branch')
-        for (const child of page.children.toReversed()) open.push({ at: child, level: level + 1 })
+        for (const child of childrenOf(page).toReversed()) open.push({ at: child, level: level + 1 })
       else {
-        entries += page.records
+        entries += page.offsets.length
         onLeaf(at)
-        for (const overflow of page.overflows) {
+        for (const overflow of overflowsOf(page)) {
           file.checkOverflow(overflow)
           use(walk, number, overflow.page, overflow.pages)
         }
@@ -90,10 +89,7 @@ async function walkTree(
       faults += 1
       if (walk.damage.length < MOST_DAMAGE) walk.damage.push(`${what}: ${error.message}`)
     }
-    if (++steps % STRIDE === 0)
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
+    if (++steps % STRIDE === 0) await nextTurn()
   }
   if (faults === 0 && entries !== tree.entries)
     walk.damage.push(`${what} has ${entries} records, and ${tree.entries} were counted`)

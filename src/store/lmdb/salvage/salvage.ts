@@ -6,6 +6,7 @@
 //   doubtful.
 import { closeSync, existsSync } from 'node:fs'
 import { mkdir, rename, rmdir } from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ContextId } from '../../../model/context.ts'
 import { FORMAT, otherFormat } from '../../../model/format.ts'
 import type { Log } from '../../../ports/log.ts'
@@ -14,7 +15,8 @@ import { type Disk, filesIn, openDisk } from '../disk.ts'
 import { findRecords, type RecordPlace, type Records } from './find-records.ts'
 import type { LargePart } from '../records/header.ts'
 import { PageFile } from './page-file.ts'
-import { type Walk, walkAll } from './page-walk.ts'
+import { nodesOf } from './page-layout.ts'
+import { walkAll } from './page-walk.ts'
 import { decodeStored, decodeHeader } from '../records/stored-context.ts'
 import { decodeRow, spaceOf } from '../row-tables.ts'
 import { messageOf } from '../../../model/error-message.ts'
@@ -42,6 +44,9 @@ export interface Findings {
 /** Bytes of records that are written at once. */
 const GROUP_BYTES = 4 * 1024 * 1024
 
+/** Records that are read until the event loop serves others. */
+const STRIDE = 1000
+
 /** Ids that are passed over when it can't be told which was given out last. */
 const ID_GAP = 100_000
 
@@ -67,33 +72,14 @@ export function salvage(
   })
 }
 
-interface Found {
-  readonly file: PageFile
-  readonly records: Records
-  /** Contexts whose whole record can be read, ascending. */
-  readonly readable: readonly ContextId[]
-}
-
-async function withRecords<T>(
-  { folder, namespace }: DataPlace,
-  use: (found: Found & { readonly findings: Findings }) => Promise<T>,
-): Promise<T> {
+async function withRecords<T>({ folder, namespace }: DataPlace, use: (found: Found) => Promise<T>): Promise<T> {
   const files = filesIn(folder, namespace)
   if (fileBytesOf(files.data) === 0) throw new DataFolderError(`there is no data in ${files.data}`)
   const lock = lockFolder(folder, files.lock)
   try {
     const file = new PageFile(files.data)
     try {
-      const walk = await walkAll(file)
-      const records = await findRecords(file, walk)
-      checkFormat(files.data, file, records)
-      const { readable, broken } = await readAll(file, records)
-      return await use({
-        file,
-        records,
-        readable,
-        findings: findingsOf({ file: files.data, walk, records, readable, broken }),
-      })
+      return await use(await look(files.data, file))
     } finally {
       file.close()
     }
@@ -102,6 +88,38 @@ async function withRecords<T>(
   }
 }
 
+/** `readable`: contexts whose whole record can be read, ascending. */
+async function look(name: string, file: PageFile) {
+  const walk = await walkAll(file)
+  const records = await findRecords(file, walk)
+  checkFormat(name, file, records)
+  const { contexts, isDoubtful } = records
+  const [readable, unreadable]: [ContextId[], ContextId[]] = [[], [...records.unreadable]]
+  for (const [place, [id, record]] of [...contexts].sort(([one], [other]) => one - other).entries()) {
+    try {
+      decodeStored(id, valueAt(file, record), (part) => valueAt(file, records.parts.get(keyOfPart(id, part))))
+      readable.push(id)
+    } catch {
+      unreadable.push(id)
+    }
+    if (place % STRIDE === 0) await nextTurn()
+  }
+  const damage = [...walk.damage]
+  if (contexts.size === 0 && walk.counted.size === 0 && damage.length > 0)
+    damage.push('it is no database, or nothing is left of it')
+  const findings: Findings = {
+    file: name,
+    isDoubtful,
+    damage,
+    contexts: readable.length,
+    counted: walk.counted.get('contexts') ?? null,
+    unreadable: unreadable.sort((one, other) => one - other),
+  }
+  return { file, records, readable, findings }
+}
+
+type Found = Awaited<ReturnType<typeof look>>
+
 /** What lost the row with its format may be of this one. @throws DataFolderError when the format is another */
 function checkFormat(name: string, file: PageFile, { meta }: Records): void {
   const place = meta.get('format')
@@ -109,53 +127,11 @@ function checkFormat(name: string, file: PageFile, { meta }: Records): void {
   if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${name}`, format))
 }
 
-interface Looked {
-  readonly file: string
-  readonly walk: Walk
-  readonly records: Records
-  readonly readable: readonly ContextId[]
-  readonly broken: readonly ContextId[]
-}
-
-function findingsOf({ file, walk, records: { contexts, unreadable, isDoubtful }, readable, broken }: Looked): Findings {
-  const { damage, counted } = walk
-  const isNothing = contexts.size === 0 && counted.size === 0 && damage.length > 0
-  return {
-    file,
-    isDoubtful,
-    contexts: readable.length,
-    counted: counted.get('contexts') ?? null,
-    unreadable: [...unreadable, ...broken].sort((a, b) => a - b),
-    damage: isNothing ? [...damage, 'it is no database, or nothing is left of it'] : damage,
-  }
-}
-
-/** Which contexts can be read whole, and which can't. */
-async function readAll(
-  file: PageFile,
-  { contexts, parts }: Records,
-): Promise<{ readable: ContextId[]; broken: ContextId[] }> {
-  const [readable, broken]: [ContextId[], ContextId[]] = [[], []]
-  for (const [id, place] of [...contexts].sort(([a], [b]) => a - b)) {
-    try {
-      decodeStored(id, valueAt(file, place), (part) => valueAt(file, parts.get(keyOfPart(id, part))))
-      readable.push(id)
-    } catch {
-      broken.push(id)
-    }
-    if ((readable.length + broken.length) % 1000 === 0)
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
-  }
-  return { readable, broken }
-}
-
 /** @throws Error when it can't be read */
 function valueAt(file: PageFile, place: RecordPlace | undefined): Buffer {
   if (place === undefined) throw new TypeError('it is not there')
   const page = file.page(place.page)
-  const node = page.kind === 'leaf' ? page.nodes[place.index] : undefined
+  const node = page.kind === 'leaf' ? nodesOf(page)[place.index] : undefined
   if (node === undefined) throw new TypeError('the file changed')
   return file.valueOf(node)
 }
@@ -189,59 +165,36 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
     operations = []
     bytes = 0
   }
-  const add = async (value: Buffer, operation: () => void) => {
-    operations.push(operation)
+  const add = async (place: RecordPlace | undefined, operation: (value: Buffer) => void) => {
+    const value = valueAt(file, place)
+    operations.push(() => operation(value))
     bytes += value.length + disk.pageBytes
     if (bytes > GROUP_BYTES) await flush()
   }
   for (const id of readable) {
     const place = records.contexts.get(id)
-    if (place === undefined) continue
-    const value = valueAt(file, place)
-    await add(value, () => void disk.contexts.put(id, value))
-    const { firstRow, nextRow, large } = decodeHeader(id, value)
-    for (const part of large) {
-      const row = valueAt(file, records.parts.get(keyOfPart(id, part)))
-      await add(row, () => disk.putLargePart(id, part.slot, row))
-    }
+    const { firstRow, nextRow, large } = decodeHeader(id, valueAt(file, place))
+    await add(place, (value) => void disk.contexts.put(id, value))
+    for (const part of large)
+      await add(records.parts.get(keyOfPart(id, part)), (row) => void disk.parts.put([id, part.slot], row))
     for (let row = firstRow; row < nextRow; row++) {
-      const rowsAt = records.rows.get(`${id}:${row}`)
-      if (rowsAt === undefined) continue
-      const rows = valueAt(file, rowsAt)
-      await add(rows, () => disk.rows.put(id, row, rows))
+      const rows = records.rows.get(`${id}:${row}`)
+      if (rows !== undefined) await add(rows, (value) => void disk.rows.put([id, row], value))
     }
     const notification = records.notifications.get(id)
-    if (notification !== undefined) await add(Buffer.of(1), () => void disk.notifications.put(id, Buffer.of(1)))
+    if (notification !== undefined) await add(notification, (value) => void disk.notifications.put(id, value))
   }
-  for (const [hash, place] of records.definitions) {
-    const text = valueAt(file, place)
-    await add(text, () => void disk.definitions.put(hash, text.toString()))
+  for (const [hash, place] of records.definitions)
+    await add(place, (text) => void disk.definitions.put(hash, text.toString()))
+  for (const [name, place] of records.stored) {
+    const [space, key] = [spaceOf(valueAt(file, place)), name.slice(name.indexOf(':') + 1)]
+    if (space === null) continue
+    await add(place, (value) => disk.rowTables.put(space, key, value, decodeRow(space, value), null))
   }
-  await copyRows(file, records, disk)
   const last = records.meta.get('lastId')
   const known = last === undefined ? 0 : Number(valueAt(file, last).toString())
   const gap = last === undefined || records.isDoubtful ? ID_GAP : 0
   operations.push(() => void disk.meta.put('lastId', Math.max(known, readable.at(-1) ?? 0) + gap))
   bytes += disk.pageBytes
   await flush()
-}
-
-async function copyRows(file: PageFile, { stored }: Records, disk: Disk): Promise<void> {
-  let [operations, bytes]: [(() => void)[], number] = [[], 0]
-  const flush = async () => {
-    await disk.write(operations, 2 * bytes)
-    operations = []
-    bytes = 0
-  }
-  for (const [name, place] of stored) {
-    const value = valueAt(file, place)
-    const space = spaceOf(value)
-    if (space === null) continue
-    const [key, row] = [name.slice(space.length + 1), decodeRow(space, value)]
-    operations.push(() => disk.rowTables.put(space, key, value, row, null))
-    // With the pages of its key and of its expiry.
-    bytes += value.length + 2 * disk.pageBytes
-    if (bytes > GROUP_BYTES) await flush()
-  }
-  if (operations.length > 0) await flush()
 }

@@ -14,61 +14,50 @@
 import { randomBytes } from 'node:crypto'
 import type { MoveSignals } from '../feed.ts'
 
-export interface ActivationParts {
-  readonly signals: MoveSignals
-  /** This server publishes from now on; `since`: where the feed began. Resolves when what it has committed before is in the feed. */
-  readonly onActive: (since: string) => Promise<void>
-}
-
 /** Milliseconds for which the confirmation of other servers is waited for. */
 const PATIENCE_MS = 500
 
-export class Activation {
-  readonly #parts: ActivationParts
-  /** Confirmations so far, by the name of the question. */
-  readonly #asked = new Map<string, { confirmed: number; readonly check: () => void }>()
+/**
+ * Gives a function that resolves when all servers that can be reached publish, and have appended what they had committed.
+ * `onActive`: this server publishes from now on; `since`: where the feed began. Resolves when what it has committed before
+ * is in the feed.
+ */
+export function activation(signals: MoveSignals, onActive: (since: string) => Promise<void>) {
+  /** What a confirmation does, by the name of the question. */
+  const onConfirmed = new Map<string, () => void>()
+  signals.onSignal((kind, name, since) => {
+    if (kind === 'ok') onConfirmed.get(name)?.()
+    if (kind !== 'on') return
+    // A confirmation that is lost costs the one who asks its patience.
+    onActive(since).then(
+      () => signals.send('ok', name, since).catch(() => {}),
+      () => {},
+    )
+  })
 
-  constructor(parts: ActivationParts) {
-    this.#parts = parts
-    parts.signals.onSignal((kind, name, since) => {
-      if (kind === 'on') void this.#confirm(name, since)
-      else if (kind === 'ok') this.#count(name)
-    })
-  }
-
-  /** Resolves when all servers that can be reached publish, and have appended what they had committed. */
-  async spread(since: string): Promise<void> {
+  return async (since: string) => {
     const name = randomBytes(9).toString('base64url')
     await new Promise<void>((resolve) => {
-      let expected = Infinity
+      let [confirmed, expected] = [0, Infinity]
       const timer = setTimeout(resolve, PATIENCE_MS)
       const check = () => {
-        if ((this.#asked.get(name)?.confirmed ?? 0) < expected) return
+        if (confirmed < expected) return
         clearTimeout(timer)
         resolve()
       }
-      this.#asked.set(name, { confirmed: 0, check })
-      this.#parts.signals.send('on', name, since).then(
+      onConfirmed.set(name, () => {
+        confirmed += 1
+        check()
+      })
+      signals.send('on', name, since).then(
         (receivers) => {
           expected = receivers
           return check()
         },
-        // Nobody can be reached: the feed says so itself.
+        // No server can be reached: the feed says so itself.
         () => {},
       )
     })
-    this.#asked.delete(name)
-  }
-
-  async #confirm(name: string, since: string): Promise<void> {
-    await this.#parts.onActive(since)
-    await this.#parts.signals.send('ok', name, since).catch(() => {})
-  }
-
-  #count(name: string): void {
-    const asked = this.#asked.get(name)
-    if (asked === undefined) return
-    asked.confirmed += 1
-    asked.check()
+    onConfirmed.delete(name)
   }
 }

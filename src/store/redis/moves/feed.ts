@@ -17,10 +17,10 @@ import { untilReady, type Connection } from '../connection.ts'
 import type { MoveSignals } from '../feed.ts'
 import { movesKey } from '../keys.ts'
 import { listOf, sendScript, texts } from '../scripts.ts'
-import { Activation } from './activation.ts'
+import { activation } from './activation.ts'
 import { Outbox } from './outbox.ts'
 import { entryIn, isPlace, isPlaceBefore, itemOf, timeOf } from './place.ts'
-import { MoveTail } from './tail.ts'
+import { followMoves } from './tail.ts'
 
 export interface RedisMovesOptions {
   /** Opens a connection: for commands, or to block on. */
@@ -42,12 +42,17 @@ const KEPT_ENTRIES = 1.2 * KEPT_MOVES
 export class RedisMoves implements MoveFeed {
   readonly #options: RedisMovesOptions
   readonly #root: string
-  readonly #activation: Activation
+  readonly #announce: (since: string) => Promise<void>
   /** Readers that come at once share one: each of them asks all servers. */
-  readonly #activating = new SharedRun(() => this.#activate())
+  readonly #activating = new SharedRun(async () => {
+    await this.#renew()
+    await this.#announce(this.#since)
+    const [, newest = this.#since] = await this.#renew()
+    return newest
+  })
   #connection: Connection | null = null
   #outbox: Outbox | null = null
-  #tail: MoveTail | null = null
+  #stopListening: (() => void) | null = null
   /** Where the feed began. */
   #since = '0-0'
   #callOffEnd: (() => void) | null = null
@@ -58,13 +63,10 @@ export class RedisMoves implements MoveFeed {
   constructor(options: RedisMovesOptions) {
     this.#options = options
     this.#root = movesKey(options.namespace)
-    this.#activation = new Activation({
-      signals: options.signals,
-      onActive: async (since) => {
-        if (isPlace(since)) this.#since = since
-        this.#begin(UNREAD_MS)
-        await this.#outbox?.flush()
-      },
+    this.#announce = activation(options.signals, async (since) => {
+      if (isPlace(since)) this.#since = since
+      this.#begin(UNREAD_MS)
+      await this.#outbox?.flush()
     })
   }
 
@@ -75,19 +77,15 @@ export class RedisMoves implements MoveFeed {
   /** To be called before this server commits anything: others may read. */
   async start(): Promise<void> {
     try {
-      await this.#look()
+      const connection = await this.#connected()
+      const [since, left] = await Promise.all([connection.get(`${this.#root}on`), connection.pttl(`${this.#root}on`)])
+      if (since === null) return this.#end()
+      this.#since = since
+      this.#begin(left)
     } catch {
       // Whether others read is not known: it is looked at again soon.
       this.#begin(RENEWAL_MS)
     }
-  }
-
-  async #look(): Promise<void> {
-    const connection = await this.#connected()
-    const [since, left] = await Promise.all([connection.get(`${this.#root}on`), connection.pttl(`${this.#root}on`)])
-    if (since === null) return this.#end()
-    this.#since = since
-    this.#begin(left)
   }
 
   publish(move: CommittedMove): void {
@@ -102,23 +100,15 @@ export class RedisMoves implements MoveFeed {
     return this.#activating.get()
   }
 
-  async #activate(): Promise<string> {
-    await this.#renew()
-    await this.#activation.spread(this.#since)
-    const [, newest = this.#since] = await this.#renew()
-    return newest
-  }
-
   listen(from: string, listener: FeedListener): () => void {
-    const { connect } = this.#options
-    const [connection, key] = [connect('worker'), `${this.#root}s`]
-    const tail = new MoveTail({ connection, key, read: (request) => this.read(request), listener }, from)
-    this.#tail = tail
+    const [connection, key] = [this.#options.connect('worker'), `${this.#root}s`]
+    const stop = followMoves(from, { connection, key, read: (request) => this.read(request), listener })
+    this.#stopListening = stop
     this.#renewLater()
     return () => {
-      tail.stop()
-      if (this.#tail !== tail) return
-      this.#tail = null
+      stop()
+      if (this.#stopListening !== stop) return
+      this.#stopListening = null
       this.#callOffRenewal?.()
     }
   }
@@ -141,7 +131,7 @@ export class RedisMoves implements MoveFeed {
   async close(): Promise<void> {
     if (this.#outbox !== null && this.#connection?.status === 'ready') await this.#outbox.flush()
     this.#isClosed = true
-    this.#tail?.stop()
+    this.#stopListening?.()
     this.#callOffRenewal?.()
     this.#end()
   }
@@ -163,7 +153,7 @@ export class RedisMoves implements MoveFeed {
     this.#callOffRenewal = this.#options.clock.after(RENEWAL_MS, () => {
       this.#renewLater()
       this.#renew().then(
-        () => this.#activation.spread(this.#since),
+        () => this.#announce(this.#since),
         () => {},
       )
     })

@@ -81,9 +81,10 @@ local function first_ids(name, from, to, limit)
   return found
 end
 
--- Which of the candidates, ascending ids, are in a set.
+-- Which of the candidates, ascending or descending ids, are in a set.
 local function members(name, candidates)
   local lowest, highest, has = candidates[1], candidates[#candidates], {}
+  if tonumber(lowest) > tonumber(highest) then lowest, highest = highest, lowest end
   -- Reading a few members too many costs less than querying each candidate.
   local function look(first)
     local ids = first and ids_of(name, first) or redis.call('ZRANGE', root .. name, 0, -1)

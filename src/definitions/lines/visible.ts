@@ -1,7 +1,7 @@
 // definitions: checks that names are visible where they are used, and formats messages about expressions.
 import { alternatives, suggestion } from '../../model/nearest.ts'
 import type { Property } from '../values/property.ts'
-import { foreignHint } from './foreign.ts'
+import { foreignHint } from '../expressions/foreign.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { isIndex } from '../values/paths.ts'
 

@@ -1,7 +1,7 @@
 // definitions: the names that are visible in each part of a service, and the names that it can write to.
 import type { Place, Target } from './line.ts'
 import type { Shape } from '../values/properties.ts'
-import type { Visible } from '../lint/visible.ts'
+import type { Visible } from './visible.ts'
 
 /** Names that are visible everywhere. One without a value is undefined. */
 export const SPECIAL_NAMES: ReadonlySet<string> = new Set([

@@ -2,7 +2,7 @@
 import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { DefinitionError } from '../definition-error.ts'
 import type { Scope } from '../expressions/expression.ts'
-import type { Visible } from '../lint/visible.ts'
+import type { Visible } from './visible.ts'
 import type { Report } from '../report.ts'
 import type { Property } from '../values/properties.ts'
 import type { WorkBudget } from '../work-budget.ts'

@@ -1,0 +1,215 @@
+// steps: a pool of processes, each of which runs one job at a time, so that code of a service neither blocks nor ends
+// the server. Processes are used, because ending a thread during WebAssembly, or one that runs out of memory, may end
+// the server (nodejs/node#56312, #47224).
+//
+// 1. A job waits until its lane, that of slow jobs or that of the others, has a place. It gets an idle process, or a new
+//    one if none is idle.
+// 2. The first message of a process says that it is ready. Then the pool begins the job (`begin`).
+// 3. When the job has ended, the process becomes idle (`free`). An idle process is ended after a while.
+// 4. If a process ends unexpectedly, its job waits for another one, unless the job may not be repeated. A job fails
+//    after several such ends.
+// 5. If a job is aborted, its result is no longer waited for; the kind of pool decides what becomes of its process.
+import { messageOf } from '../../model/error-message.ts'
+import { PooledProcess, type ProcessOptions } from './pooled-process.ts'
+
+/** Maximum time for the start of a process. */
+export const MAX_START_MS = 60_000
+/** Pause after a failed start of a process. */
+const RESTART_MS = 500
+/** Time after which an idle process is ended. */
+const IDLE_MS = 60_000
+/**
+ * A job fails after this many processes ended unexpectedly, for example because memory ran out in the process or on the
+ * machine.
+ */
+const MAX_BREAKS = 4
+
+/** The types of a pool: what its jobs are, what they result in, and the messages to and from its processes. */
+export interface Work {
+  readonly call: unknown
+  readonly result: unknown
+  readonly sent: object
+  readonly received: unknown
+}
+
+export interface Job<W extends Work> {
+  readonly call: W['call']
+  /** Whether it uses the lane of slow jobs. */
+  isSlow: boolean
+  /** Whether another process may run it: it has had no effects, and its result is needed. */
+  mayRepeat: boolean
+  /** Number of times that its process ended unexpectedly. */
+  breaks: number
+  readonly resolve: (result: W['result'] | Promise<W['result']>) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A process of the pool. */
+export class Place<W extends Work> extends PooledProcess<W['sent'], W['received']> {
+  /** null: the process is idle. A process is started for a job. */
+  job: Job<W> | null = null
+  isReady = false
+  /** Number of jobs that it has begun. */
+  runs = 0
+  /** Whether it is ended after its job. */
+  isLast = false
+}
+
+export abstract class ProcessPool<W extends Work> {
+  /** Maximum number of places of each lane. */
+  readonly #most: number
+  /** Number of idle processes that are not ended. */
+  readonly #kept: number
+  protected readonly places = new Set<Place<W>>()
+  /** In order of arrival. */
+  protected readonly waiting = new Set<Job<W>>()
+  #isPaused = false
+
+  constructor(most: number, kept = 0) {
+    this.#most = most
+    this.#kept = kept
+  }
+
+  /** How the next process is started. */
+  protected abstract options(): ProcessOptions
+  /** Sends the job to its process, and sets its time limit. */
+  protected abstract begin(place: Place<W>, job: Job<W>): void
+  protected abstract onMessage(place: Place<W>, message: W['received']): void
+  /** Called after the job of the place was aborted. */
+  protected abstract onAbort(place: Place<W>, reason: unknown): void
+  /** The error of a job whose process ended. */
+  protected abstract brokenOff(how: string): Error
+
+  /** Resolves with the result of a job. @throws what `reject` of the job gets; the abort reason of the signal */
+  protected async enqueue(call: W['call'], signal?: AbortSignal, isSlow = false): Promise<W['result']> {
+    signal?.throwIfAborted()
+    const done = new AbortController()
+    try {
+      return await new Promise<W['result']>((resolve, reject) => {
+        const job: Job<W> = { call, isSlow, mayRepeat: true, breaks: 0, resolve, reject }
+        signal?.addEventListener('abort', () => this.abort(job, signal.reason), { signal: done.signal })
+        this.add(job)
+      })
+    } finally {
+      done.abort()
+    }
+  }
+
+  /** Ends all processes, and rejects their jobs. */
+  close(): void {
+    const reason = new DOMException('the server stops', 'AbortError')
+    for (const job of this.waiting) job.reject(reason)
+    this.waiting.clear()
+    for (const place of this.places) {
+      place.job?.reject(reason)
+      this.drop(place)
+    }
+  }
+
+  protected add(job: Job<W>): void {
+    this.waiting.add(job)
+    this.schedule()
+  }
+
+  /** Ends a job whose result is no longer waited for. */
+  protected abort(job: Job<W>, reason: unknown): void {
+    job.reject(reason)
+    job.mayRepeat = false
+    this.waiting.delete(job)
+    for (const place of this.places) if (place.job === job) this.onAbort(place, reason)
+    this.schedule()
+  }
+
+  /** Number of places that a lane uses. */
+  protected busy(isSlow: boolean): number {
+    return [...this.places].filter(({ job }) => job?.isSlow === isSlow).length
+  }
+
+  /** Assigns after the present task, so that no job gets a process that the next of many aborts would kill. */
+  protected schedule(): void {
+    queueMicrotask(() => this.#assign())
+  }
+
+  #assign(): void {
+    for (const job of this.waiting) {
+      if (this.busy(job.isSlow) >= this.#most) continue
+      const free = [...this.places].find((place) => place.job === null)
+      if (!free && this.#isPaused) return
+      this.waiting.delete(job)
+      if (free) this.#begin(free, job)
+      else this.#start(job)
+    }
+  }
+
+  #start(job: Job<W>): void {
+    try {
+      const place: Place<W> = new Place<W>(this.options(), {
+        onMessage: (message) => this.#onMessage(place, message),
+        onEnd: (how) => this.onEnd(place, how),
+      })
+      place.job = job
+      place.limit(MAX_START_MS, () => this.onEnd(place, 'it did not start in time'))
+      this.places.add(place)
+    } catch (error) {
+      this.#onBreak(job, messageOf(error), false)
+    }
+  }
+
+  #begin(place: Place<W>, job: Job<W>): void {
+    place.job = job
+    place.runs += 1
+    this.begin(place, job)
+  }
+
+  #onMessage(place: Place<W>, message: W['received']): void {
+    if (!this.places.has(place)) return
+    if (place.isReady) return this.onMessage(place, message)
+    place.isReady = true
+    if (place.job?.mayRepeat === true) this.#begin(place, place.job)
+    else this.free(place)
+  }
+
+  /** Marks the process as idle. */
+  protected free(place: Place<W>): void {
+    place.job = null
+    if (place.isLast) this.drop(place)
+    else
+      place.rest(IDLE_MS, () => {
+        if (this.places.size > this.#kept) this.drop(place)
+      })
+    this.schedule()
+  }
+
+  /** Handles the unexpected end of a process. */
+  protected onEnd(place: Place<W>, how: string): void {
+    if (!this.places.has(place)) return
+    const { job, isReady } = place
+    this.drop(place)
+    if (job) this.#onBreak(job, how, isReady)
+  }
+
+  /** A failed start is counted against the job only if no other process is ready. */
+  #onBreak(job: Job<W>, how: string, wasReady: boolean): void {
+    if (!wasReady) this.#pause()
+    if (wasReady || ![...this.places].some(({ isReady }) => isReady)) job.breaks += 1
+    if (job.mayRepeat && job.breaks < MAX_BREAKS) this.waiting.add(job)
+    else job.reject(this.brokenOff(how))
+    this.schedule()
+  }
+
+  #pause(): void {
+    if (this.#isPaused) return
+    this.#isPaused = true
+    setTimeout(() => {
+      this.#isPaused = false
+      this.schedule()
+    }, RESTART_MS)
+  }
+
+  /** Kills the process. */
+  protected drop(place: Place<W>): void {
+    this.places.delete(place)
+    place.job = null
+    place.kill()
+  }
+}
