@@ -2,8 +2,7 @@
 import type { z } from 'zod'
 import { getOwn } from './model/json/value.ts'
 import { secretOf } from './settings/secrets.ts'
-import type { SettingRow } from './settings/setting.ts'
-import { schema, table } from './settings/table.ts'
+import { schema, table, type SettingRow } from './settings/table.ts'
 
 /** By the names of the table. Durations are milliseconds, sizes bytes; null: it is not set. */
 export type Settings = Readonly<z.output<typeof schema>>
@@ -23,6 +22,12 @@ export function readSettings(environment: { readonly [variable: string]: string 
     result.error.issues.map(({ path, message }) => `${table.get(String(path[0]))?.variable} ${message}`).join('\n'),
   )
 }
+
+/** The settings of these variables alone: faults in others prevent nothing. */
+export const readSome = (
+  environment: { readonly [variable: string]: string | undefined },
+  ...variables: readonly string[]
+): Settings => readSettings(Object.fromEntries(variables.map((name) => [name, environment[name]])))
 
 /** Variables that begin like a setting and are none; most likely they are misspelt. */
 export function unknownSettings(environment: { readonly [variable: string]: string | undefined }): string[] {

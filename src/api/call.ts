@@ -207,6 +207,15 @@ export const referenceTo = (answer: z.ZodType): { $ref: string } => ({
 export const fieldSchema = (type: z.core.$ZodType): JsonObject =>
   plain(z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }))
 
+/**
+ * Converts a number or a boolean that was sent as text: in a query, in XML without types, on a command line. Other text
+ * stays as it is, and the check refuses it. `type`: the name of the field's type in JSON Schema.
+ */
+export function fieldText(text: string, type: unknown): string | number | boolean {
+  if (type === 'integer' && /^(?:0|[1-9]\d*)$/.test(text)) return Number(text)
+  return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
+}
+
 /** Later versions may add fields to answers, so the schemas allow additional properties. */
 function leaveOpen({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) {
   if (jsonSchema.additionalProperties === false) jsonSchema.additionalProperties = {}

@@ -14,7 +14,7 @@ process.once('exit', (code) => {
   process.exitCode = 1
 })
 
-function callerOfExit(): string {
+function callerOfExit() {
   const trace = { stack: '' }
   Error.captureStackTrace(trace, process.exit)
   return trace.stack.split('\n')[1]?.trim() ?? 'from an unknown place'

@@ -1,4 +1,8 @@
-// cli: the type of a command, and the parts of its environment that a test replaces.
+// cli: what a command is. Parsing, help and completion read the same description of its words and options. Also the parts
+// of a command's environment that a test replaces.
+import { parseArgs } from 'node:util'
+import { messageOf } from '../model/error-message.ts'
+import { suggestion } from '../model/nearest.ts'
 
 export interface World {
   readonly env: { readonly [variable: string]: string | undefined }
@@ -25,8 +29,146 @@ export interface Screen {
   readonly hasColour: boolean
 }
 
-/** Resolves with the exit code. */
-export type Command = (args: string[], world: World) => Promise<number>
+interface FlagOption {
+  readonly type: 'boolean'
+  readonly help: string
+}
+
+interface TextOption {
+  readonly type: 'string'
+  /** What help calls its value. */
+  readonly value: string
+  readonly help: string
+}
+
+/** It may be repeated. */
+interface ListOption extends TextOption {
+  readonly multiple: true
+}
+
+export type OptionSpec = FlagOption | TextOption | ListOption
+export interface OptionSpecs {
+  readonly [name: string]: OptionSpec
+}
+
+export const flagOption = (help: string): FlagOption => ({ type: 'boolean', help })
+export const textOption = (value: string, help: string): TextOption => ({ type: 'string', value, help })
+export const listOption = (value: string, help: string): ListOption => ({
+  ...textOption(value, help),
+  multiple: true,
+})
+
+type ValueOf<Option> = Option extends FlagOption ? boolean : Option extends ListOption ? readonly string[] : string
+
+/** What stands behind a command. */
+export interface Given<Options extends OptionSpecs = OptionSpecs> {
+  /** The first of the words. */
+  readonly word: string
+  readonly words: readonly string[]
+  readonly values: { readonly [name in keyof Options]?: ValueOf<Options[name]> | undefined }
+}
+
+export interface Description<Options extends OptionSpecs> {
+  /** A sentence without its capital and its full stop. */
+  readonly summary: string
+  /** The one word that it takes: `<id>`; `[folder]` may be left out. */
+  readonly word?: string
+  /** Words that the command checks by itself, as help shows them. */
+  readonly words?: string
+  readonly options?: Options
+  /** Lines of help below the options. */
+  readonly notes?: string
+}
+
+export interface CommandSpec<Options extends OptionSpecs = OptionSpecs> extends Description<Options> {
+  /** Resolves with the exit code; without one, all is well. */
+  run(given: Given<Options>, world: World): Promise<number | void>
+}
+
+/** A command whose values have the types of its options. */
+export const command = <Options extends OptionSpecs>(spec: CommandSpec<Options>): CommandSpec => spec
+
+/** Commands by the word behind that of their group. */
+export interface Group {
+  readonly [word: string]: CommandSpec
+}
+
+export interface Commands {
+  readonly [name: string]:
+    | { readonly summary: string; readonly load: () => Promise<CommandSpec> }
+    | { readonly summary: string; readonly group: () => Promise<Group> }
+}
+
+interface Named extends CommandSpec {
+  /** Behind `actorflux`. */
+  readonly name: string
+}
+
+/** Resolves with the exit code. @throws UsageError for what the command does not take */
+export async function execute(command: Named, args: readonly string[], world: World): Promise<number> {
+  if (!args.some(asksForHelp)) return (await command.run(givenIn(command, args), world)) ?? EXIT.fine
+  world.out(helpOf(command))
+  return EXIT.fine
+}
+
+export const asksForHelp = (word: string): boolean => word === '--help' || word === '-h'
+
+/** The options with that which each command has. */
+export const optionsOf = ({ options }: CommandSpec): OptionSpecs => ({ ...options, help: flagOption('this') })
+
+function givenIn({ name, word, words, options = {} }: Named, args: readonly string[]) {
+  const { values, positionals } = parsed(args, options)
+  const [first = '', second] = positionals
+  if (first === '' && word?.startsWith('<')) throw new UsageError(`${word} is missing`)
+  const extra = word === undefined ? positionals[0] : second
+  if (words === undefined && extra !== undefined)
+    throw new UsageError(`there is no place for ${JSON.stringify(extra)}: ${name} takes no further words`)
+  const given = Object.entries(values).map(
+    ([option, value]) => [option, Array.isArray(value) ? value.map(String) : value] as const,
+  )
+  return { word: first, words: positionals, values: Object.fromEntries(given) }
+}
+
+function parsed(given: readonly string[], options: OptionSpecs) {
+  const args = [...given]
+  try {
+    return parseArgs({ args, options, allowPositionals: true })
+  } catch (error) {
+    const { tokens } = parseArgs({ args, options, strict: false, tokens: true })
+    const unknown = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name))
+    if (unknown?.kind !== 'option') throw new UsageError(messageOf(error))
+    const known = Object.keys(options).map((name) => `--${name}`)
+    throw new UsageError(`there is no option ${unknown.rawName}${suggestion(unknown.rawName, known)}`)
+  }
+}
+
+function helpOf(command: Named) {
+  const { name, summary, word, words, notes } = command
+  const options = Object.entries(optionsOf(command)).map(([option, spec]) => {
+    const value = 'value' in spec ? ` ${spec.value.includes('|') ? spec.value : `<${spec.value}>`}` : ''
+    return [`  --${option}${value}${'multiple' in spec ? '…' : ''}`, spec.help]
+  })
+  return [
+    ['Usage: actorflux', name, ...[word ?? words ?? []].flat(), '[options]'].join(' '),
+    '',
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
+    '',
+    ...aligned(options),
+    ...(notes === undefined ? [] : ['', notes]),
+  ].join('\n')
+}
+
+/** A line for each row. Each column is as wide as its widest text. */
+export function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
+  const widths = (rows[0] ?? []).map((_, column) => widthOf(column))
+  return rows.map((row) =>
+    row
+      .map((text, column) => text.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
 
 /** A mistake on the command line. */
 export class UsageError extends Error {

@@ -21,7 +21,7 @@ export function greeting(options: GreetingOptions): string[] {
   return linesOf(options).map(plain)
 }
 
-function linesOf({ url, storage, services, requireAuth, pid }: GreetingOptions): string[] {
+function linesOf({ url, storage, services, requireAuth, pid }: GreetingOptions) {
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
   const triggers = [...new Set(services.flatMap(({ triggers }) => triggers.map(({ event }) => event)))]
@@ -42,7 +42,7 @@ function linesOf({ url, storage, services, requireAuth, pid }: GreetingOptions):
   return command === undefined ? lines : [...lines, '', 'Try:', `  ${command}`]
 }
 
-function shown(names: readonly string[]): string {
+function shown(names: readonly string[]) {
   if (names.length === 0) return 'none'
   return (
     names.slice(0, MAX_SHOWN).join(', ') + (names.length > MAX_SHOWN ? ` and ${names.length - MAX_SHOWN} more` : '')

@@ -3,29 +3,23 @@ import { mkdir, open, readFile, stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { EXIT, UsageError, type Command, type World } from './command.ts'
+import { command, UsageError, type World } from './command.ts'
 import { projectFiles } from './init/files.ts'
-import { HELP_OPTION } from './options.ts'
-import { parseWords } from './parse.ts'
 import { versionText } from './version.ts'
 
-const HELP = `Usage: actorflux init [folder]
+export const init = command({
+  summary: 'write a first service into the folder, else into this one',
+  word: '[folder]',
+  notes: `It writes a service with its function, and what an editor and the TypeScript compiler need for it. It never overwrites:
+if one of its files is there already, it writes nothing.
 
-Writes a service with its function, and what an editor and the TypeScript compiler need for it, into the folder, else into
-this one. It never overwrites: if one of its files is there already, it writes nothing.
-
-Writes ${[...projectFiles('').keys()].join(', ')}.`
-
-export const init: Command = async (args, world) => {
-  const { help, folder } = readArguments(args)
-  if (help) {
-    world.out(HELP)
-    return EXIT.fine
-  }
-  await writeProject(folder)
-  for (const line of nextSteps(folder)) world.out(line)
-  return EXIT.fine
-}
+Writes ${[...projectFiles('').keys()].join(', ')}.`,
+  async run({ word }, world) {
+    const folder = word || '.'
+    await writeProject(folder)
+    for (const line of nextSteps(folder)) world.out(line)
+  },
+})
 
 /**
  * Writes the files of a new project.
@@ -51,7 +45,7 @@ const INSTALLED = z.object({
 })
 
 /** How a project depends on actorflux, so that npm installs it from where this program came. */
-async function dependency(): Promise<string> {
+async function dependency() {
   const modules = dirname(ROOT)
   const notes = await readFile(join(modules, '.package-lock.json'), 'utf8').catch(() => '{}')
   const { data: installed } = INSTALLED.safeParse(JSON.parse(notes))
@@ -75,7 +69,7 @@ export async function offerProject({ ask, out }: World): Promise<boolean> {
   return true
 }
 
-function nextSteps(folder: string): string[] {
+function nextSteps(folder: string) {
   const away = relative('.', folder)
   return [
     ...[...projectFiles('').keys()].map((path) => `wrote ${join(away, path)}`),
@@ -92,19 +86,11 @@ function nextSteps(folder: string): string[] {
   ]
 }
 
-async function exists(path: string): Promise<boolean> {
+async function exists(path: string) {
   try {
     await stat(path)
     return true
   } catch {
     return false
   }
-}
-
-/** @throws UsageError */
-function readArguments(args: string[]): { readonly help: boolean; readonly folder: string } {
-  const { values, positionals } = parseWords(args, HELP_OPTION)
-  const [folder = '.', ...more] = positionals
-  if (more.length > 0) throw new UsageError('init takes one folder')
-  return { help: values.help ?? false, folder }
 }

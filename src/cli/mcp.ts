@@ -7,26 +7,21 @@ import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { CLIENT_METHODS } from '../api/calls.ts'
 import type { Client } from '../client/client.ts'
 import type { JsonObject } from '../model/json/value.ts'
-import { EXIT } from './command.ts'
+import { flagOption } from './command.ts'
 import { AgentCalls } from './mcp/answer.ts'
 import { EventTools } from './mcp/event-tools.ts'
 import { callTools } from './mcp/tools.ts'
-import { flagOption, noWords } from './remote/arguments.ts'
-import type { RemoteCommand } from './remote/remote.ts'
+import { remote } from './remote/remote.ts'
 import { versionText } from './version.ts'
 
-export const mcp: RemoteCommand = {
-  usage: 'mcp',
+export const mcp = remote({
   summary: 'offer the calls of a server as tools for agents, over standard input and output',
   hasOwnForm: true,
   options: { write: flagOption('also the calls that change something; without it, only those that read') },
-  notes: [
-    `An agent starts it by itself: name "node ${process.argv[1]} mcp" as the command of a server in its settings.`,
-  ],
-  async run({ words, values }, { client }) {
-    noWords(words)
+  notes: `An agent starts it by itself: name "node ${process.argv[1]} mcp" as the command of a server in its settings.`,
+  async run({ values }, { client }) {
     const calls = new AgentCalls()
-    const server = serverOf(client, calls, { write: values['write'] === true })
+    const server = serverOf(client, calls, values)
     // The transport closes at the end of its input, and drops the answers of calls that are under way.
     const input = new PassThrough()
     process.stdin.pipe(input, { end: false })
@@ -47,11 +42,10 @@ export const mcp: RemoteCommand = {
     await calls.settled()
     await nextTurn()
     await transport.close()
-    return EXIT.fine
   },
-}
+})
 
-function serverOf(client: Client, calls: AgentCalls, { write }: { readonly write: boolean }): McpServer {
+function serverOf(client: Client, calls: AgentCalls, { write = false }: { readonly write?: boolean | undefined }) {
   const server = new McpServer(
     { name: 'actorflux', version: versionText() },
     { instructions: write ? `${READING} ${WRITING}` : READING },
@@ -70,7 +64,7 @@ const READING =
   'Contexts are running workflows. listServices tells which there are, listContexts finds contexts, getContext tells why one is where it is, getContextEvents what it can take.'
 const WRITING = 'offerEvents makes each event that a waiting context can take a tool of its own, with typed inputs.'
 
-function addEventTools(server: McpServer, client: Client, calls: AgentCalls): void {
+function addEventTools(server: McpServer, client: Client, calls: AgentCalls) {
   const tools = new EventTools(server, client, calls)
   server.registerTool(
     'offerEvents',

@@ -28,13 +28,13 @@ export function leftAlone(report: readonly Fault[]): string[] {
 const MAX_LISTED = 10
 
 /** The last part of a path, or of a pointer. */
-const nameOf = (path: string): string =>
+const nameOf = (path: string) =>
   path
     .slice(path.lastIndexOf('/') + 1)
     .replace(/~1/g, '/')
     .replace(/~0/g, '~')
 
-function listed(names: readonly string[]): string {
+function listed(names: readonly string[]) {
   const all = [...new Set(names)].sort()
   return [...all.slice(0, MAX_LISTED), ...(all.length > MAX_LISTED ? ['…'] : [])].join(', ')
 }
@@ -55,7 +55,7 @@ interface Place extends Pick<Fault, 'file' | 'pointer'> {
 export const shownPlace = ({ file, pointer, line, column }: Place): string =>
   line == null ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
 
-const oneLine = (text: string): string =>
+const oneLine = (text: string) =>
   text
     .split(/[\r\n]/)
     .map((line) => line.trim())
@@ -63,7 +63,7 @@ const oneLine = (text: string): string =>
     .join(' ')
 
 /** Compares the parts by code units, so the order is the same in every locale. */
-function sorted(report: readonly Fault[], severity: Fault['severity']): string[] {
+function sorted(report: readonly Fault[], severity: Fault['severity']) {
   return report
     .filter((fault) => fault.severity === severity)
     .sort(
@@ -77,6 +77,6 @@ function sorted(report: readonly Fault[], severity: Fault['severity']): string[]
 }
 
 /** Faults of the file as a whole come first. */
-const placeOf = ({ line = 0, column = 0 }: Fault): number => line * 1e6 + column
+const placeOf = ({ line = 0, column = 0 }: Fault) => line * 1e6 + column
 
-const compare = (one: string, other: string): number => Number(one > other) - Number(one < other)
+const compare = (one: string, other: string) => Number(one > other) - Number(one < other)

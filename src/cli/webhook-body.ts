@@ -31,7 +31,7 @@ export async function bodyOf(
   return { ...given, bytes: Buffer.from(changed(given, settings.map(settingOf))) }
 }
 
-async function readBody(file: string): Promise<Uint8Array> {
+async function readBody(file: string) {
   try {
     return await readFile(file)
   } catch (error) {
@@ -45,14 +45,14 @@ interface Setting {
 }
 
 /** @throws UsageError */
-function settingOf(text: string): Setting {
+function settingOf(text: string) {
   const at = text.indexOf('=')
   if (at < 1) throw new UsageError(`--set must be path=value, not '${text}'`)
   return { path: text.slice(0, at), value: text.slice(at + 1) }
 }
 
 /** @throws UsageError if the body has no values that can be set */
-function changed({ bytes, contentType }: WebhookBody, settings: readonly Setting[]): string {
+function changed({ bytes, contentType }: WebhookBody, settings: readonly Setting[]) {
   const text = Buffer.from(bytes).toString()
   if (contentType.startsWith('application/x-www-form-urlencoded')) {
     const form = new URLSearchParams(text)
@@ -75,7 +75,7 @@ function parsed(text: string): Json | undefined {
 }
 
 /** Objects that are missing on the way are made. @throws UsageError where the way leads through another value */
-function setIn(body: Json, { path, value }: Setting): void {
+function setIn(body: Json, { path, value }: Setting) {
   const names = path.split('.')
   const last = names.pop() ?? ''
   let at = body

@@ -6,14 +6,6 @@ import { shellWord } from '../model/start-command.ts'
 import type { ReceivedWebhook } from '../model/webhook-schemes/scheme.ts'
 import { IS_IT_RUNNING } from './command.ts'
 
-export interface TestedServer {
-  readonly origin: string
-  /** The `Host` header. */
-  readonly host: string
-  /** Stands before /api, where a proxy passes on a part of its paths. */
-  readonly prefix: string
-}
-
 export interface TestAnswer {
   readonly status: number
   readonly reason: string
@@ -23,13 +15,16 @@ export interface TestAnswer {
 
 const MAX_ANSWER_BYTES = 1024 * 1024
 
-/** @throws Error with one line when no answer comes within `timeoutMs` */
+/**
+ * @param server its address, without a slash at the end
+ * @throws Error with one line when no answer comes within `timeoutMs`
+ */
 export function deliver(
-  { origin, host, prefix }: TestedServer,
+  server: string,
   { method, target, headers, body }: ReceivedWebhook,
   timeoutMs: number,
 ): Promise<TestAnswer> {
-  const { protocol, hostname, port } = new URL(origin)
+  const { origin, protocol, host, hostname, port, pathname } = new URL(server)
   const has = (wanted: string) => headers.some(([name]) => name.toLowerCase() === wanted)
   const pairs = [
     ...(has('host') ? [] : [['Host', host]]),
@@ -44,7 +39,7 @@ export function deliver(
         hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
         port,
         method,
-        path: prefix + target,
+        path: pathname.replace(/\/$/, '') + target,
         headers: pairs.flat(),
         agent: false,
         signal: AbortSignal.timeout(timeoutMs),
@@ -72,7 +67,7 @@ export function deliver(
 
 /** The request as a curl command for a POSIX shell. `file`: the one that has the body, if one has. */
 export function curlOf(
-  { origin, prefix }: TestedServer,
+  server: string,
   { method, target, headers, body }: ReceivedWebhook,
   file: string | undefined,
 ): string {
@@ -80,7 +75,7 @@ export function curlOf(
   const words = [
     ...(method === 'HEAD' ? ['--head'] : ['-i', '-X', method]),
     '-g',
-    `${origin}${prefix}${target}`,
+    server + target,
     // Each character of a value is a byte.
     ...headers.flatMap(([name, value]) => ['-H', `${name}: ${Buffer.from(value, 'latin1').toString()}`]),
     ...(body.length > 0 ? data : []),
@@ -89,7 +84,7 @@ export function curlOf(
 }
 
 /** Errors of several addresses have no message of their own. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown) {
   if (error instanceof Error && error.name === 'AbortError') return 'it took too long'
   const reason = error instanceof AggregateError ? error.errors.map(messageOf).join(', ') : messageOf(error)
   return `${reason}; ${IS_IT_RUNNING}`

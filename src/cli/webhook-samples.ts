@@ -12,17 +12,17 @@ export interface WebhookSample {
 const JSON_TYPE = 'application/json'
 
 /** Letters and digits. */
-const random = (length: number): string => randomBytes(length).toString('hex').slice(0, length)
+const random = (length: number) => randomBytes(length).toString('hex').slice(0, length)
 
 /** `scheme`: that of the provider; null: none signs the sample. */
 export const sampleOf = (scheme: WebhookSchemeName | null, nowMs: number): WebhookSample =>
   (scheme === null ? undefined : SAMPLES[scheme])?.(nowMs) ?? plain(nowMs)
 
 /** For the schemes that no one provider has. */
-const plain = (nowMs: number): WebhookSample =>
+const plain = (nowMs: number) =>
   ofJson({ id: randomUUID(), type: 'sample', timestamp: new Date(nowMs).toISOString(), data: { text: 'a sample' } })
 
-const ofJson = (body: object, headers: readonly HeaderPair[] = []): WebhookSample => ({
+const ofJson = (body: object, headers: readonly HeaderPair[] = []) => ({
   contentType: JSON_TYPE,
   body: JSON.stringify(body),
   headers,

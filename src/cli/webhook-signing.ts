@@ -46,20 +46,20 @@ export async function openSigning(
   return signingBy(way, secret === undefined ? way.secrets : [secretOption(secret)], env)
 }
 
-function schemeOf(text: string): WebhookSchemeName {
+function schemeOf(text: string) {
   const scheme = WEBHOOK_SCHEME_NAMES.find((name) => name === text)
   if (scheme === undefined) throw new UsageError(`unknown scheme "${text}"${alternatives(text, WEBHOOK_SCHEME_NAMES)}`)
   return scheme
 }
 
 /** For a webhook without `verify`, whose function may check the signature. */
-function assumed(urlPath: string, scheme: WebhookSchemeName, secret: string | undefined): WebhookVerify {
+function assumed(urlPath: string, scheme: WebhookSchemeName, secret: string | undefined) {
   if (scheme === 'hmac') throw new UsageError(`${urlPath} has no verify, which would say how hmac signs`)
   if (secret === undefined) throw new UsageError(`${urlPath} has no verify: --scheme needs --secret`)
   return { scheme, secrets: [secret], rule: { toleranceS: DEFAULT_TOLERANCE_SECONDS } }
 }
 
-function secretOption(name: string): string {
+function secretOption(name: string) {
   const fault = secretNameFault(name)
   if (fault !== null) throw new UsageError(`--secret: ${fault}`)
   return name
@@ -98,7 +98,7 @@ async function signingBy(
 }
 
 /** Twilio signs the URL, which has the hash of a body that is no form. */
-function withHash(request: ReceivedWebhook): ReceivedWebhook {
+function withHash(request: ReceivedWebhook) {
   const { target, headers, body } = request
   const isForm = headers.some(
     ([name, value]) =>

@@ -31,7 +31,7 @@ export function processWorld(): World {
   }
 }
 
-async function ask(question: string): Promise<string> {
+async function ask(question: string) {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   try {
     return await terminal.question(question)
@@ -50,7 +50,7 @@ class Output {
     stream.on('error', (error) => this.#fail(error))
   }
 
-  write(line: string): void {
+  write(line: string) {
     try {
       this.#stream.write(`${line}\n`)
     } catch (error) {
@@ -65,7 +65,7 @@ class Output {
     return this.#fault
   }
 
-  #fail(error: unknown): void {
+  #fail(error: unknown) {
     this.#fault ??= error instanceof Error ? error : new Error(String(error))
   }
 }

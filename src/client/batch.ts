@@ -1,15 +1,18 @@
-// client: many events or starts in requests of a line each, answered by a line each. Where requests can be streamed it is
-// one request; else it is one for each few hundred lines. After a break, the lines that have no answer are sent again,
-// under their keys.
+// client: many events or starts, a line each, in requests of some hundred lines. Each line has its answer.
+//
+// 1. Lines are taken from the source until a request is full, or the source has none for a moment. While they have no
+//    answer, no others are sent: the source is read as fast as the server answers.
+// 2. After a break, the lines without an answer are sent again, under their keys.
+// 3. A line that is sent again may meet the attempt before (`idempotency-in-progress`). It and all behind it are then
+//    sent once more.
 import type { ExecuteAnswer } from '../api/commands.ts'
 import type { EventAnswer } from '../api/events.ts'
+import type { Route } from '../api/routes.ts'
 import type { LastLine, RefusedLine } from '../api/streams.ts'
 import type { CallRequest } from './calls.ts'
-import { limitedBy, untilLater } from './limits.ts'
+import { limitedBy, onAbort, untilLater } from './limits.ts'
 import { linesOf } from './lines.ts'
-import { OpenLines } from './open-lines.ts'
 import { ConnectionError, isInProgress, Problem, problemFields, problemIn } from './problem.ts'
-import type { Route } from '../api/routes.ts'
 import { OTHER_ROUTES } from './routes.ts'
 import { clientHeaders, delayAfter, newKey, type Transport } from './transport.ts'
 import { bodyText, requestTarget, type RequestFields } from './url.ts'
@@ -17,6 +20,8 @@ import { bodyText, requestTarget, type RequestFields } from './url.ts'
 export interface LinesOptions {
   readonly signal?: AbortSignal | undefined
 }
+
+export type Items<Item> = Iterable<Item> | AsyncIterable<Item>
 
 /** What a line asks for. `eventId` is its key: the client makes one where there is none. */
 export type EventItem = Omit<CallRequest<'sendEvent'>, 'idempotencyKey' | 'respondAsync'>
@@ -38,28 +43,23 @@ export type EventLine = (Replayed & { readonly status: 200 } & Omit<EventAnswer,
 export type StartLine = Replayed & { readonly status: 200 } & Omit<ExecuteAnswer, 'message' | 'context'>
 
 /** Sends events, a line each. */
-export function sendLines(
-  transport: Transport,
-  events: Iterable<EventItem> | AsyncIterable<EventItem>,
-  { signal }: LinesOptions,
-): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined> {
-  const open = new OpenLines(events, (item) => keyed(transport, item, 'eventId'))
-  return exchange<EventLine>({ transport, route: OTHER_ROUTES.sendEvents, fields: {}, open, signal })
+export function sendLines(transport: Transport, events: Items<EventItem>, { signal }: LinesOptions) {
+  const source = new LineSource(events, (item) => keyed(transport, item, 'eventId'))
+  return exchange<EventLine>({ transport, route: OTHER_ROUTES.sendEvents, fields: {}, source, signal })
 }
 
 /** Starts contexts of services of a package, a line each. */
 export function startLines(
   transport: Transport,
-  starts: Iterable<StartItem> | AsyncIterable<StartItem>,
-  { signal, package: owner }: LinesOptions & { readonly package: string },
-): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined> {
-  const open = new OpenLines(starts, (item) => keyed(transport, item, 'idempotencyKey'))
-  const fields = { package: owner }
-  return exchange<StartLine>({ transport, route: OTHER_ROUTES.executeMany, fields, open, signal })
+  starts: Items<StartItem>,
+  { signal, ...fields }: LinesOptions & { readonly package: string },
+) {
+  const source = new LineSource(starts, (item) => keyed(transport, item, 'idempotencyKey'))
+  return exchange<StartLine>({ transport, route: OTHER_ROUTES.executeMany, fields, source, signal })
 }
 
 /** Without tries to come, the server need not remember the line. */
-function keyed({ retries }: Transport, item: object, name: 'eventId' | 'idempotencyKey'): string {
+function keyed({ retries }: Transport, item: object, name: 'eventId' | 'idempotencyKey') {
   const { [name]: given, ...fields }: { [field: string]: unknown } = { ...item }
   return bodyText({ ...fields, [name]: given ?? (retries > 0 ? newKey() : undefined) })
 }
@@ -68,109 +68,107 @@ interface Exchange {
   readonly transport: Transport
   readonly route: Route
   readonly fields: RequestFields
-  readonly open: Pick<OpenLines<unknown>, keyof OpenLines<unknown>>
+  readonly source: Pick<LineSource<unknown>, 'next' | 'fault' | 'close'>
   readonly signal: AbortSignal | undefined
 }
 
-/** What has been answered, over all requests. */
-interface Total {
-  lines: number
-  ok: number
-  failed: number
+interface AnyLine {
+  readonly n: number
+  readonly status: number
 }
 
-/** One request has ended. `last`: as the server said; null: there is nothing to send. */
-interface Ended {
-  readonly last: LastLine | null
-}
-
-async function* exchange<Line extends { readonly n: number; readonly status: number }>(
-  parts: Exchange,
-): AsyncGenerator<Line | RefusedLine | LastLine, void, undefined> {
-  const { transport, open, signal } = parts
-  const total: Total = { lines: 0, ok: 0, failed: 0 }
-  const mode = { streams: canStream() }
+async function* exchange<Line extends AnyLine>({
+  transport,
+  route,
+  fields,
+  source,
+  signal,
+}: Exchange): AsyncGenerator<Line | RefusedLine | LastLine, void, undefined> {
+  const total = { lines: 0, ok: 0, failed: 0 }
   const limits = limitedBy(signal, undefined)
+  let lines: string[] = []
+  let isRepeated = false
+  let failures = 0
   try {
-    for (let failures = 0; ; failures += 1) {
+    const { path } = requestTarget(route, fields)
+    for (;;) {
       limits.signal.throwIfAborted()
-      const before = total.lines
-      const outcome = yield* request<Line>({ ...parts, signal: limits.signal }, { total, mode })
+      if (lines.length === 0) {
+        lines = await source.next(limits.signal)
+        isRepeated = false
+      }
       limits.signal.throwIfAborted()
-      const failure = outcome instanceof Error ? outcome : brokenOff(outcome, transport, total.lines > before)
-      if (total.lines > before) failures = 0
-      if (failure === null) {
-        failures = -1
-        if (!open.isDone) continue
-        if (open.fault) throw open.fault.error
+      if (lines.length === 0) {
+        if (source.fault) throw source.fault.error
         yield { done: true, ...total }
         return
       }
+      const before = total.lines
+      const ended = yield* request<Line>({ transport, path, lines, isRepeated, total, signal: limits.signal })
+      limits.signal.throwIfAborted()
+      isRepeated = true
+      const isAnswered = total.lines > before
+      if (isAnswered) failures = 0
+      const failure = ended instanceof Error ? ended : failureOf(ended, transport, isAnswered)
+      if (failure === null) continue
       const delay = delayAfter(failures, failure)
       if (!failure.retryable || failures >= transport.retries || delay > limits.left()) {
-        if (!(outcome instanceof Error) && outcome.last) yield { ...outcome.last, ...total }
+        if (!(ended instanceof Error)) yield { ...ended, ...total }
         throw failure
       }
+      failures += 1
       await untilLater(delay, limits.signal)
     }
   } finally {
     limits.clear()
-    await open.close()
+    await source.close()
   }
 }
 
 /** Why the server has broken off a request; null: it has not. */
-function brokenOff({ last }: Ended, { base }: Transport, isAnswered: boolean): Problem | ConnectionError | null {
-  if (last === null || (last.done && isAnswered)) return null
-  if (last.done) return new ConnectionError(base, { cause: new Error('the lines have no answers') })
-  // An empty line was due: this process, or the connection, has stood still for a while.
-  if (last.problem?.type === TOO_LATE) return new ConnectionError(base, { cause: new Error(last.problem.detail) })
-  return new Problem(last.problem ?? { status: 503, detail: 'the server has broken off the request' })
+function failureOf({ done, problem }: LastLine, { base }: Transport, isAnswered: boolean) {
+  if (done) return isAnswered ? null : new ConnectionError(base, { cause: new Error('the lines have no answers') })
+  // The server waited for the lines: this process, or the connection, has stood still for a while.
+  if (problem?.type === TOO_LATE) return new ConnectionError(base, { cause: new Error(problem.detail) })
+  return new Problem(problem ?? { status: 503, detail: 'the server has broken off the request' })
 }
 
 const TOO_LATE = 'urn:actorflux:problem:request-timeout'
+const LINES = 'application/x-ndjson'
+const FAILED = 400
 
-interface Progress {
-  readonly total: Total
-  /** Whether requests are streamed, as far as is known. */
-  readonly mode: { streams: boolean }
+interface Request {
+  readonly transport: Transport
+  readonly path: string
+  /** Those without an answer. */
+  readonly lines: string[]
+  readonly isRepeated: boolean
+  /** What has been answered, over all requests. */
+  readonly total: { lines: number; ok: number; failed: number }
+  readonly signal: AbortSignal
 }
 
-/** Milliseconds for which a request without streaming waits for more lines. */
-const GATHER_MS = 20
-/** Milliseconds for which an answer is waited for before the request is complete. */
-const PATIENCE_MS = 2000
-/** Milliseconds without a line after which an empty one is sent: the server does not wait for ever. */
-const IDLE_MS = 10_000
-
-async function* request<Line extends { readonly n: number; readonly status: number }>(
-  { transport, route, fields, open, signal }: Exchange & { readonly signal: AbortSignal },
-  { total, mode }: Progress,
-): AsyncGenerator<Line | RefusedLine, Ended | Problem | ConnectionError, undefined> {
-  const { path } = requestTarget(route, fields)
-  const over = new AbortController()
-  const forward = () => over.abort(signal.reason)
-  signal.addEventListener('abort', forward)
-  const progress = { isAnswered: false }
-  open.rewind()
+/** Yields the answers; returns the last line of the answer, or why there is none. */
+async function* request<Line extends AnyLine>({
+  transport,
+  path,
+  lines,
+  isRepeated,
+  total,
+  signal,
+}: Request): AsyncGenerator<Line | RefusedLine, LastLine | Problem | ConnectionError, undefined> {
   try {
-    const first = await open.take({ unwanted: over.signal, gather: mode.streams ? 0 : GATHER_MS })
-    if (first === null) return { last: null }
     const headers = clientHeaders(transport, { accept: LINES, 'content-type': LINES })
-    const body = mode.streams ? streamedBody(open, { first, unwanted: over.signal, mode, progress }) : first
-    // Not every platform's types know `duplex`.
-    const streaming: object = mode.streams ? { duplex: 'half' } : {}
-    const { method } = route
-    const init: RequestInit = { method, headers, body, signal: over.signal, redirect: 'manual', ...streaming }
+    const body = lines.map((line) => `${line}\n`).join('')
+    const init: RequestInit = { method: 'POST', headers, body, signal, redirect: 'manual' }
     const response = await transport.fetch(transport.base + path, init)
-    progress.isAnswered = true
     if (!response.ok || !response.body) return await problemIn(response)
     for await (const text of linesOf(response.body)) {
       const line: Line | RefusedLine | LastLine = JSON.parse(text)
-      if ('done' in line) return { last: line }
-      const underWay = open.isRepeated ? problemOfLine(line) : null
+      if ('done' in line) return line
+      const underWay = isRepeated ? problemOfLine(line) : null
       if (underWay && isInProgress(underWay)) return underWay
-      if (!open.answered()) throw new Error('it has more lines than were sent')
+      if (lines.shift() === undefined) throw new Error('it has more lines than were sent')
       const n = total.lines
       total.lines += 1
       if (line.status < FAILED) total.ok += 1
@@ -180,9 +178,6 @@ async function* request<Line extends { readonly n: number; readonly status: numb
     throw new Error('the answer was cut off')
   } catch (cause) {
     return new ConnectionError(transport.base, { cause })
-  } finally {
-    signal.removeEventListener('abort', forward)
-    over.abort()
   }
 }
 
@@ -193,43 +188,78 @@ function problemOfLine(line: { readonly status: number } | RefusedLine): Problem
     : null
 }
 
-const LINES = 'application/x-ndjson'
-const FAILED = 400
+/** Of a request. */
+const MAX_LINES = 512
+const MAX_CHARACTERS = 262_144
+/** Milliseconds for which a request waits for more lines. */
+const GATHER_MS = 20
 
-interface Streaming {
-  readonly first: string
-  readonly unwanted: AbortSignal
-  readonly mode: { streams: boolean }
-  /** Whether the server has begun to answer. */
-  readonly progress: { readonly isAnswered: boolean }
+/** The lines of a source. */
+class LineSource<Item> {
+  readonly #iterator: AsyncIterator<Item> | Iterator<Item>
+  readonly #lineOf: (item: Item) => string
+  #lines: string[] = []
+  #characters = 0
+  #arriving: Promise<void> | null = null
+  #isOver = false
+  /** What the source has thrown. */
+  fault: { readonly error: unknown } | null = null
+
+  constructor(items: Items<Item>, lineOf: (item: Item) => string) {
+    this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
+    this.#lineOf = lineOf
+  }
+
+  /** The lines of the next request; none: there are no more. @throws the reason of the signal */
+  async next(signal: AbortSignal): Promise<string[]> {
+    while (this.#lines.length === 0 && this.#hasMore) await orAborted(this.#arrival(), signal)
+    const late = untilLater(GATHER_MS, signal).catch(() => undefined)
+    while (this.#hasMore && this.#lines.length < MAX_LINES && this.#characters < MAX_CHARACTERS)
+      if (!(await Promise.race([this.#arrival().then(() => true), late]))) break
+    const lines = this.#lines
+    this.#lines = []
+    this.#characters = 0
+    return lines
+  }
+
+  /** Ends the source. One that is asked for its next line ends when it has that one. */
+  async close() {
+    if (this.#isOver) return
+    const ended = Promise.resolve(this.#iterator.return?.()).catch(() => undefined)
+    if (this.#arriving === null) await ended
+  }
+
+  get #hasMore(): boolean {
+    return !this.#isOver && this.fault === null
+  }
+
+  /** Resolves when the next line is there, or the source has no more. */
+  #arrival() {
+    this.#arriving ??= this.#read().finally(() => {
+      this.#arriving = null
+    })
+    return this.#arriving
+  }
+
+  async #read() {
+    try {
+      const { done, value } = await this.#iterator.next()
+      if (done === true) {
+        this.#isOver = true
+        return
+      }
+      const line = this.#lineOf(value)
+      this.#lines.push(line)
+      this.#characters += line.length
+    } catch (error) {
+      this.fault = { error }
+    }
+  }
 }
 
-/** A body that is read as fast as its lines are answered. */
-function streamedBody(
-  open: Exchange['open'],
-  { first, unwanted, mode, progress }: Streaming,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder()
-  let isFirst = true
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const patience = () => (progress.isAnswered ? undefined : PATIENCE_MS)
-        const text = isFirst ? first : await open.take({ unwanted, gather: 0, patience, idle: IDLE_MS })
-        isFirst = false
-        if (text !== null) return controller.enqueue(encoder.encode(text))
-        // Something on the way answers only what is complete: from now on, requests are.
-        if (!progress.isAnswered && !unwanted.aborted && !open.isOver) mode.streams = false
-        controller.close()
-      },
-    },
-    { highWaterMark: 0 },
-  )
-}
-
-/** Only of Node it is known that it gives the answer while the request is being sent. */
-function canStream(): boolean {
-  const { versions }: { versions?: { readonly [name: string]: string | undefined } } =
-    Reflect.get(globalThis, 'process') ?? {}
-  return versions?.['node'] !== undefined && versions['bun'] === undefined
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal) {
+  return new Promise((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(signal.reason))
+    void promise.then(resolve, reject).finally(forget)
+  })
 }

@@ -11,14 +11,14 @@ import { streamMoves, type StreamFilters, type StreamItem, type StreamOptions } 
 import {
   sendLines,
   startLines,
+  type Items,
   type LinesOptions,
   type EventItem,
   type EventLine,
   type StartItem,
   type StartLine,
 } from './batch.ts'
-import { callsOver } from './methods.ts'
-import { allContexts, type ContextFilters } from './pages.ts'
+import { allContexts, callsOver, type ContextFilters } from './methods.ts'
 import { serviceOver, type AnyServices, type ServiceClient, type ServicesOf } from './services.ts'
 import { clientHeaders, type FetchFunction, type Transport } from './transport.ts'
 import { serverAddress } from './url.ts'
@@ -28,7 +28,7 @@ export type { CallOptions, ClientCalls, ListedPage, SentAnswer, WaitOptions } fr
 export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions } from './moves.ts'
 export type { AcceptedLine, LinesOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
 export type { LastLine, RefusedLine } from '../api/streams.ts'
-export type { ContextFilters } from './pages.ts'
+export type { ContextFilters } from './methods.ts'
 export type { AnyServices, ServiceClient, ServicesOf, ServiceTypes } from './services.ts'
 export type { FetchFunction } from './transport.ts'
 
@@ -67,13 +67,13 @@ export interface Client<Services extends ServicesOf<Services> = AnyServices> ext
    * @throws Problem when the server refuses the whole, or breaks it off
    */
   sendEvents(
-    events: Iterable<EventItem> | AsyncIterable<EventItem>,
+    events: Items<EventItem>,
     options?: LinesOptions,
   ): AsyncGenerator<EventLine | RefusedLine | LastLine, void, undefined>
   /** Starts many contexts of services of that package, as `sendEvents` sends events. */
   executeMany(
     owner: string,
-    starts: Iterable<StartItem> | AsyncIterable<StartItem>,
+    starts: Items<StartItem>,
     options?: LinesOptions,
   ): AsyncGenerator<StartLine | RefusedLine | LastLine, void, undefined>
 }

@@ -32,7 +32,7 @@ export function onAbort(signal: AbortSignal, call: () => void): () => void {
   }
 }
 
-function listenTo(signal: AbortSignal): Listening {
+function listenTo(signal: AbortSignal) {
   const calls = new Set<() => void>()
   const listening = { calls, ring: () => calls.forEach((call) => call()) }
   LISTENING.set(signal, listening)

@@ -1,50 +1,44 @@
-// client: the calls as methods.
-import type { MessageAnswer } from '../api/fields.ts'
-import type { CallAnswer, ClientCalls, WaitOptions } from './calls.ts'
+// client: the calls as methods, and lists page by page. `Link` says where the next page begins; only a page without it is
+// the last.
+import type { ListedContext, ListRequest } from '../api/context-lists.ts'
 import type { ContextView } from '../api/contexts.ts'
-import type { DeliveryView } from '../api/webhooks.ts'
 import type { PendingView } from '../api/events.ts'
-import { pageOf } from './pages.ts'
+import type { MessageAnswer } from '../api/fields.ts'
 import type { Route } from '../api/routes.ts'
+import type { DeliveryView } from '../api/webhooks.ts'
+import type { CallAnswer, CallOptions, ClientCalls, WaitOptions } from './calls.ts'
 import { OTHER_ROUTES, ROUTES } from './routes.ts'
-import { sendRequest, type Answered, type Transport } from './transport.ts'
+import { sendRequest, type Transport } from './transport.ts'
 
 export function callsOver(transport: Transport): ClientCalls {
   const entries: unknown[][] = Object.entries(ROUTES).map(([name, route]) => [
     name,
-    async (request: object = {}, options: WaitOptions = {}) =>
+    async (request?: object, options?: WaitOptions) =>
       (await made<unknown>(transport, route, { request, options })).value,
   ])
-  const calls: Omit<ClientCalls, 'resumeServer' | keyof Pages> = Object.fromEntries(entries)
+  const calls: Omit<ClientCalls, 'resumeServer' | 'listPage' | 'listPendingPage' | 'listDeliveriesPage'> =
+    Object.fromEntries(entries)
   return {
     ...calls,
     async sendEvent(request, options) {
       const sent = { request, options }
       const { status, value } = await made<CallAnswer<'sendEvent'>>(transport, ROUTES.sendEvent, sent)
-      return status === ACCEPTED ? { ...nobodyYet(), ...value, accepted: true } : value
+      return status === ACCEPTED ? { ...NO_OUTCOMES, ...value, accepted: true } : value
     },
     async resumeServer(options) {
-      return (await made<MessageAnswer>(transport, OTHER_ROUTES.resumeServer, { request: {}, options })).value
+      return (await made<MessageAnswer>(transport, OTHER_ROUTES.resumeServer, { options })).value
     },
-    ...pagesOver(transport),
-  }
-}
-
-type Pages = Pick<ClientCalls, 'listPage' | 'listPendingPage' | 'listDeliveriesPage'>
-
-function pagesOver(transport: Transport): Pages {
-  return {
-    async listPage(request = {}, options = {}) {
-      const { items, next } = await pageOf<ContextView>(transport, { call: 'listContexts', request, options })
+    async listPage(request = {}, options) {
+      const { items, next } = await pageOf<ContextView>(transport, ROUTES.listContexts, { request, options })
       const place = next?.[request.order === 'desc' ? 'before' : 'after']
       return { contexts: items, next: place === undefined ? null : Number(place) }
     },
-    async listPendingPage(request = {}, options = {}) {
-      const { items, next } = await pageOf<PendingView>(transport, { call: 'listPending', request, options })
+    async listPendingPage(request, options) {
+      const { items, next } = await pageOf<PendingView>(transport, ROUTES.listPending, { request, options })
       return { events: items, next: next?.['after'] ?? null }
     },
-    async listDeliveriesPage(request = {}, options = {}) {
-      const { items, next } = await pageOf<DeliveryView>(transport, { call: 'listDeliveries', request, options })
+    async listDeliveriesPage(request, options) {
+      const { items, next } = await pageOf<DeliveryView>(transport, ROUTES.listDeliveries, { request, options })
       return { deliveries: items, next: next?.['after'] ?? null }
     },
   }
@@ -53,25 +47,21 @@ function pagesOver(transport: Transport): Pages {
 const ACCEPTED = 202
 
 /** What an answer lacks that only says that the event is stored. */
-const nobodyYet = () => ({ transitions: [], executions: [], ignored: [], pending: [] })
+const NO_OUTCOMES = { transitions: [], executions: [], ignored: [], pending: [] }
 
 interface Making {
-  readonly request: object
+  readonly request?: object | undefined
   readonly options?: WaitOptions | undefined
 }
 
-async function made<Value>(
-  transport: Transport,
-  route: Route,
-  { request, options = {} }: Making,
-): Promise<Answered<Value>> {
+async function made<Value>(transport: Transport, route: Route, { request, options = {} }: Making) {
   const { wait, signal, timeout } = options
   // The server passes over a preference that it does not understand.
   if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
     throw new TypeError('wait must be a whole number of seconds')
   const { idempotencyKey, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
   const prefers = [respondAsync === true ? 'respond-async' : '', wait === undefined ? '' : `wait=${wait}`]
-  return sendRequest(transport, {
+  return sendRequest<Value>(transport, {
     route,
     fields,
     signal,
@@ -86,4 +76,39 @@ function keyIn(given: unknown): string | undefined {
   if (given === undefined || given === null) return undefined
   if (typeof given === 'string') return given
   throw new TypeError('idempotencyKey must be a text')
+}
+
+/** One page of a list. `next`: fields of the request for the next page; null: this is the last one. */
+async function pageOf<Item>(transport: Transport, route: Route, making: Making) {
+  const { value, headers } = await made<Item[]>(transport, route, making)
+  return { items: value, next: placeIn(headers.get('link')) }
+}
+
+/** Where the next page begins; it has all else from the request. */
+function placeIn(link: string | null): { readonly [name: string]: string } | null {
+  // Each target stands in angle brackets, and its parameters behind it (RFC 8288).
+  const targets = (link ?? '').split('<').map((part) => part.split('>'))
+  const [target] = targets.find(([, parameters = '']) => /\brel="?next\b/i.test(parameters)) ?? []
+  if (target === undefined) return null
+  const query = [...new URLSearchParams(target.split('?')[1])]
+  return Object.fromEntries(query.filter(([name]) => name === 'after' || name === 'before'))
+}
+
+/** Filters of `contexts`: `limit` is the size of a page. */
+export type ContextFilters = Omit<ListRequest, 'page'>
+
+/** All contexts, over all pages. The next page is asked for when one is used up. */
+export async function* allContexts<Context extends ListedContext>(
+  transport: Transport,
+  filters: ContextFilters,
+  options?: CallOptions,
+): AsyncGenerator<Context, void, undefined> {
+  let request: object = filters
+  for (;;) {
+    const { items, next } = await pageOf<Context>(transport, ROUTES.listContexts, { request, options })
+    yield* items
+    if (next === null) return
+    // One bound moves, the other one stays.
+    request = { ...filters, ...next }
+  }
 }

@@ -74,7 +74,7 @@ export async function* streamMoves(
 }
 
 /** A stream that was open once goes on for as long as the server may come back; one that never was, as other calls. */
-function goesOn({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown): boolean {
+function goesOn({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown) {
   if (failure === null) return true
   const isRetried = failure instanceof ConnectionError || (failure instanceof Problem && failure.retryable)
   return isRetried && (hasOpened || failures < retries)
@@ -95,9 +95,11 @@ async function* connection(
   const { base, fetch } = transport
   const { path } = requestTarget(OTHER_ROUTES.stream, { ...filters, lastEventId: place.id })
   const headers = clientHeaders(transport, { accept: 'text/event-stream' })
-  const watch = new Watch(silence, () => ended.abort())
+  const watch = watchOf(silence, () => ended.abort())
   try {
-    const messages = messagesOf(await opened(base + path, { fetch, headers, signal: ended.signal }), watch)
+    const response = await fetch(base + path, { headers, signal: ended.signal, redirect: 'manual' })
+    if (!response.ok || !response.body) throw await problemIn(response)
+    const messages = messagesOf(response.body, watch)
     for (;;) {
       // The reader's own time does not count.
       watch.start()
@@ -121,58 +123,29 @@ async function* connection(
   }
 }
 
-interface Opening {
-  readonly fetch: Transport['fetch']
-  readonly headers: Headers
-  readonly signal: AbortSignal
-}
-
-async function opened(url: string, { fetch, headers, signal }: Opening): Promise<ReadableStream<Uint8Array>> {
-  const response = await fetch(url, { headers, signal, redirect: 'manual' })
-  if (response.ok && response.body) return response.body
-  throw await problemIn(response)
-}
-
 /** Rings when no byte comes for too long while one is waited for. */
-class Watch {
-  readonly #limit: number
-  readonly #onSilence: () => void
-  #timer: ReturnType<typeof setTimeout> | undefined
-
-  constructor(limit: number, onSilence: () => void) {
-    this.#limit = limit
-    this.#onSilence = onSilence
+function watchOf(limit: number, onSilence: () => void) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const stop = () => clearTimeout(timer)
+  return {
+    stop,
+    start() {
+      stop()
+      timer = setTimeout(onSilence, limit)
+    },
   }
-
-  start(): void {
-    this.stop()
-    this.#timer = setTimeout(this.#onSilence, this.#limit)
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
-}
-
-/** A message of the stream (server-sent events); without `event` and with no id it is a comment. */
-interface StreamMessage {
-  readonly event: string | null
-  readonly id: string | undefined
-  readonly data: string
-  readonly isHeartbeat: boolean
-  /** Whether it has a field that such messages have. */
-  readonly isKnown: boolean
 }
 
 const FIELDS: ReadonlySet<string> = new Set(['', 'data', 'event', 'id'])
 
-async function* messagesOf(
-  body: ReadableStream<Uint8Array>,
-  watch: Watch,
-): AsyncGenerator<StreamMessage, void, undefined> {
+/**
+ * The messages of a stream (server-sent events); without `event` and with no id one is a comment. `isKnown`: whether it
+ * has a field that such messages have.
+ */
+async function* messagesOf(body: ReadableStream<Uint8Array>, watch: ReturnType<typeof watchOf>) {
   let fields = new Map<string, string>()
   let size = 0
-  for await (const line of linesOf(body, { onBytes: () => watch.start() })) {
+  for await (const line of linesOf(body, { onBytes: watch.start })) {
     if (line !== '') {
       size += line.length
       if (size > MAX_TEXT_BYTES) throw new Error(`a message of the stream is longer than ${MAX_TEXT_BYTES} characters`)
@@ -196,7 +169,7 @@ async function* messagesOf(
   }
 }
 
-function itemOf({ event, data }: StreamMessage): StreamItem | null {
+function itemOf({ event, data }: { readonly event: string | null; readonly data: string }): StreamItem | null {
   if (event === 'move') return parsed<MoveMessage>(data)
   if (event === 'gap') return { gap: parsed<StreamGap['gap']>(data) }
   return event === 'dropped' ? { dropped: parsed<StreamDropped['dropped']>(data) } : null

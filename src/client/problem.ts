@@ -64,7 +64,7 @@ export class Problem extends Error {
 }
 
 /** Statuses of requests that are made again. */
-const isRetried = (status: number): boolean => status === 429 || status === 503
+const isRetried = (status: number) => status === 429 || status === 503
 
 /** Whether an earlier request under the same key is still under way. */
 export const isInProgress = ({ type }: Problem): boolean => type === IN_PROGRESS
@@ -87,7 +87,7 @@ export class ConnectionError extends Error {
 }
 
 /** Node says in the cause what has happened, and in the message only that something has. */
-function reasonOf(thrown: unknown): string {
+function reasonOf(thrown: unknown) {
   const { cause }: { cause?: unknown } = thrown instanceof Error ? thrown : {}
   if (cause instanceof AggregateError && cause.message === '') return reasonOf(cause.errors[0])
   if (cause instanceof Error && cause.message !== '') return cause.message

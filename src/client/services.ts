@@ -127,7 +127,7 @@ interface SendOptions extends EventOptions {
 }
 
 /** Which values it may have, the types say. @throws TypeError if it is no object */
-function inputOf(input: unknown): Pick<CallRequest<'execute'>, 'input'> {
+function inputOf(input: unknown) {
   if (input === undefined) return {}
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     throw new TypeError('input must be an object')

@@ -110,7 +110,7 @@ async function attempted<Value>(
 function mayRepeat(
   outcome: Problem | ConnectionError,
   { isRepeatable, mayBeUnderWay }: { readonly isRepeatable: boolean; readonly mayBeUnderWay: boolean },
-): boolean {
+) {
   if (!isRepeatable) return outcome instanceof Problem && didNothing(outcome)
   return outcome.retryable && (mayBeUnderWay || !(outcome instanceof Problem) || !isInProgress(outcome))
 }

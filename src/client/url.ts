@@ -49,7 +49,7 @@ export function queryText(fields: ReadonlyMap<string, unknown>): string {
   return text === '' ? '' : `?${text}`
 }
 
-function textOf(name: string, value: unknown): string {
+function textOf(name: string, value: unknown) {
   if (value instanceof Date) return value.toISOString()
   if (value !== null && typeof value !== 'object' && typeof value !== 'function') return String(value)
   throw new TypeError(`${name} must be a text, a number or a boolean`)

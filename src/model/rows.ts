@@ -5,7 +5,7 @@
 // bytes. All of a commit is true, or none. Of several reasons to refuse it, the first of these is told: a context is
 // stale, an id that was given ahead is overtaken, the guard of a row fails, a unique key is another's.
 // - A guard names exactly the value that must be there, or that there must be none. Guards look at what was there
-//   before the commit; in the embedded store that includes the commits before it in the same group (`row-group.ts`).
+//   before the commit; in the embedded store that includes the commits before it in the same group (`write-group.ts`).
 // - An expired row is as if absent, by the store's time, whether or not a sweep came by. `countRows` counts it until
 //   it is swept.
 // - In Redis, a row is a string, and a member of the sorted set of expiries; spaces that can be listed by prefix have

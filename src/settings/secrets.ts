@@ -7,21 +7,10 @@ import { suggestion } from '../model/nearest.ts'
 import { SecretRedactor } from '../model/secret-redactor.ts'
 import { secretNameFault } from '../model/secret-reference.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { SecretFault, ServiceSecrets } from '../ports/secrets.ts'
+import type { ServiceSecrets } from '../ports/secrets.ts'
 
 export interface Environment {
   readonly [variable: string]: string | undefined
-}
-
-export interface WatchedSecrets extends ServiceSecrets {
-  /**
-   * Reads the files again every few seconds.
-   *
-   * @param onError called once for each change that makes a file unusable; the value that was read last stays
-   */
-  watch(clock: Clock, onError: (name: string, reason: string) => void): void
-  /** Stops reading files. */
-  close(): void
 }
 
 const PREFIX = 'ACTORFLUX_SECRET_'
@@ -57,10 +46,10 @@ export async function openSecrets(environment: Environment): Promise<WatchedSecr
   )
   const entries = [...names].map((name) => entryOf(name, environment))
   await Promise.all(entries.map((entry) => readEntry(entry)))
-  return new EnvironmentSecrets(entries)
+  return new WatchedSecrets(entries)
 }
 
-function entryOf(name: string, environment: Environment): Entry {
+function entryOf(name: string, environment: Environment) {
   // An empty variable counts as not set: an empty key would let everyone in.
   const value = getOwn(environment, PREFIX + name) || null
   const file = getOwn(environment, PREFIX + name + SUFFIX) || null
@@ -68,7 +57,7 @@ function entryOf(name: string, environment: Environment): Entry {
   return { name, file, isTwofold, value: isTwofold ? null : value, unusable: null }
 }
 
-class EnvironmentSecrets implements WatchedSecrets {
+export class WatchedSecrets implements ServiceSecrets {
   readonly #entries: ReadonlyMap<string, Entry>
   readonly #earlier = new Map<string, string[]>()
   #redactor: SecretRedactor
@@ -84,11 +73,11 @@ class EnvironmentSecrets implements WatchedSecrets {
     return this.#entries.get(name)?.value ?? null
   }
 
-  redactor(): SecretRedactor {
+  redactor() {
     return this.#redactor
   }
 
-  fault(name: string): SecretFault {
+  fault(name: string) {
     const [variable, entry] = [PREFIX + name, this.#entries.get(name)]
     if (entry?.isTwofold === true) {
       const reason = `the secret ${name} is set twice, by ${variable} and by ${variable}${SUFFIX}`
@@ -101,7 +90,12 @@ class EnvironmentSecrets implements WatchedSecrets {
     return { reason: `there is no secret ${name}: ${set}`, isTwofold: false }
   }
 
-  watch(clock: Clock, onError: (name: string, reason: string) => void): void {
+  /**
+   * Reads the files again every few seconds.
+   *
+   * @param onError called once for each change that makes a file unusable; the value that was read last stays
+   */
+  watch(clock: Clock, onError: (name: string, reason: string) => void) {
     const files = [...this.#entries.values()].filter(({ file, isTwofold }) => file !== null && !isTwofold)
     if (files.length === 0) return
     const schedule = () => {
@@ -114,12 +108,13 @@ class EnvironmentSecrets implements WatchedSecrets {
     schedule()
   }
 
-  close(): void {
+  /** Stops reading files. */
+  close() {
     this.#closed = true
     this.#stop()
   }
 
-  async #check(entry: Entry, onError: (name: string, reason: string) => void): Promise<void> {
+  async #check(entry: Entry, onError: (name: string, reason: string) => void) {
     const { value: before, unusable } = entry
     await readEntry(entry)
     if (entry.unusable !== null && entry.unusable !== unusable) onError(entry.name, entry.unusable)
@@ -131,14 +126,14 @@ class EnvironmentSecrets implements WatchedSecrets {
     this.#redactor = this.#makeRedactor()
   }
 
-  #makeRedactor(): SecretRedactor {
+  #makeRedactor() {
     const values = [...this.#entries.values()].flatMap(({ value }) => value ?? [])
     return SecretRedactor.ofSecrets([...values, ...[...this.#earlier.values()].flat()])
   }
 }
 
 /** Reads the file of a secret. If it is unusable, the value stays as it was. Never rejects. */
-async function readEntry(entry: Entry): Promise<void> {
+async function readEntry(entry: Entry) {
   if (entry.file === null || entry.isTwofold) return
   try {
     const found = await stat(entry.file)
@@ -156,7 +151,7 @@ async function readEntry(entry: Entry): Promise<void> {
 class UnusableFile extends Error {}
 
 /** The text without one line break at its end. @throws UnusableFile */
-function decodeSecret(bytes: Uint8Array): string {
+function decodeSecret(bytes: Uint8Array) {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -2,7 +2,6 @@
 // derived from it, and tests compare the documents with it.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
-import { rows, setting, unset, type SettingRow } from './setting.ts'
 import {
   byteCount,
   duration,
@@ -17,6 +16,33 @@ import {
   publicUrl,
   redisUrls,
 } from './values.ts'
+
+/** A row of the table: `default` null means not set. */
+export interface SettingRow {
+  readonly variable: string
+  readonly default: string | null
+  readonly meaning: string
+}
+
+/** The row of each setting. */
+const rows = z.registry<SettingRow>()
+
+/** A setting with a default. The default is checked like a given value. */
+function setting<T>(
+  variable: string,
+  standard: string,
+  meaning: string,
+  type: z.ZodType<T, string>,
+): z.ZodType<T, string | undefined> {
+  const withDefault = z.string().default(standard).pipe(type)
+  rows.add(withDefault, { variable, default: standard, meaning })
+  return withDefault
+}
+
+/** A setting without a default: null where it is not set. `shown`: the default that help tells all the same. */
+function unset<T>(variable: string, meaning: string, type: z.ZodType<T, string>, shown: string | null = null) {
+  return type.nullable().default(null).register(rows, { variable, default: shown, meaning })
+}
 
 const FORMATS = ['pretty', 'json', 'auto'] as const
 const METRICS = ['guarded', 'open'] as const
@@ -41,11 +67,12 @@ export const schema = z.object({
     byteCount,
   ),
   namespace: setting('ACTORFLUX_NAMESPACE', 'default', 'separates installations that share one store', namespaceName),
-  partitions: integer(1, 1024).nullable().default(null).register(rows, {
-    variable: 'ACTORFLUX_PARTITIONS',
-    default: '1',
-    meaning: 'partitions of a namespace in Redis, fixed when the namespace is created; 16 in a cluster if not set',
-  }),
+  partitions: unset(
+    'ACTORFLUX_PARTITIONS',
+    'partitions of a namespace in Redis, fixed when the namespace is created; 16 in a cluster if not set',
+    integer(1, 1024),
+    '1',
+  ),
   recovery: setting(
     'ACTORFLUX_RECOVERY',
     '20s',
@@ -93,12 +120,11 @@ export const schema = z.object({
   maxBody: setting('ACTORFLUX_MAX_BODY', '1mb', 'largest body of a request', memorySize),
   maxDepth: setting('ACTORFLUX_MAX_DEPTH', '64', 'levels of nesting of a body', integer(1, 150)),
   maxValues: setting('ACTORFLUX_MAX_VALUES', '100000', 'values and names in a body', integer(1, 10_000_000)),
-  maxInFlight: byteCount.nullable().default(null).register(rows, {
-    variable: 'ACTORFLUX_MAX_IN_FLIGHT',
-    default: null,
-    meaning:
-      "memory for requests, steps and webhooks under way; beyond it requests are refused with 503; not set: a quarter of the heap's limit",
-  }),
+  maxInFlight: unset(
+    'ACTORFLUX_MAX_IN_FLIGHT',
+    "memory for requests, steps and webhooks under way; beyond it requests are refused with 503; not set: a quarter of the heap's limit",
+    byteCount,
+  ),
   maxRecord: setting(
     'ACTORFLUX_MAX_RECORD',
     '16mb',

@@ -2,7 +2,7 @@
 // value looks like.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
-import { getOwn } from '../model/json/value.ts'
+import { quantityOf } from '../model/quantity.ts'
 
 /** An integer within bounds, both included. */
 export const integer = (from: number, to: number) => {
@@ -17,8 +17,7 @@ export const integer = (from: number, to: number) => {
 /** A number with one of the units, converted to the smallest unit. */
 const quantity = (units: { readonly [unit: string]: number }, error: string, least = 1) =>
   z.string().transform((text, context) => {
-    const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(text.toLowerCase()) ?? []
-    const value = Math.round(Number(number) * (getOwn(units, unit) ?? Number.NaN))
+    const value = quantityOf(text, units)
     if (Number.isSafeInteger(value) && value >= least) return value
     context.addIssue({ code: 'custom', message: error })
     return z.NEVER
@@ -83,7 +82,7 @@ export const publicUrl = z.string().refine((url) => isPlainUrl(url), {
 })
 
 /** A scheme compares the URL as text: spaces around it, which a URL may have, would never fit. */
-function isPlainUrl(text: string): boolean {
+function isPlainUrl(text: string) {
   if (!/^https?:\/\/[^\s?#\\@]+$/i.test(text) || !URL.canParse(text)) return false
   return new URL(text).host !== ''
 }
@@ -94,14 +93,14 @@ export const redisUrls = z.string().refine((urls) => urls.split(',').every((url)
     'must be redis://… or rediss://…, several nodes separated by commas, each with a valid port, and with user and password as a URL has them',
 })
 
-function isRedisUrl(url: string): boolean {
+function isRedisUrl(url: string) {
   if (!/^rediss?:\/\/[^\s,]+$/.test(url) || !URL.canParse(url)) return false
   const { username, password } = new URL(url)
   return isEscaped(username) && isEscaped(password)
 }
 
 /** Whether every % begins a valid escape. */
-function isEscaped(text: string): boolean {
+function isEscaped(text: string) {
   try {
     decodeURIComponent(text)
     return true

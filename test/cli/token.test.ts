@@ -234,13 +234,13 @@ describe('the command line', () => {
           '--expires must be a duration such as 12h, 90d or 52w, of the units s, m, h, d, w;',
         ] as const,
     ),
-    [['list', '--name', 'a'], 'token list takes no --name'],
+    [['list', '--name', 'a'], 'there is no option --name'],
     [['list', 'a'], 'no further words'],
     [['revoke'], '--name is missing'],
     [['revoke', 'a b'], '--name must be'],
     [['revoke', 'a', 'b'], 'no further words'],
     [['revoke', 'a', '--name', 'a'], 'no further words'],
-    [['revoke', 'a', '--roles', 'read'], 'token revoke takes no --roles'],
+    [['revoke', 'a', '--roles', 'read'], 'there is no option --roles'],
   ] as const)('%j is a mistake of usage', async (args, reason) => {
     const { code, out, err } = await token(...args)
     expect({ code, out }).toEqual({ code: 2, out: [] })

@@ -1,6 +1,6 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createToken, revokeToken } from '../../src/access/tokens.ts'
-import { warnOfNobody } from '../../src/cli/warnings.ts'
+import { warnOfNobody } from '../../src/cli/serve.ts'
 import { readSettings } from '../../src/settings.ts'
 import { tokenFile } from '../access/folder.ts'
 import { NO_TERMINAL } from './world.ts'

@@ -366,8 +366,8 @@ describe('the exit code', () => {
     { urlPath: '/rotated', verify: verifyOf('github', { secrets: ['$secrets.NEW', '$secrets.OLD'] }) },
   ]
   test.each([
-    [[], 'webhook test needs the path of a webhook'],
-    [['/stripe', 'now'], 'takes one path'],
+    [[], '<path> is missing'],
+    [['/stripe', 'now'], 'takes no further words'],
     [['/stripe', '--fast'], 'there is no option --fast'],
     [['/open', '--set', 'x'], '--set must be path=value'],
     [['/open', '--set', 'type.x=1'], '--set: the body has no place for type.x'],

@@ -104,7 +104,10 @@ test('writes into an empty folder alone, and not where there is no data', async 
     code: 1,
     err: expect.stringContaining('is not empty'),
   })
-  expect(await actorflux(['backup'])).toMatchObject({ code: 2, err: expect.stringContaining('one new folder') })
+  expect(await actorflux(['backup'])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('<new folder> is missing'),
+  })
   expect(await actorflux(['backup', into], { ACTORFLUX_REDIS_URL: 'redis://127.0.0.1:1' })).toMatchObject({
     code: 1,
     err: expect.stringContaining('the data is in Redis'),

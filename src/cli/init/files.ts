@@ -73,7 +73,7 @@ const packageOf = (actorflux: string) => ({
   devDependencies: { '@types/node': '^20.19.0', typescript: '^5.9.0 || ^6.0.0 || ^7.0.0' },
 })
 
-const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`
 
 /** The text of each file, by its path. `dependency`: on actorflux. */
 export const projectFiles = (dependency: string): ReadonlyMap<string, string> =>

@@ -51,14 +51,14 @@ export class EventTools {
     return { ...taken, tools: [...names] }
   }
 
-  #drop(contextId: number): void {
+  #drop(contextId: number) {
     for (const tool of this.#tools.get(contextId) ?? []) tool.remove()
     this.#tools.delete(contextId)
   }
 }
 
 /** Names of tools are of few characters; two events never have the same. */
-function nameOf(event: string, contextId: number, taken: Set<string>): string {
+function nameOf(event: string, contextId: number, taken: Set<string>) {
   const head = `send_${contextId}_${event.replaceAll(/[^\w-]/g, '_')}`.slice(0, MAX_NAME_CHARACTERS)
   let name = head
   for (let n = 2; taken.has(name); n += 1) name = `${head.slice(0, MAX_NAME_CHARACTERS - 4)}_${n}`

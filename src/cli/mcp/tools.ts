@@ -25,7 +25,7 @@ export function callTools({ write }: { readonly write: boolean }): CallTool[] {
     .map(([name, call]) => toolOf(name, call))
 }
 
-function toolOf(name: string, call: Call): CallTool {
+function toolOf(name: string, call: Call) {
   const isReading = call.method === 'GET'
   return {
     name,

@@ -1,93 +1,53 @@
-// cli/remote: what a command takes, as a table: its words and options are read by it, and help and completion show it.
+// cli/remote: options that stand for the fields of a call, and what they and the words of a command mean.
+import { readFile } from 'node:fs/promises'
 import type { z } from 'zod'
-import { type Call, type FieldShape, check } from '../../api/call.ts'
-import { fieldSchema } from '../../api/call.ts'
+import { check, fieldSchema, fieldText, type Call, type FieldShape } from '../../api/call.ts'
+import { NOT_SEPARATED } from '../../api/fields.ts'
+import { messageOf } from '../../model/error-message.ts'
 import { FluxError } from '../../model/failure.ts'
-import type { Json, JsonObject } from '../../model/json/value.ts'
-import { UsageError } from '../command.ts'
-import { parseWords } from '../parse.ts'
+import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { listOption, textOption, UsageError, type Given, type OptionSpecs, type World } from '../command.ts'
 
-export interface OptionSpec {
-  /** What help calls its value; null: it has none. */
-  readonly value: string | null
-  /** Whether it may be repeated, and is a list. */
-  readonly many?: boolean
-  readonly help: string
-}
-
-export type OptionSpecs = { readonly [name: string]: OptionSpec }
-
-/** The values of options, by their names. */
-export type Values = { readonly [name: string]: string | boolean | readonly (string | boolean)[] | undefined }
-
-/** What stands behind a command. */
-export interface Given {
-  /** What is no option, in order. */
-  readonly words: readonly string[]
-  readonly values: Values
-}
-
-export const textOption = (value: string, help: string): OptionSpec => ({ value, help })
-export const listOption = (value: string, help: string): OptionSpec => ({ value, many: true, help })
-export const flagOption = (help: string): OptionSpec => ({ value: null, help })
+type Values = Given['values']
 
 /** `currentState`, as options are written: `current-state`. */
-const optionNameOf = (field: string): string => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+const optionNameOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 /** An option for each field of a call, with the beginning of its description. */
 export function optionsFor(shape: FieldShape): OptionSpecs {
-  return Object.fromEntries(
-    Object.entries(shape).map(([field, type]) => {
-      const { description, type: kind, enum: values } = fieldSchema(type)
-      const [help = ''] = String(description ?? '').split(/[.;:] /)
-      const value = Array.isArray(values) ? values.join('|') : kind === 'boolean' ? 'true|false' : field
-      return [optionNameOf(field), { value, many: kind === 'array', help }]
-    }),
-  )
-}
-
-/**
- * Reads what stands behind a command.
- * @throws UsageError for an option that it does not take, or that lacks its value
- */
-export function readGiven(args: readonly string[], specs: OptionSpecs): Given {
-  const options = Object.entries(specs).map(([name, { value, many = false }]) => {
-    const type: 'boolean' | 'string' = value === null ? 'boolean' : 'string'
-    return [name, { type, multiple: many }] as const
+  const options = Object.entries(shape).map(([field, type]) => {
+    const { description, type: kind, enum: values, items } = fieldSchema(type)
+    const [help = ''] = String(description ?? '').split(/[.;:] /)
+    const listed = values ?? (isObject(items) ? items['enum'] : undefined)
+    const told = Array.isArray(listed) ? `${help} (${listed.join(', ')})` : help
+    const option = kind === 'array' ? listOption : textOption
+    return [optionNameOf(field), option(kind === 'boolean' ? 'true|false' : field, told)] as const
   })
-  const words = args.map((word) => (word === '-h' ? '--help' : word))
-  const { values, positionals } = parseWords(words, Object.fromEntries(options))
-  return { words: positionals, values: { ...values } }
+  return Object.fromEntries(options)
 }
 
 /** The shape without these fields. */
 export const withoutFields = (shape: FieldShape, ...names: readonly string[]): FieldShape =>
   Object.fromEntries(Object.entries(shape).filter(([name]) => !names.includes(name)))
 
-/** The text of an option that may be given once. */
-export function optionText(values: Values, name: string): string | undefined {
-  const value = values[name]
-  return typeof value === 'string' ? value : undefined
-}
-
 /** The fields of a shape that options have, as the call takes them. */
 export function fieldsIn(shape: FieldShape, values: Values): JsonObject {
-  const given = Object.entries(shape).flatMap(([field, type]) => {
+  const given = Object.entries(shape).flatMap(([field, type]): [string, Json][] => {
     const value = values[optionNameOf(field)]
     if (value === undefined) return []
-    const { type: kind } = fieldSchema(type)
-    return [[field, typeof value === 'object' ? value.flatMap(separated) : typed(value, kind)] as const]
+    const { type: kind, [NOT_SEPARATED]: isWhole } = fieldSchema(type)
+    if (typeof value === 'object') return [[field, isWhole === true ? [...value] : separated(value)]]
+    return [[field, typeof value === 'string' ? fieldText(value, kind) : value]]
   })
   return Object.fromEntries(given)
 }
 
-const separated = (text: unknown): string[] => String(text).split(',')
+/** Texts that may have several, separated by commas. */
+export const separated = (texts: readonly string[]): string[] => texts.flatMap((text) => text.split(','))
 
-function typed(value: string | boolean, kind: unknown): Json {
-  if (kind === 'integer' && typeof value === 'string' && /^\d{1,16}$/.test(value)) return Number(value)
-  if (kind === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
-  return value
-}
+/** The fields that are there. */
+export const definedIn = (fields: { readonly [name: string]: Json | undefined }): JsonObject =>
+  Object.fromEntries(Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 
 /**
  * The request, as the server would check it, so that a mistake is told before anything is sent.
@@ -115,27 +75,37 @@ export function idOf(word: string): number {
   throw new UsageError(`${JSON.stringify(word)} is no id of a context`)
 }
 
-/** Ids of contexts, at least one. @throws UsageError */
-export function idsIn(words: readonly string[]): readonly number[] {
-  if (words.length === 0) throw new UsageError('<id> is missing')
-  return words.map(idOf)
-}
-
-/** The only word. @throws UsageError when there is none, or more */
-export function wordIn(words: readonly string[], name: string): string {
-  const [word, ...more] = words
-  if (word === undefined) throw new UsageError(`<${name}> is missing`)
-  noWords(more)
-  return word
-}
-
-/** @throws UsageError when there are any */
-export function noWords(words: readonly string[]): void {
-  if (words.length > 0) throw new UsageError(`there is no place for ${JSON.stringify(words[0])}`)
-}
-
 /** `package/service`, or the name alone, where only one package has it. */
 export function serviceFields(word: string): { readonly fluxName: string; readonly package?: string } {
   const at = word.lastIndexOf('/')
   return at < 0 ? { fluxName: word } : { package: word.slice(0, at), fluxName: word.slice(at + 1) }
+}
+
+/**
+ * A JSON object that is given as it is, in a file (`@file`), or on standard input (`-`).
+ * @throws UsageError when it is no JSON object, or the file can't be read
+ */
+export async function jsonIn(text: string | undefined, option: string, world: World): Promise<JsonObject | undefined> {
+  if (text === undefined) return undefined
+  const value = parsed(await contentOf(text, option, world), option)
+  if (isObject(value)) return value
+  throw new UsageError(`--${option} must be a JSON object`)
+}
+
+async function contentOf(text: string, option: string, world: World) {
+  if (text === '-') return world.input()
+  if (!text.startsWith('@')) return text
+  try {
+    return await readFile(text.slice(1), 'utf8')
+  } catch (error) {
+    throw new UsageError(`--${option}: ${messageOf(error)}`)
+  }
+}
+
+function parsed(text: string, option: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new UsageError(`--${option} is no JSON: ${messageOf(error)}`)
+  }
 }

@@ -8,7 +8,7 @@ import { sentenceText, situationOf } from '../../inspector/sentence.tsx'
 import type { Status } from '../../model/context.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Remote } from './remote.ts'
-import { plain, timeText, type Cell, type Style } from './text.ts'
+import { plain, timeText, type Cell, type Style, type StyledText } from './text.ts'
 
 const STYLES: { readonly [status in Status]: Style } = {
   RUNNING: 'blue',
@@ -19,26 +19,21 @@ const STYLES: { readonly [status in Status]: Style } = {
   TERMINATED: 'dim',
 }
 
-export const statusCell = ({ status, paused }: { readonly status: Status; readonly paused?: boolean }): Cell => ({
+export const statusCell = ({ status, paused }: { readonly status: Status; readonly paused?: boolean }): StyledText => ({
   text: paused === true ? `${status} (paused)` : status,
   style: STYLES[status],
 })
 
 export const CONTEXT_HEADS = ['ID', 'SERVICE', 'STATE', 'STATUS', 'UPDATED', 'NEXT RUN', 'TAGS']
 
-type Row = Pick<
-  ListedContext,
-  'id' | 'package' | 'fluxName' | 'currentState' | 'status' | 'paused' | 'updatedAt' | 'nextRun' | 'tags'
->
-
-export const contextRow = (context: Row): Cell[] => [
-  { text: String(context.id) },
-  { text: `${context.package}/${context.fluxName}` },
-  { text: context.currentState },
+export const contextRow = (context: ListedContext): Cell[] => [
+  context.id,
+  `${context.package}/${context.fluxName}`,
+  context.currentState,
   statusCell(context),
-  { text: timeText(context.updatedAt) },
-  { text: timeText(context.nextRun) },
-  { text: context.tags.join(', ') },
+  timeText(context.updatedAt),
+  timeText(context.nextRun),
+  context.tags.join(', '),
 ]
 
 /** Events, and inputs of one, that are named. */
@@ -57,7 +52,7 @@ export function standingLines(
       .of(event, controlsOf(input))
       .map(({ name, isRequired }) => `${name}${isRequired ? ' (required)' : ''}`)
     const shown = names.slice(0, MAX_NAMED).join(', ')
-    return [{ text: event }, { text: to }, { text: names.length > MAX_NAMED ? `${shown}, …` : shown }]
+    return [event, to ?? '', names.length > MAX_NAMED ? `${shown}, …` : shown]
   })
   const more = events.events.length - taken.length
   return [
@@ -112,9 +107,9 @@ export function contextLines(
     ...table(
       ['ENTERED', 'STATE', 'BY'],
       staysOf(context, definition, Date.now()).map(({ at, state, from, event, cause }) => [
-        { text: timeText(at) },
-        { text: state },
-        { text: event ?? cause ?? (from === null ? 'start' : '–') },
+        timeText(at),
+        state,
+        event ?? cause ?? (from === null ? 'start' : '–'),
       ]),
     ),
   ]
@@ -133,7 +128,7 @@ export function stepText({
   return `${what}, attempt ${attempt} of ${maxAttempts}${next}`
 }
 
-function dataLines(name: string, { gloopProperties }: ContextView['input']): string[] {
+function dataLines(name: string, { gloopProperties }: ContextView['input']) {
   if (gloopProperties.length === 0) return []
   return [
     '',

@@ -18,5 +18,5 @@ export function mermaidOf(definition: JsonObject): string {
   ].join('\n')
 }
 
-const escaped = (text: string): string =>
+const escaped = (text: string) =>
   text.replace(/[^\p{L}\p{N} .,_/()+-]/gu, (character) => `#${character.codePointAt(0) ?? 0};`)

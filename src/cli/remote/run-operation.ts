@@ -3,16 +3,32 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { contextFilters } from '../../api/context-lists.ts'
 import { MIN_RATE } from '../../api/operations.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { EXIT, UsageError } from '../command.ts'
-import { barOn } from '../progress-bar.ts'
-import { fieldsIn, optionText, type Given } from './arguments.ts'
-import { jsonArgumentOf } from './json-argument.ts'
+import { EXIT, flagOption, textOption, UsageError, type Given } from '../command.ts'
+import { withBar } from '../progress-bar.ts'
+import { fieldsIn, jsonIn, optionsFor } from './arguments.ts'
 import type { Remote } from './remote.ts'
-import { plainJson, plain } from './text.ts'
+import { plain, plainJson } from './text.ts'
 
 export type OperationKind = 'terminate' | 'tag' | 'untag' | 'retry' | 'pause' | 'resume'
 
 export type Operation = Awaited<ReturnType<Remote['client']['getOperation']>>
+
+const FILTERS = contextFilters('those that have not ended')
+
+/** Options that say which contexts are meant. */
+export const MANY = { ...optionsFor(FILTERS), all: flagOption('all that have not ended') }
+
+/** Options of an operation on all that match. */
+export const OPERATION = {
+  yes: flagOption('do it: without it, you are told how many would be changed'),
+  rate: textOption('number', 'so many a second; 1,000 if left out'),
+}
+
+/** Of one that can be told more. */
+export const TOLD_OPERATION = {
+  ...OPERATION,
+  with: textOption('json|@file|-', 'what the operation takes besides, as JSON'),
+}
 
 /** Milliseconds between two looks at its progress. */
 const LOOK_MS = 250
@@ -21,22 +37,21 @@ const LOOK_MS = 250
 export async function runOperation(
   kind: OperationKind,
   known: JsonObject,
-  { values }: Given,
+  { values }: Given<typeof TOLD_OPERATION>,
   remote: Remote,
 ): Promise<number> {
   const { client, world } = remote
-  const given = optionText(values, 'with')
-  const more = given === undefined ? {} : await jsonArgumentOf(given, 'with', world)
+  const more = (await jsonIn(values.with, 'with', world)) ?? {}
   const twice = Object.keys(more).find((name) => Object.hasOwn(known, name))
   if (twice !== undefined) throw new UsageError(`--with has ${twice}, which is given besides`)
   const extra = { ...known, ...more }
   const request = {
-    filter: fieldsIn(contextFilters(''), values),
+    filter: fieldsIn(FILTERS, values),
     do: kind,
     ...(Object.keys(extra).length > 0 && { with: extra }),
-    ...rateIn(optionText(values, 'rate')),
+    rate: rateIn(values.rate),
   }
-  if (values['yes'] !== true) {
+  if (!values.yes) {
     if (world.screen === null) throw new UsageError(`${kind} of all that match needs --yes`)
     const { matched } = await client.startOperation({ ...request, dryRun: true })
     throw new UsageError(`${matched} contexts match; with --yes, ${kind} is done to them`)
@@ -48,36 +63,30 @@ export async function runOperation(
 }
 
 /** @throws UsageError */
-function rateIn(text: string | undefined): { rate?: number } {
-  if (text === undefined) return {}
+function rateIn(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
   const rate = Number(text)
   if (!Number.isFinite(rate) || rate < MIN_RATE) throw new UsageError(`--rate must be a number, at least ${MIN_RATE}`)
-  return { rate }
+  return rate
 }
 
 /** Resolves with the operation once it has ended. A program is told of its progress as lines. */
-async function followed(operationId: string, { client, world, isJson }: Remote): Promise<Operation> {
-  const bar = isJson || world.progress === null ? null : barOn(world.progress)
+function followed(operationId: string, { client, world, isJson }: Remote) {
   const signal = world.interrupted()
-  let begun = false
-  try {
+  return withBar({ progress: isJson ? null : world.progress }, async (show) => {
     for (let before = -1; ; await sleep(LOOK_MS)) {
       const operation = await client.getOperation({ operationId })
       if (operation.status !== 'running') return operation
       if (signal.aborted)
         throw new Error(`the operation ${operationId} goes on: actorflux operation stop ${operationId}`)
-      if (bar !== null && !begun) bar.start(operation.matched, operation.done)
-      begun = true
-      bar?.update(operation.done)
+      show(operation.done, operation.matched)
       if (isJson && operation.done !== before) world.out(plainJson(operation))
       before = operation.done
     }
-  } finally {
-    bar?.stop()
-  }
+  })
 }
 
-function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation): string[] {
+function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation) {
   const head = `${kind}: ${status}, ${done} of ${matched}, ${changed} changed, ${failed} failed`
   return [plain(head), ...errors.map(({ contextId, detail }) => `  ${contextId}  ${plain(detail)}`)]
 }

@@ -6,7 +6,7 @@ import { styleText } from 'node:util'
 /** C0 and C1 controls, and those that change the direction of text. */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** One line, without characters that control a terminal. */
 export const plain = (text: string): string =>
@@ -26,7 +26,10 @@ export const plainJson = (data: unknown, indent = 0): string =>
 
 export type Style = 'dim' | 'bold' | 'green' | 'yellow' | 'red' | 'blue' | 'cyan'
 
-export interface Cell {
+/** Of a table. */
+export type Cell = string | number | StyledText
+
+export interface StyledText {
   readonly text: string
   readonly style?: Style | undefined
 }
@@ -49,8 +52,12 @@ export function tableLines(
   { columns, hasColour }: TableOptions,
 ): string[] {
   const all = [
-    heads.map((text): Cell => ({ text, style: 'dim' })),
-    ...rows.map((row) => row.map(({ text, style }) => ({ text: plain(text), style }))),
+    heads.map((text): StyledText => ({ text, style: 'dim' })),
+    ...rows.map((row) =>
+      row.map((cell): StyledText =>
+        typeof cell === 'object' ? { ...cell, text: plain(cell.text) } : { text: plain(String(cell)) },
+      ),
+    ),
   ]
   const natural = heads.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column]?.text ?? ''))))
   const widths = columns === null ? natural : narrowed(natural, columns - GAP.length * (heads.length - 1))
@@ -69,21 +76,17 @@ export function tableLines(
 
 export const styled = (style: Style, text: string): string => styleText(style, text, { validateStream: false })
 
-function narrowed(natural: readonly number[], room: number): number[] {
+function narrowed(natural: readonly number[], room: number) {
   const widths = [...natural]
-  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0;) {
+  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over -= 1) {
     const widest = Math.max(...widths)
     if (widest <= MIN_COLUMN) break
-    const next = Math.max(MIN_COLUMN, ...widths.filter((width) => width < widest))
-    const at = widths.indexOf(widest)
-    const less = Math.min(over, widest - next || 1)
-    widths[at] = widest - less
-    over -= less
+    widths[widths.indexOf(widest)] = widest - 1
   }
   return widths
 }
 
-function cut(text: string, width: number): string {
+function cut(text: string, width: number) {
   if (stringWidth(text) <= width) return text
   let shown = ''
   let used = 1

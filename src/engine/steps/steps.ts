@@ -6,7 +6,7 @@ import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { FluxApi } from '../../api/calls.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
 import { isObject, tryJson, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { Log } from '../../ports/log.ts'
+import { atEachLevel, type Log } from '../../ports/log.ts'
 import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
 import type { StepFlux } from '../../ports/steps.ts'
 import type { Signals, StepSpan } from '../../ports/signals.ts'
@@ -283,17 +283,10 @@ interface Job {
 /** The log of a function: it redacts what views redact. `facts`: fields of each line, which tell the context. */
 function functionLogOf(log: Log, record: ContextRecord, flux: CompiledFlux, facts: object): Log {
   let redactor: SecretRedactor | undefined
-  const logAt = (level: keyof Log) => (message: unknown, fields?: object) => {
+  return atEachLevel((level) => (message: unknown, fields?: object) => {
     redactor ??= redactorOf(record, flux).logged
     log[level](redactor.text(textOf(message)), { ...besideOwn(plain(redactor.json(plain(fields)))), ...facts })
-  }
-  return {
-    trace: logAt('trace'),
-    debug: logAt('debug'),
-    info: logAt('info'),
-    warn: logAt('warn'),
-    error: logAt('error'),
-  }
+  })
 }
 
 /** The message as text. At run time a function may log a value of any type. */

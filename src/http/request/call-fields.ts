@@ -1,9 +1,8 @@
 // http: the fields of a call as the request has them: texts in path and query, data in the body. The schemas in `api/`
 // check them.
 import type { z } from 'zod'
-import type { FieldShape } from '../../api/call.ts'
+import { fieldSchema, fieldText, type FieldShape } from '../../api/call.ts'
 import { AS_IT_IS, NOT_SEPARATED } from '../../api/fields.ts'
-import { fieldSchema } from '../../api/call.ts'
 import { FluxError } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
@@ -49,15 +48,6 @@ function fieldOfSchema(schema: JsonObject): Field {
   }
 }
 
-/**
- * Converts a number or a boolean that was sent as text, in a query or in XML without types. Other text stays as it is,
- * and the check refuses it.
- */
-export function fromText(text: string, type: string | undefined): unknown {
-  if (type === 'integer' && /^(?:0|[1-9]\d*)$/.test(text)) return Number(text)
-  return type === 'boolean' && (text === 'true' || text === 'false') ? text === 'true' : text
-}
-
 /** Digits as text are taken for it in every format. In JSON, texts stand for no other number, and for no boolean. */
 const ID = 'contextId'
 
@@ -81,7 +71,7 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
     const isEmpty = untyped && !field.isExact && typeof sent === 'string' && isBlank(sent)
     if (sent === undefined || (field.canBeNull && (sent === null || isEmpty))) continue
     const isDigits = !untyped && name === ID && typeof sent === 'string'
-    const read = isDigits ? fromText(sent, field.type) : valueOf(sent, field, untyped)
+    const read = isDigits ? fieldText(sent, field.type) : valueOf(sent, field, untyped)
     if (fields[name] !== undefined && fields[name] !== read) throw differing(name)
     fields[name] = read
   }
@@ -91,7 +81,7 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
 function valueOf(sent: unknown, { type, fields, isExact }: Field, untyped: boolean): unknown {
   const typed = untyped && !isExact ? fromUntyped(sent, type) : sent
   if (untyped && fields && isObject(typed)) return fieldsInside(typed, fields)
-  return untyped && typeof typed === 'string' ? fromText(typed, type) : typed
+  return untyped && typeof typed === 'string' ? fieldText(typed, type) : typed
 }
 
 /** Of an object in XML without types: its own fields as they are declared, and the others as they are. */

@@ -1,7 +1,8 @@
 // http: reads the query of a URL. Unlike URLSearchParams, it refuses malformed input instead of repairing it.
+import { fieldText } from '../../api/call.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
-import { fromText, type CallFields, type Field, type FieldsByName } from './call-fields.ts'
+import type { CallFields, Field, FieldsByName } from './call-fields.ts'
 import { addField, type FormFields } from './form-fields.ts'
 
 /**
@@ -32,7 +33,7 @@ export function readQuery(url: string, known: FieldsByName): CallFields {
 function valueOf(name: string, texts: readonly string[], field: Field | undefined): unknown {
   const type = field?.type
   const [first = '', ...more] = texts
-  if (type !== 'array' && more.length === 0) return fromText(first, type)
+  if (type !== 'array' && more.length === 0) return fieldText(first, type)
   // The elements of a list are a set, and repeated ones cost work.
   const values =
     type !== 'array' ? [] : [...new Set(field?.isSeparated ? texts.flatMap((text) => text.split(',')) : texts)]

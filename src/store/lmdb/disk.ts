@@ -7,7 +7,6 @@ import { FORMAT, otherFormat } from '../../model/format.ts'
 import { Arena } from './arena.ts'
 import { DataFolderError, isMarked, lockFolder, makeFile, mark, fileBytesOf } from './data-folder.ts'
 import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
-import { LogRows } from './records/log-rows.ts'
 import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
 import { RowTables } from './row-tables.ts'
 import { diskSpace, type SpaceOptions } from './space.ts'
@@ -53,9 +52,9 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
   }
 }
 
-const openTables = (root: RootDatabase) => ({
+const tablesIn = (root: RootDatabase) => ({
   contexts: root.openDB<Buffer, ContextId>('contexts', { encoding: 'binary' }),
-  rows: new LogRows(root.openDB('rows', { encoding: 'binary' })),
+  rows: root.openDB<Buffer, [ContextId, number]>('rows', { encoding: 'binary' }),
   notifications: root.openDB<Buffer, ContextId>('pokes', { encoding: 'binary' }),
   definitions: root.openDB<string, string>('definitions', { encoding: 'string' }),
   /** Large parts, by context and slot. */
@@ -63,30 +62,26 @@ const openTables = (root: RootDatabase) => ({
   rowTables: new RowTables(root),
 })
 
-export type Disk = ReturnType<typeof diskOf>
-
-/** Opens the file, or makes it. @throws DataFolderError when its format is another */
-function diskOf(file: string, hasData: boolean, space: ReturnType<typeof diskSpace>, lock: number) {
-  makeFile(file)
-  const root = openRoot(file)
+/** Opens the tables, or makes them. @throws DataFolderError when the format of the file is another */
+function openTables(root: RootDatabase, file: string, hasData: boolean) {
   try {
     const meta = root.openDB<unknown, string>(META, { encoding: 'json' })
     if (hasData) checkFormat(file, readMeta(meta, 'format'))
-    const tables = hasData ? openTables(root) : root.transactionSync(() => openTables(root))
+    const tables = hasData ? tablesIn(root) : root.transactionSync(() => tablesIn(root))
     if (!hasData) meta.putSync('format', FORMAT)
-    return verbsOf(root, { ...tables, meta }, space, lock)
+    return { ...tables, meta }
   } catch (error) {
     void root.close()
     throw error
   }
 }
 
-function verbsOf(
-  root: RootDatabase,
-  tables: ReturnType<typeof openTables> & { readonly meta: Database<unknown, string> },
-  space: ReturnType<typeof diskSpace>,
-  lock: number,
-) {
+export type Disk = ReturnType<typeof diskOf>
+
+function diskOf(file: string, hasData: boolean, space: ReturnType<typeof diskSpace>, lock: number) {
+  makeFile(file)
+  const root = openRoot(file)
+  const tables = openTables(root, file, hasData)
   /** For the records of the group that is written next. */
   const arena = new Arena()
   const contextCount = () => numberIn(tables.contexts.getStats(), 'entryCount')

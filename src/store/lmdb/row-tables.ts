@@ -18,6 +18,8 @@ const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1
 
 const NOTHING = Buffer.alloc(0)
 
+export const isExpired = ({ expiresAt }: RowValue, now: number): boolean => expiresAt !== null && expiresAt <= now
+
 export const tableOf = (space: RowSpace): string => `space:${space}`
 
 interface Expiry {

@@ -2,7 +2,7 @@
 // on a full disk.
 //
 // - No write without free space (`space.ts`): lmdb corrupts memory when the disk is full. For each group of commits,
-//   the number of pages that it may need is computed (`group-operations.ts`): all values, and copies of the pages that
+//   the number of pages that it may need is computed (`write-group.ts`): all values, and copies of the pages that
 //   lead to them.
 import { statfsSync } from 'node:fs'
 import { unavailable } from '../../model/failure.ts'

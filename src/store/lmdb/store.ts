@@ -17,9 +17,9 @@ import type { Memory } from './index/memory.ts'
 import { rebuild } from './index/rebuild.ts'
 import { countIds, selectIds } from './index/selected.ts'
 import { fileNotesPlace, readNote } from './notes.ts'
+import { newestRows } from './records/log-rows.ts'
 import { decodeStored } from './records/stored-context.ts'
-import { isExpired } from './row-group.ts'
-import { decodeRow } from './row-tables.ts'
+import { decodeRow, isExpired } from './row-tables.ts'
 import type { Gauge } from './space.ts'
 import { WriteGroup } from './write-group.ts'
 
@@ -152,42 +152,42 @@ const selections = (parts: Parts) =>
   }) satisfies Partial<Store>
 
 /** The verbs of the port that read and sweep rows. */
-const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) => ({
-  async readRow({ space, key }: Parameters<Store['readRow']>[0]): Promise<StoredRow | null> {
-    if (commits.isWriting) await commits.settled((group) => group.touchesRows(space, key))
-    checkOpen()
-    const row = disk.rowTables.read(space, key)
-    return row === null || isExpired(row, clock.now()) ? null : { partition: 0, key, ...row }
-  },
-  async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }: EmbeddedQuery) {
-    if (commits.isWriting) await commits.settled((group) => group.touchesRows(space))
-    checkOpen()
-    const now = withExpired ? -Infinity : clock.now()
-    const rows: StoredRow[] = []
-    if (partition !== 0) return rows
-    const isBehind = after !== undefined && Buffer.compare(Buffer.from(after.key), Buffer.from(prefix)) >= 0
-    // The next stride begins behind the last key, so lmdb's snapshot is not kept while others write.
-    for (let [from, isPassed] = isBehind ? [after.key, true] : [prefix, false]; ;) {
-      let looked = 0
-      for (const { key, bytes } of disk.rowTables.from(space, from, isPassed)) {
-        if (rows.length >= limit || !key.startsWith(prefix)) return rows
-        try {
-          const row = decodeRow(space, bytes)
-          if (!isExpired(row, now)) rows.push({ partition: 0, key, ...row })
-        } catch (error) {
-          log.error(`a row is left out of a list: it can't be read`, { space, key, error })
+const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
+  ({
+    async readRow({ space, key }) {
+      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space, key))
+      checkOpen()
+      const row = disk.rowTables.read(space, key)
+      return row === null || isExpired(row, clock.now()) ? null : { partition: 0, key, ...row }
+    },
+    async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }: EmbeddedQuery) {
+      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space))
+      checkOpen()
+      const now = withExpired ? -Infinity : clock.now()
+      const rows: StoredRow[] = []
+      if (partition !== 0) return rows
+      const isBehind = after !== undefined && Buffer.compare(Buffer.from(after.key), Buffer.from(prefix)) >= 0
+      // The next stride begins behind the last key, so lmdb's snapshot is not kept while others write.
+      for (let [from, isPassed] = isBehind ? [after.key, true] : [prefix, false]; ;) {
+        let looked = 0
+        for (const { key, bytes } of disk.rowTables.from(space, from, isPassed)) {
+          if (rows.length >= limit || !key.startsWith(prefix)) return rows
+          try {
+            const row = decodeRow(space, bytes)
+            if (!isExpired(row, now)) rows.push({ partition: 0, key, ...row })
+          } catch (error) {
+            log.error(`a row is left out of a list: it can't be read`, { space, key, error })
+          }
+          ;[from, isPassed] = [key, true]
+          if (++looked === ROWS_AT_ONCE) break
         }
-        ;[from, isPassed] = [key, true]
-        if (++looked === ROWS_AT_ONCE) break
+        if (looked < ROWS_AT_ONCE) return rows
+        await nextTurn()
       }
-      if (looked < ROWS_AT_ONCE) return rows
-      await nextTurn()
-    }
-  },
-  countRows: async ({ space }: Parameters<Store['countRows']>[0]) => memory.rowCount(space),
-  sweepRows: ({ now, limit }: Parameters<Store['sweepRows']>[0]) =>
-    commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE))),
-})
+    },
+    countRows: async ({ space }) => memory.rowCount(space),
+    sweepRows: ({ now, limit }) => commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE))),
+  }) satisfies Partial<Store>
 
 function storeOn(
   disk: Disk,
@@ -225,7 +225,7 @@ function storeOn(
     version: async ({ id }) => memory.entry(id)?.version ?? null,
     /** Not an async function, which would cost each commit another promise. */
     commit: (request) => commits.run((group) => group.commit(request)),
-    log: async ({ id, limit }) => (limit > 0 ? disk.rows.newest(id, limit, log) : []),
+    log: async ({ id, limit }) => (limit > 0 ? newestRows(disk.rows, id, limit, log) : []),
     claimDue: async (request) => memory.claimDue(request),
     claimAbandoned: async (request) => memory.owners.claim(request, clock.now()),
     leasedTo: async ({ owner }) => memory.owners.of(owner),

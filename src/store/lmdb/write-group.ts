@@ -1,15 +1,15 @@
 // store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
 import { type ContextId, MAX_LOG_ROWS } from '../../model/context.ts'
-import { partitionOfCommit, type RowSpace } from '../../model/rows.ts'
+import { partitionOfCommit, type RowSpace, type RowWrite } from '../../model/rows.ts'
 import type { CommitOutcome, CommitRefusal, CommitRequest, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
-import { GroupOperations } from './group-operations.ts'
 import type { Entry, Memory } from './index/memory.ts'
 import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './records/header.ts'
 import { encodeLargePart, placeLargeParts } from './records/large-parts.ts'
+import { numbersOf } from './records/log-rows.ts'
 import { encode } from './records/stored-context.ts'
-import { RowGroup } from './row-group.ts'
+import { encodeRow, isExpired, type RowValue } from './row-tables.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */
 const LOG_ROOM = MAX_LOG_ROWS + MAX_LOG_ROWS / 4
@@ -24,6 +24,12 @@ const FULL_BYTES = 4 * 1024 * 1024
 /** Anything else might not do as a key, and a call to lmdb that throws would tear its group apart. */
 const HASH = /^[\w+/=-]{1,200}$/
 
+/**
+ * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as
+ * the group has no copy yet; and the old pages are listed as free.
+ */
+const COPIES = 2
+
 const POKED = Buffer.of(1)
 
 const DONE: CommitOutcome = { ok: true }
@@ -32,30 +38,36 @@ const DONE_WITH_LOOKUPS: CommitOutcome = { ok: true, lookups: true }
 export class WriteGroup implements Group {
   readonly #disk: Disk
   readonly #memory: Memory
-  readonly #operations: GroupOperations
+  /** The calls to lmdb that write the group. None of them throws. */
+  readonly #operations: (() => void)[] = []
+  /** Bytes of records and rows. */
+  #bytes = 0
+  /** Pages of the disk that they take, at most. */
+  #pages = 0
   /** Contexts as they will be; null: deleted. */
   readonly #contexts = new Map<ContextId, Header | null>()
   /** Unique index keys that contexts get by this group. */
   readonly #owners = new Map<string, ContextId>()
   readonly #notified = new Map<ContextId, boolean>()
   #lastId: ContextId
+  /** Tells the store's time, epoch milliseconds. */
   readonly #now: () => number
-  /** Null as long as no row is written. */
-  #rows: RowGroup | null = null
+  /** Rows as they will be, by space and key; null: deleted. */
+  readonly #rows = new Map<string, RowValue | null>()
+  /** How many rows a space has more, or fewer, by this group. */
+  readonly gained = new Map<RowSpace, number>()
 
-  /** `now` tells the store's time, epoch milliseconds. */
   constructor(disk: Disk, memory: Memory, now: () => number) {
     this.#now = now
     this.#disk = disk
     this.#memory = memory
-    this.#operations = new GroupOperations(disk.pageBytes)
     this.#lastId = memory.lastId
     // The group before is written, or has failed.
     disk.arena.clear()
   }
 
   get full(): boolean {
-    return this.#operations.bytes > FULL_BYTES
+    return this.#bytes > FULL_BYTES
   }
 
   touches(id: ContextId): boolean {
@@ -63,20 +75,19 @@ export class WriteGroup implements Group {
   }
 
   touchesRows(space: RowSpace, key?: string): boolean {
-    return this.#rows?.touches(space, key) === true
+    return key === undefined ? this.gained.has(space) : this.#rows.has(nameOf(space, key))
   }
 
   write(): Promise<void> {
-    const { list, pages } = this.#operations
-    if (list.length === 0) return Promise.resolve()
-    return this.#disk.write(list, pages * this.#disk.pageBytes)
+    if (this.#operations.length === 0) return Promise.resolve()
+    return this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
   }
 
   /** Where memory fails for a context, the others are made visible all the same, and its own entry is made anew. */
   adopt(): void {
     const memory = this.#memory
     memory.lastId = this.#lastId
-    if (this.#rows !== null) memory.addRows(this.#rows)
+    memory.addRows(this.gained)
     const failed: { readonly id: ContextId; readonly header: Header | null; readonly error: unknown }[] = []
     for (const [id, header] of this.#contexts) {
       try {
@@ -104,7 +115,7 @@ export class WriteGroup implements Group {
       return this.#commitOne(only)
     if (rows !== undefined) partitionOfCommit(writes, rows, 1)
     const headers = new Map<ContextId, Header>()
-    const operationsBefore = this.#operations.list.length
+    const operationsBefore = this.#operations.length
     let isWhole = false
     try {
       for (const write of writes) {
@@ -113,14 +124,13 @@ export class WriteGroup implements Group {
         if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
         headers.set(id, this.#writeContext(write, before))
       }
-      const refusal =
-        (rows === undefined ? null : this.#rowGroup().refusal(rows)) ?? this.#refusalOfKeys(writes, headers)
+      const refusal = (rows === undefined ? null : this.#refusalOfRows(rows)) ?? this.#refusalOfKeys(writes, headers)
       if (refusal !== null) return refusal
       isWhole = true
     } finally {
-      if (!isWhole) this.#operations.list.length = operationsBefore
+      if (!isWhole) this.#operations.length = operationsBefore
     }
-    if (rows !== undefined) this.#rowGroup().write(rows)
+    if (rows !== undefined) this.#writeRows(rows)
     for (const [id, header] of headers) this.#contexts.set(id, header)
     for (const write of writes) this.#answerNotification(write)
     // After the answers: a notification that comes along with one stands.
@@ -133,12 +143,12 @@ export class WriteGroup implements Group {
     const { id } = write.context
     const before = this.#context(id)
     if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
-    const { length } = this.#operations.list
+    const { length } = this.#operations
     let header: Header | null = null
     try {
       header = this.#writeContext(write, before)
     } finally {
-      if (header === null) this.#operations.list.length = length
+      if (header === null) this.#operations.length = length
     }
     this.#contexts.set(id, header)
     this.#answerNotification(write)
@@ -149,7 +159,7 @@ export class WriteGroup implements Group {
   #answerNotification({ context: { id }, answersNotification }: Write): void {
     if (!answersNotification || !this.#isNotified(id)) return
     this.#notified.set(id, false)
-    this.#operations.add(0, 1, () => void this.#disk.notifications.remove(id))
+    this.#add(0, 1, () => void this.#disk.notifications.remove(id))
   }
 
   #notifyAll(ids: readonly ContextId[]): void {
@@ -157,25 +167,37 @@ export class WriteGroup implements Group {
   }
 
   #done(): CommitOutcome {
-    const lookups = this.#memory.rowCount('lookups') + (this.#rows?.gained('lookups') ?? 0)
+    const lookups = this.#memory.rowCount('lookups') + (this.gained.get('lookups') ?? 0)
     return lookups > 0 ? DONE_WITH_LOOKUPS : DONE
   }
 
+  /** Deletes rows that are expired, at most so many; gives their number. */
   sweepRows(now: number, limit: number): number {
-    return this.#rowGroup().sweep(now, limit)
+    const { rowTables } = this.#disk
+    let swept = 0
+    for (const { space, key, time, entry } of rowTables.expiredAt(Math.min(now, this.#now()))) {
+      if (swept >= limit) break
+      // What this group has written has another time by now, or is gone.
+      if (this.touchesRows(space, key)) continue
+      const row = rowTables.read(space, key)
+      if (row?.expiresAt === time) this.#setRow(space, key, null, row)
+      else this.#add(0, 1, () => rowTables.removeExpiry(entry))
+      swept += 1
+    }
+    return swept
   }
 
   reserveIds(count: number): ContextId {
     const first = this.#lastId + 1
     const last = (this.#lastId += count)
-    this.#operations.add(0, 1, () => void this.#disk.meta.put('lastId', last))
+    this.#add(0, 1, () => void this.#disk.meta.put('lastId', last))
     return first
   }
 
   putDefinition(hash: string, text: string): void {
     if (!HASH.test(hash)) throw new TypeError('a definition is kept under its hash, in letters and digits')
     // One UTF-16 unit takes 3 bytes at most.
-    this.#operations.add(3 * text.length, 1, () => void this.#disk.definitions.put(hash, text))
+    this.#add(3 * text.length, 1, () => void this.#disk.definitions.put(hash, text))
   }
 
   purge(endedBefore: number, limit: number): number {
@@ -201,7 +223,7 @@ export class WriteGroup implements Group {
     const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
     const header = { version, indexKeys, due, owner, endedAt, parent, firstRow, nextRow, large }
     const record = encode(this.#disk.arena, header, context)
-    this.#operations.add(record.length, 1, () => void this.#disk.contexts.put(id, record))
+    this.#add(record.length, 1, () => void this.#disk.contexts.put(id, record))
     return header
   }
 
@@ -209,14 +231,14 @@ export class WriteGroup implements Group {
   #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[]): Rows {
     if (rows.length === 0) return { firstRow, nextRow }
     const value = Buffer.from(JSON.stringify(rows))
-    this.#operations.add(value.length, 1, () => this.#disk.rows.put(id, nextRow, value))
+    this.#add(value.length, 1, () => void this.#disk.rows.put([id, nextRow], value))
     const end = nextRow + rows.length
     if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
     // Whole values only: the last that begins before the rows to keep may reach into them.
-    const old = this.#disk.rows.numbersOf(id, end - MAX_LOG_ROWS)
+    const old = numbersOf(this.#disk.rows, id, end - MAX_LOG_ROWS)
     const first = old.pop() ?? firstRow
-    this.#operations.add(0, old.length, () => {
-      for (const row of old) this.#disk.rows.remove(id, row)
+    this.#add(0, old.length, () => {
+      for (const row of old) void this.#disk.rows.remove([id, row])
     })
     return { firstRow: first, nextRow: end }
   }
@@ -228,9 +250,9 @@ export class WriteGroup implements Group {
     const { id, version, parts } = write.context
     for (const { name, slot } of placement.written) {
       const row = encodeLargePart(this.#disk.arena, version, parts[name] ?? '')
-      this.#operations.add(row.length, 1, () => void this.#disk.parts.put([id, slot], row))
+      this.#add(row.length, 1, () => void this.#disk.parts.put([id, slot], row))
     }
-    for (const slot of placement.freed) this.#operations.add(0, 1, () => void this.#disk.parts.remove([id, slot]))
+    for (const slot of placement.freed) this.#add(0, 1, () => void this.#disk.parts.remove([id, slot]))
     return placement.parts
   }
 
@@ -259,8 +281,43 @@ export class WriteGroup implements Group {
     return isLeft(other) ? other : undefined
   }
 
-  #rowGroup(): RowGroup {
-    return (this.#rows ??= new RowGroup(this.#disk, this.#operations, this.#now()))
+  /** Which guard fails, if any. @throws TypeError when a row can't be read */
+  #refusalOfRows(rows: readonly RowWrite[]): CommitRefusal | null {
+    const now = this.#now()
+    for (const { space, key, expects } of rows) {
+      const row = this.#row(space, key)
+      const value = row === null || isExpired(row, now) ? null : row.value
+      if (expects !== undefined && expects !== value) return { ok: false, row: { space, key, value } }
+    }
+    return null
+  }
+
+  #writeRows(rows: readonly RowWrite[]): void {
+    for (const { space, key, value, expiresAt } of rows)
+      this.#setRow(space, key, value === null ? null : { value, expiresAt }, this.#row(space, key))
+  }
+
+  #row(space: RowSpace, key: string): RowValue | null {
+    const written = this.#rows.get(nameOf(space, key))
+    return written === undefined ? this.#disk.rowTables.read(space, key) : written
+  }
+
+  #setRow(space: RowSpace, key: string, row: RowValue | null, before: RowValue | null): void {
+    const { rowTables } = this.#disk
+    if (row !== null) {
+      const bytes = encodeRow(space, row)
+      this.#add(bytes.length, 3, () => rowTables.put(space, key, bytes, row, before))
+    } else if (before !== null) this.#add(0, 2, () => rowTables.remove(space, key, before))
+    this.#rows.set(nameOf(space, key), row)
+    const gain = (row === null ? 0 : 1) - (before === null ? 0 : 1)
+    this.gained.set(space, (this.gained.get(space) ?? 0) + gain)
+  }
+
+  /** `operation`, when the group is written, writes values of so many bytes under so many keys. */
+  #add(bytes: number, keys: number, operation: () => void): void {
+    this.#operations.push(operation)
+    this.#bytes += bytes
+    this.#pages += Math.ceil(bytes / this.#disk.pageBytes) + keys * COPIES
   }
 
   #context(id: ContextId): Header | Entry | null {
@@ -274,20 +331,23 @@ export class WriteGroup implements Group {
 
   #notify(id: ContextId): void {
     this.#notified.set(id, true)
-    this.#operations.add(0, 1, () => void this.#disk.notifications.put(id, POKED))
+    this.#add(0, 1, () => void this.#disk.notifications.put(id, POKED))
   }
 
   #remove(id: ContextId): void {
-    const rows = this.#disk.rows.numbersOf(id)
+    const rows = numbersOf(this.#disk.rows, id)
     const large = this.#context(id)?.large ?? NO_LARGE_PARTS
-    this.#operations.add(0, 1, () => {
+    this.#add(0, 1, () => {
       for (const { slot } of large) void this.#disk.parts.remove([id, slot])
-      for (const row of rows) this.#disk.rows.remove(id, row)
+      for (const row of rows) void this.#disk.rows.remove([id, row])
       void this.#disk.notifications.remove(id)
       void this.#disk.contexts.remove(id)
     })
-    this.#operations.pages += rows.length + large.length
+    this.#pages += rows.length + large.length
     this.#contexts.set(id, null)
     this.#notified.set(id, false)
   }
 }
+
+/** No space has a colon in its name. */
+const nameOf = (space: RowSpace, key: string): string => `${space}:${key}`

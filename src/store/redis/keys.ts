@@ -4,7 +4,7 @@
 // `store/redis/keys.ts` has every key. All keys of a partition begin with one hash tag,
 // `{af:<namespace>:<partition>}:`, so a commit is one script in one slot. The id determines the partition (`id %
 // partitions`), and a child's id is chosen in the partition of its parent. Lists and broadcasts ask all partitions and
-// merge the results (`merge.ts`).
+// merge the results (`selections.ts`).
 import { MAX_LOG_ROWS, UNOWNED } from '../../model/context.ts'
 
 /** Hash: the settings that were fixed when the namespace was created. */

@@ -190,16 +190,11 @@ export class PartitionClient {
 
   /** Closes the connection after the commands under way have been answered. */
   close(): Promise<void> {
-    this.#closing ??= this.#quit()
+    this.#closing ??= this.#connection
+      .quit()
+      .catch(() => this.#connection.disconnect())
+      .then(() => undefined)
     return this.#closing
-  }
-
-  async #quit(): Promise<void> {
-    try {
-      await this.#connection.quit()
-    } catch {
-      this.#connection.disconnect()
-    }
   }
 
   #logFault(error: unknown): void {

@@ -36,16 +36,19 @@ const uniquesOf = (writes: readonly Write[]): { id: number; key: string }[] =>
 
 /** The guard of the row at that place failed. `found`: what is there; null: nothing. */
 export function rowRefusal(rows: readonly RowWrite[], place: number, found: Reply): CommitRefusal {
-  const row = rows[place]
-  if (row === undefined) throw new TypeError('a script told of a row that there is not')
-  return { ok: false, row: { space: row.space, key: row.key, value: found === null ? null : String(found) } }
+  const { space, key } = itemAt(rows, place)
+  return { ok: false, row: { space, key, value: found === null ? null : String(found) } }
 }
 
 /** The unique key at that place is another context's. */
 export function uniqueRefusal(writes: readonly Write[], place: number, by: ContextId): CommitRefusal {
-  const unique = uniquesOf(writes)[place]
-  if (unique === undefined) throw new TypeError('a script told of a unique key that there is not')
-  return { ok: false, unique: { key: unique.key, by } }
+  return { ok: false, unique: { key: itemAt(uniquesOf(writes), place).key, by } }
+}
+
+function itemAt<T>(items: readonly T[], place: number): T {
+  const item = items[place]
+  if (item === undefined) throw new TypeError('a script told of a row or a key that there is not')
+  return item
 }
 
 /** The verbs of the port that read and sweep rows. */

@@ -1,26 +1,24 @@
-// cli/remote: `actorflux services` and `actorflux service`: the services of a server, one of them, its diagram, its machine
-// and its schemas.
+// cli/remote: the services of a server (`actorflux services`), one of them, its diagram, its machine and its schemas; and
+// `actorflux server resume`.
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
 import { svgFileOf } from '../../../inspector/diagram/standalone.tsx'
-import { EXIT, UsageError } from '../../command.ts'
+import { textOption, UsageError } from '../../command.ts'
 import { shownPlace } from '../../report.ts'
-import { noWords, serviceFields, optionText, textOption, wordIn } from '../arguments.ts'
+import { serviceFields } from '../arguments.ts'
 import { mermaidOf } from '../mermaid.ts'
-import type { Remote, RemoteCommand } from '../remote.ts'
+import { remote, type Remote } from '../remote.ts'
 import { plainJson, plain, plainText } from '../text.ts'
 
 type Service = Awaited<ReturnType<Remote['client']['listServices']>>['services'][number]
 
-const countsText = (contexts: Service['contexts']): string =>
+const countsText = (contexts: Service['contexts']) =>
   Object.entries(contexts)
     .map(([status, count]) => `${count} ${status}`)
     .join(', ')
 
-export const servicesCommand: RemoteCommand = {
-  usage: 'services',
+export const list = remote({
   summary: 'list the services of the server, and the faults of their files',
-  async run({ words }, { client, table, answer }) {
-    noWords(words)
+  async run(_, { client, table, answer }) {
     const listed = await client.listServices()
     answer(listed, () => [
       ...(listed.services.length === 0
@@ -28,38 +26,36 @@ export const servicesCommand: RemoteCommand = {
         : table(
             ['SERVICE', 'STATES', 'TRIGGERS', 'WEBHOOKS', 'CONTEXTS'],
             listed.services.map((service) => [
-              { text: `${service.package}/${service.fluxName}` },
-              { text: String(service.states.length) },
-              { text: service.triggers.map(triggerText).join(', ') },
-              { text: service.webhooks.map(({ urlPath }) => String(urlPath)).join(', ') },
-              { text: countsText(service.contexts) },
+              `${service.package}/${service.fluxName}`,
+              service.states.length,
+              service.triggers.map(triggerText).join(', '),
+              service.webhooks.map(({ urlPath }) => String(urlPath)).join(', '),
+              countsText(service.contexts),
             ]),
           )),
       ...listed.faults.map(({ file, pointer, line, column, reason, severity }) =>
         plain(`${shownPlace({ file, pointer, line, column })}: ${severity}: ${reason}`),
       ),
     ])
-    return EXIT.fine
   },
-}
+})
 
-function triggerText(trigger: unknown): string {
+function triggerText(trigger: unknown) {
   if (typeof trigger === 'object' && trigger !== null && 'event' in trigger) return String(trigger.event)
   return typeof trigger === 'string' ? trigger : JSON.stringify(trigger)
 }
 
-export const showServiceCommand: RemoteCommand = {
-  usage: 'service show <package/service>',
+const show = remote({
   summary: 'show a service: its inputs, states, triggers and webhooks',
-  async run({ words }, remote) {
-    const service = await serviceNamed(wordIn(words, 'package/service'), remote)
+  word: '<package/service>',
+  async run({ word }, remote) {
+    const service = await serviceNamed(word, remote)
     remote.answer(service, () => serviceLines(service, remote))
-    return EXIT.fine
   },
-}
+})
 
 /** `fluxName` alone will do where only one package has it. */
-async function serviceNamed(name: string, { client }: Remote): Promise<Service> {
+async function serviceNamed(name: string, { client }: Remote) {
   const { services: all } = await client.listServices()
   const found = all.filter((service) => [service.fluxName, `${service.package}/${service.fluxName}`].includes(name))
   const [service, ...others] = found
@@ -69,10 +65,10 @@ async function serviceNamed(name: string, { client }: Remote): Promise<Service> 
   return service
 }
 
-const listLines = (name: string, texts: readonly string[]): string[] =>
+const listLines = (name: string, texts: readonly string[]) =>
   texts.length === 0 ? [] : [`${name}  ${plain(texts.join(', '))}`]
 
-function serviceLines(service: Service, { table, style }: Remote): string[] {
+function serviceLines(service: Service, { table, style }: Remote) {
   const { input, output, triggers, webhooks } = service
   const properties = (name: string, some: Service['input']) =>
     some.length === 0
@@ -82,10 +78,10 @@ function serviceLines(service: Service, { table, style }: Remote): string[] {
           ...table(
             [name, 'TYPE', 'REQUIRED', 'DEFAULT'],
             some.map((property) => [
-              { text: String(property['name'] ?? '') },
-              { text: String(property['type'] ?? 'string') },
-              { text: property['required'] === true ? 'yes' : '' },
-              { text: property['defaultValue'] === undefined ? '' : JSON.stringify(property['defaultValue']) },
+              String(property['name'] ?? ''),
+              String(property['type'] ?? 'string'),
+              property['required'] === true ? 'yes' : '',
+              property['defaultValue'] === undefined ? '' : JSON.stringify(property['defaultValue']),
             ]),
           ),
         ]
@@ -107,43 +103,48 @@ function serviceLines(service: Service, { table, style }: Remote): string[] {
   ]
 }
 
-export const diagramCommand: RemoteCommand = {
-  usage: 'service diagram <package/service>',
+const diagram = remote({
   summary: 'draw a service, to standard output',
+  word: '<package/service>',
   hasOwnForm: true,
   options: { format: textOption('svg|mermaid', 'svg if left out') },
-  async run({ words, values }, { client, world }) {
-    const fluxName = wordIn(words, 'package/service')
-    const format = optionText(values, 'format') ?? 'svg'
+  async run({ word, values: { format = 'svg' } }, { client, world }) {
     if (format !== 'svg' && format !== 'mermaid') throw new UsageError('--format must be svg or mermaid')
-    const definition = await client.getDefinition(serviceFields(fluxName))
-    if (format === 'mermaid') world.out(mermaidOf(definition))
-    else {
-      const drawing = await drawingOf(definition)
-      if (drawing === null) throw new Error(`${fluxName} is too large to be drawn`)
-      world.out(plainText(svgFileOf(drawing, fluxName)))
-    }
-    return EXIT.fine
+    const definition = await client.getDefinition(serviceFields(word))
+    if (format === 'mermaid') return world.out(mermaidOf(definition))
+    const drawing = await drawingOf(definition)
+    if (drawing === null) throw new Error(`${word} is too large to be drawn`)
+    world.out(plainText(svgFileOf(drawing, word)))
   },
-}
+})
 
-export const machineCommand: RemoteCommand = {
-  usage: 'machine <package/service>',
+export const service = { show, diagram }
+
+export const machine = remote({
   summary: "print a service as the configuration of a machine of XState, which XState's tools draw",
-  async run({ words }, { client, isJson, world }) {
-    const config = await client.getMachine(serviceFields(wordIn(words, 'package/service')))
-    world.out(plainJson(config, isJson ? 0 : 2))
-    return EXIT.fine
+  word: '<package/service>',
+  async run({ word }, { client, isJson, world }) {
+    world.out(plainJson(await client.getMachine(serviceFields(word)), isJson ? 0 : 2))
   },
-}
+})
 
-export const serviceSchemaCommand: RemoteCommand = {
-  usage: 'schema [package/service]',
+export const schema = remote({
   summary:
     'print the JSON Schemas of the inputs and outputs of a service; without one, that of .flux and .model files, for editors',
-  async run({ words }, { client, isJson, world }) {
-    const schemas = await client.getServiceSchema(serviceFields(wordIn(words, 'package/service')))
-    world.out(plainJson(schemas, isJson ? 0 : 2))
-    return EXIT.fine
+  word: '[package/service]',
+  async run({ word }, { client, isJson, world }) {
+    if (word !== '') return world.out(plainJson(await client.getServiceSchema(serviceFields(word)), isJson ? 0 : 2))
+    const { definitionSchema } = await import('../../../definitions/editor/document.ts')
+    world.out(JSON.stringify(definitionSchema()))
   },
+})
+
+export const server = {
+  resume: remote({
+    summary: 'let a server that was started with serve --paused go on',
+    async run(_, { client, answer }) {
+      const resumed = await client.resumeServer()
+      answer(resumed, () => [plain(resumed.message)])
+    },
+  }),
 }

@@ -1,17 +1,14 @@
 // cli/remote: `actorflux tail`: moves of contexts as they happen, until SIGINT.
 import { STREAM_MOVES } from '../../../api/streams.ts'
-import { EXIT } from '../../command.ts'
-import { checked, fieldsIn, noWords, optionsFor } from '../arguments.ts'
+import { checked, fieldsIn, optionsFor } from '../arguments.ts'
 import { statusCell } from '../context-table.ts'
-import type { Remote, RemoteCommand } from '../remote.ts'
+import { remote, type Remote } from '../remote.ts'
 import { plain, timeText } from '../text.ts'
 
-export const tailCommand: RemoteCommand = {
-  usage: 'tail [filters]',
+export const tail = remote({
   summary: 'print moves of contexts as they happen, until it is interrupted',
   options: optionsFor(STREAM_MOVES.query),
-  async run({ words, values }, remote) {
-    noWords(words)
+  async run({ values }, remote) {
     const { client, world } = remote
     const filters = checked(STREAM_MOVES, fieldsIn(STREAM_MOVES.query, values))
     const signal = world.interrupted()
@@ -23,13 +20,12 @@ export const tailCommand: RemoteCommand = {
     } catch (error) {
       if (!signal.aborted) throw error
     }
-    return EXIT.fine
   },
-}
+})
 
 type Item = ReturnType<Remote['client']['stream']> extends AsyncIterable<infer T> ? T : never
 
-function lineOf(item: Item, { style }: Remote): string {
+function lineOf(item: Item, { style }: Remote) {
   if ('gap' in item) return style('yellow', '… moves are missing here')
   if ('dropped' in item) return style('yellow', `… ${item.dropped.count} moves were dropped`)
   const { at, contextId, fluxName, kind, event, from, to, status } = item

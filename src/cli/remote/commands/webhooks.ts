@@ -1,77 +1,65 @@
 // cli/remote: `actorflux webhook list`, `deliveries` and `replay`.
 import { CALLS } from '../../../api/calls.ts'
-import { EXIT } from '../../command.ts'
-import { checked, fieldsIn, noWords, optionsFor, wordIn } from '../arguments.ts'
-import type { RemoteCommand } from '../remote.ts'
+import { checked, fieldsIn, optionsFor } from '../arguments.ts'
+import { remote } from '../remote.ts'
 import { plain, timeText, type Style } from '../text.ts'
-
-export const webhookListCommand: RemoteCommand = {
-  usage: 'webhook list',
-  summary: 'list the endpoints of webhooks, with what became of their deliveries',
-  async run({ words }, { client, table, answer, isJson }) {
-    noWords(words)
-    const webhooks = await client.listWebhooks()
-    if (isJson) for (const webhook of webhooks) answer(webhook, () => [])
-    else
-      answer(webhooks, () =>
-        table(
-          ['PATH', 'METHODS', 'SERVICE', 'SCHEME', 'ACCEPTED', 'OTHERS', 'LAST'],
-          webhooks.map(({ urlPath, httpMethods, package: owner, fluxName, scheme, counts, last }) => [
-            { text: `/api${urlPath}` },
-            { text: httpMethods.join(', ') },
-            { text: `${owner}/${fluxName}` },
-            { text: scheme ?? '–' },
-            { text: String(counts.accepted) },
-            { text: String(Object.values(counts).reduce((sum, count) => sum + count, 0) - counts.accepted) },
-            { text: last === null ? '–' : `${last.outcome}, ${timeText(last.time)}` },
-          ]),
-        ),
-      )
-    return EXIT.fine
-  },
-}
 
 const toneOf = (outcome: string): Style => {
   if (outcome === 'accepted') return 'green'
   return ['duplicate', 'filtered', 'handshake', 'ignored'].includes(outcome) ? 'dim' : 'red'
 }
 
-export const deliveriesCommand: RemoteCommand = {
-  usage: 'webhook deliveries',
-  summary: 'list deliveries to webhooks, newest first',
-  options: optionsFor(CALLS.listDeliveries.query),
-  async run({ words, values }, { client, table, answer, isJson }) {
-    noWords(words)
-    const listed = await client.listDeliveries(
-      checked(CALLS.listDeliveries, fieldsIn(CALLS.listDeliveries.query, values)),
-    )
-    if (isJson) for (const delivery of listed) answer(delivery, () => [])
-    else
-      answer(listed, () =>
+const { listDeliveries } = CALLS
+
+export const webhook = {
+  list: remote({
+    summary: 'list the endpoints of webhooks, with what became of their deliveries',
+    async run(_, { client, table, answerList }) {
+      const webhooks = await client.listWebhooks()
+      answerList(webhooks, () =>
         table(
-          ['DELIVERY', 'TIME', 'PATH', 'OUTCOME', 'STATUS', 'CONTEXT', 'REASON'],
-          listed.map(({ deliveryId, time, urlPath, outcome, status, contextId, reason }) => [
-            { text: deliveryId },
-            { text: timeText(time) },
-            { text: `/api${urlPath}` },
-            { text: outcome, style: toneOf(outcome) },
-            { text: String(status ?? '–') },
-            { text: String(contextId ?? '–') },
-            { text: reason ?? '' },
+          ['PATH', 'METHODS', 'SERVICE', 'SCHEME', 'ACCEPTED', 'OTHERS', 'LAST'],
+          webhooks.map(({ urlPath, httpMethods, package: owner, fluxName, scheme, counts, last }) => [
+            `/api${urlPath}`,
+            httpMethods.join(', '),
+            `${owner}/${fluxName}`,
+            scheme ?? '–',
+            counts.accepted,
+            Object.values(counts).reduce((sum, count) => sum + count, 0) - counts.accepted,
+            last === null ? '–' : `${last.outcome}, ${timeText(last.time)}`,
           ]),
         ),
       )
-    return EXIT.fine
-  },
-}
-
-export const replayCommand: RemoteCommand = {
-  usage: 'webhook replay <delivery>',
-  summary: 'send a delivery again, without verification, and although it is a repeat',
-  async run({ words }, { client, answer }) {
-    const replayed = await client.replayDelivery({ deliveryId: wordIn(words, 'delivery') })
-    const { deliveryId, status, contextId } = replayed
-    answer(replayed, () => [plain(`${deliveryId}  ${status}${contextId === null ? '' : `  context ${contextId}`}`)])
-    return EXIT.fine
-  },
+    },
+  }),
+  deliveries: remote({
+    summary: 'list deliveries to webhooks, newest first',
+    options: optionsFor(listDeliveries.query),
+    async run({ values }, { client, table, answerList }) {
+      const listed = await client.listDeliveries(checked(listDeliveries, fieldsIn(listDeliveries.query, values)))
+      answerList(listed, () =>
+        table(
+          ['DELIVERY', 'TIME', 'PATH', 'OUTCOME', 'STATUS', 'CONTEXT', 'REASON'],
+          listed.map(({ deliveryId, time, urlPath, outcome, status, contextId, reason }) => [
+            deliveryId,
+            timeText(time),
+            `/api${urlPath}`,
+            { text: outcome, style: toneOf(outcome) },
+            status ?? '–',
+            contextId ?? '–',
+            reason ?? '',
+          ]),
+        ),
+      )
+    },
+  }),
+  replay: remote({
+    summary: 'send a delivery again, without verification, and although it is a repeat',
+    word: '<delivery>',
+    async run({ word }, { client, answer }) {
+      const replayed = await client.replayDelivery({ deliveryId: word })
+      const { deliveryId, status, contextId } = replayed
+      answer(replayed, () => [plain(`${deliveryId}  ${status}${contextId === null ? '' : `  context ${contextId}`}`)])
+    },
+  }),
 }

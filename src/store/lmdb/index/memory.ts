@@ -2,7 +2,6 @@
 import type { ContextId } from '../../../model/context.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header, LargePart, Rows } from '../records/header.ts'
-import type { RowCounts, RowGroup } from '../row-group.ts'
 import { KeyIndex } from './key-index.ts'
 import { Owners } from './owners.ts'
 import type { Posting } from './posting.ts'
@@ -35,7 +34,7 @@ export class Memory implements Selectable {
   readonly #hidden = new Map<ContextId, number>()
   readonly owners = new Owners()
   readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
-  readonly #rowCounts: RowCounts
+  readonly #rowCounts: Map<RowSpace, number>
   readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
 
   readonly times: Selectable['times'] = {
@@ -45,8 +44,9 @@ export class Memory implements Selectable {
     endedIn: ({ after = -Infinity, before = Infinity }) => this.#ends.between(after, before, MOST_TIMED),
   }
 
-  constructor(rowCounts: RowCounts = new Map()) {
-    this.#rowCounts = rowCounts
+  /** `rowCounts`: how many rows each space has. */
+  constructor(rowCounts: readonly (readonly [RowSpace, number])[] = []) {
+    this.#rowCounts = new Map(rowCounts)
   }
 
   get size(): number {
@@ -109,9 +109,9 @@ export class Memory implements Selectable {
     return this.#rowCounts.get(space) ?? 0
   }
 
-  /** A group that wrote rows is durable. */
-  addRows(group: RowGroup): void {
-    for (const [space, count] of this.#rowCounts) this.#rowCounts.set(space, count + group.gained(space))
+  /** Spaces have so many rows more, or fewer. */
+  addRows(gained: ReadonlyMap<RowSpace, number>): void {
+    for (const [space, count] of gained) this.#rowCounts.set(space, this.rowCount(space) + count)
   }
 
   claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): {
@@ -119,11 +119,9 @@ export class Memory implements Selectable {
     next: number | null
   } {
     const ids = new Set<ContextId>()
-    for (
-      let top = this.#wakeUps.peek();
-      top !== null && top.time <= now && ids.size < limit;
-      top = this.#wakeUps.peek()
-    ) {
+    while (ids.size < limit) {
+      const top = this.#wakeUps.peek()
+      if (top === null || top.time > now) break
       this.#wakeUps.pop()
       ids.add(top.id)
     }

@@ -16,7 +16,9 @@ export class Owners {
       if (owner !== null && this.#claimed.delete(id)) this.#list(id, owner)
       return
     }
-    if (before !== undefined) this.#delete(id, before)
+    if (before !== undefined) this.#unlist(id, before)
+    this.#claimed.delete(id)
+    this.#owners.delete(id)
     if (owner === null) return
     this.#owners.set(id, owner)
     this.#list(id, owner)
@@ -62,11 +64,5 @@ export class Owners {
   #unlist(id: ContextId, owner: string): void {
     const ids = this.#contexts.get(owner)
     if (ids?.delete(id) && ids.size === 0) this.#contexts.delete(owner)
-  }
-
-  #delete(id: ContextId, owner: string): void {
-    this.#owners.delete(id)
-    this.#claimed.delete(id)
-    this.#unlist(id, owner)
   }
 }

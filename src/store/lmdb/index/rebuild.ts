@@ -1,11 +1,12 @@
 // store/lmdb: the index, read from the headers of all records when the store is opened.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { unreadable } from '../../../model/failure.ts'
+import { logOnce } from '../../../model/log-once.ts'
+import { ROW_SPACES } from '../../../model/rows.ts'
 import type { Log } from '../../../ports/log.ts'
 import { DataFolderError } from '../data-folder.ts'
 import type { Disk } from '../disk.ts'
 import { ADVICE } from '../salvage/inspect.ts'
-import { rowCountsOf } from '../row-group.ts'
 import { Memory } from './memory.ts'
 import { decodeHeader, type ReadKeys, keysOf } from '../records/stored-context.ts'
 import { messageOf } from '../../../model/error-message.ts'
@@ -15,7 +16,7 @@ const STRIDE = 250
 
 /** @throws DataFolderError when not all records can be found */
 export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
-  const memory = new Memory(rowCountsOf(disk))
+  const memory = new Memory(ROW_SPACES.map((space) => [space, disk.rowTables.count(space)]))
   memory.lastId = disk.lastId()
   const count = disk.contextCount()
   const readKeys = rememberingKeys()
@@ -28,7 +29,7 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
       memory.put(id, decodeHeader(id, record, readKeys))
     } catch (error) {
       // Only this context is affected: a call for it fails with the same message.
-      log.error(messageOf(error), { contextId: id, error })
+      logOnce(log, messageOf(error), { contextId: id, error })
     }
     // Not a promise for each record: a million of them take a fifth of the time.
     if (found % STRIDE === 0) await nextTurn()

@@ -27,15 +27,13 @@ export class TimeQueue {
 
   /** The earliest entry that holds. */
   peek(): { readonly id: ContextId; readonly time: number } | null {
-    for (
-      let id = this.#ids[0], time = this.#times[0];
-      id !== undefined && time !== undefined;
-      id = this.#ids[0], time = this.#times[0]
-    ) {
+    for (;;) {
+      const id = this.#ids[0]
+      const time = this.#times[0]
+      if (id === undefined || time === undefined) return null
       if (this.#timeOf(id) === time) return { id, time }
       this.pop()
     }
-    return null
   }
 
   /** Removes the first entry. */

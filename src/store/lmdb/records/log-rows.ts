@@ -4,46 +4,30 @@ import type { ContextId } from '../../../model/context.ts'
 import { logOnce } from '../../../model/log-once.ts'
 import type { Log } from '../../../ports/log.ts'
 
-export class LogRows {
-  readonly #table: Database<Buffer, [ContextId, number]>
+/** By context, and the number of the first row of the commit. */
+export type LogRows = Database<Buffer, [ContextId, number]>
 
-  constructor(table: Database<Buffer, [ContextId, number]>) {
-    this.#table = table
-  }
+/** Numbers of the records of a context, ascending, up to and including `upTo`. */
+export const numbersOf = (table: LogRows, id: ContextId, upTo = Number.MAX_SAFE_INTEGER): number[] =>
+  Array.from(table.getKeys({ start: [id, 0], end: [id, upTo], inclusiveEnd: true }), ([, row]) => row)
 
-  /** To be called by an operation. */
-  put(id: ContextId, row: number, value: Buffer): void {
-    void this.#table.put([id, row], value)
-  }
-
-  /** To be called by an operation. */
-  remove(id: ContextId, row: number): void {
-    void this.#table.remove([id, row])
-  }
-
-  /** Keys of the rows of a context, ascending, up to and including `upTo`. */
-  numbersOf(id: ContextId, upTo = Number.MAX_SAFE_INTEGER): number[] {
-    return Array.from(this.#table.getKeys({ start: [id, 0], end: [id, upTo], inclusiveEnd: true }), ([, row]) => row)
-  }
-
-  /** The newest rows of a context, in ascending order. Unreadable ones are left out and logged. */
-  newest(id: ContextId, limit: number, log: Log): string[] {
-    const newestFirst: string[][] = []
-    let count = 0
-    const range = { start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true }
-    for (const { key, value } of this.#table.getRange(range)) {
-      try {
-        const rows = rowsIn(value)
-        newestFirst.push(rows)
-        count += rows.length
-      } catch (error) {
-        const text = `row ${key[1]} of the log of context ${id} can't be read, and is left out`
-        logOnce(log, text, { contextId: id, row: key[1], error })
-      }
-      if (count >= limit) break
+/** The newest rows of a context, in ascending order. Unreadable ones are left out and logged. */
+export function newestRows(table: LogRows, id: ContextId, limit: number, log: Log): string[] {
+  const newestFirst: string[][] = []
+  let count = 0
+  const range = { start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true }
+  for (const { key, value } of table.getRange(range)) {
+    try {
+      const rows = rowsIn(value)
+      newestFirst.push(rows)
+      count += rows.length
+    } catch (error) {
+      const text = `row ${key[1]} of the log of context ${id} can't be read, and is left out`
+      logOnce(log, text, { contextId: id, row: key[1], error })
     }
-    return newestFirst.toReversed().flat().slice(-limit)
+    if (count >= limit) break
   }
+  return newestFirst.toReversed().flat().slice(-limit)
 }
 
 /** @throws Error when these bytes are no rows */

@@ -34,11 +34,7 @@ export async function inspect(file: string, marked: boolean): Promise<boolean> {
     const advice = 'restore a backup of the data folder, or remove the folder to begin anew'
     throw new DataFolderError(`the data file ${file} is gone or empty, and it was not: ${advice}`)
   }
-  const {
-    isDatabase,
-    walk: { damage, counted },
-  } = await inspectFile(file)
-  if (!isDatabase) throw new DataFolderError(`the data in ${file} can't be opened: it is no database; ${ADVICE}`)
+  const { damage, counted } = await walkOf(file)
   const [first] = damage
   if (first !== undefined) {
     const more = damage.length > 1 ? ` (and ${damage.length - 1} more)` : ''
@@ -51,8 +47,8 @@ export async function inspect(file: string, marked: boolean): Promise<boolean> {
   return false
 }
 
-/** Finds what is wrong with a file. @throws DataFolderError when it cannot be read at all */
-export async function inspectFile(file: string): Promise<{ readonly isDatabase: boolean; readonly walk: Walk }> {
+/** @throws DataFolderError when the file can't be read at all, or is none of lmdb */
+async function walkOf(file: string): Promise<Walk> {
   let pages: PageFile
   try {
     pages = new PageFile(file)
@@ -60,7 +56,9 @@ export async function inspectFile(file: string): Promise<{ readonly isDatabase: 
     throw new DataFolderError(`the data in ${file} can't be read: ${messageOf(error)}`, { cause: error })
   }
   try {
-    return { isDatabase: pages.meta !== null, walk: await walkAll(pages) }
+    if (pages.meta === null)
+      throw new DataFolderError(`the data in ${file} can't be opened: it is no database; ${ADVICE}`)
+    return await walkAll(pages)
   } finally {
     pages.close()
   }

@@ -179,7 +179,7 @@ async function copy({ file, records, readable }: Found, disk: Disk): Promise<voi
       await add(records.parts.get(keyOfPart(id, part)), (row) => void disk.parts.put([id, part.slot], row))
     for (let row = firstRow; row < nextRow; row++) {
       const rows = records.rows.get(`${id}:${row}`)
-      if (rows !== undefined) await add(rows, (value) => disk.rows.put(id, row, value))
+      if (rows !== undefined) await add(rows, (value) => void disk.rows.put([id, row], value))
     }
     const notification = records.notifications.get(id)
     if (notification !== undefined) await add(notification, (value) => void disk.notifications.put(id, value))

@@ -1,7 +1,6 @@
 // store/redis: what this server has committed and not appended to the feed yet. One append is under way at a time. What
 // cannot be appended stays here until it can, or until there is too much of it.
 import { sizeOfMove, type CommittedMove } from '../../../ports/feeds.ts'
-import { factsText } from './place.ts'
 
 interface Outgoing {
   /** null: messages are missing here. */
@@ -143,8 +142,9 @@ export class Outbox {
   #valuesOf(one: Outgoing): (string | number)[] {
     const { move } = one
     if (move === null) return [0, 0, 'g', '', '']
-    const { message } = move
-    return [message.contextId, message.version, this.#modeOf(one, move), factsText(move), JSON.stringify(message)]
+    const { message, facts } = move
+    const texts = [JSON.stringify(facts), JSON.stringify(message)]
+    return [message.contextId, message.version, this.#modeOf(one, move), ...texts]
   }
 
   /** See `append-moves.lua`. Another server may have committed the version before, if that was lately. */

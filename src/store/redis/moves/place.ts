@@ -25,9 +25,6 @@ export function entryIn(reply: Reply): StreamEntry {
   return [place, texts(fields)]
 }
 
-/** The text of facts, as the feed keeps it. */
-export const factsText = ({ facts }: CommittedMove): string => JSON.stringify(facts)
-
 /** Parsed when it is first asked for: readers who want everything do not. */
 class EntryItem implements FeedItem {
   readonly id: string
