@@ -190,6 +190,20 @@ describe('a commit that did not', () => {
     expect(cache.get(id, 0)?.record).toMatchObject({ version: 2, lease: { owner: 'other' } })
   })
 
+  test('keeps nothing of a context that goes on with another definition since then', async () => {
+    const { id } = hand.start(work).context.record
+    const other = hand.turn(id, [event('go')], { owner: 'other' })
+    const current = other.writes[0]?.context
+    if (!current) throw new Error('it was written')
+    const base = { ...JSON.parse(current.parts['base'] ?? ''), definition: 'another' }
+    const parts = { ...current.parts, base: JSON.stringify(base) }
+    const stale = new Hand([work])
+    stale.start(work)
+    const { cache, commit } = open(() => Promise.resolve({ ok: false, stale: id, current: { ...current, parts } }))
+    await commit(stale.turn(id, [TERMINATE]))
+    expect(cache.get(id, 0)).toBeUndefined()
+  })
+
   test.each([
     ['is out of reach', unavailable('away'), []],
     ['may have done it', inDoubt('away'), [['unknown', 1]]],

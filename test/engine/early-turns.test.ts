@@ -216,6 +216,24 @@ test('a context that has become too large ends without taking any', () => {
   expect(result.kind === 'decided' && result.rows.filter(({ space }) => space === 'items')).toHaveLength(2)
 })
 
+test('one whose turn fails half-way is not told to have expired: nothing is written', () => {
+  const parent = compiled({
+    early: '1h',
+    states: [
+      { name: 'idle', waiting: true, transitions: [{ to: 'busy', event: 'go' }] },
+      { name: 'busy', waiting: true, transitions: [{ to: 'calls', event: 'tick' }] },
+      { name: 'calls', action: { type: 'invokeFlux', name: 'Child' } },
+    ],
+  })
+  const hand = new Hand()
+  const { id } = hand.start(parent).context.record
+  hand.turn(id, [tick(1)])
+  hand.service = () => {
+    throw new Error('a bug of the server')
+  }
+  expect(runTurn(id, [event('go')], hand, env())).toMatchObject({ kind: 'threw', error: { name: 'Undecidable' } })
+})
+
 test('what is kept does not count for the size of the context', () => {
   const hand = new Hand()
   const { id } = hand.start(plain).context.record
