@@ -78,7 +78,7 @@ test('no other setting is named', () => {
 })
 
 test('every problem is listed with its status, and no other', async () => {
-  const source = await readFile(join(ROOT, 'src/http/problem.ts'), 'utf8')
+  const source = await readFile(join(ROOT, 'src/http/formats/problem.ts'), 'utf8')
   const problems = [...source.matchAll(/status: (\d{3}), type: '([^']+)'/g)].map(
     ([, status, type]) => `| ${status} | \`${type}\` |`,
   )
