@@ -69,7 +69,6 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   '@dagrejs/dagre': ['inspector'],
   'fast-xml-parser': ['http'],
   '@hono/node-server': ['http'],
-  '@fastify/busboy': ['http'],
   '@opentelemetry/api': ['observe'],
   'prom-client': ['observe'],
   pino: ['observe'],
@@ -80,7 +79,7 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
 }
 
 /** The modules in which no two folders may import each other. */
-const LAYERED = new Set(['engine', 'model', 'ports', 'api', 'main'])
+const LAYERED = new Set(['engine', 'http', 'model', 'ports', 'api', 'main'])
 
 interface Import {
   readonly from: string

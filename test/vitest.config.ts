@@ -32,7 +32,6 @@ const STARTERS = new Set([
   'src/steps/processes/pooled-process.ts',
   'src/steps/script/scripts.ts',
   'src/steps/modules/isolate-pool.ts',
-  'src/http/formats/xml/threads.ts',
   'src/watchdog/watchdog.ts',
   'src/store/lmdb/notes.ts',
   'src/store/redis/notes.ts',

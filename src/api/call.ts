@@ -1,5 +1,5 @@
 // api: describes a call: validation, routes, the OpenAPI document, the XML Schema and the methods of clients are derived
-// from it. Answers are named components of the OpenAPI document; metadata that only the XML Schema uses is under `xsd`.
+// from it. Answers are named components of the OpenAPI document.
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { type FieldError, FluxError, invalid, malformed } from '../model/failure.ts'
@@ -169,12 +169,11 @@ export const describeErrors = (errors: readonly FieldError[]): string =>
 
 const components = z.registry<{ id: string }>()
 
-/** `xml`: name of its root element in XML. `xsd`: name of its type in the XML Schema, if that differs. */
+/** `xml`: name of its root element in XML. */
 interface Naming {
   readonly xml?: string
   readonly namespace?: string
   readonly description?: string
-  readonly xsd?: { readonly type: string }
 }
 
 /** @param naming the name of its root element in XML, if there is nothing more to say */

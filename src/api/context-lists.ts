@@ -100,7 +100,7 @@ const listedContext = component(
       .partial({ className: true, realException: true, fluxStackTrace: true, stack: true })
       .nullable(),
   }),
-  { description: 'A context; a summary has no data, states and history', xsd: { type: 'listedContext' } },
+  { description: 'A context; a summary has no data, states and history' },
 )
 
 /** A context as a list shows it. In a summary, `NOT_IN_SUMMARY` is missing. */
@@ -149,14 +149,14 @@ export const CONTEXT_LIST_CALLS = {
       'ContextCount',
       z.object({
         total: integer,
-        by: z.enum(BY).meta({ xsd: { type: 'countedBy' } }),
+        by: z.enum(BY),
         counts: z.custom<{ readonly [name: string]: number }>().meta({
           type: 'object',
           additionalProperties: { type: 'integer' },
           description: 'How many contexts there are of each, where there are any; services are package/fluxName',
         }),
       }),
-      { xml: 'count', xsd: { type: 'contextCount' } },
+      'count',
     ),
     answerExample: { total: 3, by: 'status', counts: { WAITING: 2, COMPLETED: 1 } },
   }),

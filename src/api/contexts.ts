@@ -61,14 +61,13 @@ const error = component(
       .describe('Stack frames in the sources of the package, if a function or a script threw the error')
       .exactOptional(),
   }),
-  { xsd: { type: 'error' } },
 )
 
 const step = component(
   'Step',
   z.object({
     state: text,
-    kind: z.enum(['invokeCode', 'script', 'invokeFlux']).meta({ xsd: { type: 'stepKind' } }),
+    kind: z.enum(['invokeCode', 'script', 'invokeFlux']),
     className: text.nullable(),
     methodName: text.nullable(),
     attempt: integer.describe('Number of the current attempt or, between two attempts, of the next one'),
@@ -89,7 +88,7 @@ const step = component(
   { description: 'A function, script or child that is running, or that will be tried again' },
 )
 
-const status = z.enum(CONTEXT_STATUSES).meta({ xsd: { type: 'status' } })
+const status = z.enum(CONTEXT_STATUSES)
 
 const relative = z.object({
   contextId,

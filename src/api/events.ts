@@ -68,9 +68,12 @@ const orStart = z
 
 const contextState = z.object({ contextId, state: text })
 
-export const ignoredEntry = z
-  .object({ contextId: contextId.nullable(), fluxName: text, state: text.nullable(), reason: text })
-  .meta({ xsd: { anyOrder: true } })
+export const ignoredEntry = z.object({
+  contextId: contextId.nullable(),
+  fluxName: text,
+  state: text.nullable(),
+  reason: text,
+})
 
 export const pendingEntry = z.object({ contextId: contextId.nullable(), expiresAt: time.nullable() })
 

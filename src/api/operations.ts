@@ -77,9 +77,9 @@ export const operationAnswer = component(
   'Operation',
   z.object({
     operationId: text,
-    do: z.enum(COMMAND_NAMES).meta({ xsd: { type: 'deed' } }),
+    do: z.enum(COMMAND_NAMES),
     filter: object.describe('As it was given'),
-    status: z.enum(['running', 'done', 'stopped']).meta({ xsd: { type: 'operationStatus' } }),
+    status: z.enum(['running', 'done', 'stopped']),
     matched: count.describe('Contexts that matched at the start'),
     done: count.describe('Contexts that it was done with: `changed` and `failed`'),
     changed: count,

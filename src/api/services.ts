@@ -94,7 +94,7 @@ export const SERVICE_CALLS = {
         input: jsonSchema,
         output: jsonSchema,
       }),
-      { xml: 'schema', xsd: { type: 'serviceSchema' } },
+      'schema',
     ),
     answerExample: {
       package: 'examples',
@@ -151,7 +151,7 @@ export const SERVICE_CALLS = {
           .describe('Of the last load: a service whose file has a fault goes on as it was loaded before'),
         loadedAt: time.describe('When the files were read last, epoch milliseconds'),
       }),
-      { xml: 'services', xsd: { type: 'services' } },
+      'services',
     ),
     answerExample: {
       services: [

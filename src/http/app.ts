@@ -6,27 +6,24 @@ import { METHOD_NAME_ALL, METHODS, type Result, type Router } from 'hono/router'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { H, RouterRoute } from 'hono/types'
-import type { Caller } from '../model/caller.ts'
+import { denial, type Caller } from '../model/caller.ts'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
-import { pathShown } from './socket/access-log.ts'
-import { quotaHeaders, takeQuota } from './api/quotas.ts'
-import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
-import { addDocs } from './docs/routes.ts'
-import { JSON_FORMAT, problemFormat } from './formats/codecs.ts'
+import { bytesOf } from '../model/json/weight.ts'
+import { quotaHeaders, takeQuota } from './request/quotas.ts'
+import { failureLog } from './answers/failure-log.ts'
+import { addFluxApi, type FluxApiOptions, type FluxApiParts } from './api/routes.ts'
+import { addDocs, addFluxSchema, type FluxSchemaParts } from './docs/routes.ts'
+import { problemFormat } from './formats/codecs.ts'
 import { xmlPieces } from './formats/xml/encode.ts'
 import { addHome, type About } from './docs/home.ts'
-import { addMetrics, type MetricsOptions } from './metrics.ts'
-import { acceptOf, type Env } from './request/incoming.ts'
+import { acceptOf, authorizationOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
-import { addFluxSchema, type FluxSchemaParts } from './docs/flux-schema.ts'
 import { addOpenApi } from './docs/openapi.ts'
 import { moveStreams, type LiveOptions } from './live/routes.ts'
-import { readForm } from './request/form.ts'
-import type { FormFields } from './request/form-fields.ts'
-import { originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
-import { routePath } from './request/paths.ts'
-import { problemParts, problemResponse, statusOf } from './problem.ts'
-import { replayedHeaders } from './webhooks/replay-header.ts'
+import { readForm, type FormFields } from './request/form.ts'
+import { isLocal, originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
+import { problemParts, problemResponse, statusOf } from './formats/problem.ts'
+import { replayedHeaders } from './webhooks/reply.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
@@ -47,6 +44,14 @@ export interface AppOptions
   readonly maxAnswers: number
   /** Left out: there are none. */
   readonly metrics?: MetricsOptions
+}
+
+/** Metrics are for a program on this machine where no token is required, or one with a token. */
+interface MetricsOptions {
+  /** All metrics, as Prometheus reads them. */
+  readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>
+  /** Whether anybody may read them. */
+  readonly isOpen: boolean
 }
 
 /** What the application does for pages of others. Their context may be of any application. */
@@ -76,7 +81,7 @@ export function createApp({
   const { log } = given
   const stream = moveStreams(given)
   const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }), stream }
-  const app = new Hono<Env>({ getPath: routePath, router: new SplitRouter() })
+  const app = new Hono<Env>({ router: new SplitRouter() })
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
@@ -105,14 +110,9 @@ export function createApp({
     return refuse(c, { kind: 'wrongMethod', detail: `this path takes ${allow.join(', ')}`, allow })
   })
   app.onError((error, c) => {
-    if (error instanceof FluxError && error.cause !== undefined)
-      log.error('a request was refused', { method: c.req.method, path: pathShown(c), error })
-    if (error instanceof FluxError && 'context' in error.failure)
-      return answerWithContext(c, options.answers, error.failure)
-    if (error instanceof FluxError) return refuse(c, error.failure)
     if (error instanceof HTTPException) return error.getResponse()
-    log.error('a request failed', { method: c.req.method, path: pathShown(c), error })
-    return refuse(c, { kind: 'internal', detail: 'the reason is in the log of the server' })
+    const failure = failureLog(c, log)(error)
+    return 'context' in failure ? answerWithContext(c, options.answers, failure) : refuse(c, failure)
   })
   return app
 }
@@ -149,6 +149,20 @@ export function createWaitingApp(reason: string): Hono<Env> {
   addHealth(app, () => reason)
   app.all('*', (c) => refuse(c, unavailable(reason).failure))
   return app
+}
+
+function addMetrics(
+  app: Hono<Env>,
+  { exposition, isOpen }: MetricsOptions,
+  { authenticate, origins, requireAuth }: Pick<FluxApiParts, 'authenticate' | 'origins' | 'requireAuth'>,
+): void {
+  app.get('/metrics', async (c) => {
+    origins.checkHost(c)
+    const failure = isOpen || (!requireAuth && isLocal(c)) ? null : denial(authenticate(authorizationOf(c)), 'read')
+    if (failure) throw new FluxError(failure)
+    const { contentType, text } = await exposition()
+    return c.body(text, 200, { 'content-type': contentType, 'cache-control': 'no-store' })
+  })
 }
 
 interface HealthParts {
@@ -228,18 +242,15 @@ const factsOf = (c: Context<Env>) => ({
 })
 
 /** A problem that has a context may be large: it is charged, and written, as any large answer is. */
-async function answerWithContext(c: Context<Env>, answers: Answers, failure: Failure): Promise<Response> {
+function answerWithContext(c: Context<Env>, answers: Answers, failure: Failure): Response {
   const facts = factsOf(c)
   const { problem, headers } = problemParts(failure, facts)
-  const init = { status: problem.status, headers }
   const hold = answers.hold()
   try {
-    if (facts.format === JSON_FORMAT)
-      return await answers.send(c, problem, JSON_FORMAT.pieces(problem, 'problem'), init)
-    await answers.charge(hold, problem, 0)
+    hold.resize(bytesOf(problem, Infinity))
     const bytes = Buffer.from(facts.format.encodeProblem(problem))
     hold.release()
-    return answers.bytes(c, bytes, init)
+    return answers.bytes(c, bytes, { status: problem.status, headers })
   } catch (error) {
     if (!(error instanceof FluxError)) throw error
     return refuse(c, error.failure)

@@ -34,14 +34,22 @@ function open(
       return Promise.resolve({ ids, next: ids.length === 0 ? 7_000_000 : null })
     },
   })
-  const redelivery = {
-    deliver(id: number, input: Input) {
+  const delivered: number[] = []
+  const mailboxes = {
+    post(id: number, input: Input) {
       expect(input).toEqual({ type: 'WAKE' })
       posted.push(id)
       return post(id)
     },
   }
-  return { clock, claims, posted, wakeUp: wakeUpsOf({ store, clock, log: quiet, redelivery }) }
+  const redelivery = {
+    deliver(id: number) {
+      delivered.push(id)
+      return Promise.resolve(null)
+    },
+  }
+  const wakeUp = wakeUpsOf({ store, clock, log: quiet, mailboxes, redelivery })
+  return { clock, claims, posted, delivered, wakeUp }
 }
 
 test('all that is due is woken, and the time of the next is told', async () => {
@@ -114,7 +122,17 @@ test('one whose claim is over while it is still being woken is not woken twice',
   expect(posted).toEqual([5, 6, 5])
 })
 
-test('a wake-up that the store did not take is repeated', async () => {
+test('those of a partition that is away keep no places, and one that throws is delivered again', async () => {
+  const { posted, delivered, wakeUp } = open(1000, (id) =>
+    id === 1000 ? Promise.reject(new TypeError('no function')) : Promise.reject(unavailable('out of reach')),
+  )
+  await wakeUp()
+  await nextTurn()
+  expect(posted).toHaveLength(1000)
+  expect(delivered).toEqual([1000])
+})
+
+test('a wake-up that the store did not take is repeated when its claim is over', async () => {
   let isAway = false
   const bench = await openBench(
     {
@@ -135,10 +153,10 @@ test('a wake-up that the store did not take is repeated', async () => {
     await bench.advance(5000)
     await expect
       .poll(() => bench.logged.map(({ message }) => message), { timeout: 10_000 })
-      .toContain('a context could not be carried on')
+      .toContain('a context could not be woken')
     expect(await bench.getContext({ contextId })).toMatchObject({ currentState: 'w' })
     isAway = false
-    await bench.advance(5000)
+    await bench.advance(10_000)
     await bench.until(contextId, ({ currentState }) => currentState === 'end')
   } finally {
     await bench.close()

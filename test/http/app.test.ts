@@ -58,29 +58,19 @@ describe('a path', () => {
 
   test.each([
     ['GET', '/%66lux-api/contexts'],
-    ['GET', '/flux-api/c%6Fntexts'],
-    ['GET', '/flux%2Dapi/contexts'],
-    ['GET', '/flux-api/context%73?limit=1'],
-    ['GET', '/flux-api/schema%2exsd'],
+    ['GET', '/flux%2Dapi/context%73?limit=1'],
     ['POST', '/flux-api/%70/execute'],
-    ['POST', '/flux-api/a%7Eb/execute'],
-    ['GET', '/%68ealthz'],
-    ['GET', '/%72eadyz'],
     ['GET', '/%64ocs'],
-    ['GET', '/docs/start%2Ejs'],
-    ['GET', '/openapi%5Fx'],
     ['GET', '/openapi.%6Ason'],
-    ['GET', '/%61pi/x'],
-    ['PATCH', '/%66lux-api/event'],
-  ])('in which a character is escaped that needs none is 404: %s %s', async (method, path) => {
-    const { app, calls } = testApp()
-    const response = await app.request(path, method === 'GET' ? {} : { ...post({ fluxName: 'F' }), method })
-    expect([response.status, calls]).toEqual([404, []])
-    expect(await response.json()).toMatchObject({
-      type: 'urn:actorflux:problem:no-such-path',
-      instance: path.split('?')[0],
-    })
-  })
+  ])(
+    'in which a character is escaped that needs none is the same, and guarded the same: %s %s',
+    async (method, path) => {
+      const request = method === 'GET' ? {} : post({ fluxName: 'F' })
+      expect((await testApp().app.request(path, request)).status).toBe(200)
+      const guarded = await testApp({}, { requireAuth: true }).app.request(path, request)
+      expect(guarded.status).toBe(path.includes('api/') ? 401 : 200)
+    },
+  )
 
   test('may have escapes that are needed, and a query any', async () => {
     const { app, calls } = testApp()

@@ -145,7 +145,7 @@ describe('over a socket', () => {
   test('what does not get as far as the application is told in a page as well', async () => {
     const answer = await raw(
       live.url,
-      `GET /api/../x HTTP/1.1\r\nHost: localhost\r\nAccept: ${CHROME}\r\nConnection: close\r\n\r\n`,
+      `GET /x HTTP/1.1\r\nHost: localhost\r\nHost: other\r\nAccept: ${CHROME}\r\nConnection: close\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*content-type: text\/html; charset=utf-8[^]*<!doctype html>/i)
     expect(answer).toMatch(/content-security-policy: default-src 'none'/i)

@@ -80,17 +80,6 @@ describe('a request is turned away with a problem', () => {
       'GET /flux-api/contexts HTTP/1.1\r\nAccept: application/xml\r\n\r\n',
       /^HTTP\/1\.1 400 [^]*application\/problem\+xml[^]*Host/,
     ],
-    [
-      'that leads out of where it seems to be',
-      'GET /api/../flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n',
-      /^HTTP\/1\.1 400 [^]*segment/,
-    ],
-    [
-      'that does so in escapes',
-      'GET /api/%2e%2E/flux-api/contexts HTTP/1.1\r\nHost: x\r\n\r\n',
-      /^HTTP\/1\.1 400 [^]*segment/,
-    ],
-    ['that does so at its end', 'GET http://x/api/r/. HTTP/1.1\r\nHost: x\r\n\r\n', /^HTTP\/1\.1 400 [^]*segment/],
     ['with two hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n', /^HTTP\/1\.1 400 [^]*several Host/],
     [
       'in a coding of its own',
@@ -348,7 +337,7 @@ describe('each request has one answer', () => {
     ['with a broken chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, [400]],
     [
       'turned away, with a broken chunk',
-      'POST /api/../x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      'POST /x HTTP/1.1\r\nHost: x\r\nHost: y\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
       [400],
     ],
     [
@@ -405,7 +394,7 @@ test.each([
   ['the description', 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n'],
   ['the schema of files', 'GET /flux-schema.json HTTP/1.1\r\nHost: x\r\n'],
   ['the schema', 'GET /flux-api/schema.xsd HTTP/1.1\r\nHost: x\r\n'],
-  ['what is turned away', 'GET /api/../x HTTP/1.1\r\nHost: x\r\n'],
+  ['what is turned away', 'GET /x HTTP/1.1\r\nHost: x\r\nHost: y\r\n'],
   ['a redirection', 'GET /docs/ HTTP/1.1\r\nHost: x\r\n'],
   ["what isn't HTTP", 'NONSENSE\r\n'],
   ['a call for a proxy', 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n'],

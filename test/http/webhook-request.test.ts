@@ -7,7 +7,7 @@ import * as fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBytes, type Env } from '../../src/http/request/incoming.ts'
-import { problemResponse } from '../../src/http/problem.ts'
+import { problemResponse } from '../../src/http/formats/problem.ts'
 import { decodeWebhookBody } from '../../src/http/webhooks/body.ts'
 import { readWebhookRequest, type WebhookLimits, type WebhookRequest } from '../../src/http/webhooks/request.ts'
 import { FluxError } from '../../src/model/failure.ts'
@@ -71,7 +71,7 @@ async function failureOf(promise: Promise<unknown>): Promise<string> {
   )
 }
 
-const decode = (body: string | Uint8Array, contentType?: string, limits: Partial<WebhookLimits> = {}) =>
+const decode = async (body: string | Uint8Array, contentType?: string, limits: Partial<WebhookLimits> = {}) =>
   decodeWebhookBody(Buffer.from(body), contentType, { ...LIMITS, ...limits })
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
 
@@ -297,53 +297,6 @@ describe('a body', () => {
     ['what is built on XML', 'application/soap+xml', '<?xml version="1.0"?><a><b/></a>', { b: '' }, false],
     ['text', 'text/plain', 'a\r\nü', 'a\r\nü', false],
     ['text after a byte order mark', 'text/csv', '\uFEFFa,b', 'a,b', false],
-    ['text in Latin-1', 'text/plain; charset=ISO-8859-1', latin1('ü'), 'ü', false],
-    ['text in windows-1252', 'text/plain; charset=windows-1252', Uint8Array.of(0x80, 0x93, 0xe9), '€“é', false],
-    ['XML in another charset', 'text/xml; charset=iso-8859-1', latin1('<?xml version="1.0"?><a>ü</a>'), 'ü', false],
-    [
-      'XML that says so itself',
-      'application/xml',
-      latin1('<?xml version="1.0" encoding="ISO-8859-1"?><a>ü</a>'),
-      'ü',
-      false,
-    ],
-    [
-      'XML in UTF-16',
-      'application/xml',
-      Buffer.from('\uFEFF<?xml version="1.0" encoding="UTF-16"?><a>ü</a>', 'utf16le'),
-      'ü',
-      false,
-    ],
-    [
-      'XML in the other UTF-16',
-      'application/xml; charset=utf-16',
-      Buffer.from('\uFEFF<a>ü</a>', 'utf16le').swap16(),
-      'ü',
-      false,
-    ],
-    [
-      'XML made as a text, and so it says',
-      'application/xml',
-      '<?xml version="1.0" encoding="utf-16"?><a>ü</a>',
-      'ü',
-      false,
-    ],
-    [
-      'XML with a mark that says otherwise',
-      'application/xml',
-      '\uFEFF<?xml version="1.0" encoding="iso-8859-1"?><a>ü</a>',
-      'ü',
-      false,
-    ],
-    [
-      'XML whose sender knows better',
-      'application/xml; charset=utf-8',
-      '<?xml version="1.0" encoding="ISO-8859-1"?><a>ü</a>',
-      'ü',
-      false,
-    ],
-    ['text in another charset', 'text/html;charset="shift_jis"', Uint8Array.of(0x83, 0x65), 'テ', false],
-    ['text in UTF-16', 'text/plain; charset=utf-16le', Buffer.from('\uFEFFü', 'utf16le'), 'ü', false],
     ['bytes', 'application/octet-stream', Uint8Array.of(0, 255), 'AP8=', true],
     ['bytes of no type', undefined, 'a', 'YQ==', true],
     ['bytes of an empty type', ' ', 'a', 'YQ==', true],
@@ -364,7 +317,6 @@ describe('a body', () => {
       { a: Array(50).fill('') },
       false,
     ],
-    ['a form in Latin-1', 'application/x-www-form-urlencoded; charset=ISO-8859-1', 'a=%FC', { a: 'ü' }, false],
   ])('%s', async (_, contentType, bytes, body, encoded) =>
     expect(await decode(bytes, contentType)).toEqual({ body, encoded }),
   )
@@ -373,8 +325,8 @@ describe('a body', () => {
     ['JSON that breaks off', 'application/json', '{"a":', 'malformed'],
     ['JSON of blanks', 'application/json', ' ', 'malformed'],
     ["JSON that isn't UTF-8", 'application/json', latin1('"ü"'), 'malformed'],
-    ["JSON that says it isn't", 'application/json; charset=utf-16', '{}', 'malformed'],
-    ['JSON that says so elsewhere', 'application/json; v="a;b" ; CHARSET=latin1', '{}', 'malformed'],
+    ["JSON that says it isn't", 'application/json; charset=utf-16', '{}', 'unsupportedType'],
+    ['JSON that says so elsewhere', 'application/json; v="a;b" ; CHARSET=latin1', '{}', 'unsupportedType'],
     ['JSON that nests too deep', 'application/json', '[[[[[[]]]]]]', 'malformed'],
     ['XML that nests too deep', 'text/xml', '<a><b><c><d><e><f><g/></f></e></d></c></b></a>', 'malformed'],
     ['XML with a document type', 'text/xml', '<!DOCTYPE a><a/>', 'malformed'],
@@ -382,7 +334,16 @@ describe('a body', () => {
     ['XML in a charset nobody knows', 'text/xml; charset=klingon', '<a/>', 'unsupportedType'],
     ['XML that is in another charset than it says', 'text/xml; charset=utf-8', latin1('<a>ü</a>'), 'malformed'],
     ["text that isn't UTF-8", 'text/plain', Uint8Array.of(0xff), 'malformed'],
-    ["text that isn't in its charset", 'text/plain; charset=shift_jis', Uint8Array.of(0x83), 'malformed'],
+    ['text in Latin-1', 'text/plain; charset=ISO-8859-1', latin1('ü'), 'unsupportedType'],
+    ['a form in Latin-1', 'application/x-www-form-urlencoded; charset=ISO-8859-1', 'a=%FC', 'unsupportedType'],
+    [
+      'XML in another charset',
+      'text/xml; charset=iso-8859-1',
+      latin1('<?xml version="1.0"?><a>ü</a>'),
+      'unsupportedType',
+    ],
+    ['XML that says so itself', 'text/xml', '<?xml version="1.0" encoding="ISO-8859-1"?><a/>', 'unsupportedType'],
+    ['XML in UTF-16', 'application/xml', Buffer.from('\uFEFF<a>ü</a>', 'utf16le'), 'malformed'],
     ['text in a charset that nobody knows', 'text/plain; charset=klingon', 'a', 'unsupportedType'],
     ['a form with a broken escape', 'application/x-www-form-urlencoded', 'a=%f', 'malformed'],
     ["a form that isn't UTF-8", 'application/x-www-form-urlencoded', 'a=%ff', 'malformed'],
@@ -512,13 +473,6 @@ describe('a multipart form', () => {
     ['with escapes in names', FORM, form(field('name="a%22%0D%0A%41"')), { 'a"\r\n%41': 'x' }],
     ['with names in Unicode', FORM, form(field('name="ü😀"')), { 'ü😀': 'x' }],
     [
-      'with names in the extended notation',
-      FORM,
-      form(field('name="a"; filename="x"; filename*=UTF-8\'\'%e2%82%ac%20.txt')),
-      { a: file('€ .txt', 'text/plain', 'x') },
-    ],
-    ['with names in that notation and in Latin-1', FORM, form(field("name*=iso-8859-1'de'%FC")), { ü: 'x' }],
-    [
       'with directories',
       FORM,
       form(
@@ -565,11 +519,6 @@ describe('a multipart form', () => {
   ])('%s', async (_, contentType, body, fields) =>
     expect(await decode(body, contentType)).toEqual({ body: fields, encoded: false }),
   )
-
-  test('has fields in the charset that they name', async () => {
-    const part = `Content-Type: text/plain; charset=ISO-8859-1\r\n${field('name="a"', 'ü')}`
-    expect(await decode(latin1(form(part)), FORM)).toEqual({ body: { a: 'ü' }, encoded: false })
-  })
 
   test.each<[string, string, string | Uint8Array, string]>([
     ['nothing at all', FORM, '', 'malformed'],

@@ -297,13 +297,13 @@ describe.each([
       ['/orders/%37', 'GET', 200],
       ['/orders/%37', 'DELETE', 405],
       ['/orders/%73pecial/lines/%35', 'GET', 200],
-      ['/%6Frders/7', 'GET', 404],
-      ['/%6Frders/7', 'DELETE', 404],
-      ['/orders/%73pecial', 'GET', 404],
-      ['/orders/x/s%70ecial/x', 'GET', 404],
-      ['/orders/x/special/%78', 'GET', 404],
-      ['/gr%C3%BC%C3%9F%65/a%20b', 'GET', 404],
-    ])('in spite of escapes that nobody needs only where a parameter has them: %s %s', async (path, method, status) => {
+      ['/%6Frders/7', 'GET', 200],
+      ['/%6Frders/7', 'DELETE', 405],
+      ['/orders/%73pecial', 'GET', 200],
+      ['/orders/x/s%70ecial/x', 'GET', 200],
+      ['/orders/x/special/%78', 'GET', 200],
+      ['/gr%C3%BC%C3%9F%65/a%20b', 'GET', 200],
+    ])('in spite of escapes that nobody needs: %s %s', async (path, method, status) => {
       const answer = await raw(live.url, `${method} /api${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
       expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     })

@@ -1,11 +1,9 @@
 import * as fc from 'fast-check'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { decodeWebhookBody } from '../../src/http/webhooks/body.ts'
 import { decodeXml } from '../../src/http/formats/xml/decode.ts'
-import { joinPieces } from '../../src/http/answers/pieces.ts'
+import { joinPieces } from '../../src/http/formats/json/pieces.ts'
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
-import { cut, joinTransferred } from '../../src/http/formats/xml/transfer.ts'
-import { decodeLargeXml } from '../../src/http/formats/xml/threads.ts'
 import { FluxError } from '../../src/model/failure.ts'
 import { character } from '../support/character.ts'
 
@@ -393,9 +391,6 @@ describe('XML', () => {
   })
 })
 
-/** A document of about that many characters, of as many different fields. */
-const wide = (length: number) => `<r>${Array.from({ length: length / 10 }, (_, index) => `<a${index}/>`).join('')}</r>`
-
 describe('large XML', () => {
   test('with a reference that is none is refused before a million others are looked at', () => {
     const spent = ['&', '&', '&'].map((unit) => {
@@ -406,78 +401,5 @@ describe('large XML', () => {
     })
     // Some 30 ms. To gather all of them first took 500, and 100 MB.
     expect(Math.min(...spent)).toBeLessThan(150)
-  })
-
-  test('is put together again as it was', async () => {
-    await fc.assert(
-      fc.asyncProperty(json, async (value) => {
-        const expected = asJson(value)
-        expect(JSON.stringify(await joinTransferred(structuredClone(cut(decode(encode(expected))))))).toBe(
-          JSON.stringify(expected),
-        )
-      }),
-      { numRuns: 300 },
-    )
-    const large = {
-      a: Array.from({ length: 5000 }, (_, index) => ({ text: 'x'.repeat(index % 100), list: [[index], {}] })),
-      b: { c: 'y'.repeat(100_000), d: '' },
-      7: wide(400_000),
-    }
-    const data = Object.defineProperty({ ...large }, '__proto__', { value: large, enumerable: true })
-    expect(JSON.stringify(await joinTransferred(cut(JSON.parse(JSON.stringify(data)))))).toBe(JSON.stringify(data))
-  })
-
-  test('is read in a thread, while others are served, as small XML is read at once', async () => {
-    expect(decodeLargeXml('<a/>', LIMITS)).toBe('')
-    const text = wide(1_000_000)
-    const expected = decode(text)
-    await decodeLargeXml(text, LIMITS)
-    let [longest, last] = [0, performance.now()]
-    const look = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 1)
-    const began = performance.now()
-    const values = await Promise.all([decodeLargeXml(text, LIMITS), decodeLargeXml(text, LIMITS)])
-    clearInterval(look)
-    for (const value of values) expect(JSON.stringify(value)).toBe(JSON.stringify(expected))
-    expect(longest).toBeLessThan((performance.now() - began) / 4)
-  })
-
-  test('is refused as small XML is', async () => {
-    const text = `<r>${' '.repeat(40_000)}`
-    await expect(decodeLargeXml(`${text}<a></r>`, LIMITS)).rejects.toMatchObject({
-      failure: { kind: 'malformed', detail: 'the body is not well-formed XML, at line 1, column 40007' },
-    })
-    await expect(decodeLargeXml(`<?xml version="1.0" encoding="utf-16"?>${text}</r>`, LIMITS)).rejects.toMatchObject({
-      failure: { kind: 'unsupportedType' },
-    })
-    await expect(decodeLargeXml(`${text}<a type="home">1</a></r>`, { ...LIMITS, foreign: true })).resolves.toEqual({
-      a: '1',
-    })
-  })
-
-  test('is given up when it takes too long, and the next is read all the same', async () => {
-    const text = wide(200_000)
-    await decodeLargeXml(text, LIMITS)
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const [late, next] = [decodeLargeXml(text, LIMITS), decodeLargeXml(text, LIMITS)]
-    vi.advanceTimersByTime(10_000)
-    vi.useRealTimers()
-    await expect(late).rejects.toMatchObject({
-      failure: { kind: 'unavailable', detail: 'the body took too long to read' },
-    })
-    expect(await next).toEqual(decode(text))
-  })
-
-  test('is refused for now when too much of it waits', async () => {
-    const large = `<a>${'x'.repeat(1_000_000)}</a>`
-    const outcomes = await Promise.allSettled(Array.from({ length: 25 }, () => decodeLargeXml(large, LIMITS)))
-    const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
-    expect(refused.length).toBeGreaterThan(0)
-    expect(refused.length).toBeLessThan(15)
-    // What was let in is read, and then there is room again.
-    expect(await decodeLargeXml(large, LIMITS)).toHaveLength(1_000_000)
-    for (const { reason } of refused) expect(reason).toMatchObject({ failure: { kind: 'unavailable' } })
   })
 })

@@ -6,7 +6,7 @@ import { createInspector } from '../../src/inspector/inspector.tsx'
 import { jsonText } from '../../src/inspector/parts/json-text.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
-import { statusOf } from '../../src/http/problem.ts'
+import { statusOf } from '../../src/http/formats/problem.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import { contextView, fakeApi, memoryLog } from '../http/support.ts'
 

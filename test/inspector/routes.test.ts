@@ -8,7 +8,7 @@ import type { WebhookView } from '../../src/api/webhooks.ts'
 import { createInspector } from '../../src/inspector/inspector.tsx'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid } from '../../src/model/failure.ts'
-import { statusOf } from '../../src/http/problem.ts'
+import { statusOf } from '../../src/http/formats/problem.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import { contextView, fakeApi, memoryLog } from '../http/support.ts'
 

@@ -1,5 +1,5 @@
 // One server of the simulation: the real engine, on a clock, an alarm, a store and a runner that the scheduler drives.
-import { settlementOf } from '../../src/http/webhooks/settlement.ts'
+import { settlementOf } from '../../src/http/webhooks/reply.ts'
 import { localAlarm } from '../../src/alarms/local.ts'
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'

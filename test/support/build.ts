@@ -29,7 +29,6 @@ export const BUNDLE = join(FOLDER, 'bundle')
 export const MODULES = join(FOLDER, 'modules')
 const ENTRIES = [
   'cli/actorflux',
-  'http/formats/xml/thread',
   'steps/modules/isolate-process',
   'steps/script/sandbox-process',
   'store/lmdb/notes',

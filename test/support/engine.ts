@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { settlementOf } from '../../src/http/webhooks/settlement.ts'
+import { settlementOf } from '../../src/http/webhooks/reply.ts'
 import { createDispatcher } from '../../src/steps/dispatcher.ts'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { Slots } from '../../src/steps/slots.ts'

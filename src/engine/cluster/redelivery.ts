@@ -124,7 +124,13 @@ const CLAIM = { limit: 256, hideForMs: 10_000 }
  * The function that wakes all contexts that are due now. It resolves with the time at which to query the store again,
  * epoch milliseconds, or null. The last wake-ups may still be in progress then.
  */
-export function wakeUpsOf({ store, clock, redelivery }: Deps & { readonly redelivery: Pick<Redelivery, 'deliver'> }) {
+export function wakeUpsOf({
+  store,
+  clock,
+  log,
+  mailboxes,
+  redelivery,
+}: Deps & { readonly mailboxes: Pick<Mailboxes, 'post'>; readonly redelivery: Pick<Redelivery, 'deliver'> }) {
   /** Contexts whose wake-up is in progress. */
   const waking = new Set<ContextId>()
   let onRoom: (() => void) | null = null
@@ -132,7 +138,14 @@ export function wakeUpsOf({ store, clock, redelivery }: Deps & { readonly redeli
     // Its claim has expired, but its wake-up is still in progress.
     if (waking.has(id)) return
     waking.add(id)
-    await redelivery.deliver(id, { type: 'WAKE' })
+    try {
+      await mailboxes.post(id, { type: 'WAKE' })
+    } catch (error) {
+      // Its place is for others while its partition is away: the store gives it again when its claim has expired.
+      const isAway = error instanceof FluxError && error.failure.kind === 'unavailable'
+      if (isAway) log.error('a context could not be woken', { contextId: id, error })
+      else await redelivery.deliver(id, { type: 'WAKE' })
+    }
     waking.delete(id)
     if (waking.size <= CLAIM.limit / 2) onRoom?.()
   }

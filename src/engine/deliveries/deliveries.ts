@@ -6,7 +6,7 @@
 //   the newest first (`newestFirst`), and whatever lies behind the newest so many is removed after each half of that
 //   number. A large request has a row of its own, which only those lists read that show it.
 // - Refused deliveries cost an entry in memory, and nothing else.
-// - `http/webhooks/settlement.ts` says which outcome and status an answer has. The engine is given that function, so
+// - `http/webhooks/reply.ts` says which outcome and status an answer has. The engine is given that function, so
 //   one that is sent again has the status that its sender would have got.
 import { shortened } from '../../model/error-message.ts'
 import { hash } from 'node:crypto'

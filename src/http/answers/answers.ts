@@ -6,12 +6,12 @@
 //   text and bypasses this. A page of a list is written before its first byte is sent, because its `Link` depends on
 //   its size (`answers/page.ts`): the runtime asks for each context whether it fits before it makes the next one.
 import type { Context } from 'hono'
-import { ByteBudget } from '../../model/byte-budget.ts'
+import { ByteBudget, type BudgetShare } from '../../model/byte-budget.ts'
+import { bytesOf } from '../../model/json/weight.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Env } from '../request/incoming.ts'
-import { ownTurn } from './turns.ts'
-import { weighing } from '../formats/json/encode.ts'
-import type { TextPieces } from './pieces.ts'
+import { ownTurn } from '../request/turns.ts'
+import type { TextPieces } from '../formats/json/pieces.ts'
 
 /** Bytes, or characters, up to which an answer is sent in one piece. */
 export const SMALL_BYTES = 65_536
@@ -39,12 +39,11 @@ export class Answers {
    * Answers with a value; `pieces` is its text.
    * @throws FluxError `overloaded` when it is large and the budget of large answers is used up
    */
-  send(c: Context<Env>, value: unknown, pieces: TextPieces, init: AnswerInit): Response | Promise<Response> {
+  send(c: Context<Env>, value: unknown, pieces: TextPieces, init: AnswerInit): Response {
     let text = ''
     for (let next = pieces.next(); !next.done; next = pieces.next()) {
       text += next.value
-      // An empty piece means that the text is long.
-      if (text.length > SMALL_BYTES || next.value === '') return this.#sendLarge(c, { value, text, pieces }, init)
+      if (text.length > SMALL_BYTES) return this.#sendLarge(c, { value, text, pieces }, init)
     }
     return new Response(text, init)
   }
@@ -55,7 +54,7 @@ export class Answers {
   bytes(c: Context<Env>, bytes: Uint8Array<ArrayBuffer>, init: AnswerInit, { shared = false } = {}): Response {
     if (bytes.length <= SMALL_BYTES) return new Response(bytes, init)
     const hold = this.hold()
-    if (!shared) hold.set(bytes.length)
+    if (!shared) hold.resize(bytes.length)
     let at = 0
     return this.stream(
       c,
@@ -66,15 +65,15 @@ export class Answers {
   }
 
   /** A share of the budget, empty at first. */
-  hold(): AnswerShare {
-    return new AnswerShare(this.#budget)
+  hold(): BudgetShare {
+    return this.#budget.hold()
   }
 
   /**
    * Answers with the bytes of the source, and asks for the next ones when the reader has taken those before. On an
    * error the connection is closed, because part of the answer has been sent.
    */
-  stream(c: Context<Env>, source: Source, hold: AnswerShare, init: AnswerInit): Response {
+  stream(c: Context<Env>, source: Source, hold: BudgetShare, init: AnswerInit): Response {
     if (c.req.method === 'HEAD') {
       hold.release()
       return new Response(null, init)
@@ -108,42 +107,21 @@ export class Answers {
     return new Response(new ReadableStream<Uint8Array>({ pull, cancel: leave }, { highWaterMark: 0 }), init)
   }
 
-  /**
-   * Charges about the memory that the value takes, and the bytes `written` of it.
-   * @throws FluxError `overloaded`; the share is then empty
-   */
-  async charge(hold: AnswerShare, value: unknown, written: number): Promise<void> {
-    try {
-      for (const bytes of weighing(value)) {
-        hold.set(written + bytes)
-        await ownTurn()
-      }
-    } catch (error) {
-      hold.release()
-      throw error
-    }
-  }
-
-  async #sendLarge(
+  #sendLarge(
     c: Context<Env>,
     { value, text, pieces }: { value: unknown; text: string; pieces: TextPieces },
     init: AnswerInit,
-  ): Promise<Response> {
+  ): Response {
     const hold = this.hold()
+    hold.resize(SMALL_BYTES + bytesOf(value, Infinity))
     // Bytes: a text that was put together of small ones takes many times as much while it waits.
-    let begun = text === '' ? null : Buffer.from(text)
-    await this.charge(hold, value, SMALL_BYTES)
+    let begun: Buffer | null = Buffer.from(text)
     return this.stream(
       c,
-      async () => {
+      () => {
         const start = begun
         begun = null
-        if (start !== null) return start
-        for (let next = pieces.next(); !next.done; next = pieces.next()) {
-          if (next.value !== '') return Buffer.from(next.value)
-          await ownTurn()
-        }
-        return null
+        return start ?? bytesOfNext(pieces)
       },
       hold,
       init,
@@ -151,32 +129,10 @@ export class Answers {
   }
 }
 
-/** The share of the budget that one answer has. */
-export class AnswerShare {
-  readonly #budget: ByteBudget
-  #give: (() => void) | null = null
-
-  constructor(budget: ByteBudget) {
-    this.#budget = budget
-  }
-
-  get isHeld(): boolean {
-    return this.#give !== null
-  }
-
-  /**
-   * Replaces the share by one of so many bytes.
-   * @throws FluxError `overloaded` when the budget has not that much left; the share is then empty
-   */
-  set(bytes: number): void {
-    this.release()
-    this.#give = this.#budget.take(bytes)
-  }
-
-  release(): void {
-    this.#give?.()
-    this.#give = null
-  }
+/** The bytes of the next piece; null: that was all. */
+export function bytesOfNext(pieces: TextPieces): Buffer | null {
+  const next = pieces.next()
+  return next.done ? null : Buffer.from(next.value)
 }
 
 export function withLength({ headers, ...init }: AnswerInit, bytes: number): AnswerInit {

@@ -1,10 +1,12 @@
 // http: writes a page of a list. The page ends before the item with which it would exceed its size.
 import type { Context } from 'hono'
+import type { BudgetShare } from '../../model/byte-budget.ts'
+import { bytesOf } from '../../model/json/weight.ts'
 import type { Codec, ListMarkup } from '../formats/codecs.ts'
 import type { Env } from '../request/incoming.ts'
-import { ownTurn } from './turns.ts'
-import { SMALL_BYTES, withLength, type AnswerHeaders, type Answers, type AnswerShare } from './answers.ts'
-import type { TextPieces } from './pieces.ts'
+import { ownTurn } from '../request/turns.ts'
+import { bytesOfNext, SMALL_BYTES, withLength, type AnswerHeaders, type Answers } from './answers.ts'
+import type { TextPieces } from '../formats/json/pieces.ts'
 
 /** Most bytes of a page. An item that is larger is a page of its own. */
 export const PAGE_BYTES = 2 * 1024 * 1024
@@ -13,7 +15,7 @@ export class PageWriter {
   readonly #answers: Answers
   readonly #format: Codec
   readonly #markup: ListMarkup
-  readonly #hold: AnswerShare
+  readonly #hold: BudgetShare
   /** The parts of the page that are written. */
   readonly #parts: Uint8Array[] = []
   #bytes = 0
@@ -55,7 +57,7 @@ export class PageWriter {
       if (this.#count > 0) return false
       // The rest is written while the answer is sent.
       this.#rest = pieces
-      await this.#answers.charge(this.#hold, item, bytes)
+      this.#hold.resize(bytes + bytesOf(item, Infinity))
       break
     }
     for (const part of parts) this.#parts.push(part)
@@ -76,22 +78,19 @@ export class PageWriter {
     if (this.#rest === null) this.#parts.push(last)
     const length = this.#bytes + last.length
     if (this.#rest === null && length <= SMALL_BYTES) return new Response(Buffer.concat(this.#parts), { headers })
-    if (this.#rest === null) this.#hold.set(Math.min(length, PAGE_BYTES))
+    if (this.#rest === null) this.#hold.resize(Math.min(length, PAGE_BYTES))
     const init = this.#rest === null ? withLength({ headers }, length) : { headers }
     return this.#answers.stream(c, () => this.#next(last), this.#hold, init)
   }
 
-  async #next(last: Uint8Array): Promise<Uint8Array | null> {
+  #next(last: Uint8Array): Uint8Array | null {
     let [count, bytes] = [0, 0]
     while (count < this.#parts.length && bytes < SMALL_BYTES) bytes += this.#parts[count++]?.length ?? 0
     if (count > 0) return Buffer.concat(this.#parts.splice(0, count))
-    for (let next = this.#rest?.next(); next && !next.done; next = this.#rest?.next()) {
-      if (next.value !== '') return Buffer.from(next.value)
-      await ownTurn()
-    }
     if (this.#rest === null) return null
-    this.#rest = null
-    return last
+    const next = bytesOfNext(this.#rest)
+    if (next === null) this.#rest = null
+    return next ?? last
   }
 
   /**
@@ -99,7 +98,7 @@ export class PageWriter {
    * full page.
    */
   async #grow(bytes: number, more: number): Promise<void> {
-    if (bytes > SMALL_BYTES && !this.#hold.isHeld) this.#hold.set(PAGE_BYTES)
+    if (bytes > SMALL_BYTES) this.#hold.resize(PAGE_BYTES)
     this.#turn += more
     if (this.#turn < SMALL_BYTES) return
     this.#turn = 0

@@ -8,10 +8,10 @@ import type { ContextId } from '../../model/context.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import type { Answers } from '../answers/answers.ts'
 import { PageWriter } from '../answers/page.ts'
-import type { Env } from '../request/incoming.ts'
-import { readScopeOf } from '../request/hang-up.ts'
-import { acceptedFormat, callHeaders } from './answer-format.ts'
-import { requestReader } from './request.ts'
+import type { Codec } from '../formats/codecs.ts'
+import { readScopeOf, type Env } from '../request/incoming.ts'
+import { acceptedFormat, callHeaders } from '../answers/answer-format.ts'
+import { requestReader } from '../request/reader.ts'
 
 export interface ListParts {
   /** The calls, with the rights of that caller. */
@@ -22,66 +22,77 @@ export interface ListParts {
 }
 
 export function addLists(app: Hono<Env>, parts: ListParts): void {
-  addList(app, parts)
-  addPaged(app, parts, CALLS.listPending, async (calls, request) => {
-    const { events: items, next } = (await calls.call('listPendingPage', request)).answer
-    return { items, next }
+  addList(app, parts, CALLS.listContexts, respondWithContexts)
+  addList(app, parts, CALLS.listPending, async (c, list) => {
+    const { events, next } = (await list.calls.call('listPendingPage', list.request)).answer
+    return respondWith(c, list, events, next)
   })
-  addPaged(app, parts, CALLS.listDeliveries, async (calls, request) => {
-    const { deliveries: items, next } = (await calls.call('listDeliveriesPage', request)).answer
-    return { items, next }
-  })
-}
-
-/** The list is written while it is read, and ends where it becomes large. */
-function addList(app: Hono<Env>, { api, callerOf, answers }: ListParts): void {
-  const reader = requestReader(CALLS.listContexts)
-  app.get(CALLS.listContexts.route, async (c) => {
-    const reads = readScopeOf(c)
-    const calls = api(callerOf(c, CALLS.listContexts.role), undefined, reads)
-    const format = acceptedFormat(c)
-    const request = reader.finish(reader.begin(c), null)
-    const page = new PageWriter(answers, format, rootOf(CALLS.listContexts.answer))
-    try {
-      const next = await fill(page, calls, request)
-      const place = request.order === 'desc' ? { before: next } : { after: next }
-      const link = next === null ? {} : { link: `<${nextPage(CALLS.listContexts.route, request, place)}>; rel="next"` }
-      return page.respond(c, { ...callHeaders(c, format), ...link })
-    } catch (error) {
-      page.drop()
-      throw error
-    } finally {
-      reads.end()
-    }
+  addList(app, parts, CALLS.listDeliveries, async (c, list) => {
+    const { deliveries, next } = (await list.calls.call('listDeliveriesPage', list.request)).answer
+    return respondWith(c, list, deliveries, next)
   })
 }
 
-/** A list that is made as a whole: its pages are small. */
-function addPaged<R extends z.ZodType<Filters>, A extends z.ZodType>(
+/** A request for a page of a list. */
+interface Listing<R extends z.ZodType = z.ZodType<Filters>> {
+  readonly call: Call<R>
+  readonly calls: Calls
+  readonly request: z.output<R>
+  readonly format: Codec
+  readonly answers: Answers
+}
+
+function addList<R extends z.ZodType<Filters>>(
   app: Hono<Env>,
   { api, callerOf, answers }: ListParts,
-  call: Call<R, A>,
-  run: (
-    calls: Calls,
-    request: z.output<R>,
-  ) => Promise<{ readonly items: readonly object[]; readonly next: string | null }>,
+  call: Call<R>,
+  respond: (c: Context<Env>, list: Listing<R>) => Promise<Response>,
 ): void {
-  const [reader, root] = [requestReader(call), rootOf(call.answer)]
+  const reader = requestReader(call)
   app.get(call.route, async (c) => {
     const reads = readScopeOf(c)
     const calls = api(callerOf(c, call.role), undefined, reads)
     const format = acceptedFormat(c)
     const request = reader.finish(reader.begin(c), null)
     try {
-      const { items, next } = await run(calls, request)
-      const link = next === null ? {} : { link: `<${nextPage(call.route, request, { after: next })}>; rel="next"` }
-      const headers = { ...callHeaders(c, format), ...link }
-      return await answers.send(c, items, format.pieces(items, root), { headers })
+      return await respond(c, { call, calls, request, format, answers })
     } finally {
       reads.end()
     }
   })
 }
+
+/** The list is written while it is read, and ends where it becomes large. */
+async function respondWithContexts(
+  c: Context<Env>,
+  list: Listing<typeof CALLS.listContexts.request>,
+): Promise<Response> {
+  const { call, calls, request, format, answers } = list
+  const page = new PageWriter(answers, format, rootOf(call.answer))
+  try {
+    const next = await fill(page, calls, request)
+    return page.respond(c, headersOf(c, list, next, request.order === 'desc' ? 'before' : 'after'))
+  } catch (error) {
+    page.drop()
+    throw error
+  }
+}
+
+/** A list that is made as a whole: its pages are small. */
+function respondWith(c: Context<Env>, list: Listing, items: readonly object[], next: string | null): Response {
+  const pieces = list.format.pieces(items, rootOf(list.call.answer))
+  return list.answers.send(c, items, pieces, { headers: headersOf(c, list, next, 'after') })
+}
+
+const headersOf = (
+  c: Context<Env>,
+  { call, request, format }: Listing,
+  next: string | number | null,
+  place: 'before' | 'after',
+): { [name: string]: string } => ({
+  ...callHeaders(c, format),
+  ...(next !== null && { link: `<${nextPage(call.route, request, { [place]: next })}>; rel="next"` }),
+})
 
 /** Fills the page; resolves with the id after which the list continues, null at its end. */
 async function fill(page: PageWriter, calls: Calls, request: CheckedCall<'listContexts'>): Promise<ContextId | null> {

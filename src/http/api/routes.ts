@@ -19,18 +19,15 @@ import { xmlSchema } from '../docs/xsd.ts'
 import type { Codec } from '../formats/codecs.ts'
 import { hasBody, readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { FieldsByName } from '../request/call-fields.ts'
-import { authorizationOf, type Env } from '../request/incoming.ts'
-import type { OriginGuard } from '../request/origin-guard.ts'
+import { authorizationOf, idempotencyKeyOf, readScopeOf, type Env } from '../request/incoming.ts'
+import { isLocal, type OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
-import { traceOf } from '../request/trace.ts'
-import { acceptedFormat, callHeaders } from './answer-format.ts'
-import { idempotencyKeyOf } from './idempotency-key.ts'
-import { readScopeOf } from '../request/hang-up.ts'
-import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from './prefer.ts'
+import { traceOf } from '../socket/trace.ts'
+import { acceptedFormat, callHeaders } from '../answers/answer-format.ts'
+import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from '../answers/prefer.ts'
 import { addLists } from './lists.ts'
-import { addResumeServer } from './resume-server.ts'
-import { quotaHeaders, takeQuota } from './quotas.ts'
-import { requestReader } from './request.ts'
+import { quotaHeaders, takeQuota } from '../request/quotas.ts'
+import { requestReader } from '../request/reader.ts'
 
 export interface FluxApiOptions extends BodyLimits, BodyAdmission, BatchOptions {
   /** The calls, with the rights of that caller. */
@@ -151,6 +148,29 @@ const beganOperation = (operationId: string, matched: number): SettledAnswer => 
   status: 202,
   headers: { location: `/flux-api/operations?operationId=${operationId}` },
 })
+
+/** The call that tells a server that was started paused to go on. It concerns the process that answers, not contexts. */
+function addResumeServer(
+  app: Hono<Env>,
+  { authenticate, requireAuth, origins, answers, resumeServer }: FluxApiParts,
+): void {
+  app.on(CALLS.resumeServer.method, CALLS.resumeServer.route, async (c) => {
+    origins.checkCall(c)
+    const caller = authenticate(authorizationOf(c))
+    if (caller.quota) takeQuota(c, caller)
+    const isTrusted = !requireAuth && isLocal(c)
+    const failure = isTrusted ? null : denial(caller, 'admin')
+    if (failure) throw new FluxError(failure)
+    const format = acceptedFormat(c)
+    readQuery(c.req.url, NOTHING)
+    await resumeServer?.()
+    const answer = { message: 'the server goes on' }
+    return answers.send(c, answer, format.pieces(answer, rootOf(CALLS.resumeServer.answer)), {
+      status: 200,
+      headers: callHeaders(c, format),
+    })
+  })
+}
 
 type Run<R extends z.ZodType, A> = (calls: Calls, request: z.output<R>, c: Context<Env>) => Promise<Told<A>>
 

@@ -1,8 +1,9 @@
 // http: the answers to lines, in the order of the lines, whenever each is known. They are taken as fast as the client
 // reads them.
-import type { TextPieces } from '../answers/pieces.ts'
-import { nextTurn } from '../answers/turns.ts'
-import { jsonPieces, weight } from '../formats/json/encode.ts'
+import type { TextPieces } from '../formats/json/pieces.ts'
+import { nextTurn } from '../request/turns.ts'
+import { sizeOf } from '../../model/json/weight.ts'
+import { jsonPieces } from '../formats/json/encode.ts'
 
 /** Characters of answers that are sent at a time. */
 const CHUNK_CHARACTERS = 65_536
@@ -105,8 +106,8 @@ export class AnswerLines {
 }
 
 function answeredBy(value: object): Answered {
-  const size = weight(value, CHUNK_CHARACTERS)
-  if (size > CHUNK_CHARACTERS) return { text: jsonPieces(value), size: weight(value, Infinity) }
+  const size = sizeOf(value, CHUNK_CHARACTERS)
+  if (size > CHUNK_CHARACTERS) return { text: jsonPieces(value), size: sizeOf(value, Infinity) }
   const text = `${JSON.stringify(value)}\n`
   return { text, size: text.length }
 }

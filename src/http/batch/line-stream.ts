@@ -9,11 +9,10 @@ import type { Told } from '../../api/calls.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { isLarge, ownTurn, pauseFor } from '../answers/turns.ts'
-import { problemOf, type ProblemDocument } from '../problem.ts'
+import { isLarge, ownTurn, pauseFor } from '../request/turns.ts'
+import { problemOf, type ProblemDocument } from '../formats/problem.ts'
 import { bodyMemoryOf } from '../request/incoming.ts'
 import { AnswerLines } from './answer-lines.ts'
-import { HeldBack } from './held-back.ts'
 import { Lanes, type LaneJob } from './lanes.ts'
 import { LineSplitter } from './line-splitter.ts'
 import { MAX_BLANK_BYTES, TOO_BLANK, type PausableSource, type SourceEvents } from './source.ts'
@@ -231,6 +230,34 @@ export class LineStream {
     const [ok, failed] = [this.#ok, this.#failed]
     const problem = this.#problem === null ? {} : { problem: problemOf(this.#problem) }
     this.#answers.end({ done: this.#problem === null, lines: ok + failed, ok, failed, ...problem })
+  }
+}
+
+/**
+ * What holds lines back: a line that was answered, and is still being carried out. It holds back nothing once no more
+ * lines come.
+ */
+class HeldBack {
+  readonly #isNeeded: () => boolean
+  #release: (() => void) | null = null
+
+  /** @param isNeeded whether lines may come */
+  constructor(isNeeded: () => boolean) {
+    this.#isNeeded = isNeeded
+  }
+
+  /** Resolves when it is over, or no more lines come. */
+  async until(isOver: Promise<void>): Promise<void> {
+    const released = new Promise<void>((resolve) => {
+      this.#release = resolve
+    })
+    this.check()
+    await Promise.race([isOver, released])
+  }
+
+  /** To be called when no more lines may come. */
+  check(): void {
+    if (!this.#isNeeded()) this.#release?.()
   }
 }
 

@@ -8,16 +8,17 @@ import { FluxError, malformed, overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
-import { failureLog } from '../api/failure-log.ts'
-import { quotaHeaders } from '../api/quotas.ts'
-import { requestReader } from '../api/request.ts'
+import { failureLog } from '../answers/failure-log.ts'
+import { quotaHeaders } from '../request/quotas.ts'
+import { requestReader } from '../request/reader.ts'
 import { decodeJson } from '../formats/json/decode.ts'
 import { negotiate, type Format } from '../formats/negotiate.ts'
-import { NOSNIFF } from '../problem.ts'
-import { typeOfBody, utf8Of, type BodyAdmission, type BodyLimits } from '../request/body.ts'
+import { NOSNIFF } from '../formats/problem.ts'
+import { typeOfBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
+import { bodyText } from '../request/text.ts'
 import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
-import { traceOf } from '../request/trace.ts'
+import { traceOf } from '../socket/trace.ts'
 import { readQuery } from '../request/query.ts'
 import { mayComeSlowly } from '../socket/faults.ts'
 import { eventLine, startConcernOf } from './concern.ts'
@@ -89,7 +90,7 @@ function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, bound, re
     bound.take(scope)
     const minimal = wantsMinimal(headerOf(c, 'prefer'))
     const nextCall = callsOf({ c, api, callerOf, role, clock, caller })
-    const read = readerOf(c, (line) => decodeJson(utf8Of(line), parts))
+    const read = readerOf(c, (line) => decodeJson(bodyText(line), parts))
     const stream = new LineStream({
       read(line) {
         const calls = nextCall()

@@ -45,14 +45,14 @@ export function bodyOfEvent(attributes: { readonly [name: string]: unknown }, da
 }
 
 /** @throws FluxError for what can't be read */
-export type Decode = (bytes: Buffer, format: Codec) => ReadBody | Promise<ReadBody>
+export type Decode = (bytes: Buffer, format: Codec) => ReadBody
 
 /** The JSON format: attributes and data in one object. @throws FluxError */
-export async function bodyOfStructured(event: unknown, decode: Decode): Promise<EventBody> {
+export function bodyOfStructured(event: unknown, decode: Decode): EventBody {
   if (!isObject(event)) throw malformed('a CloudEvent must be an object')
   const { data, data_base64: packed, ...attributes } = event
   if (packed !== undefined && data !== undefined) throw malformed('a CloudEvent has data or data_base64, and not both')
-  return bodyOfEvent(attributes, await dataOf({ data, packed, type: attributes['datacontenttype'] }, decode))
+  return bodyOfEvent(attributes, dataOf({ data, packed, type: attributes['datacontenttype'] }, decode))
 }
 
 /** As it is sent: as JSON, or as a text that holds bytes, or XML. */
@@ -62,7 +62,7 @@ interface SentData {
   readonly type: unknown
 }
 
-function dataOf({ data, packed, type }: SentData, decode: Decode): ReadBody | Promise<ReadBody> {
+function dataOf({ data, packed, type }: SentData, decode: Decode): ReadBody {
   const format = isThere(type) ? formatOf(String(type), FORMATS) : JSON_FORMAT
   if (packed === undefined) {
     const isXml = format?.untyped === true && typeof data === 'string'

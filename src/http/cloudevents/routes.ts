@@ -1,5 +1,4 @@
 // http: CloudEvents on the event call, by the HTTP binding: binary, structured, and in batches.
-import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
 import { CALLS, type Calls } from '../../api/calls.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
@@ -7,21 +6,20 @@ import type { Caller } from '../../model/caller.ts'
 import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
-import { failureLog } from '../api/failure-log.ts'
-import { isForAll, preferEvent, settledEvent, type SettledAnswer } from '../api/prefer.ts'
-import { quotaHeaders } from '../api/quotas.ts'
-import { requestReader } from '../api/request.ts'
+import { failureLog } from '../answers/failure-log.ts'
+import { isForAll, preferEvent, settledEvent, type SettledAnswer } from '../answers/prefer.ts'
+import { quotaHeaders } from '../request/quotas.ts'
+import { requestReader } from '../request/reader.ts'
 import { eventLine } from '../batch/concern.ts'
 import { Lanes } from '../batch/lanes.ts'
 import { refusedLineOf, type LineRequest } from '../batch/line-stream.ts'
 import { JSON_FORMAT } from '../formats/codecs.ts'
 import { negotiate } from '../formats/negotiate.ts'
-import { NOSNIFF } from '../problem.ts'
+import { NOSNIFF } from '../formats/problem.ts'
 import { formatOfBody, parseBody, type BodyLimits } from '../request/body.ts'
 import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
-import { percentDecode } from '../request/text.ts'
 import { bodyOfEvent, bodyOfStructured, type Decode, type EventBody } from './event.ts'
 import { problemAsSent } from './problem-as-sent.ts'
 
@@ -80,14 +78,14 @@ export async function answerCloudEvents(
   const { answers, inFlight, maxBody } = parts
   const decode: Decode = (bytes, format) => parseBody(bytes, format, parts)
   const hold = inFlight.hold()
-  const read = <T>(use: (bytes: Buffer) => Promise<T>) => readBytes(c, { limit: maxBody, charge: hold.resize }, use)
+  const read = <T>(use: (bytes: Buffer) => T | Promise<T>) => readBytes(c, { limit: maxBody, charge: hold.resize }, use)
   try {
     let answer: object
     let [status, more] = [200, {}]
     if (mode === 'batch') {
       readQuery(c.req.url, NOTHING)
-      answer = await read(async (bytes) => {
-        const { value } = await decode(bytes, formatOfBody(c))
+      answer = await read((bytes) => {
+        const { value } = decode(bytes, formatOfBody(c))
         return sendAll(value, { caller, calls, decode, failureOf: failureLog(c, parts.log) })
       })
     } else {
@@ -126,27 +124,27 @@ async function inItsNames<T>(inQuery: ReadonlySet<string>, send: () => Promise<T
   }
 }
 
-async function structured(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<EventBody> {
-  const { value } = await decode(bytes, formatOfBody(c))
-  return bodyOfStructured(value, decode)
-}
+const structured = (c: Context<Env>, bytes: Buffer, decode: Decode): EventBody =>
+  bodyOfStructured(decode(bytes, formatOfBody(c)).value, decode)
 
 /** Attributes are headers, and the body is the data. */
-async function binary(c: Context<Env>, bytes: Buffer, decode: Decode): Promise<EventBody> {
+function binary(c: Context<Env>, bytes: Buffer, decode: Decode): EventBody {
   const attributes: { [name: string]: string } = {}
   for (const [name, value] of c.req.raw.headers)
     if (name.startsWith('ce-')) attributes[name.slice('ce-'.length)] = attributeOf(name, value)
   if (bytes.length === 0) return bodyOfEvent(attributes, { value: undefined, untyped: false })
-  const { value, untyped } = await decode(bytes, formatOfBody(c))
+  const { value, untyped } = decode(bytes, formatOfBody(c))
   return bodyOfEvent(attributes, { value: value ?? undefined, untyped })
 }
 
 /** CloudEvents, HTTP binding, 3.1.3.2. */
 function attributeOf(name: string, value: string): string {
   const bare = /^".*"$/s.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/gs, '$1') : value
-  const bytes = percentDecode(bare, { form: false })
-  if (!isUtf8(bytes)) throw malformed(`the header ${name} is not valid UTF-8`)
-  return bytes.toString()
+  try {
+    return decodeURIComponent(bare)
+  } catch {
+    throw malformed(`the header ${name} has a malformed escape`)
+  }
 }
 
 interface Sending {
@@ -185,7 +183,7 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
     try {
       caller.quota?.take(1)
       const fields: CallFields = { waits: true }
-      const request = requestOf(fields, await bodyOfStructured(event, decode))
+      const request = requestOf(fields, bodyOfStructured(event, decode))
       const line = eventLine(calls, { request, fields })
       while (lanes.isFull) await room()
       lanes.add({ ...line, run: (placed) => run(n, line, placed) })

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { fieldSchema, referenceTo, rootOf, type Call, type FieldShape } from '../../api/call.ts'
 import { problemSchema } from '../../api/server.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { joinPieces } from '../answers/pieces.ts'
+import { joinPieces } from '../formats/json/pieces.ts'
 import { FORMATS } from '../formats/codecs.ts'
-import { exampleOf, meaningsOf } from '../problem.ts'
+import { exampleOf, meaningsOf } from '../formats/problem.ts'
 import { withListHints } from './xml-hints.ts'
 
 /** Problems that any call under /flux-api may have. */

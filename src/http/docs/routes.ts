@@ -1,9 +1,10 @@
-// http: `/docs`, a page that shows the OpenAPI document without using any other server.
+// http: `/docs`, a page that shows the OpenAPI document without using any other server, and `/flux-schema.json`.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Hono } from 'hono'
 import { html } from 'hono/html'
 import { secureHeaders } from 'hono/secure-headers'
+import type { JsonObject } from '../../model/json/value.ts'
 import type { Env } from '../request/incoming.ts'
 import type { Answers } from '../answers/answers.ts'
 
@@ -82,4 +83,29 @@ export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers
       )
     })
   }
+}
+
+export interface FluxSchemaParts {
+  /** Makes the schema. */
+  readonly fluxSchema: () => JsonObject
+  readonly answers: Answers
+}
+
+const SCHEMA_HEADERS = {
+  'content-type': 'application/schema+json',
+  'cache-control': 'max-age=3600',
+  'access-control-allow-origin': '*',
+}
+
+/**
+ * The JSON Schema of .flux and .model files. It says nothing of this server, so anyone may read it, also editors in a
+ * browser, of any origin.
+ */
+export function addFluxSchema(app: Hono<Env>, { fluxSchema, answers }: FluxSchemaParts): void {
+  /** The schema, in memory once it was asked for. */
+  let bytes: Buffer<ArrayBuffer> | undefined
+  app.get('/flux-schema.json', (c) => {
+    bytes ??= Buffer.from(JSON.stringify(fluxSchema()))
+    return answers.bytes(c, bytes, { headers: SCHEMA_HEADERS }, { shared: true })
+  })
 }

@@ -6,7 +6,6 @@ export function withListHints(schema: JsonObject, item = 'item'): JsonObject {
   const hinted = (part: Json): Json => (isObject(part) ? withListHints(part, item) : part)
   const result: JsonObject = {}
   for (const [key, value] of Object.entries(schema)) {
-    if (key === 'xsd') continue
     if (key === 'properties' && isObject(value))
       result[key] = Object.fromEntries(Object.entries(value).map(([name, field]) => [name, hinted(field)]))
     else if (key === 'items' || key === 'additionalProperties') result[key] = hinted(value)

@@ -2,13 +2,11 @@
 import { jsonPieces } from './json/encode.ts'
 import type { Json } from '../../model/json/value.ts'
 import { decodeJson } from './json/decode.ts'
-import { PAGE_HEADERS, PAGE_TYPE } from './html/document.ts'
 import { negotiate, type Format } from './negotiate.ts'
-import type { TextPieces } from '../answers/pieces.ts'
-import { encodeProblemPage, type ShownProblem } from './html/problem.ts'
-import type { XmlOptions } from './xml/decode.ts'
+import type { TextPieces } from './json/pieces.ts'
+import { encodeProblemPage, PAGE_HEADERS, PAGE_TYPE, type ShownProblem } from './html/problem.ts'
+import { decodeXml, type XmlOptions } from './xml/decode.ts'
 import { encodeProblemXml, xmlItemPieces, xmlListMarkup, xmlPieces } from './xml/encode.ts'
-import { decodeLargeXml } from './xml/threads.ts'
 
 /** A format in which problems are written. */
 export interface ProblemFormat extends Format {
@@ -31,12 +29,17 @@ export interface Codec extends ProblemFormat {
   /** The markup around and between the elements of a list. */
   list(root: string): ListMarkup
   itemPieces(value: unknown): TextPieces
+  /** Most bytes of a body. */
+  readonly maxBytes: number
   /**
    * @throws FluxError `malformed`; `tooLarge` for more than `maxValues` values and names; `unsupportedType` for an
-   * encoding other than UTF-8; `unavailable` when the text cannot be decoded at present
+   * encoding other than UTF-8
    */
-  decode(text: string, options: XmlOptions): Json | Promise<Json>
+  decode(text: string, options: XmlOptions): Json
 }
+
+/** XML is parsed in one go, which takes several times as long as for JSON. */
+const MAX_XML_BYTES = 256 * 1024
 
 /** `empty`: the whole text of a list without elements. */
 export interface ListMarkup {
@@ -56,6 +59,7 @@ export const JSON_FORMAT: Codec = {
   list: () => ({ start: '[', between: ',', end: ']', empty: '[]' }),
   itemPieces: jsonPieces,
   encodeProblem: (problem) => JSON.stringify(problem),
+  maxBytes: Infinity,
   decode: decodeJson,
 }
 
@@ -69,7 +73,8 @@ const XML_FORMAT: Codec = {
   list: (root) => ({ ...xmlListMarkup(root), between: '' }),
   itemPieces: xmlItemPieces,
   encodeProblem: encodeProblemXml,
-  decode: decodeLargeXml,
+  maxBytes: MAX_XML_BYTES,
+  decode: decodeXml,
 }
 
 /** XML under its older type (RFC 7303, 9.2), for clients that ask only for that. */

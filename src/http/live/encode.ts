@@ -26,26 +26,15 @@ export class Piece {
   /** Moves among them. */
   readonly count: number
   readonly #texts: () => string
-  #chunk: Buffer | null = null
-  #start = 0
+  #bytes: Buffer | null = null
 
   constructor(texts: () => string, count: number) {
     this.#texts = texts
     this.count = count
   }
 
-  /** The bytes as a chunk of HTTP/1.1 (RFC 9112, 7.1). They share their memory. */
-  get chunk(): Buffer {
-    if (this.#chunk) return this.#chunk
-    const text = this.#texts()
-    const head = `${Buffer.byteLength(text).toString(16)}\r\n`
-    this.#start = head.length
-    this.#chunk = Buffer.from(`${head}${text}\r\n`)
-    return this.#chunk
-  }
-
   get bytes(): Buffer {
-    return this.chunk.subarray(this.#start, -2)
+    return (this.#bytes ??= Buffer.from(this.#texts()))
   }
 }
 

@@ -2,8 +2,7 @@
 // for the same is made once.
 //
 // - A server with readers has one connection that blocks on the stream of Redis (`tail.ts`). `http/live/hub.ts` fans
-//   out: what readers with the same filters and rights get is one buffer, framed as a chunk of HTTP once for all of
-//   them.
+//   out: what readers with the same filters and rights get is one buffer.
 // - A stream that resumes reads pages of the feed, as fast as its reader takes them and eight streams at a time, until
 //   it is where the others are.
 import { Turnstile } from '../../model/turnstile.ts'
@@ -12,7 +11,6 @@ import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/feeds.ts'
 import { asksForAll, type CommittedMove, meaningOf } from '../../api/streams.ts'
-import { Slices } from '../answers/turns.ts'
 import { Batch, gapOf, heartbeatOf, openingOf, type Piece, type ReaderSelection } from './encode.ts'
 import { LiveStream, paceOf, queueBound, shareOf, type OpenRequest } from './stream.ts'
 
@@ -44,8 +42,6 @@ const HEARTBEAT_TICKS = 15
 const CATCH_UP_ITEMS = 500
 const CATCH_UP_CHARACTERS = 262_144
 const MAX_CATCHING_UP = 8
-/** Moves that are compared with filters in one turn of the event loop: some milliseconds. */
-const MOVES_A_TURN = 50_000
 
 export class MoveHub {
   readonly #options: HubOptions
@@ -58,8 +54,6 @@ export class MoveHub {
   #ticks = 0
   /** When the streams were last given something: epoch milliseconds. */
   #gaveAt = 0
-  /** What the streams have not been given yet, in order. */
-  readonly #giving = new Slices()
   readonly #catchingUp = new Turnstile(MAX_CATCHING_UP)
   /** Why there are no streams any more; null: there may be. */
   #ended: string | null = null
@@ -146,21 +140,15 @@ export class MoveHub {
   }
 
   #give(items: readonly FeedItem[]): void {
-    const last = items.at(-1)
+    const last = items.at(-1)?.id
     if (last === undefined) return
-    const batch = new Batch(items, this.#place)
-    const before = this.#place
-    this.#place = last.id
-    this.#giving.run(this.#rounds(batch, { before, last: last.id }))
-  }
-
-  /** Gives the batch to all readers; yields when it has looked at as many moves as may be in one turn. */
-  *#rounds(batch: Batch, { before, last }: { readonly before: string; readonly last: string }): Generator<void, void> {
     const { feed } = this.#options
+    const before = this.#place
+    const batch = new Batch(items, before)
+    this.#place = last
     const queued = queueBound(new Set([...this.#readers].map(({ group }) => group)).size)
     const bounds = { queued, share: shareOf(this.#readers.size, { elapsed: this.#sinceLast(), queued }) }
     const made = new Map<string, readonly Piece[]>()
-    let looked = 0
     for (const { stream, selection, group, isLive } of this.#readers) {
       if (!isLive) continue
       if (feed.isBefore(before, stream.place)) {
@@ -170,11 +158,9 @@ export class MoveHub {
         continue
       }
       const pieces = made.get(group) ?? batch.piecesFor(selection)
-      if (!made.has(group)) looked += batch.size
       made.set(group, pieces)
       stream.give(pieces, bounds)
       stream.place = last
-      if (looked >= MOVES_A_TURN) yield void (looked = 0)
     }
   }
 

@@ -5,10 +5,10 @@ import { denial, scopeOfToken, type Caller, type Role } from '../../model/caller
 import { FluxError, invalid } from '../../model/failure.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { requestReader } from '../api/request.ts'
-import { quotaHeaders } from '../api/quotas.ts'
+import { requestReader } from '../request/reader.ts'
+import { quotaHeaders } from '../request/quotas.ts'
 import { negotiate, type Format } from '../formats/negotiate.ts'
-import { NOSNIFF } from '../problem.ts'
+import { NOSNIFF } from '../formats/problem.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
 import { MoveHub, type HubOptions } from './hub.ts'
 import type { Sink } from './stream.ts'
@@ -56,41 +56,15 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
       if (outgoing.destroyed) return null
       outgoing.writeHead(200, headers)
       outgoing.write(opening)
-      return sinkOf(c)
+      return outgoing
     }
     const stream = await hub.open({ scope, filters, from, mayReadAll, begin })
     if (stream) {
-      const { socket } = c.env.incoming
-      const onDrained = () => stream.onDrained()
-      socket.on('drain', onDrained)
-      outgoing.once('close', () => {
-        socket.off('drain', onDrained)
-        hub.close(stream)
-      })
+      outgoing.on('drain', () => stream.onDrained())
+      outgoing.once('close', () => hub.close(stream))
       if (outgoing.destroyed) hub.close(stream)
     }
     return answered()
-  }
-}
-
-/**
- * To write through Node's response costs three times as much as to write the chunk itself. That is done only where the
- * response is the one that the connection is at, and has chunks.
- */
-function sinkOf(c: Context<Env>): Sink {
-  const { incoming, outgoing } = c.env
-  const hasChunks = incoming.httpVersionMajor === 1 && incoming.httpVersionMinor === 1
-  return {
-    get queued() {
-      return outgoing.writableLength
-    },
-    write: (bytes) => void outgoing.write(bytes),
-    share({ bytes, chunk }) {
-      const { socket } = outgoing
-      if (hasChunks && socket) socket.write(chunk)
-      else outgoing.write(bytes)
-    },
-    end: () => void outgoing.end(),
   }
 }
 

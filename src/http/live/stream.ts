@@ -6,12 +6,10 @@ import { byeOf, droppedOf, type Piece } from './encode.ts'
 /** Where the bytes of a stream go. */
 export interface Sink {
   /** Bytes that the reader has not taken yet. */
-  readonly queued: number
-  write(bytes: Uint8Array): void
-  /** Writes what was made for many readers. */
-  share(piece: Piece): void
+  readonly writableLength: number
+  write(bytes: Uint8Array): unknown
   /** Ends the answer. */
-  end(): void
+  end(): unknown
 }
 
 export interface OpenRequest {
@@ -88,29 +86,29 @@ export class LiveStream {
   give(pieces: readonly Piece[], bounds: { readonly queued: number; readonly share: Share } | null): void {
     if (bounds) this.#allowance = Math.min(this.#allowance + bounds.share.earned, bounds.share.most)
     for (const piece of pieces) {
-      if (bounds && (this.#allowance <= 0 || this.#sink.queued >= bounds.queued)) {
+      if (bounds && (this.#allowance <= 0 || this.#sink.writableLength >= bounds.queued)) {
         this.#dropped += piece.count
         continue
       }
       if (bounds) this.#allowance -= piece.bytes.length
       this.#writeDropped()
-      if (!this.#isOver) this.#sink.share(piece)
+      this.#write(piece.bytes)
     }
   }
 
   /** Tells how many moves were dropped, if any were and the reader takes what is written. */
   tellDropped(): void {
-    if (this.#sink.queued < MIN_QUEUED_BYTES) this.#writeDropped()
+    if (this.#sink.writableLength < MIN_QUEUED_BYTES) this.#writeDropped()
   }
 
   /** Writes something small that is no move, unless the reader takes nothing. */
   tell(text: string): void {
-    if (this.#sink.queued < MIN_QUEUED_BYTES) this.#write(Buffer.from(text))
+    if (this.#sink.writableLength < MIN_QUEUED_BYTES) this.#write(Buffer.from(text))
   }
 
   /** Resolves when the reader has taken what was written, or is gone. */
   taken(): Promise<void> {
-    if (this.#sink.queued < MIN_QUEUED_BYTES || this.#isOver) return Promise.resolve()
+    if (this.#sink.writableLength < MIN_QUEUED_BYTES || this.#isOver) return Promise.resolve()
     return new Promise((resolve) => {
       this.#onDrained.push(resolve)
     })

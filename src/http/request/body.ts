@@ -1,16 +1,15 @@
 // http: reads the body of a call, and checks its format, size and encoding. The schemas check the content.
-import { isUtf8 } from 'node:buffer'
 import type { Context } from 'hono'
 import type { ByteBudget, BudgetShare } from '../../model/byte-budget.ts'
-import { malformed, unsupportedType } from '../../model/failure.ts'
+import { FluxError, unsupportedType } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { JsonLimits } from '../../model/json/text.ts'
 import { FORMATS, type Codec } from '../formats/codecs.ts'
 import { headerOf, readBytes, socketed, type Env } from './incoming.ts'
 import { isFromPage } from './origin-guard.ts'
 import { formatOf, namesType, type Format } from '../formats/negotiate.ts'
-import { isUtf8Name, readHeaderValue } from './text.ts'
-import { isLarge, pauseFor } from '../answers/turns.ts'
+import type { XmlOptions } from '../formats/xml/decode.ts'
+import { bodyText, readHeaderValue, requireUtf8 } from './text.ts'
 
 export interface BodyLimits extends JsonLimits {
   /** Bytes. */
@@ -45,32 +44,18 @@ export function hasBody(c: Context<Env>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Text as formats take it. @throws FluxError `malformed` for what isn't UTF-8 */
-export function utf8Of(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw malformed('the body is not valid UTF-8')
-  const text = bytes.toString()
-  // RFC 8259, 8.1: a byte order mark may be ignored.
-  return text.startsWith('\uFEFF') ? text.slice(1) : text
+/** @throws FluxError for what isn't to be read */
+export function decodeBody(bytes: Buffer, format: Codec, options: XmlOptions): Json {
+  if (bytes.length > format.maxBytes)
+    throw new FluxError({ kind: 'tooLarge', detail: `a body of ${format.type} has at most ${format.maxBytes} bytes` })
+  return format.decode(bodyText(bytes), options)
 }
 
 /** @throws FluxError for what isn't to be read */
-export function parseBody(
-  bytes: Buffer,
-  format: Codec,
-  { maxDepth, maxValues }: JsonLimits,
-): ReadBody | Promise<ReadBody> {
-  const value = format.decode(utf8Of(bytes), { maxDepth, maxValues })
-  const { untyped } = format
-  return value instanceof Promise || isLarge(bytes.length)
-    ? paused(value, bytes.length).then((later) => ({ value: later, untyped }))
-    : { value, untyped }
-}
-
-async function paused(value: Json | Promise<Json>, bytes: number): Promise<Json> {
-  const data = await value
-  await pauseFor(bytes)
-  return data
-}
+export const parseBody = (bytes: Buffer, format: Codec, limits: JsonLimits): ReadBody => ({
+  value: decodeBody(bytes, format, limits),
+  untyped: format.untyped,
+})
 
 /** The format of an uncompressed body that is one of the calls'. @throws FluxError `unsupportedType` */
 export function formatOfBody(c: Context<Env>): Codec {
@@ -87,7 +72,6 @@ export function typeOfBody<F extends Format>(c: Context<Env>, offered: readonly 
   if (!namesType(contentType) && isFromPage(c)) throw unsupportedType('a body that a page sends needs a Content-Type')
   const format = formatOf(contentType, offered)
   if (format === null) throw unsupportedType(`the body must be ${offered.map(({ type }) => type).join(' or ')}`)
-  const charset = contentType?.includes(';') ? readHeaderValue(contentType).parameters.get('charset') : undefined
-  if (charset !== undefined && !isUtf8Name(charset)) throw unsupportedType('the body must be in UTF-8')
+  if (contentType?.includes(';')) requireUtf8(readHeaderValue(contentType).parameters.get('charset'))
   return format
 }

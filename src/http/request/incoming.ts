@@ -6,12 +6,17 @@
 import type { IncomingMessage } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
-import { FluxError, malformed } from '../../model/failure.ts'
+import type { Quota } from '../../model/caller.ts'
+import { FluxError, malformed, unavailable } from '../../model/failure.ts'
 import { parsedBytes } from '../../model/json/weight.ts'
-import { pauseFor } from '../answers/turns.ts'
+import { ReadScope } from '../../model/read-scope.ts'
+import { pauseFor } from './turns.ts'
 
-/** In tests without a socket, there is no `incoming`. */
-export type Env = { Bindings: HttpBindings }
+/**
+ * In tests without a socket, there is no `incoming`. `quota`: of a caller with a rate. `replayed`: an earlier request
+ * under the same `Idempotency-Key` had the same answer.
+ */
+export type Env = { Bindings: HttpBindings; Variables: { quota?: Quota; replayed?: true } }
 
 /** Whether Node's own request is at hand. */
 export const socketed = (c: Context<Env>): boolean => c.env !== undefined
@@ -80,6 +85,39 @@ export function authorizationOf(c: Context<Env>): string | undefined {
   if (names.length > 1) throw malformed('there are several Authorization headers')
   return header
 }
+
+/** Visible ASCII. One pair of quotes around it, which the draft asks for, is removed. */
+const KEY = /^[!-~]{1,255}$/
+
+/**
+ * The header `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header); undefined: none was sent.
+ * @throws FluxError `malformed`
+ */
+export function idempotencyKeyOf(c: Context<Env>): string | undefined {
+  const header = headerOf(c, 'idempotency-key')
+  if (header === undefined) return undefined
+  const isQuoted = header.length > 1 && header.startsWith('"') && header.endsWith('"')
+  const key = isQuoted ? header.slice(1, -1) : header
+  if (KEY.test(key)) return key
+  throw malformed('Idempotency-Key must be 1 to 255 visible ASCII characters')
+}
+
+/** Aborted when the client hangs up; undefined where there is no socket. */
+export function hangUpSignal(c: Context<Env>): AbortSignal | undefined {
+  const outgoing = c.env?.outgoing
+  if (outgoing === undefined) return undefined
+  const controller = new AbortController()
+  const abort = () => controller.abort(unavailable('the client has hung up'))
+  if (outgoing.destroyed) abort()
+  else
+    outgoing.once('close', () => {
+      if (!outgoing.writableFinished) abort()
+    })
+  return controller.signal
+}
+
+/** Of a request that changes nothing: it ends with its client. */
+export const readScopeOf = (c: Context<Env>): ReadScope => new ReadScope(hangUpSignal(c))
 
 export interface ReadOptions {
   /** Most bytes of a body. They are counted as they arrive, whatever Content-Length says. */

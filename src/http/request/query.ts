@@ -3,7 +3,7 @@ import { fieldText } from '../../api/call.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
 import type { CallFields, Field, FieldsByName } from './call-fields.ts'
-import { addField, type FormFields } from './form-fields.ts'
+import { addField, decodeField, type FormFields } from './form.ts'
 
 /**
  * The parameters of the URL. A list may be repeated, or separated by commas.
@@ -20,8 +20,8 @@ export function readQuery(url: string, known: FieldsByName): CallFields {
   for (const pair of url.slice(start + 1, end === -1 ? undefined : end).split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
-    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (known.has(name)) addField(given, name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
+    const name = decodeField(equals === -1 ? pair : pair.slice(0, equals))
+    if (known.has(name)) addField(given, name, equals === -1 ? '' : decodeField(pair.slice(equals + 1)))
     else unknown.add(name)
   }
   const refusal = unknown.size > 0 ? unknownFields([...unknown], known, 'parameter') : null
@@ -44,14 +44,4 @@ function valueOf(name: string, texts: readonly string[], field: Field | undefine
     detail: `${name} must be given once`,
     errors: [{ pointer: `/${name}`, detail: 'must be given once' }],
   })
-}
-
-/** Most texts contain nothing to decode, and checking for that is cheaper than decoding. */
-function decode(text: string): string {
-  if (!/[%+]/.test(text)) return text
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    throw malformed('the query has a malformed escape')
-  }
 }

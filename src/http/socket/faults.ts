@@ -1,10 +1,11 @@
 // http: answers a connection that sends something other than HTTP, or is too slow. Each request gets one answer, in the
-// order of the requests.
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+// order of the requests. Requests that programs on the way might read differently are refused, too.
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { malformed, type Failure } from '../../model/failure.ts'
-import { problemAnswer } from '../problem.ts'
+import { problemFormat } from '../formats/codecs.ts'
+import { problemAnswer } from '../formats/problem.ts'
 
 export interface ConnectionFaults {
   /** Must be called for each request before it is answered. */
@@ -47,7 +48,7 @@ export function connectionFaults(): ConnectionFaults {
       // The fault belongs to the newest request unless that was received as a whole. If that request has been answered
       // already, nothing more is sent.
       const end = () => {
-        if (isNext || !answer.headersSent) hangUp(socket, refusalOf(error.code))
+        if (isNext || !answer.headersSent) hangUp(socket, failureOf(error.code))
         else socket.end(() => socket.destroy())
       }
       if (answer === undefined || answer.writableFinished || (!isNext && !answer.headersSent)) end()
@@ -73,7 +74,7 @@ export function hangUp(
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n'), ended)
 }
 
-function refusalOf(code: string | undefined): Failure {
+function failureOf(code: string | undefined): Failure {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { kind: 'timeout', detail: 'the request did not come whole in time' }
@@ -82,4 +83,28 @@ function refusalOf(code: string | undefined): Failure {
     default:
       return malformed('this is not HTTP/1.1').failure
   }
+}
+
+/** Why a request must not reach the application; null when it may. */
+export function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage): Failure | null {
+  if (headers.host === undefined && httpVersion !== '1.0') return malformed('a request needs a Host header').failure
+  // RFC 9112, 3.2 and 6.1: a proxy may have read another of them than this server would.
+  if (hostsOf(rawHeaders) > 1) return malformed('there are several Host headers').failure
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    return { kind: 'unsupportedType', detail: 'the only transfer coding that is known here is chunked' }
+  return null
+}
+
+function hostsOf(rawHeaders: readonly string[]): number {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') count += 1
+  return count
+}
+
+/** Answers without the application, and does not wait for the body. */
+export function refuseRequest({ headers }: IncomingMessage, response: ServerResponse, failure: Failure): void {
+  const { status, headers: answered, body } = problemAnswer(failure, { format: problemFormat(headers.accept) })
+  response.writeHead(status, { ...answered, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
 }

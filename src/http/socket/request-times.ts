@@ -3,12 +3,10 @@
 // - The route of a request is looked up again when its answer has ended (`http/socket/request-times.ts`), so that
 //   handlers need not note it; only webhooks note their endpoint.
 import type { ServerResponse } from 'node:http'
-import type { Context, Hono } from 'hono'
+import type { Hono } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'
-import type { Endpoint } from '../../model/webhook.ts'
 import type { RequestSignals } from '../../ports/signals.ts'
-import { socketed, type Env } from '../request/incoming.ts'
-import { isDisguised, WEBHOOKS } from '../request/paths.ts'
+import type { Env } from '../request/incoming.ts'
 import { TimedResponse } from './response.ts'
 
 /** The template of the route of a request, null: there is none. `url`: as the request line has it. */
@@ -34,7 +32,6 @@ export function routeFinder(app: Hono<Env>): RouteOf {
 
 /** The route as the router has it. */
 function routeOf({ router }: Hono<Env>, method: string, path: string): string | null {
-  if (isDisguised(path)) return null
   const [handlers] = router.match(method === 'HEAD' ? 'GET' : method, path)
   // Of all methods is what comes before a route.
   const found = handlers.find(([[, route]]) => route.method !== METHOD_NAME_ALL)
@@ -43,16 +40,6 @@ function routeOf({ router }: Hono<Env>, method: string, path: string): string | 
 
 /** Parameters as the API's description has them: `/flux-api/{package}/execute`. */
 const templateOf = (route: string): string => route.replaceAll(/:(\w+)/g, '{$1}')
-
-const endpointRoutes = new WeakMap<Endpoint, string>()
-
-/** Notes that the request is one to that webhook: the router knows only that it is one to any. */
-export function noteEndpoint(c: Context<Env>, endpoint: Endpoint): void {
-  if (!socketed(c) || !(c.env.outgoing instanceof TimedResponse)) return
-  const route = endpointRoutes.get(endpoint) ?? WEBHOOKS + endpoint.urlPath
-  endpointRoutes.set(endpoint, route)
-  c.env.outgoing.route = route
-}
 
 /** A listener for `close` of responses. It is one for all of them, so that a request needs no closure. */
 export function requestTimer(signals: RequestSignals, routeOf: RouteOf): (this: ServerResponse) => void {

@@ -1,6 +1,6 @@
 // http: the class of Node's responses, with what every answer of this server has in common.
 import { ServerResponse, type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
-import { NOSNIFF } from '../problem.ts'
+import { NOSNIFF } from '../formats/problem.ts'
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 

@@ -3,7 +3,7 @@
 //
 // - A webhook's sender is verified (`webhooks/door.ts`) where the last byte of the body has arrived, before the body
 //   is parsed. A refusal is returned, not thrown, since an exception costs more than the proof. Each request to an
-//   endpoint is a visit (`webhooks/visit.ts`), which ends as one delivery. While its caller waits, it holds nothing of
+//   endpoint is a visit (`webhooks/reply.ts`), which ends as one delivery. While its caller waits, it holds nothing of
 //   the request.
 import type { Context } from 'hono'
 import type { Json } from '../../model/json/value.ts'
@@ -15,9 +15,8 @@ import type { Log } from '../../ports/log.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import { socketed, type Env } from '../request/incoming.ts'
 import { pathShown } from '../socket/access-log.ts'
-import { ForgeryLog } from './forgery-log.ts'
 import { headerPairsOf, targetOf } from './request.ts'
-import type { DoorReply } from './visit.ts'
+import type { DoorReply } from './reply.ts'
 
 export interface DoorOptions {
   /** Of the senders of webhooks, as they are at present. */
@@ -96,3 +95,58 @@ export const handshakeOf = ({ verify }: Endpoint, body: Json): HandshakeAnswer |
 
 const hostOf = (c: Context<Env>): string | null =>
   (socketed(c) ? c.env.incoming.headers.host : c.req.raw.headers.get('host')) ?? null
+
+const WINDOW_MS = 1000
+
+interface Forgery {
+  readonly method: string
+  /** Without secrets. */
+  readonly path: string
+  /** Why the proof was not accepted, without secrets. */
+  readonly reason: string
+}
+
+interface Window {
+  /** Refused since the last line. */
+  refused: number
+  last: Forgery
+}
+
+/** Logs requests whose senders proved nothing: one line a second for each endpoint, whatever a stranger sends. */
+class ForgeryLog {
+  readonly #log: Log
+  readonly #clock: Clock
+  /** Endpoints with a line in the last second. */
+  readonly #windows = new Map<Endpoint, Window>()
+
+  constructor({ log, clock }: { readonly log: Log; readonly clock: Clock }) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  /** Logs it at once, or, after a line of the same second, with others at the end of that second. */
+  add(endpoint: Endpoint, forgery: Forgery): void {
+    const window = this.#windows.get(endpoint)
+    if (window) {
+      window.refused += 1
+      window.last = forgery
+      return
+    }
+    this.#write(endpoint, { refused: 1, last: forgery })
+  }
+
+  #write(endpoint: Endpoint, window: Window): void {
+    const { package: owner, fluxName, urlPath, verify } = endpoint
+    const { refused, last } = window
+    const { method, path, reason } = last
+    const scheme = verify?.scheme ?? null
+    const facts = { package: owner, fluxName, urlPath, scheme, method, path, reason, refused }
+    this.#log.warn('a webhook was refused: its sender proved nothing', facts)
+    window.refused = 0
+    this.#windows.set(endpoint, window)
+    this.#clock.after(WINDOW_MS, () => {
+      if (window.refused === 0) this.#windows.delete(endpoint)
+      else this.#write(endpoint, window)
+    })
+  }
+}

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../model/json/value.ts'
 import { REDACTED } from '../../model/secret-names.ts'
 import { UNREADABLE } from '../../model/webhook.ts'
 import type { HeaderPair } from '../../model/webhook-schemes/scheme.ts'
-import { fieldsToJson, pairsOf, readPairs, type FormFields } from '../request/form-fields.ts'
+import { fieldsToJson, formFieldsOf, type FormFields } from '../request/form.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 import { decodeWebhookBody, type WebhookLimits } from './body.ts'
 
@@ -34,11 +34,11 @@ export interface RequestOptions {
 }
 
 /** @throws FluxError for a query or a body that cannot be read */
-export async function readWebhookRequest(
+export function readWebhookRequest(
   c: Context<Env>,
   rawBody: Buffer,
   { path, timeout, proofHeader, limits }: RequestOptions & { readonly limits: WebhookLimits },
-): Promise<WebhookRequest> {
+): WebhookRequest {
   const uri = targetOf(c)
   const query = readQueryOf(uri, limits.maxParts)
   const inPath = parametersOf(path)
@@ -46,7 +46,7 @@ export async function readWebhookRequest(
   const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? ''
   if (coding !== '' && coding !== 'identity') throw unsupportedType('the body must not be compressed')
   const contentType = headerOf(c, 'content-type')
-  const { body, encoded } = await decodeWebhookBody(rawBody, contentType, limits)
+  const { body, encoded } = decodeWebhookBody(rawBody, contentType, limits)
   const parameters = new Map([...query, ...inPath])
   const request = requestOf(c, { uri, headers, parameters, body, timeout, encoded })
   const inHeaders = (name: string) => headers.filter(([spelled]) => spelled === name).map(([, value]) => value)
@@ -111,10 +111,11 @@ export function targetOf(c: Context<Env>): string {
 }
 
 function readQueryOf(uri: string, maxParts: number): FormFields<string> {
-  const start = uri.indexOf('?')
-  const pairs = start === -1 ? [] : pairsOf(uri.slice(start + 1))
-  if (pairs.length > maxParts) throw malformed(`the query has more than ${maxParts} parameters`)
-  return readPairs(pairs)
+  const [, query = ''] = /^[^?]*\?(.*)$/s.exec(uri) ?? []
+  // Node gives each byte of the target as a character.
+  return formFieldsOf(Buffer.from(query, 'latin1'), maxParts, () =>
+    malformed(`the query has more than ${maxParts} parameters`),
+  )
 }
 
 /**

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { AnswerInit } from '../answers/answers.ts'
-import { slices, type TextPieces } from '../answers/pieces.ts'
+import { slices, type TextPieces } from '../formats/json/pieces.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { formatOf } from '../formats/negotiate.ts'
 import { cookiesOf } from './cookies.ts'

@@ -5,20 +5,16 @@ import type { BudgetShare, ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, serverPaused } from '../../model/failure.ts'
 import type { WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
-import { idempotencyKeyOf } from '../api/idempotency-key.ts'
 import { answerFormat, JSON_FORMAT } from '../formats/codecs.ts'
-import { statusOf } from '../problem.ts'
+import { statusOf } from '../formats/problem.ts'
 import type { BodyAdmission } from '../request/body.ts'
-import { headerOf, readBytes, type Env } from '../request/incoming.ts'
-import { WEBHOOKS } from '../request/paths.ts'
-import { traceOf } from '../request/trace.ts'
+import { headerOf, idempotencyKeyOf, readBytes, type Env } from '../request/incoming.ts'
+import { traceOf } from '../socket/trace.ts'
 import { pathShown, shownPath } from '../socket/access-log.ts'
-import { noteEndpoint } from '../socket/request-times.ts'
 import { Door, handshakeOf, proofHeaderOf, type DoorOptions } from './door.ts'
-import { respond, type ReplyOptions } from './reply.ts'
+import { deliveryOf, respond, type DoorReply, type ReplyOptions, type Visit } from './reply.ts'
 import { readWebhookRequest, unreadRequest, type WebhookLimits } from './request.ts'
-import { endpointOf, hasSecretInPath, type MatchedEndpoint } from './routing.ts'
-import { Visit, type DoorReply } from './visit.ts'
+import { endpointOf, hasSecretInPath, noteEndpoint, WEBHOOKS, type MatchedEndpoint } from './routing.ts'
 
 export interface WebhookOptions extends WebhookLimits, BodyAdmission, DoorOptions {
   readonly webhooks: WebhookApi
@@ -71,9 +67,19 @@ export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
     noteEndpoint(c, endpoint)
     if (isPaused?.()) throw serverPaused()
     if (hasSecretInPath(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
-    const visit = new Visit({ endpoint, method: c.req.method, path: pathShown(c), ...webhooks.arrival() })
-    const settled = (result: Parameters<Visit['delivery']>[0]) => {
-      const delivery = visit.delivery(result, webhooks.now())
+    const visit: Visit = {
+      endpoint,
+      method: c.req.method,
+      path: pathShown(c),
+      ...webhooks.arrival(),
+      reply: null,
+      request: null,
+      rawBody: null,
+      format: JSON_FORMAT,
+      keyed: false,
+    }
+    const settled = (result: Parameters<typeof deliveryOf>[1]) => {
+      const delivery = deliveryOf(visit, result, webhooks.now())
       webhooks.settled(delivery.reason === null ? delivery : { ...delivery, reason: door.hidden(delivery.reason) })
     }
     let response: Response
@@ -143,34 +149,33 @@ function passed(
     hold.release()
     visit.request = visit.rawBody = null
   }
-  return parsed(c, rawBody, { ...about, limits, visit }).then((call): DoorReply | Promise<DoorReply> => {
-    const handshake = handshakeOf(endpoint, call.request['body'] ?? null)
-    if (handshake) return { handshake }
-    const idempotencyKey = idempotencyKeyOf(c) ?? null
-    visit.keyed = idempotencyKey !== null
-    return webhooks
-      .receive({
-        ...call,
-        endpoint,
-        deliveryId,
-        time,
-        timeout,
-        idempotencyKey,
-        replayOf: null,
-        onStarted,
-        traceparent: traceOf(c),
-      })
-      .catch(asBadRequest)
-  })
+  const call = parsed(c, rawBody, { ...about, limits, visit })
+  const handshake = handshakeOf(endpoint, call.request['body'] ?? null)
+  if (handshake) return { handshake }
+  const idempotencyKey = idempotencyKeyOf(c) ?? null
+  visit.keyed = idempotencyKey !== null
+  return webhooks
+    .receive({
+      ...call,
+      endpoint,
+      deliveryId,
+      time,
+      timeout,
+      idempotencyKey,
+      replayOf: null,
+      onStarted,
+      traceparent: traceOf(c),
+    })
+    .catch(asBadRequest)
 }
 
-async function parsed(
+function parsed(
   c: Context<Env>,
   rawBody: Buffer,
   { visit, ...options }: Parameters<typeof readWebhookRequest>[2] & { readonly visit: Visit },
-): ReturnType<typeof readWebhookRequest> {
+) {
   try {
-    const call = await readWebhookRequest(c, rawBody, options)
+    const call = readWebhookRequest(c, rawBody, options)
     visit.request = call.request
     visit.rawBody = rawBody
     return call

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { LineStream, type LineStreamOptions } from '../../../src/http/batch/line-stream.ts'
 import type { PausableSource, SourceEvents } from '../../../src/http/batch/source.ts'
-import { nextTurn } from '../../../src/http/answers/turns.ts'
+import { nextTurn } from '../../../src/http/request/turns.ts'
 import { ByteBudget } from '../../../src/model/byte-budget.ts'
 import { FluxError, malformed, type Failure } from '../../../src/model/failure.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'

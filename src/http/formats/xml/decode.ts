@@ -5,8 +5,7 @@
 //   is the decoding of references, because the parser's own also accepts HTML's entities. Its builder is not used: it
 //   takes six times as long, and supports 100 levels at most. Before it sees a text, `scan.ts` checks that the text is
 //   well-formed, refuses any document type and too deep nesting, and removes processing instructions, whose quotes the
-//   parser misreads. A text that is large, or has many tags, is decoded in `thread.ts` and returned in pieces
-//   (`transfer.ts`).
+//   parser misreads.
 // - Text in XML without types is coerced where the runtime validates it against its property (`untyped` in the calls),
 //   not in the decoder, which does not know the service.
 import { createRequire } from 'node:module'
@@ -22,8 +21,7 @@ const { XMLParser }: typeof import('fast-xml-parser') = createRequire(import.met
 
 export interface XmlOptions extends JsonLimits {
   /**
-   * Whether the document may use our attributes for something else: where they do not fit, they are ignored. The
-   * encoding that it names does not matter, because the caller has decoded the bytes.
+   * Whether the document may use our attributes for something else: where they do not fit, they are ignored.
    */
   readonly foreign?: boolean
 }
@@ -50,7 +48,7 @@ const CDATA = '#cdata'
 export function decodeXml(text: string, { maxDepth, maxValues, foreign = false }: XmlOptions): Json {
   if (isBlank(text)) throw malformed('the body is empty')
   // One more level than in JSON, because a value of the deepest list or object is an element, too.
-  const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, maxValues, anyEncoding: foreign }))).elements
+  const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, maxValues }))).elements
   if (root === undefined) throw notXml()
   return new Reader({ maxValues, foreign }).value(root, maxDepth)
 }

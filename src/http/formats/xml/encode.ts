@@ -2,7 +2,7 @@
 // alone does not. The text is written directly: the builder of fast-xml-parser takes six times as long.
 import { PROBLEM_NAMESPACE } from '../../../api/server.ts'
 import { isObject, type JsonObject } from '../../../model/json/value.ts'
-import { PIECE_CHARACTERS, slices } from '../../answers/pieces.ts'
+import { gathered, slices, type TextPieces } from '../json/pieces.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'
 
 /** The start of an element: its name, and attributes for a name that cannot be that of an element. */
@@ -17,14 +17,15 @@ const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 const ITEM: Head = { name: 'item', attributes: '', escaped: false }
 
 /** The text of the document in pieces, each made when it is asked for. */
-export function* xmlPieces(value: unknown, root: string): Generator<string, void> {
-  yield* new Writer(DECLARATION).pieces({ name: root, attributes: '', escaped: false }, value)
+export const xmlPieces = (value: unknown, root: string): TextPieces => gathered(documentOf(value, root))
+
+function* documentOf(value: unknown, root: string): Generator<string, void> {
+  yield DECLARATION
+  yield* elementOf({ name: root, attributes: '', escaped: false }, value)
 }
 
 /** An element of a list, in pieces. */
-export function* xmlItemPieces(value: unknown): Generator<string, void> {
-  yield* new Writer('').pieces(ITEM, value)
-}
+export const xmlItemPieces = (value: unknown): TextPieces => gathered(elementOf(ITEM, value))
 
 /** The markup around the elements of a list. */
 export const xmlListMarkup = (
@@ -42,109 +43,39 @@ export const xmlListMarkup = (
 export const encodeProblemXml = (problem: object): string =>
   `${DECLARATION}<problem xmlns="${PROBLEM_NAMESPACE}">${plain(problem)}</problem>`
 
-/** A list or an object that is being written. */
-interface Open {
-  readonly name: string
-  readonly value: JsonObject | readonly unknown[]
-  readonly keys: readonly string[] | null
-  next: number
+/** The texts of an element. */
+function* elementOf(head: Head, value: unknown): Generator<string, void> {
+  const isEscaped = typeof value === 'string' && needsEscape(value)
+  yield startOf(isEscaped ? withEscapedText(head) : head, typeOf(value))
+  let isEmpty = true
+  for (const text of contentOf(value, isEscaped)) {
+    if (isEmpty) yield '>'
+    isEmpty = false
+    yield text
+  }
+  yield isEmpty ? '/>' : `</${head.name}>`
 }
 
-/** Writes the data in steps, so that it can pause anywhere. */
-class Writer {
-  #text: string
-  readonly #open: Open[] = []
-  /** A text that is too long for one step, and the start of its element. */
-  #long: { readonly head: Head; readonly value: string } | null = null
+function* contentOf(value: unknown, isEscaped: boolean): Generator<string, void> {
+  if (typeof value === 'string')
+    for (const slice of slices(value)) yield textMarkup(isEscaped ? escapeText(slice) : slice)
+  else if (Array.isArray(value)) for (const item of value) yield* elementOf(ITEM, item)
+  else if (isObject(value)) for (const name of namesOf(value)) yield* elementOf(headOf(name), value[name])
+  else if (typeOf(value) !== 'null') yield JSON.stringify(value)
+}
 
-  constructor(start: string) {
-    this.#text = start
-  }
+const namesOf = (value: JsonObject): string[] => Object.keys(value).filter((name) => value[name] !== undefined)
 
-  *pieces(head: Head, value: unknown): Generator<string, void> {
-    this.#element(head, value)
-    do {
-      if (this.#long !== null) yield* this.#longText(this.#long)
-      this.#write()
-      yield this.#take()
-    } while (this.#long !== null || this.#open.length > 0)
-  }
-
-  #take(): string {
-    const text = this.#text
-    this.#text = ''
-    return text
-  }
-
-  /** Continues until there is a piece or a long text. */
-  #write(): void {
-    for (
-      let open = this.#open.at(-1);
-      open !== undefined && this.#long === null && this.#text.length < PIECE_CHARACTERS;
-      open = this.#open.at(-1)
-    ) {
-      const { value, keys, next } = open
-      open.next += 1
-      if (keys === null && Array.isArray(value) && next < value.length) this.#element(ITEM, value[next])
-      else if (keys !== null && isObject(value) && next < keys.length) {
-        const key = keys[next] ?? ''
-        this.#element(headOf(key), value[key])
-      } else {
-        this.#text += `</${open.name}>`
-        this.#open.pop()
-      }
-    }
-  }
-
-  *#longText({ head, value }: { readonly head: Head; readonly value: string }): Generator<string, void> {
-    this.#long = null
-    let escaped = false
-    for (const slice of slices(value)) {
-      escaped ||= needsEscape(slice)
-      yield ''
-    }
-    this.#text += `${startOf(escaped ? withEscapedText(head) : head, null)}>`
-    for (const slice of slices(value)) {
-      this.#text += textMarkup(escaped ? escapeText(slice) : slice)
-      yield this.#take()
-    }
-    this.#text += `</${head.name}>`
-  }
-
-  #element(head: Head, value: unknown): void {
-    if (typeof value === 'string') return this.#string(head, value)
-    if (typeof value === 'boolean') return this.#whole(head, 'boolean', String(value))
-    if (typeof value === 'number' && Number.isFinite(value)) return this.#whole(head, 'number', JSON.stringify(value))
-    if (Array.isArray(value))
-      return value.length === 0
-        ? this.#whole(head, 'array', '')
-        : this.#begin(head, 'array', { name: head.name, value, keys: null, next: 0 })
-    if (!isObject(value)) return this.#whole(head, 'null', '')
-    const keys = Object.keys(value).filter((key) => value[key] !== undefined)
-    if (keys.length === 0) return this.#whole(head, 'object', '')
-    // Without a type, an element with a single <item> would be a list.
-    this.#begin(head, keys.length === 1 && keys[0] === 'item' ? 'object' : null, {
-      name: head.name,
-      value,
-      keys,
-      next: 0,
-    })
-  }
-
-  #string(head: Head, value: string): void {
-    if (value.length > PIECE_CHARACTERS) this.#long = { head, value }
-    else if (!needsEscape(value)) this.#whole(head, null, textMarkup(value))
-    else this.#whole(withEscapedText(head), null, textMarkup(escapeText(value)))
-  }
-
-  #whole(head: Head, type: string | null, content: string): void {
-    this.#text += content === '' ? `${startOf(head, type)}/>` : `${startOf(head, type)}>${content}</${head.name}>`
-  }
-
-  #begin(head: Head, type: string | null, open: Open): void {
-    this.#text += `${startOf(head, type)}>`
-    this.#open.push(open)
-  }
+/** What the element does not say by itself; null: it says all. */
+function typeOf(value: unknown): string | null {
+  if (typeof value === 'string') return null
+  if (typeof value === 'boolean') return 'boolean'
+  if (typeof value === 'number' && Number.isFinite(value)) return 'number'
+  if (Array.isArray(value)) return 'array'
+  if (!isObject(value)) return 'null'
+  const [name, ...others] = namesOf(value)
+  // Without a type, an element with a single <item> would be a list.
+  return name === undefined || (name === 'item' && others.length === 0) ? 'object' : null
 }
 
 const withEscapedText = (head: Head): Head => ({

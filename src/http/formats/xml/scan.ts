@@ -23,7 +23,6 @@ export const tooDeep = () => malformed('the body is nested too deep')
  * The document without declaration and instructions.
  * @param maxNested elements within each other
  * @param maxValues elements and attributes
- * @param anyEncoding whether any encoding in the declaration is accepted, because the caller has decoded the bytes
  * @throws FluxError `malformed`; `tooLarge`; `unsupportedType` for an encoding other than UTF-8
  */
 export function scanXml(text: string, options: ScanOptions): string {
@@ -40,12 +39,10 @@ function malformedAt(text: string, at: number, reason = NOT_XML) {
 interface ScanOptions {
   readonly maxNested: number
   readonly maxValues: number
-  readonly anyEncoding: boolean
 }
 
 class Scan {
   readonly #text: string
-  readonly #anyEncoding: boolean
   readonly #maxNested: number
   readonly #maxValues: number
   #values = 0
@@ -57,10 +54,9 @@ class Scan {
   #result = ''
   #kept = 0
 
-  constructor(text: string, { maxNested, maxValues, anyEncoding }: ScanOptions) {
+  constructor(text: string, { maxNested, maxValues }: ScanOptions) {
     this.#text = text
     this.#maxValues = maxValues
-    this.#anyEncoding = anyEncoding
     this.#maxNested = maxNested
   }
 
@@ -87,7 +83,7 @@ class Scan {
 
   #declaration(): void {
     const [declaration, , , encoding = 'utf-8'] = DECLARATION.exec(this.#text) ?? ['']
-    if (!this.#anyEncoding && !ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
+    if (!ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
     this.#skip(declaration.length)
   }
 

@@ -6,7 +6,7 @@ import type { EventAnswer } from '../../api/events.ts'
 import { AT_REST, MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { hangUpSignal } from '../request/hang-up.ts'
+import { hangUpSignal } from '../request/incoming.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 
 /** What a client asks for; a hint, which the calls that it is not for ignore. */

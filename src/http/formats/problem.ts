@@ -1,8 +1,8 @@
 // http: the only place where a failure becomes a status and a problem document (RFC 9457).
-import { shortened } from '../model/error-message.ts'
-import type { ContextId } from '../model/context.ts'
-import type { Failure, FieldError } from '../model/failure.ts'
-import { JSON_FORMAT, type ProblemFormat } from './formats/codecs.ts'
+import { shortened } from '../../model/error-message.ts'
+import type { ContextId } from '../../model/context.ts'
+import type { Failure, FieldError } from '../../model/failure.ts'
+import { JSON_FORMAT, type ProblemFormat } from './codecs.ts'
 
 interface Kind {
   readonly status: number

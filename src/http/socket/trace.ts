@@ -1,8 +1,8 @@
 // http: the trace that a request belongs to: that of its client, or the span of the request itself.
 import type { Context, Hono } from 'hono'
 import type { Traces } from '../../ports/signals.ts'
-import { TimedResponse } from '../socket/response.ts'
-import { socketed, type Env } from './incoming.ts'
+import { TimedResponse } from './response.ts'
+import { socketed, type Env } from '../request/incoming.ts'
 
 /** The header `traceparent` (W3C Trace Context), in the form of version 00. Later versions may have more after it. */
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}(-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2})(?=$|-)/

@@ -2,10 +2,10 @@
 import type { Context } from 'hono'
 import type { z } from 'zod'
 import { type Call, check } from '../../api/call.ts'
-import type { ReadBody } from '../request/body.ts'
-import { fieldsOf, readFields, type CallFields } from '../request/call-fields.ts'
-import type { Env } from '../request/incoming.ts'
-import { readQuery } from '../request/query.ts'
+import type { ReadBody } from './body.ts'
+import { fieldsOf, readFields, type CallFields } from './call-fields.ts'
+import type { Env } from './incoming.ts'
+import { readQuery } from './query.ts'
 
 export interface RequestReader<R extends z.ZodType> {
   /**

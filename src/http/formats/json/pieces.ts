@@ -3,10 +3,20 @@
 /** Characters of a piece, approximately: at most a millisecond of work. */
 export const PIECE_CHARACTERS = 32_768
 
-/**
- * A text of which each piece is made when it is asked for. A piece may be empty when finding the next one took long.
- */
-export type TextPieces = Iterator<string, void>
+/** A text of which each piece is made when it is asked for. */
+export type TextPieces = IterableIterator<string, void>
+
+/** Joins texts until they are as long as a piece. */
+export function* gathered(texts: Iterable<string>): Generator<string, void> {
+  let text = ''
+  for (const each of texts) {
+    text += each
+    if (text.length < PIECE_CHARACTERS) continue
+    yield text
+    text = ''
+  }
+  if (text !== '') yield text
+}
 
 /** Splits a long text into parts without splitting a surrogate pair. */
 export function* slices(text: string): Generator<string, void> {
@@ -18,8 +28,4 @@ export function* slices(text: string): Generator<string, void> {
 }
 
 /** Joins all pieces at once; for small texts. */
-export function joinPieces(pieces: TextPieces): string {
-  let text = ''
-  for (let next = pieces.next(); !next.done; next = pieces.next()) text += next.value
-  return text
-}
+export const joinPieces = (pieces: Iterable<string>): string => [...pieces].join('')

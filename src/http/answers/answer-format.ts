@@ -1,10 +1,10 @@
 // http: the format of the answer to a call, and its headers.
 import type { Context } from 'hono'
 import { FluxError } from '../../model/failure.ts'
-import { NOSNIFF } from '../problem.ts'
+import { NOSNIFF } from '../formats/problem.ts'
 import { answerFormat, FORMATS, type Codec } from '../formats/codecs.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
-import { quotaHeaders } from './quotas.ts'
+import { quotaHeaders } from '../request/quotas.ts'
 
 /** Contexts change, and may be confidential, so answers are not stored by caches. */
 const NOT_KEPT = { 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
