@@ -1,10 +1,17 @@
-// The deliveries that were refused to many endpoints: their order, and what it costs.
+// The deliveries that were refused to many endpoints: their order, and what it costs. One whose caller is refused after
+// its context was stored is kept as any other.
 import { describe, expect, test } from 'vitest'
-import { newestFirst, type DeliveryFacts, type DeliveryTally } from '../../src/engine/deliveries/deliveries.ts'
+import {
+  Deliveries,
+  newestFirst,
+  type DeliveryFacts,
+  type DeliveryTally,
+} from '../../src/engine/deliveries/deliveries.ts'
 import { NO_DELIVERIES } from '../../src/model/webhook.ts'
 import { quiet } from '../definitions/catalog-files.ts'
 import { Memory } from '../simulation/memory.ts'
 import { MemoryStore } from '../simulation/memory-store.ts'
+import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 
@@ -83,4 +90,45 @@ describe('refused deliveries', () => {
     // About two for each that is there, instead of those of sorting all.
     expect(compared).toBeLessThan(1_000_000)
   })
+})
+
+test('one whose context is stored, and whose caller was given up then, is told in its row, and is none of the refused', async () => {
+  const bench = await openBench(
+    { 'p/Hook.flux': { webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }], states: [{ name: 'only' }] } },
+    { deliveries: 10 },
+  )
+  const { parts } = bench
+  const deliveries = new Deliveries(parts)
+  const found = parts.catalog.endpoints().find('POST', ['hook'])
+  if (!found || !('endpoint' in found)) throw new Error('it is there')
+  const { endpoint } = found
+  const arrived = { ...deliveries.arrival(), endpoint, replayOf: null, rawBody: new Uint8Array() }
+  const call = {
+    ...arrived,
+    request: { method: 'POST' },
+    idempotencyKey: null,
+    textsOf: () => [],
+    timeout: 1000,
+    onStarted() {},
+  }
+  await parts.store.commit({ writes: [], rows: deliveries.rowsOf(call, { id: 7 }, null) })
+  deliveries.settled({
+    ...arrived,
+    method: 'POST',
+    path: '/hook',
+    outcome: 'refused',
+    status: 503,
+    duration: 5,
+    contextId: null,
+    reason: null,
+    request: null,
+    rawBody: null,
+  })
+  await deliveries.flush()
+  const kept: unknown[] = []
+  for await (const { facts, stored } of newestFirst(parts, [deliveries.tallyOf(endpoint)], null))
+    kept.push([facts.outcome, facts.status, facts.contextId, stored?.delivery.isStart])
+  expect(kept).toEqual([['refused', 503, 7, true]])
+  await deliveries.close()
+  await bench.close()
 })
