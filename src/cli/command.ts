@@ -29,12 +29,12 @@ export interface Screen {
   readonly hasColour: boolean
 }
 
-interface FlagOption {
+export interface FlagOption {
   readonly type: 'boolean'
   readonly help: string
 }
 
-interface TextOption {
+export interface TextOption {
   readonly type: 'string'
   /** What help calls its value. */
   readonly value: string
@@ -42,7 +42,7 @@ interface TextOption {
 }
 
 /** It may be repeated. */
-interface ListOption extends TextOption {
+export interface ListOption extends TextOption {
   readonly multiple: true
 }
 
