@@ -1,5 +1,6 @@
 // alarms: an alarm clock made of delayed BullMQ jobs, which run on any server. A job only triggers a search for due
-// contexts, one at a time on each server, and each server searches every few seconds anyway. So a lost job delays a wake-up by a few seconds at most.
+// contexts, one at a time on each server, and each server searches every few seconds anyway. So a lost job delays a
+// wake-up by a few seconds at most.
 //
 // The alarm (`alarms/bullmq.ts`). Commits write due times into a sorted set, which is authoritative. A server that
 // commits one within the next 30 seconds adds a delayed job for its 100 ms, once, and the server that gets the job

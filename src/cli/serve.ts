@@ -110,7 +110,7 @@ export async function runServer(
   return stopped
 }
 
-/** Warns when calls need a token and the file has no valid one, because then nobody can make these calls. */
+/** Warns when calls need a token and the file has no valid one, because then no caller can make them. */
 export async function warnOfNobody(
   { tokens: file, requireAuth }: Settings,
   services: readonly Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'source'>[],

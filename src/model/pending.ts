@@ -64,6 +64,6 @@ export type PendingOutcome =
 /** What the keys of the outcomes of an event begin with, in the space `items`. */
 export const outcomesPrefix = (receipt: string): string => `${receipt}?`
 
-/** Key of an outcome in the space `items`. `contextId`: for whom it was pending; null: for nobody yet. */
+/** Key of an outcome in the space `items`. `contextId`: the context for which it was pending; null: none yet. */
 export const outcomeRowKey = (receipt: string, contextId: ContextId | null): string =>
   `${outcomesPrefix(receipt)}${contextId ?? '-'}`

@@ -73,3 +73,11 @@ test.each([
   })
   expect(JSON.parse(write.context.parts['head'] ?? '')).toMatchObject({ child, due: 9 })
 })
+
+test('a context that ends by its head alone names the part with its early events as removed', () => {
+  const { record, parts } = stored()
+  const texts = { ...parts, pending: '[]' }
+  const write = headWrite({ version: record.version, parts: texts }, { ...record, status: 'FAILED' }, flux, [])
+  expect(write.changed).toEqual(['head', 'pending'])
+  expect(write.context.parts).not.toHaveProperty('pending')
+})

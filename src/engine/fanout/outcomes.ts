@@ -49,7 +49,7 @@ export type Found = Item | Ignored | null
 
 type List = 'moved' | 'started' | 'ignored' | 'pending'
 
-/** As a receipt shows it. `pending`: for whom it was kept; some of them may have taken it since. */
+/** As a receipt shows it. `pending`: the contexts for which it was kept; some may have taken it since. */
 export interface Outcomes extends Pick<Receipt, List> {
   readonly counts: Pick<Receipt['counts'], List>
 }

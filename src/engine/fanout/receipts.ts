@@ -79,7 +79,7 @@ function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer) {
 
 const byTime = (one: { readonly at: number }, other: { readonly at: number }) => one.at - other.at
 
-/** What became of those for whom it was pending. That the time of one is over is true before the store notes it. */
+/** What became of the contexts for which it was pending. That the time of one is over is true before the store notes it. */
 async function leftOf(store: Store, key: string, counted: Outcomes, now: number) {
   const left: Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn'> = {
     moved: [],

@@ -96,8 +96,8 @@ export async function findReceivers(
 const isIgnored = (one: Dealt): one is Ignored => one !== null && 'answer' in one && one.answer === 'ignored'
 
 /**
- * Moves the context, or has it keep the event. `flux`: the context has the key with which the event would start that service. Its tags need not fit,
- * and it may be what the event itself has started.
+ * Moves the context, or has it keep the event. `flux`: the context has the key with which the event would start that
+ * service. Its tags need not fit, and it may be what the event itself has started.
  */
 export async function move(sending: Sending, id: ContextId, flux?: CompiledFlux): Promise<Dealt> {
   const { rows } = sending

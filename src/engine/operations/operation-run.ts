@@ -78,7 +78,7 @@ interface OperationFacts {
 
 /** Milliseconds for which an operation is kept when it has ended. */
 const KEPT_MS = 7 * 86_400_000
-/** Milliseconds for which a mark is kept, if nobody deletes it: as long as servers may be down. */
+/** Milliseconds for which a mark is kept, unless it is deleted: as long as servers may be down. */
 const MARK_KEPT_MS = 30 * 86_400_000
 
 /** The time in an id counts down, so that the newest operation is the first. */

@@ -209,7 +209,7 @@ export function headWrite(
   return {
     context: contextOf({ ...next, version: version + 1 }, flux, parts),
     previous: version,
-    changed: ['head'],
+    changed: parts[PENDING_PART] === texts[PENDING_PART] ? ['head'] : ['head', PENDING_PART],
     log: [],
     notifies,
     answersNotification: next.child === null,

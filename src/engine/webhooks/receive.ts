@@ -38,7 +38,7 @@ import { accessOf, eventOf, keyTextOf, RequestExpressions, sendForWebhook, unfit
 
 const NO_KEY: WebhookKeys = { key: null, remark: null }
 
-/** Nobody has to say who he is. */
+/** Of senders that need no token. */
 const SCOPE = 'nobody'
 const KEY_POINTER = '/dedupe/key'
 /** Of all contents: who repeats a delivery may have changed it. */

@@ -140,7 +140,10 @@ export function keyTextOf(value: string | number | boolean, pointer: string): st
   return String(value)
 }
 
-/** The inputs that a request gives a service, by their names. Only declared inputs are set. An array takes all values of its name, any other type the last one. */
+/**
+ * The inputs that a request gives a service, by their names. Only declared inputs are set. An array takes all values of
+ * its name, any other type the last one.
+ */
 export function webhookInputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): JsonObject {
   const given: JsonObject = {}
   for (const [name, { array }] of input.properties) {
