@@ -28,7 +28,7 @@ import {
   waits,
 } from './fields.ts'
 
-/** What a retry may be told, of one context and of many. */
+/** The fields of a retry, of one context and of many. */
 export const retryFields = {
   state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
   input,
@@ -43,7 +43,9 @@ export const retryFields = {
 const texts = z.array(z.string('must be a text'), 'must be a list of texts')
 const someTags = z.object({ tags: texts.min(1, 'must have at least one') })
 
-/** A command: the role that it takes, where a token is needed, and with contexts of secured services; and what it is told. */
+/**
+ * A command: the role that it takes, where a token is needed, and with contexts of secured services; and its fields.
+ */
 const command = <N extends string, W extends z.ZodObject>(name: N, role: Role, told: W) => ({
   role,
   schema: z.object({ do: z.literal(name), with: told }),
@@ -72,7 +74,7 @@ export const withField = objectField(
 )
 
 /**
- * What is to be done. Of inputs and tags, only the form is checked.
+ * Reads the command. Only the form of inputs and tags is checked.
  * @throws FluxError `invalid` when that can't be done, or lacks something
  */
 export function readCommand(name: CommandName, given: JsonObject | null | undefined): Command {
@@ -87,7 +89,7 @@ export function readCommand(name: CommandName, given: JsonObject | null | undefi
   throw invalid(describeErrors(errors), errors)
 }
 
-/** Of a call that does something with one context. */
+/** For a call that does something with one context. */
 const ofContext = {
   problems: [404, 409, 429],
   query: address(),
@@ -96,7 +98,7 @@ const ofContext = {
   answer: messageAnswer,
 }
 
-/** Of one that admins make. */
+/** For a call that needs the role `admin`. */
 const ofSteering = { ...ofContext, method: 'POST', role: COMMANDS.pause.role } as const
 
 const ofTags = {

@@ -5,7 +5,7 @@ import { type RequestOf, component, describeCall } from './call.ts'
 import { CONTEXT_EXAMPLE, contextAnswer } from './contexts.ts'
 import { PAGE, choice, contextKey, flag, id, integer, mustBeOneOf, name, tags } from './fields.ts'
 
-/** Of a moment: epoch milliseconds, and ISO 8601. */
+/** The forms of a moment: epoch milliseconds, and ISO 8601. */
 const EPOCH = /^-?\d{1,16}$/
 /** In a query, a `+` that was not escaped has become a space. */
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?([Zz]|[+\- ]\d\d(?::?\d\d)?)?)?$/

@@ -156,7 +156,7 @@ export const contextAnswer = component(
   'context',
 )
 
-/** Of an answer that `Prefer: wait` has held. */
+/** Part of an answer that `Prefer: wait` has held. */
 export const contextField = contextAnswer
   .exactOptional()
   .describe('With Prefer: wait, the context that was moved or started, as it is')
@@ -205,7 +205,7 @@ export const MAX_TIMEOUT_SECONDS = 300
 /** The statuses of a context that rests: it waits, or has ended. */
 export const AT_REST: readonly Status[] = CONTEXT_STATUSES.filter((status) => status !== 'RUNNING')
 
-/** Of a call that shows one context. */
+/** For a call that shows one context. */
 const ofContext = { ignoresUnknown: true, problems: [404, 409], query: address(), together: checkAddress }
 
 export const CONTEXT_CALLS = {
@@ -225,7 +225,7 @@ export const CONTEXT_CALLS = {
     answer: contextAnswer,
     answerExample: CONTEXT_EXAMPLE,
   }),
-  /** Which events the context can take now, and what happens if none comes. Of one that has ended, the lists are empty. */
+  /** Which events the context can take now, and what happens if none comes. If it has ended, the lists are empty. */
   getContextEvents: describeCall({
     ...ofContext,
     summary: 'Show which events a context can take now',

@@ -229,7 +229,7 @@ export const EVENT_CALLS = {
         'Seconds: one that is accepted first is answered when it was sent to all, if that is within them',
       ).optional(),
     },
-    /** What starts a context where none has the key says, if need be, of which service that is. */
+    /** `orStart` may name the service instead of the fields beside `key`. */
     together({ orStart: start, ttl: keptFor, ...fields }, issues) {
       if (!start) return checkAddressIfAny(fields, issues)
       if (fields.key === undefined) refuse(issues, 'key', 'must be given with orStart')
@@ -255,7 +255,7 @@ export const EVENT_CALLS = {
         eventId: added(text, 'The one that was sent, else a UUID of version 7'),
         pending: added(
           z.array(pendingEntry),
-          'For whom the event is kept; contextId is null where no context waits for it yet',
+          'The contexts that keep the event; contextId is null where no context waits for it yet',
         ),
         hint: text
           .exactOptional()

@@ -81,7 +81,7 @@ export const cursor = (pattern: RegExp) =>
 
 export const flag = (description: string) => z.boolean('must be true or false').describe(description)
 
-/** Of lines of a stream, which must wait rather than be refused. */
+/** For lines of a stream, which wait where other calls are refused. */
 export const waits = flag('What is full takes it all the same: its sender bounds how many there are').optional()
 
 /** In the schema of a list: its parameter isn't separated by commas. */
@@ -103,7 +103,7 @@ export const mustBeOneOf = (values: readonly string[]): string =>
 
 const MOST_IN_WORDS = 3
 
-/** Texts, of which each has a parameter of its own: they may have commas. */
+/** Texts with a parameter each, so they may contain commas. */
 export const repeated = (description: string) =>
   z
     .array(name(description), 'must be a list of texts')

@@ -40,7 +40,10 @@ export const filterField = z.custom<JsonObject>(isObject, 'must be an object: {}
     'Which contexts: the filters of the list by name, each a text, or a list of texts that is not empty; 32 KiB in all at most. `{}`: all that have not ended',
 })
 
-/** @throws FluxError `malformed` for names that are not known, and values that can't be read; `invalid` if it is too large */
+/**
+ * @throws FluxError `malformed` for names that are not known, and values that can't be read; `invalid` if it is too
+ * large
+ */
 export function readFilter(given: JsonObject): OperationFilter {
   if (bytesOf(given, MAX_FILTER_CHARACTERS) > MAX_FILTER_CHARACTERS) {
     const detail = `must not have more than about ${MAX_FILTER_CHARACTERS} characters`
@@ -70,7 +73,7 @@ function plainOf(name: string, given: Json): unknown {
 
 /** Operations of a list. */
 export const MAX_LISTED_OPERATIONS = 1000
-/** Of an operation. */
+/** Errors that an operation keeps. */
 export const MAX_OPERATION_ERRORS = 100
 
 export const operationAnswer = component(

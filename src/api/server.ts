@@ -1,4 +1,5 @@
-// api: what concerns the server that answers: the answer to a refused request (RFC 9457), that of a webhook whose workflow has paused, and the call that tells a server that was started paused to go on.
+// api: what concerns the server that answers: the answer to a refused request (RFC 9457), that of a webhook whose
+// workflow has paused, and the call that resumes a server that was started paused.
 import { z } from 'zod'
 import { component, describeCall } from './call.ts'
 import { contextAnswer } from './contexts.ts'

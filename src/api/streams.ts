@@ -145,7 +145,7 @@ export interface MoveFacts {
   readonly tags?: readonly string[]
 }
 
-/** What is told of a commit to those who watch contexts live. */
+/** A commit, as it is published to readers of the stream. */
 export interface CommittedMove {
   readonly message: MoveMessage
   readonly facts: MoveFacts

@@ -40,7 +40,9 @@ export async function stopEvent(env: CallEnv, request: CheckedCall<'stopEvent'>)
   return inDoubtIfAway(() => receiptFor(env, event))
 }
 
-/** The event that a request names, which has passed the check. @throws FluxError when its sender is another's business */
+/**
+ * The event that a request names, which has passed the check. @throws FluxError when its sender is another's business
+ */
 function eventNamed(env: CallEnv, { eventId, source = '', id = '', scope: named }: NamedEvent) {
   requireRole(env, { secured: named !== undefined }, 'admin')
   const scope = named === undefined ? env.scope : scopeOfToken(named === 'nobody' ? undefined : named)
@@ -62,8 +64,8 @@ interface Listed extends ListedPending {
 }
 
 /**
- * A page of the events that are kept until a context waits for them. A request looks at a bounded number of rows: its page
- * then ends early, and says where the next one begins.
+ * A page of the events that are kept until a context waits for them. A request looks at a bounded number of rows: its
+ * page then ends early, and says where the next one begins.
  */
 export async function listPendingPage(
   env: CallEnv,
@@ -127,8 +129,8 @@ async function isPending({ store, clock }: CallEnv, row: Listed, hidden: readonl
 type Withdrawn = boolean | Failure
 
 /**
- * Takes back an event that is pending: from each context that keeps it, and where it is held for nobody yet. Several
- * senders may have used the same id: what is the caller's own goes first, and alone.
+ * Withdraws a pending event: from each context that keeps it, or where it is unclaimed. If several senders used the
+ * same id, only the event of the caller is withdrawn; if the caller sent none, those of all senders are.
  */
 export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'>): Promise<MessageAnswer> {
   const own = rowKeyOf({ ...env, of: CALLS.sendEvent, key: eventId })
@@ -150,7 +152,7 @@ export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'
   }
 }
 
-/** What is to be withdrawn. `receipt`: only what was sent under it; null: whoever sent it. */
+/** What is to be withdrawn. `receipt`: only what was sent under it; null: the events of all senders. */
 interface Wanted {
   readonly eventId: string
   readonly receipt: string | null

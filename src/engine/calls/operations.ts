@@ -54,7 +54,7 @@ export async function listOperations(env: CallEnv): Promise<OperationView[]> {
   return (await env.operations.list()).filter((one) => isVisible(env, one)).map(operationViewOf)
 }
 
-/** See `FluxApi`. That of others may be stopped by who may do the same. */
+/** See `FluxApi`. To stop the operation of another caller, a caller needs the role that starting it requires. */
 export async function stopOperation(
   env: CallEnv,
   { operationId }: CheckedCall<'stopOperation'>,

@@ -1,6 +1,6 @@
-// engine/contexts: contexts as the store has them, and a cache of recently committed records, so that a busy context is not
-// read for each event. Correctness does not depend on the cache: every commit is fenced. Reads have bounded concurrency;
-// a large context is parsed only if it fits into a memory budget.
+// engine/contexts: contexts as the store has them, and a cache of recently committed records, so that a busy context is
+// not read for each event. Correctness does not depend on the cache: every commit is fenced. Reads have bounded
+// concurrency; a large context is parsed only if it fits into a memory budget.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { type ContextId, type ContextRecord, isFinished } from '../../model/context.ts'
 import type { StoredContext, Store } from '../../ports/store.ts'
@@ -202,7 +202,7 @@ const SMALL_CHARACTERS = 8 * 1024
 const LARGE_AT_ONCE = 4
 
 export interface Reading extends Omit<Opened, 'texts'> {
-  /** Of what was parsed. */
+  /** Characters that were parsed. */
   readonly characters: number
 }
 
@@ -237,8 +237,8 @@ export class RecordReader {
   async open(id: ContextId, options: OpenOptions): Promise<Reading> {
     const { stored, flux, names } = await this.#read(id, options)
     if (charactersOf(stored.parts, names) <= SMALL_CHARACTERS) return { ...(await this.parse(stored, names)), flux }
-    // Returned, not awaited: this function would keep the text in memory. It is read again, since a place may be long in
-    // coming.
+    // Returned, not awaited: this function would keep the text in memory. It is read again, since a place may be long
+    // in coming.
     return this.#places.run(async () => {
       const large = await this.#read(id, options)
       return { ...(await this.parse(large.stored, large.names)), flux: large.flux }
