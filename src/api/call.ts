@@ -58,7 +58,7 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
   readonly problems: readonly number[]
 }
 
-/** What is wrong with the fields together goes there. */
+/** Takes the faults that concern several fields together. */
 export type Issues = Pick<z.core.$RefinementCtx, 'addIssue'>
 
 export const refuse = (issues: Issues, field: string, message: string): void =>

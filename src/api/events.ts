@@ -85,7 +85,7 @@ export const SENT_EXAMPLE = {
   pending: [],
 }
 
-/** To an event that is for many. */
+/** The answer to an event for many contexts. */
 const accepted = {
   answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), 'response'),
   description: 'It is for many, or `Prefer: respond-async` was sent: it is stored, and goes to all that it is for',
@@ -151,7 +151,7 @@ export const RECEIPT_EXAMPLE: z.output<typeof receiptAnswer> = {
   progress: { matched: 1, done: 1, moved: 1, started: 0, ignored: 0 },
 }
 
-/** Fields that name an event. What there must be of them, `checkEventName` checks. */
+/** Fields that name an event. `checkEventName` checks which of them must be there. */
 export const eventName = {
   eventId: knownEventId('Id of the event; or else source and id of the CloudEvent that it was').optional(),
   source: name('The source of the CloudEvent').optional(),

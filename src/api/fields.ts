@@ -150,7 +150,7 @@ export const untyped = flag('Texts in `input` may stand for the type declared, a
 
 // How a call names a context: by its id, or by its key, together with its service.
 
-/** Fields of a request. What there must be of them, `checkAddress` checks. */
+/** Fields of a request. `checkAddress` checks which of them must be there. */
 export const address = (described = 'Id of the context; or else key and fluxName') => ({
   contextId: id(described).optional(),
   key: contextKey('Key of the context: the unfinished one, else the newest').optional(),

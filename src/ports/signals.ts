@@ -5,7 +5,7 @@
 import type { Status } from '../model/context.ts'
 import type { DeliveryOutcome, Endpoint } from '../model/webhook.ts'
 
-/** What an event came to for one context; `ignored` also where there was none. */
+/** The outcome of an event for one context; `ignored` also if there was no context. */
 export type EventOutcome = 'moved' | 'started' | 'ignored' | 'pending' | 'refused'
 
 /** How an attempt of a step ended. `retried`: it failed, and there is another. `timeout`: with a TimeoutError. */
@@ -18,7 +18,7 @@ export interface SignalledService {
 }
 
 export interface Signals {
-  /** `count`: contexts to which it came to that; 1 if left out. */
+  /** `count`: contexts with that outcome; 1 if left out. */
   event(outcome: EventOutcome, count?: number): void
   /** A commit has made so many moves of one context. */
   moves(service: SignalledService, count: number): void

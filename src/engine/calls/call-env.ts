@@ -35,7 +35,7 @@ export interface Access {
   readonly home?: string
   /** The budget that is charged with the input until the call ends; left out: the input is charged elsewhere. */
   readonly inputBudget?: ByteBudget
-  /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
+  /** A step calls: it belongs to work that was acknowledged, so it isn't refused when the server is at its limit. */
   readonly isStep?: boolean
   /** Whether an event for many is accepted before it is sent to them; else its answer reports all. */
   readonly accepts?: boolean

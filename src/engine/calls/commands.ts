@@ -84,9 +84,8 @@ function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'reco
 }
 
 /**
- * Sends the message of a command; with a key, once. `asked`: what is asked of the context that the address names,
- * besides. All that may be refused of the context belongs into `messageTo`: a repeat is answered though the context is
- * gone.
+ * Sends the message of a command; with a key, once. `asked`: the rest of the request. Whatever may be refused because
+ * of the context belongs into `messageTo`, since a repeat is answered even if the context is gone.
  * @throws FluxError when the message is refused, and as `Idempotency.once`
  */
 async function sendCommand<A extends MessageAnswer>(

@@ -41,7 +41,8 @@ export async function stopEvent(env: CallEnv, request: CheckedCall<'stopEvent'>)
 }
 
 /**
- * The event that a request names, which has passed the check. @throws FluxError when its sender is another's business
+ * The event that a request names, which has passed the check. @throws FluxError when the caller may not name another
+ * sender
  */
 function eventNamed(env: CallEnv, { eventId, source = '', id = '', scope: named }: NamedEvent) {
   requireRole(env, { secured: named !== undefined }, 'admin')
@@ -112,7 +113,7 @@ async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null) 
   return kept.filter(({ key }) => key > (behind ?? '')).sort(compareRows)
 }
 
-/** Whether it is still pending, and for this caller's eyes. `hidden`: keys of contexts that it must not see. */
+/** Whether it is still pending, and this caller may see it. `hidden`: keys of contexts that it must not see. */
 async function isPending({ store, clock }: CallEnv, row: Listed, hidden: readonly string[]) {
   const { contextId: id, expiresAt, byToken } = row
   if (expiresAt !== null && expiresAt <= clock.now()) return false
@@ -138,7 +139,7 @@ export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'
   try {
     const ofOwn = await withdrawAll(env, { eventId, receipt: own }, place)
     if (ofOwn.includes(true)) return { message: `withdrew the event '${eventId}'` }
-    // One of its own that is over is what the caller means, and not that of another.
+    // If the event of the caller is over, those of others are not withdrawn.
     const isOver = (await readKeptToAll(env.store, own)) !== null || (await readKeptToSingle(env.store, own)).length > 0
     const results = isOver ? ofOwn : await withdrawAll(env, { eventId, receipt: null }, place)
     if (results.includes(true)) return { message: `withdrew the event '${eventId}'` }

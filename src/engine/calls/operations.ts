@@ -71,6 +71,6 @@ async function visibleOperation(env: CallEnv, operationId: string) {
   return progress
 }
 
-/** Who may see secured contexts sees all; others see what was asked for without a token, as they do it themselves. */
+/** A caller that may see secured contexts sees all operations; others see those that were started without a token. */
 const isVisible = ({ caller, scope }: CallEnv, progress: OperationProgress) =>
   progress.scope === scope || denial(caller, 'read') === null

@@ -220,7 +220,7 @@ function startRequestOf(
 
 type Outcome = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
 
-/** An event that started a context was taken by it, is kept by it, or came to nothing, since the context has ended. */
+/** An event that started a context was taken by it, is kept by it, or had no effect, since the context has ended. */
 function answerOf({ event, eventId }: Sent, { record, flux, kept, started }: Outcome): EventAnswer {
   const stand = standOf({ record, flux })
   const { contextId, state } = stand

@@ -86,7 +86,7 @@ export function serviceCounts(parts: Pick<EngineParts, 'store' | 'catalog' | 'cl
     return counted
   }
 
-  /** Who asks while a count runs shares the next. */
+  /** Callers that ask while a count runs share the next one. */
   const counting = new SharedRun(count)
   const recent = async () => (known?.of === parts.catalog.all() && clock.now() < known.until ? known : counting.get())
 

@@ -24,7 +24,7 @@ export interface EngineParts extends Deps {
   readonly dispatcher: StepDispatcher
   /** Hidden in what steps return or throw, and what signs webhooks; absent: there are none. */
   readonly secrets?: ServiceSecrets | undefined
-  /** Sends the webhooks that contexts owe when they have ended. */
+  /** Sends the webhooks of contexts that have ended. */
   readonly webhookSender: WebhookSender
   /** How many steps run here at once. */
   readonly slots: StepSlots

@@ -1,4 +1,4 @@
-// engine/on-end: sends the webhooks that contexts owe when they have ended. The store knows which, and when; one timer
+// engine/on-end: sends the webhooks of contexts that have ended. The store knows which, and when; one timer
 // rings for the earliest. Each service has a lane of its own, so that none waits for the receivers of another.
 //
 // For a context whose pinned definition has `onEnd`, the commit that ends it stores a webhook to be sent
@@ -8,9 +8,9 @@
 //   the event, redacted. The smaller one has in its key the service and when the next attempt is due, so lists never
 //   read what is large. A turn that ends no such context makes none. `recovery.ts`, which ends contexts without a turn,
 //   makes them too: of a context that is not small, without its data.
-// - Each service is a lane. The lanes that owe something are found by one look-up each, however
-//   much each owes; one timer rings for the earliest time. 256 webhooks are sent at once, 32 of a lane, and those that
-//   are large take shares of a budget of bytes. Lanes take turns.
+// - Each service is a lane. The lanes that have webhooks are found by one look-up each, however many each has; one
+//   timer rings for the earliest time. 256 webhooks are sent at once, 32 of a lane, and those that are large take
+//   shares of a budget of bytes. Lanes take turns.
 // - An attempt is a task (`tasks/task.ts`): it begins with a commit that puts the row of the task in the place of the
 //   smaller one, under a guard. An abandoned attempt is made due again, so what a server that has died was sending is
 //   sent by another one within `ACTORFLUX_RECOVERY`.
@@ -86,7 +86,7 @@ const MEMORY_SHARE = 1 / 4
 const BYTES_A_CHARACTER = 6
 /** Webhooks that are being sent at once: of all services, and of one. */
 const MAX_SENDING = { all: 256, lane: 32 }
-/** Milliseconds after which it is looked again when the store can't be reached, or an attempt had an error. */
+/** Milliseconds until the next look when the store can't be reached, or an attempt had an error. */
 const LOOK_AGAIN_MS = 5_000
 
 export class EndWebhooks {
@@ -288,7 +288,7 @@ const laneOf = ({ package: owner, fluxName }: Pick<OwedWebhook, 'package' | 'flu
 const keyOf = (prefix: string, { lane, due, ...end }: DueWebhook) =>
   `${prefix}${lane}:${String(due).padStart(DIGITS, '0')}:${endOf(end)}`
 
-/** Tells an end of a context from its other ends. */
+/** Distinguishes an end of a context from its other ends. */
 const endOf = ({ contextId, retries }: Pick<DueWebhook, 'contextId' | 'retries'>) =>
   retries === undefined ? `${contextId}` : `${contextId}:${retries}`
 

@@ -39,7 +39,7 @@ export interface WebhookKeys {
   readonly remark: string | null
 }
 
-/** What a request came to when it was committed. Its answer may come later. */
+/** The outcome of a request when it was committed. Its answer may come later. */
 export interface Committed {
   readonly answer: WebhookAnswer | Promise<WebhookAnswer>
   /** The answer is that to an earlier request. */

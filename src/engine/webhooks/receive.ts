@@ -1,5 +1,5 @@
 // engine/webhooks: a verified request starts a context, and the answer is taken from the commits of that context, on
-// any server. What says no comes before, and leaves no context.
+// any server. Checks that refuse a request come before that, and leave no context.
 //
 // - The answer is taken from the commits of the context: `Waits.expect` looks at each, including the first. A server
 //   that continues a context for which a caller waits at another server notifies that one (`ports/feeds.ts`; on

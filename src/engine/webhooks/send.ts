@@ -176,7 +176,7 @@ export function eventOf(
   return {
     event: valueOf(send.event, 'event', textOf) ?? '',
     input: valueOf(send.input, 'input', inputOf),
-    // A request says most of what it says as text.
+    // Most values of a request are text.
     untyped: true,
     contextId: valueOf(send.contextId, 'contextId', idOf),
     key: valueOf(send.key, 'key', keyOf),
