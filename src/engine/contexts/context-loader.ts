@@ -24,8 +24,8 @@ const CACHED_FACTOR = 24
 const SLACK = 0.9
 /** The fraction of the budget that one record may take, so that it does not evict all others. */
 const LARGEST = 1 / 4
-/** Approximate size of a record without its texts. */
-const OVERHEAD_BYTES = 2048
+/** What a record takes besides its texts, in characters that take as much memory. */
+const OVERHEAD_CHARACTERS = 128
 
 /** A context as it was last read or committed. */
 export interface KnownContext {
@@ -65,7 +65,7 @@ export class ContextCache {
     texts: StoredContext['parts'],
     incarnation: number,
   ): void {
-    const size = OVERHEAD_BYTES + charactersOf(texts)
+    const size = OVERHEAD_CHARACTERS + charactersOf(texts)
     if (size > this.#budget * LARGEST || isFinished(record.status)) return this.delete(record.id)
     this.#size += size - (this.#kept.get(record.id)?.size ?? 0)
     // Without the head, which each commit writes anew.
