@@ -109,7 +109,8 @@ function wrapped({ text }: Block): object {
   const call = { type: 'invokeCode', className: 'functions', methodName: 'run' }
   if (text.includes('"urlPath"')) return { webhooks: [part], states: [{ name: 'first' }] }
   const list = text.includes('$secrets') ? { ...call, inputs: part } : { lines: part }
-  const action = Array.isArray(part) ? list : { ...call, ...Object(part) }
+  const whole = text.includes('"type": "invokeFlux"') ? {} : call
+  const action = Array.isArray(part) ? list : { ...whole, ...Object(part) }
   return {
     input: [{ name: 'order', type: 'any' }, { name: 'name' }],
     output: ['first', 'note', 'total', 'answer'].map((name) => ({ name, type: 'any' })),
