@@ -8,8 +8,8 @@
 //    was sent. A receipt reads only the marks behind that id.
 // 3. A server that takes it over counts all marks, and sends the event to those without.
 // 4. A commit of an earlier try may succeed late. So a context that cannot take the event is looked up among those that
-//    were moved (`receivers.ts`), and after a takeover a row in each partition prevents that a service which was not
-//    started is started later.
+//    were moved (`receivers.ts`), and after a takeover or a commit in doubt a row in each partition prevents that a
+//    service which was not started is started later.
 // 5. While a context is out of reach, a caller that waits gets 503 in doubt; repeats get the answer that it is in
 //    progress.
 // 6. At the end its answer and its receipt are written, and where it reached no context, the event is held in the same
@@ -243,15 +243,17 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   /** Sends it to all, and starts what it triggers. */
   async #send() {
     const { catalog, clock, refusals } = this.#parts
+    const { task } = this
     const { event } = this.#sending.sent
-    const { left } = this.#facts
     try {
       await goThrough(this, clock)
-      const found = this.task.stopRequested ? [] : await this.#start()
-      // After a takeover, the marks show what was started.
+      const found = task.stopRequested ? [] : await this.#start()
+      // A start may succeed late, until that is ruled out; then the marks show what was started.
+      const starts = task.mayWriteLate
+        ? await task.persist(() => this.#rows.settleStarts(catalog.triggeredBy(event)))
+        : null
       for (const one of found)
-        if (!(one instanceof FluxError) && !(left && one?.answer === 'executions')) this.#tally.add(one)
-      const starts = left && (await this.task.persist(() => this.#rows.settleStarts(catalog.triggeredBy(event))))
+        if (!(one instanceof FluxError) && !(starts && one?.answer === 'executions')) this.#tally.add(one)
       for (const item of starts ?? []) this.#tally.add(item)
     } finally {
       this.release()
