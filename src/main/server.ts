@@ -32,8 +32,8 @@ export interface Server {
   /** Loads the services again. A service with a fault stays as it was. */
   reload(): Promise<LoadedServices>
   /**
-   * Serves on for `ACTORFLUX_DRAIN_DELAY`, not ready; then answers the requests under way, for at most `grace` milliseconds,
-   * and releases everything.
+   * Serves on for `ACTORFLUX_DRAIN_DELAY`, not ready; then answers the requests under way, for at most `grace`
+   * milliseconds, and releases everything.
    */
   close(options: { grace: number }): Promise<void>
 }
@@ -62,7 +62,7 @@ interface Opened {
 }
 
 /**
- * `paused`: it only serves what reads, until it is told to go on.
+ * `paused`: it only serves what reads, until it is resumed.
  * @throws LoadError; any other Error says in one line why the server cannot start (port in use, data folder in use, …)
  */
 export async function startServer(
@@ -147,7 +147,9 @@ async function start(opened: Opened, paused: boolean | undefined): Promise<Serve
   }
 }
 
-/** Opens all parts. Listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile. */
+/**
+ * Opens all parts. Listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
+ */
 async function openParts(opened: Opened) {
   const { settings, log, secrets, watchdog, runner } = opened
   const given = { log, secrets, runner }
