@@ -20,7 +20,7 @@
 //   `Webhooks.send`. The pauses are those of its action (`DELIVERY_RETRY`).
 // - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
 import { hash } from 'node:crypto'
-import { DELIVERY_RETRY } from '../../definitions/actions/invoke-code.ts'
+import { DELIVERY_RETRY } from '../../definitions/actions/actions.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { RowWrite, StoredRow } from '../../model/rows.ts'
