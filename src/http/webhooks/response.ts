@@ -45,34 +45,33 @@ export function responseOf(given: JsonObject, format: Codec): ResponseBody {
  */
 export function bodyOf(
   content: Json,
-  {
-    status,
-    headers,
-    format,
-    encoded = false,
-    always = false,
-  }: {
-    readonly status: number
-    readonly headers: [string, string][]
-    readonly format: Codec
-    /** Whether the content is base64 of the bytes to send. */
-    readonly encoded?: boolean
-    /** Whether null is data. */
-    readonly always?: boolean
-  },
+  { status, headers = [], format, encoded = false, always = false }: BodyOptions,
 ): ResponseBody {
+  const types = headers.filter(([name]) => name.toLowerCase() === 'content-type')
+  const [type] = types.map(([, value]) => value)
+  const responseWith = (sent: ResponseBody['content'], usual: string): ResponseBody => ({
+    content: sent,
+    init: { status, headers: namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers) },
+  })
   if (BODILESS.has(status) || (content === null && !always))
     return { content: null, init: { status, headers: namesKept(headers) } }
-  const [type, ...more] = headers.filter(([name]) => name.toLowerCase() === 'content-type').map(([, value]) => value)
-  if (more.length > 0) refuse('there are several Content-Types')
-  const withType = (usual: string) => namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers)
-  if (typeof content !== 'string') {
-    const own = type === undefined ? format : (formatOf(type, FORMATS) ?? JSON_FORMAT)
-    return { content: { value: content, format: own }, init: { status, headers: withType(own.answerType) } }
-  }
-  return encoded
-    ? { content: bytesOf(content), init: { status, headers: withType('application/octet-stream') } }
-    : { content, init: { status, headers: withType('text/plain; charset=UTF-8') } }
+  if (types.length > 1) refuse('there are several Content-Types')
+  if (typeof content === 'string')
+    return encoded
+      ? responseWith(bytesOf(content), 'application/octet-stream')
+      : responseWith(content, 'text/plain; charset=UTF-8')
+  const own = type === undefined ? format : (formatOf(type, FORMATS) ?? JSON_FORMAT)
+  return responseWith({ value: content, format: own }, own.answerType)
+}
+
+interface BodyOptions {
+  readonly status: number
+  readonly headers?: [string, string][]
+  readonly format: Codec
+  /** Whether the content is base64 of the bytes to send. */
+  readonly encoded?: boolean
+  /** Whether null is data. */
+  readonly always?: boolean
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
