@@ -11,7 +11,7 @@ import { statusOf } from '../formats/problem.ts'
 import type { Env } from '../request/incoming.ts'
 import { pathShown } from '../socket/observe.ts'
 import { bodyOf, responseOf, type ResponseBody } from './response.ts'
-import { UnsafeResponse } from './response-fields.ts'
+import { UnsafeResponse } from './response-headers.ts'
 
 /**
  * What an endpoint answers. `handshake`: to a provider that tests it. `refusal`: to a sender that proves nothing;

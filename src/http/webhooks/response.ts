@@ -4,12 +4,7 @@ import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { AnswerInit } from '../answers/answers.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { formatOf } from '../formats/negotiate.ts'
-import { cookiesOf } from './cookies.ts'
-import { booleanField, numeral, refuse, fieldOf } from './response-fields.ts'
-import { headersOf, MAX_HEADERS } from './response-headers.ts'
-
-/** Most characters of all headers and cookies together. Clients accept fewer. */
-const MAX_HEADERS_CHARACTERS = 64 * 1024
+import { booleanField, fieldOf, headersOf, numeral, refuse } from './response-headers.ts'
 
 /** Statuses whose answers have no body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
@@ -30,10 +25,7 @@ export interface ResponseBody {
 export function responseOf(given: JsonObject, format: Codec): ResponseBody {
   const status =
     fieldOf(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
-  const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
-  const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (headers.length > MAX_HEADERS || size > MAX_HEADERS_CHARACTERS)
-    refuse(`the headers and cookies are more than ${MAX_HEADERS}, or longer than ${MAX_HEADERS_CHARACTERS} characters`)
+  const headers = headersOf(given['headers'] ?? [], given['cookies'] ?? [])
   const encoded = fieldOf(booleanField.nullish(), given['encoded'], 'encoded must be true or false') ?? false
   return bodyOf(given['content'] ?? null, { status, headers, format, encoded })
 }
