@@ -96,7 +96,8 @@ function* matchesOf(
   if (at.parameter && segment !== '') yield* matchesOf(at.parameter, rest, [...values, segment])
 }
 
-function decode(segment: string): string {
+/** The text of a segment; as it is, if its escapes are malformed. */
+export function decode(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {

@@ -24,7 +24,7 @@ import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SecretRedactor } from '../../src/model/secret-redactor.ts'
 import type { ServiceSecrets } from '../../src/ports/secrets.ts'
 import type { WebhookSender } from '../../src/ports/steps.ts'
-import { webhookSender } from '../../src/steps/builtin/send-webhook.ts'
+import { webhookSender } from '../../src/steps/builtin/webhooks.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 
 /** Of a server that hears of no other one. */
