@@ -2,7 +2,8 @@
 // to a server, as the provider would. Only the request that --print shows has a signature, or a secret.
 import { hash, randomUUID } from 'node:crypto'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { decode, Endpoints } from '../definitions/endpoints.ts'
+import { decoded } from '../definitions/compile/webhooks.ts'
+import { Endpoints } from '../definitions/endpoints.ts'
 import { messageOf } from '../model/error-message.ts'
 import { alternatives } from '../model/nearest.ts'
 import { secretNameFault } from '../model/secret-reference.ts'
@@ -91,7 +92,10 @@ async function findTarget(given: string, method: string | undefined, world: Worl
   const endpoints = new Endpoints(services)
   const [path = '', ...query] = (given.startsWith('/') ? given : `/${given}`).split('?')
   const filled = path.replaceAll(/(?<=\/)\{[^/{}]+\}(?=\/|$)/g, '1')
-  const segments = filled.slice(1).split('/').map(decode)
+  const segments = filled
+    .slice(1)
+    .split('/')
+    .map((segment) => decoded(segment) ?? segment)
   const find = (name: string) => endpoints.find(name, segments)
   const first = find(method ?? 'POST')
   if (first === null) {
