@@ -200,6 +200,27 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     },
   )
 
+  test('a start in doubt, whose key a context has that got the event already, is never made', async () => {
+    for (let nr = 0; nr < 6; nr += 1) {
+      const one = await openServer(unreliable)
+      const { executions } = await one.sendEvent({ event: 'keyed', eventId: `first${nr}` })
+      const [{ contextId } = { contextId: 0 }] = executions
+      const request = { event: 'keyed', eventId: `e${nr}` }
+      fateOf = ({ writes: [write] }) => (write?.previous === 0 ? 'late' : null)
+      await expect(one.sendEvent(request)).rejects.toMatchObject(failed)
+      fateOf = () => null
+      await clock.advance(9 * BEAT_MS)
+      await expect.poll(async () => (await one.getEvent({ eventId: request.eventId })).done).toBe(true)
+      await one.terminate({ contextId })
+      expect(late).toHaveLength(1)
+      for (const commit of late.splice(0)) await commit()
+      const receipt = await one.getEvent({ eventId: request.eventId })
+      expect([receipt.moved.map((moved) => moved.contextId), receipt.started]).toEqual([[contextId], []])
+      expect(await startsOf(one, 'Counts')).toEqual([])
+      await Promise.all(servers.splice(0).map((bench) => bench.engine.close({ grace: 0 })))
+    }
+  })
+
   test.each([
     ['a key that is made by chance', 'chance', 'Chance'],
     ['a key of its service that is made by chance', 'root', 'Root'],

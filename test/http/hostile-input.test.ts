@@ -93,34 +93,6 @@ describe('parameters of a header', () => {
   })
 })
 
-const long = (length: number) => `application/json;a=${'b'.repeat(length - 19)}`
-
-describe('a header that is read here', () => {
-  test.each([
-    ['/flux-api/event', 'content-type'],
-    ['/flux-api/event', 'accept'],
-    ['/flux-api/event', 'content-encoding'],
-    ['/flux-api/event', 'authorization'],
-    ['/api/hook', 'content-type'],
-    ['/api/hook', 'accept'],
-    ['/api/hook', 'content-encoding'],
-  ])('has at most 8192 characters: %s, %s', async (path, name) => {
-    const answer = await send(path, '{"event":"e"}', { 'content-type': 'application/json', [name]: long(8193) })
-    expect(answer.status).toBe(431)
-    expect(await answer.json()).toMatchObject({
-      type: 'urn:actorflux:problem:headers-too-large',
-      detail: `the header ${name} is longer than 8192 characters`,
-    })
-  })
-
-  test('may have as many', async () => {
-    expect(
-      (await send('/flux-api/event', '{"event":"e"}', { 'content-type': long(8192), accept: long(8192) })).status,
-    ).toBe(200)
-    expect((await send('/api/hook', '{}', { 'content-type': long(8192) })).status).toBe(204)
-  })
-})
-
 const keys = (count: number, nameOf: (index: number) => string) =>
   `{${Array.from({ length: count }, (_, index) => `"${nameOf(index)}":1`).join()}}`
 

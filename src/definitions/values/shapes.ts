@@ -198,7 +198,7 @@ function checkReadable(property: Property, pointer: string, notes: DeclarationNo
   const reader = new PropertyReader(0, '')
   reader.defaultOf(property)
   const [error] = reader.errors
-  if (error !== undefined) return notes.fault(pointer + error.pointer, `the default ${error.detail}`)
+  if (error !== undefined) return void notes.fault(pointer + error.pointer, `the default ${error.detail}`)
   if (canonical(defaultValue).includes(`"${NOW}"`)) return
   const strict = new PropertyReader(0, '')
   strict.value(property, defaultValue, 'json')

@@ -14,16 +14,6 @@ export interface Cut {
 /** At most so many characters of a text. */
 export const cut = (text: string, max: number): Cut => ({ text: text.slice(0, max), isCut: text.length > max })
 
-/** The beginning of a text that is made when it is asked for. */
-export function piecesText(pieces: Iterable<string>, max: number): Cut {
-  let text = ''
-  for (const piece of pieces) {
-    text += piece
-    if (text.length > max) break
-  }
-  return cut(text, max)
-}
-
 /**
  * The beginning of a value as JSON, about as long as it is shown: what does not fit is left out before it is written.
  * `indent`: spaces of each level; 0: all in one line.

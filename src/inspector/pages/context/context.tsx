@@ -13,7 +13,7 @@ import { typedInput } from '../../forms/controls.ts'
 import { retryOptionsOf } from '../../forms/retry-fields.tsx'
 import { Layout } from '../../layout.tsx'
 import { Copyable, Facts, Head, Section, Tag } from '../../parts/blocks.tsx'
-import { CutText, JsonBlock, MAX_TEXT_CHARACTERS, piecesText } from '../../parts/cut-text.tsx'
+import { cut, CutText, JsonBlock, MAX_TEXT_CHARACTERS } from '../../parts/cut-text.tsx'
 import { contextHref, contextsHref, fullNameOf, serviceHref } from '../../parts/links.tsx'
 import { StatusSign, toneOf } from '../../parts/status.tsx'
 import { isoOf } from '../../parts/time.tsx'
@@ -215,9 +215,7 @@ async function tabContent(tab: Tab, shown: ShownContext, { host }: PageRoutes, {
     case 'JSON':
       return <JsonBlock value={others} />
     case 'XML':
-      return (
-        <CutText wraps cut={piecesText(host.xmlOf(context, rootOf(CALLS.getContext.answer)), MAX_TEXT_CHARACTERS)} />
-      )
+      return <CutText wraps cut={cut(host.xmlOf(context, rootOf(CALLS.getContext.answer)), MAX_TEXT_CHARACTERS)} />
   }
 }
 

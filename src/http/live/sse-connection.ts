@@ -1,7 +1,7 @@
 // http: one stream of moves, to one reader. What a slow reader has not taken is bounded, and so is what all readers take in
 // a second: beyond that, moves are counted and not written, and the reader is told how many they were.
 import type { MoveFilters } from '../../api/streams.ts'
-import { byeOf, droppedOf, type Piece } from './encode.ts'
+import { byeOf, droppedOf, type ReaderSelection, type SseChunk } from './sse-chunk.ts'
 
 /** Where the bytes of a stream go. */
 export interface Sink {
@@ -24,18 +24,18 @@ export interface OpenRequest {
   readonly begin: (opening: string) => Sink | null
 }
 
+/** What a reader is shown. `group`: the same for readers who are shown the same. `seesAll`: also secured services. */
+export interface Shown {
+  readonly group: string
+  readonly selection: ReaderSelection
+  readonly seesAll: boolean
+}
+
 /**
  * Bytes that may wait for a reader. What is written to readers who are shown the same is in memory once, so they count as
  * one.
  */
 const [MIN_QUEUED_BYTES, MAX_QUEUED_BYTES, ALL_QUEUED_BYTES] = [65_536, 1_048_576, 134_217_728]
-
-/** Bytes that may wait for a reader where what is shown differs so often. */
-export const queueBound = (groups: number): number =>
-  Math.max(MIN_QUEUED_BYTES, Math.min(MAX_QUEUED_BYTES, ALL_QUEUED_BYTES / groups))
-
-/** Milliseconds between two writes to the streams: each write costs more than the bytes of some moves. */
-export const paceOf = (streams: number): number => Math.min(50 + streams, 250)
 
 /**
  * Bytes a second that all streams together are given. A write of so many costs a few hundredths of a processor, so senders
@@ -43,35 +43,44 @@ export const paceOf = (streams: number): number => Math.min(50 + streams, 250)
  */
 const ALL_BYTES_PER_SECOND = 32_000_000
 
-/** What one of so many readers may be given. */
-interface Share {
-  /** Bytes for the milliseconds that have passed. */
+/** What one reader may be given now. */
+interface Bounds {
+  /** Bytes that may wait for it. */
+  readonly queued: number
+  /** Bytes that it has earned since it was given something. */
   readonly earned: number
   /** Bytes that it may save while there is little for it. */
   readonly most: number
 }
 
-/** The share of one of so many readers for so many milliseconds. `queued`: bytes that may wait for it. */
-export function shareOf(
-  readers: number,
-  { elapsed, queued }: { readonly elapsed: number; readonly queued: number },
-): Share {
+/** For a reader that is given what came before, as it takes it. */
+export const UNBOUNDED: Bounds = { queued: Infinity, earned: 0, most: Infinity }
+
+/** `groups`: kinds of readers. `elapsed`: milliseconds since they were given something. */
+export function boundsOf(readers: number, groups: number, elapsed: number): Bounds {
+  const queued = Math.max(MIN_QUEUED_BYTES, Math.min(MAX_QUEUED_BYTES, ALL_QUEUED_BYTES / groups))
   const perSecond = ALL_BYTES_PER_SECOND / readers
-  return { earned: (perSecond * elapsed) / 1000, most: Math.max(perSecond, queued) }
+  return { queued, earned: (perSecond * elapsed) / 1000, most: Math.max(perSecond, queued) }
 }
 
-export class LiveStream {
+export class SseConnection {
+  readonly request: OpenRequest
   readonly #sink: Sink
-  readonly #onDrained: (() => void)[] = []
+  shown: Shown
   /** Behind the last move that it was given, or that was not for it. */
   place: string
+  /** Whether it is given what the feed gives; else it still reads what came before. */
+  isLive = false
   #dropped = 0
-  /** Bytes that it may be given now. Less than nothing: the last piece was larger. */
+  /** Bytes that it may be given now. Less than nothing: the last chunk was larger. */
   #allowance = Infinity
   #isOver = false
+  #onDrained = () => {}
 
-  constructor(sink: Sink, place: string) {
+  constructor(request: OpenRequest, sink: Sink, shown: Shown, place: string) {
+    this.request = request
     this.#sink = sink
+    this.shown = shown
     this.place = place
   }
 
@@ -79,45 +88,42 @@ export class LiveStream {
     return this.#isOver
   }
 
-  /**
-   * Writes the pieces, or counts them as dropped, if more than `queued` bytes wait for the reader, or it has had its share.
-   * Without bounds: the reader is given them as it takes them.
-   */
-  give(pieces: readonly Piece[], bounds: { readonly queued: number; readonly share: Share } | null): void {
-    if (bounds) this.#allowance = Math.min(this.#allowance + bounds.share.earned, bounds.share.most)
-    for (const piece of pieces) {
-      if (bounds && (this.#allowance <= 0 || this.#sink.writableLength >= bounds.queued)) {
-        this.#dropped += piece.count
+  /** Writes the chunks, or counts them as dropped, if too much waits for the reader, or it has had its share. */
+  give(chunks: readonly SseChunk[], { queued, earned, most }: Bounds): void {
+    this.#allowance = Math.min(this.#allowance + earned, most)
+    for (const chunk of chunks) {
+      if (this.#allowance <= 0 || this.#sink.writableLength >= queued) {
+        this.#dropped += chunk.count
         continue
       }
-      if (bounds) this.#allowance -= piece.bytes.length
+      this.#allowance -= chunk.bytes.length
       this.#writeDropped()
-      this.#write(piece.bytes)
+      this.#write(chunk.bytes)
     }
   }
 
-  /** Tells how many moves were dropped, if any were and the reader takes what is written. */
+  /** Tells how many moves were dropped, if any were, and the reader takes what is written. */
   tellDropped(): void {
-    if (this.#sink.writableLength < MIN_QUEUED_BYTES) this.#writeDropped()
+    if (this.#isTaken) this.#writeDropped()
   }
 
   /** Writes something small that is no move, unless the reader takes nothing. */
   tell(text: string): void {
-    if (this.#sink.writableLength < MIN_QUEUED_BYTES) this.#write(Buffer.from(text))
+    if (this.#isTaken) this.#write(Buffer.from(text))
   }
 
   /** Resolves when the reader has taken what was written, or is gone. */
-  taken(): Promise<void> {
-    if (this.#sink.writableLength < MIN_QUEUED_BYTES || this.#isOver) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#onDrained.push(resolve)
+  async taken(): Promise<void> {
+    if (this.#isTaken || this.#isOver) return
+    await new Promise<void>((resolve) => {
+      this.#onDrained = resolve
     })
   }
 
   /** To be called when the reader has taken everything. */
   onDrained(): void {
     this.#writeDropped()
-    for (const resolve of this.#onDrained.splice(0)) resolve()
+    this.#onDrained()
   }
 
   /** Ends it, and says why. */
@@ -132,7 +138,11 @@ export class LiveStream {
   /** The reader is gone. */
   close(): void {
     this.#isOver = true
-    for (const resolve of this.#onDrained.splice(0)) resolve()
+    this.#onDrained()
+  }
+
+  get #isTaken(): boolean {
+    return this.#sink.writableLength < MIN_QUEUED_BYTES
   }
 
   #writeDropped(): void {

@@ -1,24 +1,24 @@
 // http: who may call an endpoint. The proof is checked over the request as it was received, before anything of it is
 // parsed. What was wrong with it is in the log and in the list of deliveries, and never in the answer.
 //
-// - A webhook's sender is verified (`webhooks/door.ts`) where the last byte of the body has arrived, before the body
+// - A webhook's sender is verified where the last byte of the body has arrived, before the body
 //   is parsed. A refusal is returned, not thrown, since an exception costs more than the proof. Each request to an
-//   endpoint is a visit (`webhooks/reply.ts`), which ends as one delivery. While its caller waits, it holds nothing of
+//   endpoint ends as one delivery (`webhooks/reply.ts`). While its caller waits, it holds nothing of
 //   the request.
 import type { Context } from 'hono'
 import type { Json } from '../../model/json/value.ts'
 import type { Endpoint } from '../../model/webhook.ts'
-import type { HandshakeAnswer, WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
+import type { HandshakeAnswer } from '../../model/webhook-schemes/scheme.ts'
 import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import { socketed, type Env } from '../request/incoming.ts'
-import { pathShown } from '../socket/access-log.ts'
+import { pathShown } from '../socket/observe.ts'
 import { headerPairsOf, targetOf } from './request.ts'
 import type { DoorReply } from './reply.ts'
 
-export interface DoorOptions {
+export interface VerifierOptions {
   /** Of the senders of webhooks, as they are at present. */
   readonly secrets: ServiceSecrets
   /** What stands before the path in the URL by which clients call; null: it is not known. */
@@ -29,13 +29,13 @@ export interface DoorOptions {
 
 const DETAIL = 'the request does not prove who sent it'
 
-export class Door {
-  readonly #options: DoorOptions
-  readonly #forgeries: ForgeryLog
+export class SignatureVerifier {
+  readonly #options: VerifierOptions
+  readonly #rejected: RejectedDeliveryLog
 
-  constructor(options: DoorOptions) {
+  constructor(options: VerifierOptions) {
     this.#options = options
-    this.#forgeries = new ForgeryLog(options)
+    this.#rejected = new RejectedDeliveryLog(options)
   }
 
   /**
@@ -52,36 +52,21 @@ export class Door {
     const { verify } = endpoint
     if (verify === null) return null
     const scheme = WEBHOOK_SCHEMES[verify.scheme]
-    const { values, missing } = this.#secretsOf(verify)
+    const { secrets } = this.#options
+    const values = verify.secrets.flatMap((name) => secrets.get(name) ?? [])
+    // Names of those without a value.
+    const missing = verify.secrets.filter((name) => secrets.get(name) === null)
     const request = { method: c.req.method, target: targetOf(c), host: hostOf(c), headers: headerPairsOf(c), body }
     const env = { nowMs, publicUrl: this.#options.publicUrl }
     const wrong = values.length === 0 ? '' : scheme.verify({ ...verify.rule, secrets: values }, request, env)
     if (wrong === null) return null
     const reasonWith = (others: readonly string[]) => [wrong, ...others].filter((text) => text !== '').join('; ')
-    const logged = reasonWith(missing.map((name) => this.#options.secrets.fault(name).reason))
-    this.#forgeries.add(endpoint, { method: c.req.method, path: pathShown(c), reason: logged })
+    const logged = reasonWith(missing.map((name) => secrets.fault(name).reason))
+    this.#rejected.add(endpoint, { method: c.req.method, path: pathShown(c), reason: logged })
     return {
       refusal: { kind: 'signatureInvalid', detail: DETAIL, challenge: scheme.challenge ?? null },
       reason: reasonWith(missing.map((name) => `there is no secret ${name}`)),
     }
-  }
-
-  /** The text without values of secrets. */
-  hidden(text: string): string {
-    return this.#options.secrets.redactor().text(text)
-  }
-
-  /** `missing`: names of those without a value. */
-  #secretsOf({ secrets: names }: WebhookVerify): { readonly values: string[]; readonly missing: string[] } {
-    const { secrets } = this.#options
-    const values: string[] = []
-    const missing: string[] = []
-    for (const name of names) {
-      const value = secrets.get(name)
-      if (value === null) missing.push(name)
-      else values.push(value)
-    }
-    return { values, missing }
   }
 }
 
@@ -98,22 +83,15 @@ const hostOf = (c: Context<Env>): string | null =>
 
 const WINDOW_MS = 1000
 
-interface Forgery {
-  readonly method: string
-  /** Without secrets. */
-  readonly path: string
-  /** Why the proof was not accepted, without secrets. */
-  readonly reason: string
-}
-
 interface Window {
   /** Refused since the last line. */
   refused: number
-  last: Forgery
+  /** Of the last one: method and path without secrets, and why its proof was not accepted. */
+  last: object
 }
 
 /** Logs requests whose senders proved nothing: one line a second for each endpoint, whatever a stranger sends. */
-class ForgeryLog {
+class RejectedDeliveryLog {
   readonly #log: Log
   readonly #clock: Clock
   /** Endpoints with a line in the last second. */
@@ -125,22 +103,17 @@ class ForgeryLog {
   }
 
   /** Logs it at once, or, after a line of the same second, with others at the end of that second. */
-  add(endpoint: Endpoint, forgery: Forgery): void {
+  add(endpoint: Endpoint, last: object): void {
     const window = this.#windows.get(endpoint)
-    if (window) {
-      window.refused += 1
-      window.last = forgery
-      return
-    }
-    this.#write(endpoint, { refused: 1, last: forgery })
+    if (!window) return this.#write(endpoint, { refused: 1, last })
+    window.refused += 1
+    window.last = last
   }
 
   #write(endpoint: Endpoint, window: Window): void {
     const { package: owner, fluxName, urlPath, verify } = endpoint
     const { refused, last } = window
-    const { method, path, reason } = last
-    const scheme = verify?.scheme ?? null
-    const facts = { package: owner, fluxName, urlPath, scheme, method, path, reason, refused }
+    const facts = { package: owner, fluxName, urlPath, scheme: verify?.scheme ?? null, ...last, refused }
     this.#log.warn('a webhook was refused: its sender proved nothing', facts)
     window.refused = 0
     this.#windows.set(endpoint, window)

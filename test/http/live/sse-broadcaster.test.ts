@@ -2,9 +2,9 @@
 // long.
 import { describe, expect, test, vi } from 'vitest'
 import { asksForAll, matchesMove, type MoveFilters } from '../../../src/api/streams.ts'
-import { MoveHub, type HubOptions } from '../../../src/http/live/hub.ts'
-import { Batch, Piece } from '../../../src/http/live/encode.ts'
-import type { Sink } from '../../../src/http/live/stream.ts'
+import { SseBroadcaster, type BroadcasterOptions } from '../../../src/http/live/sse-broadcaster.ts'
+import { SseChunk } from '../../../src/http/live/sse-chunk.ts'
+import type { Sink } from '../../../src/http/live/sse-connection.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { KEPT_MOVES, UNREAD_MS } from '../../../src/ports/feeds.ts'
 import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
@@ -26,10 +26,10 @@ class Reader implements Sink {
   }
 }
 
-function setUp(more: Partial<HubOptions> = {}) {
+function setUp(more: Partial<BroadcasterOptions> = {}) {
   const clock = new SimulatedClock(0)
   const feed = new MoveRing(clock)
-  const hub = new MoveHub({ feed, clock, isSecured: () => false, maxReaders: 3, ...more })
+  const hub = new SseBroadcaster({ feed, clock, isSecured: () => false, maxReaders: 3, ...more })
   let readers = 0
   const open = async (
     filters: MoveFilters = {},
@@ -343,7 +343,7 @@ describe('the work for many streams', () => {
     for (const each of filters) await open(each)
     await open({ status: ['all', 'all', 'WAITING'] })
     await open({})
-    const looked = vi.spyOn(Batch.prototype, 'piecesFor')
+    const looked = vi.spyOn(SseChunk, 'of')
     feed.publish(move(1))
     await clock.advance(1000)
     expect(looked).toHaveBeenCalledTimes(2)
@@ -355,7 +355,7 @@ describe('the work for many streams', () => {
     const { reader } = await open()
     reader.isSlow = true
     reader.writableLength = 10_000_000
-    const made = vi.spyOn(Piece.prototype, 'bytes', 'get')
+    const made = vi.spyOn(SseChunk.prototype, 'bytes', 'get')
     for (let id = 1; id <= 1000; id += 1) feed.publish(move(id))
     await clock.advance(1000)
     expect(made).not.toHaveBeenCalled()

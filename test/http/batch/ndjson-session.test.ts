@@ -1,7 +1,8 @@
-// A stream of lines, its source and its reader in the hands of the test.
+// A session of lines, its source and its reader in the hands of the test.
+import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { LineStream, type LineStreamOptions } from '../../../src/http/batch/line-stream.ts'
-import type { PausableSource, SourceEvents } from '../../../src/http/batch/source.ts'
+import { MAX_REFUSED_LINES, NdjsonSession, type SessionOptions } from '../../../src/http/batch/ndjson-session.ts'
+import type { LineRequest } from '../../../src/http/batch/event-line.ts'
 import { nextTurn } from '../../../src/http/request/turns.ts'
 import { ByteBudget } from '../../../src/model/byte-budget.ts'
 import { FluxError, malformed, type Failure } from '../../../src/model/failure.ts'
@@ -16,22 +17,17 @@ const settle = async () => {
   for (let turn = 0; turn < 50; turn += 1) await nextTurn()
 }
 
-function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> = {}) {
+function open(read: SessionOptions['read'], more: Partial<SessionOptions> = {}) {
   const clock = new SimulatedClock()
   const inFlight = new ByteBudget({ bytes: BUDGET_BYTES, what: 'requests' })
-  let events: SourceEvents | null = null
-  let [isPaused, isClosed] = [true, false]
-  const source: PausableSource = {
-    pause: () => void (isPaused = true),
-    resume: () => void (isPaused = false),
-    close: () => void (isClosed = true),
-  }
-  const stream = new LineStream({
-    read,
-    open: (given) => {
-      events = given
-      return source
+  const bytes = new PassThrough()
+  let lines = 0
+  const stream = new NdjsonSession({
+    read(line) {
+      lines += 1
+      return read(line)
     },
+    source: { chunks: bytes, breakOff: (error) => void bytes.destroy(error) },
     failureOf,
     minimal: false,
     maxBody: 1000,
@@ -45,14 +41,16 @@ function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> 
     clock,
     inFlight,
     settle,
-    isPaused: () => isPaused,
-    isClosed: () => isClosed,
+    /** Lines that were read. */
+    lines: () => lines,
+    isPaused: () => bytes.writableNeedDrain,
+    isClosed: () => bytes.destroyed,
     feed: async (text: string) => {
-      events?.onChunk(Buffer.from(text))
+      bytes.write(text)
       await settle()
     },
-    end: () => events?.onEnd(),
-    fault: () => events?.onFault(malformed('broken')),
+    end: () => bytes.end(),
+    fault: () => bytes.destroy(malformed('broken')),
     async rest(): Promise<{ [field: string]: unknown }[]> {
       let text = ''
       for (let piece = await stream.take(); piece !== null; piece = await stream.take()) text += piece.toString()
@@ -64,8 +62,8 @@ function open(read: LineStreamOptions['read'], more: Partial<LineStreamOptions> 
   }
 }
 
-const at = (concern: number | string | 'everything' | null, run: () => Promise<unknown>, isPlaced = false) => ({
-  concern,
+const at = (orderingKey: LineRequest['orderingKey'], run: () => Promise<unknown>, isPlaced = false) => ({
+  orderingKey,
   key: null,
   run: async (placed: () => void) => {
     if (isPlaced) placed()
@@ -133,7 +131,7 @@ describe('order', () => {
       running -= 1
     }
     for (const [isPlaced, expected] of [
-      [true, 100],
+      [true, 300],
       [false, 1],
     ] as const) {
       most = 0
@@ -176,7 +174,7 @@ describe('order', () => {
           await all.gate
           return { answer: { status: 200 } }
         }
-        return { concern: 1, key: null, run }
+        return { orderingKey: 1, key: null, run }
       })
       const answers = place.rest()
       await place.feed('early\nslow\nnext\nlast\n')
@@ -218,9 +216,7 @@ describe('memory', () => {
       await place.feed('{"event":"x"}\n'.repeat(1000))
     expect(place.isPaused()).toBe(true)
     expect(fed).toBeLessThan(20_000)
-    const { bytes, lines } = place.stream.held
-    expect(bytes).toBeLessThan(200_000)
-    expect(lines).toBeLessThanOrEqual(2048)
+    expect(place.lines()).toBeLessThanOrEqual(2048)
     place.end()
     expect((await place.rest()).at(-1)).toEqual({ done: true, lines: fed, ok: fed, failed: 0 })
   })
@@ -230,7 +226,7 @@ describe('memory', () => {
     const release = place.inFlight.take(BUDGET_BYTES)
     const answers = place.rest()
     await place.feed('x\ny\n')
-    expect([place.isPaused(), place.stream.held.lines]).toEqual([true, 0])
+    expect(place.lines()).toBe(0)
     release()
     place.end()
     expect((await answers).at(-1)).toMatchObject({ done: true, ok: 2 })
@@ -327,5 +323,37 @@ describe('the end', () => {
       { done: false, lines: 1, ok: 1, failed: 0, problem: expect.objectContaining({ status: 400 }) },
     ])
     expect(place.inFlight.held).toBe(0)
+  })
+})
+
+const refuse = () => {
+  throw malformed('no event')
+}
+
+describe('lines that are refused before their call is made', () => {
+  test('end the request when they outnumber the others by too many', async () => {
+    const place = open(refuse)
+    const answers = place.rest()
+    await place.feed('[]\n'.repeat(300_000))
+    place.end()
+    const lines = await answers
+    expect(lines).toHaveLength(MAX_REFUSED_LINES + 2)
+    expect([place.lines(), place.isClosed(), place.inFlight.held]).toEqual([MAX_REFUSED_LINES + 1, true, 0])
+    expect(lines.at(-1)).toEqual({
+      done: false,
+      lines: MAX_REFUSED_LINES + 1,
+      ok: 0,
+      failed: MAX_REFUSED_LINES + 1,
+      problem: expect.objectContaining({ status: 400, detail: expect.stringMatching(/^1000 lines more .*no event$/) }),
+    })
+  })
+
+  test('do not, where there are as many others', async () => {
+    let n = 0
+    const place = open(() => ((n += 1) % 2 === 0 ? refuse() : at(null, () => Promise.resolve())))
+    const answers = place.rest()
+    for (let part = 0; part < 50; part += 1) await place.feed('x\n'.repeat(100))
+    place.end()
+    expect((await answers).at(-1)).toEqual({ done: true, lines: 5000, ok: 2500, failed: 2500 })
   })
 })
