@@ -1,16 +1,16 @@
-// The store of the simulation keeps what the port promises: it stands in for the real ones.
+// The store in memory keeps what the port promises: in the tests of the engine it stands in for the real ones.
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import type { OpenStore } from '../store/contract-support.ts'
-import { storeContract } from '../store/contract.ts'
-import { Memory } from './memory.ts'
-import { MemoryStore } from './memory-store.ts'
+import type { OpenStore } from './contract-support.ts'
+import { storeContract } from './contract.ts'
+import { Memory } from '../../src/store/memory/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 
 /** Milliseconds. */
 const SILENCE_MS = 1000
 
-storeContract("the simulation's memory", async () => open(1, SILENCE_MS))
-storeContract("the simulation's memory, in 5 partitions", async () => open(5, SILENCE_MS))
-storeContract("the simulation's memory, of one server at a time", async () => open(1, null))
+storeContract('memory', async () => open(1, SILENCE_MS))
+storeContract('memory, in 5 partitions', async () => open(5, SILENCE_MS))
+storeContract('memory, of one server at a time', async () => open(1, null))
 
 function open(partitions: number, silence: number | null): Awaited<ReturnType<OpenStore>> {
   const clock = new SimulatedClock()
