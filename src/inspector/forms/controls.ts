@@ -24,8 +24,6 @@ export interface Control {
   readonly skeleton: string | null
 }
 
-const PROTO = '__proto__'
-
 /** Names of the fields of a form. */
 export const fieldNameOf = (property: string): string => `input.${property}`
 export const emptyBoxOf = (property: string): string => `empty.${property}`
@@ -33,12 +31,8 @@ export const emptyBoxOf = (property: string): string => `empty.${property}`
 export function controlsOf(schema: JsonObject): readonly Control[] {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   const required = Array.isArray(schema['required']) ? schema['required'] : []
-  const patterns = isObject(schema['patternProperties']) ? schema['patternProperties'] : {}
-  // Schemas have a property of this name as a pattern, since some validators would miss it.
-  const proto = patterns[`^${PROTO}$`]
-  const listed = [...Object.entries(properties), ...(proto === undefined ? [] : [[PROTO, proto] as const])]
   const models = isObject(schema['$defs']) ? schema['$defs'] : {}
-  return listed.map(([name, property]) => {
+  return Object.entries(properties).map(([name, property]) => {
     const own = isObject(property) ? property : {}
     return { ...controlOf(name, own, required.includes(name)), skeleton: skeletonOf(own, models) }
   })

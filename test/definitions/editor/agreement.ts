@@ -40,6 +40,7 @@ const UNSEEN: readonly RegExp[] = [
   /^there is no timestampHeader: /,
   /^a "\$\{" has no "\}"$/,
   /is none of \$\{body\}/,
+  /^must be 1 second to \d+ days, /,
   // What values are.
   /^the default /,
   // A key that is near to a known one: editors only warn of unknown keys.
