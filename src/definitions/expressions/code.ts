@@ -111,7 +111,7 @@ export class Compiler {
         return this.call(node)
       case 'UnaryExpression': {
         const build = unaryOperators.get(node.operator)
-        if (build === undefined) break
+        if (build === undefined) throw refused(node, this.source)
         return build(this.compile(node.argument))
       }
       case 'BinaryExpression':
@@ -149,21 +149,9 @@ export class Compiler {
         const parts = node.expressions.map((expression) => this.compile(expression))
         return joined(texts, parts, stringify)
       }
-      case 'ArrowFunctionExpression':
-        throw new ExpressionFault('a function can only be the first argument of a method such as map,', node.start)
-      case 'BlockStatement':
-        throw new ExpressionFault("a function's body is one expression (put an object in parentheses),", node.start)
-      case 'AssignmentExpression':
-        throw unexpectedAfter(node.left, this.source)
-      case 'UpdateExpression':
-        if (!node.prefix) throw unexpectedAfter(node.argument, this.source)
-        break
-      case 'SequenceExpression':
-        throw unexpectedAfter(node.expressions[0], this.source)
-      case 'TaggedTemplateExpression':
-        throw new ExpressionFault('a template with a tag', node.quasi.start)
+      default:
+        throw refused(node, this.source)
     }
-    throw unexpected(this.source, node.start)
   }
 
   private name(name: string): Code {
@@ -258,6 +246,26 @@ export class Compiler {
     if (key.type !== 'Identifier' && key.type !== 'Literal') throw unexpected(this.source, key.start)
     const name = key.type === 'Identifier' ? key.name : String(literalValue(key, this.source))
     return (run, into) => setOwn(into, name, value(run))
+  }
+}
+
+/** The fault of a node that the language does not support. */
+function refused(node: AnyNode, source: string): ExpressionFault {
+  switch (node.type) {
+    case 'ArrowFunctionExpression':
+      return new ExpressionFault('a function can only be the first argument of a method such as map,', node.start)
+    case 'BlockStatement':
+      return new ExpressionFault("a function's body is one expression (put an object in parentheses),", node.start)
+    case 'TaggedTemplateExpression':
+      return new ExpressionFault('a template with a tag', node.quasi.start)
+    case 'AssignmentExpression':
+      return unexpectedAfter(node.left, source)
+    case 'SequenceExpression':
+      return unexpectedAfter(node.expressions[0], source)
+    case 'UpdateExpression':
+      return node.prefix ? unexpected(source, node.start) : unexpectedAfter(node.argument, source)
+    default:
+      return unexpected(source, node.start)
   }
 }
 

@@ -94,7 +94,10 @@ export function writePath(
       copy[index] = write(place[index], position + 1)
       return copy
     }
-    if (!isObject(place)) throw lineError(path, position, `is a ${typeof place}, which has no "${segment}"`)
+    if (!isObject(place)) {
+      const kind = typeof place === 'string' ? 'text' : `a ${typeof place}`
+      throw lineError(path, position, `is ${kind}, which has no "${segment}"`)
+    }
     budget.spend(stepsOfMembers(Object.keys(place).length))
     const copy = { ...place }
     setOwn(copy, segment, write(getOwn(place, segment), position + 1))
