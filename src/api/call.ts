@@ -1,5 +1,5 @@
-// api: describes a call: validation, routes, the OpenAPI document, the XML Schema and the methods of clients are derived
-// from it. Answers are named components of the OpenAPI document.
+// api: describes a call: validation, routes, the OpenAPI document, the XML Schema and the methods of clients are
+// derived from it. Answers are named components of the OpenAPI document.
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
 import { type FieldError, FluxError, invalid, malformed } from '../model/failure.ts'
@@ -18,8 +18,8 @@ interface Facts<A extends z.ZodType> {
   /** Fields whose errors concern the content (422), not the form (400), of a request, besides `CONTENT`. */
   readonly content?: readonly string[]
   /**
-   * Whether unknown fields are ignored in process, as it was once. In any other call, what ignores one would do more, or
-   * show more, than was meant.
+   * Whether unknown fields are ignored in process, as it was once. In any other call, what ignores one would do more,
+   * or show more, than was meant.
    */
   readonly ignoresUnknown?: boolean
   /** Statuses of the problems that this call may return, besides those that follow from its fields. */
@@ -34,7 +34,7 @@ interface Facts<A extends z.ZodType> {
   readonly prefersWait?: true
   /** The answer to a request that names one of what the call else lists. */
   readonly one?: z.ZodType
-  /** The answer with 202, which says that the request is stored, and will be carried out. */
+  /** The answer with 202: the request is stored, and will be carried out. */
   readonly accepted?: {
     readonly answer: z.ZodType
     readonly description: string
@@ -58,15 +58,15 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
   readonly problems: readonly number[]
 }
 
-/** What is wrong with the fields together goes there. */
+/** Takes the faults that concern several fields together. */
 export type Issues = Pick<z.core.$RefinementCtx, 'addIssue'>
 
 export const refuse = (issues: Issues, field: string, message: string): void =>
   issues.addIssue({ code: 'custom', message, path: [field] })
 
 /**
- * Describes a call. It is a GET, if it has no method; if it has no role, a GET takes the role `read`, and others `invoke`.
- * `internal`: fields that only callers in process can give. `together`: what the fields must be together.
+ * Describes a call. It is a GET, if it has no method; if it has no role, a GET takes the role `read`, and others
+ * `invoke`. `internal`: fields that only callers in process can give. `together`: what the fields must be together.
  */
 export function describeCall<
   A extends z.ZodType,

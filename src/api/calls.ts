@@ -1,5 +1,5 @@
-// api: all calls, by the names of their methods. The REST API and the methods in process have the same request fields and
-// the same answers.
+// api: all calls, by the names of their methods. The REST API and the methods in process have the same request fields
+// and the same answers.
 import type { AnswerOf, Call, Checked, RequestOf } from './call.ts'
 import { COMMAND_CALLS } from './commands.ts'
 import {
@@ -35,7 +35,7 @@ export const CALL_LIST: readonly { readonly name: string; readonly call: Call }[
 )
 
 export interface CallOptions {
-  /** Aborted when nobody waits for the answer any more: the call ends with its reason. */
+  /** Aborted when no caller waits for the answer any more: the call ends with its reason. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -78,7 +78,9 @@ type Abortable<C extends Call> = (request: RequestOf<C>, options?: CallOptions) 
 interface TypedMethods {
   /** Events that are kept until a context waits for them: one page, as `listPendingPage`. */
   listPending(request?: PendingRequest): Promise<PendingView[]>
-  /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of events. */
+  /**
+   * Returns one page and the position of the next. It may end early, since a call looks at a bounded number of events.
+   */
   listPendingPage(request?: PendingRequest): Promise<PendingPage>
   /** Returns one page of whole contexts. It may have fewer than `limit`: see `listPage`. */
   listContexts(request?: ListRequest & { readonly view?: 'full' | undefined }): Promise<ContextView[]>
@@ -88,7 +90,9 @@ interface TypedMethods {
    * characters. It may end early, since a call looks at a bounded number of contexts.
    */
   listPage(request: ListRequest, fits?: Fits): Promise<ContextPage>
-  /** How many contexts there are, by status, state or service. It ends with the signal's reason when that is aborted. */
+  /**
+   * How many contexts there are, by status, state or service. It ends with the signal's reason when that is aborted.
+   */
   readonly countContexts: Abortable<CallsByName['countContexts']>
   /**
    * The context, as soon as it gets there. Those who wait for the same commit may be given the same object.
@@ -97,7 +101,9 @@ interface TypedMethods {
   readonly waitFor: Abortable<CallsByName['waitFor']>
   /** Deliveries to webhooks, newest first: one page, as `listDeliveriesPage`. */
   listDeliveries(request?: DeliveriesRequest): Promise<DeliveryView[]>
-  /** Returns one page and the position of the next. It may end early, since a call looks at a bounded number of them. */
+  /**
+   * Returns one page and the position of the next. It may end early, since a call looks at a bounded number of them.
+   */
   listDeliveriesPage(request?: DeliveriesRequest): Promise<DeliveryPage>
   /**
    * Does something with all contexts that match, once with each, whatever becomes of this server. Resolves when that is

@@ -28,22 +28,24 @@ import {
   waits,
 } from './fields.ts'
 
-/** What a retry may be told, of one context and of many. */
+/** The fields of a retry, of one context and of many. */
 export const retryFields = {
-  state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
+  state: orNull(name('The state to enter, as by a transition. Default: the action of the state runs again')),
   input,
   definition: orNull(
     choice(['pinned', 'current']).describe(
-      'The definition to go on with: that of the context (if left out), or the one loaded now',
+      'The definition to continue with: the one of the context (default), or the one loaded now',
     ),
   ),
-  newKey: orNull(flag('Whether the step gets another stepKey')),
+  newKey: orNull(flag('Whether the step gets a new stepKey')),
 }
 
 const texts = z.array(z.string('must be a text'), 'must be a list of texts')
 const someTags = z.object({ tags: texts.min(1, 'must have at least one') })
 
-/** A command: the role that it takes, where a token is needed, and with contexts of secured services; and what it is told. */
+/**
+ * A command: the role that it takes, where a token is needed, and with contexts of secured services; and its fields.
+ */
 const command = <N extends string, W extends z.ZodObject>(name: N, role: Role, told: W) => ({
   role,
   schema: z.object({ do: z.literal(name), with: told }),
@@ -68,11 +70,11 @@ export const COMMAND_NAMES = z.object(COMMANDS).keyof().options
 export type Command = z.output<NonNullable<(typeof COMMANDS)[CommandName]['schema']>>
 
 export const withField = objectField(
-  'What it is done with: `{ event, input }` for event, `{ tags }` for tag and untag, what the call takes for retry; nothing for the others',
+  'Fields of the command: `{ event, input }` for event, `{ tags }` for tag and untag, the body of the call for retry; none for the others',
 )
 
 /**
- * What is to be done. Of inputs and tags, only the form is checked.
+ * Reads the command. Only the form of inputs and tags is checked.
  * @throws FluxError `invalid` when that can't be done, or lacks something
  */
 export function readCommand(name: CommandName, given: JsonObject | null | undefined): Command {
@@ -87,7 +89,7 @@ export function readCommand(name: CommandName, given: JsonObject | null | undefi
   throw invalid(describeErrors(errors), errors)
 }
 
-/** Of a call that does something with one context. */
+/** For a call that does something with one context. */
 const ofContext = {
   problems: [404, 409, 429],
   query: address(),
@@ -96,7 +98,7 @@ const ofContext = {
   answer: messageAnswer,
 }
 
-/** Of one that admins make. */
+/** For a call that needs the role `admin`. */
 const ofSteering = { ...ofContext, method: 'POST', role: COMMANDS.pause.role } as const
 
 const ofTags = {
@@ -120,14 +122,16 @@ export const COMMAND_CALLS = {
     },
     body: {
       fluxName: name('Name of the service in its package'),
-      startState: orNull(z.string('must be a text').describe('The first state, if not the usual one')),
+      startState: orNull(z.string('must be a text').describe('The state to start in, if not the usual one')),
       input,
       tags: bodyTags,
       key: orNull(
-        contextKey('Unique among the unfinished contexts of the service, instead of the key that it gives itself'),
+        contextKey(
+          'Key of the context, unique among the unfinished contexts of the service; replaces the key that the service gives itself',
+        ),
       ),
       existing: orNull(
-        choice(['refuse', 'use', 'replace']).describe('What to do when the key is in use; refuse, if left out'),
+        choice(['refuse', 'use', 'replace']).describe('What to do when the key is in use. Default: refuse'),
       ),
     },
     internal: { untyped, waits, idempotencyKey },
@@ -163,7 +167,7 @@ export const COMMAND_CALLS = {
    */
   retry: describeCall({
     ...ofSteering,
-    summary: 'Go on with a context that failed or was terminated; while a step waits for its next attempt, make it now',
+    summary: 'Continue a context that failed or was terminated; if a step waits for its next attempt, make it now',
     route: '/flux-api/context/retry',
     body: retryFields,
     internal: { untyped, idempotencyKey },

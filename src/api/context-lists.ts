@@ -5,7 +5,7 @@ import { type RequestOf, component, describeCall } from './call.ts'
 import { CONTEXT_EXAMPLE, contextAnswer } from './contexts.ts'
 import { PAGE, choice, contextKey, flag, id, integer, mustBeOneOf, name, tags } from './fields.ts'
 
-/** Of a moment: epoch milliseconds, and ISO 8601. */
+/** The forms of a moment: epoch milliseconds, and ISO 8601. */
 const EPOCH = /^-?\d{1,16}$/
 /** In a query, a `+` that was not escaped has become a space. */
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?([Zz]|[+\- ]\d\d(?::?\d\d)?)?)?$/
@@ -68,7 +68,7 @@ export const factFilters = (leftOut: string) => ({
   status: statuses.optional().meta({
     type: 'array',
     items: { type: 'string', enum: STATUS_FILTERS },
-    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${leftOut}`,
+    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any. Default: ${leftOut}`,
   }),
   currentState: name('Only contexts that are in this state').optional(),
   startState: name('Only contexts that began in this state').optional(),
@@ -142,7 +142,7 @@ export const CONTEXT_LIST_CALLS = {
     summary: 'Count contexts by status, state or service',
     route: '/flux-api/contexts/count',
     query: {
-      by: choice(BY).default('status').describe('By what they are counted; by status, if left out'),
+      by: choice(BY).default('status').describe('What the contexts are counted by. Default: status'),
       ...contextFilters('by status all of them, else those that have not ended'),
     },
     answer: component(
@@ -153,7 +153,7 @@ export const CONTEXT_LIST_CALLS = {
         counts: z.custom<{ readonly [name: string]: number }>().meta({
           type: 'object',
           additionalProperties: { type: 'integer' },
-          description: 'How many contexts there are of each, where there are any; services are package/fluxName',
+          description: 'Number of contexts by name, without zeros; services are named package/fluxName',
         }),
       }),
       'count',

@@ -76,12 +76,12 @@ export const cursor = (pattern: RegExp) =>
       (value) => typeof value === 'string' && pattern.test(value),
       'must be taken from the URL of a next page',
     )
-    .meta({ type: 'string', description: 'Where the page begins, as the URL of a next page has it' })
+    .meta({ type: 'string', description: 'Where the page begins, taken from the URL of the next page' })
     .optional()
 
 export const flag = (description: string) => z.boolean('must be true or false').describe(description)
 
-/** Of lines of a stream, which must wait rather than be refused. */
+/** For lines of a stream, which wait where other calls are refused. */
 export const waits = flag('What is full takes it all the same: its sender bounds how many there are').optional()
 
 /** In the schema of a list: its parameter isn't separated by commas. */
@@ -103,7 +103,7 @@ export const mustBeOneOf = (values: readonly string[]): string =>
 
 const MOST_IN_WORDS = 3
 
-/** Texts, of which each has a parameter of its own: they may have commas. */
+/** Texts with a parameter each, so they may contain commas. */
 export const repeated = (description: string) =>
   z
     .array(name(description), 'must be a list of texts')
@@ -150,12 +150,12 @@ export const untyped = flag('Texts in `input` may stand for the type declared, a
 
 // How a call names a context: by its id, or by its key, together with its service.
 
-/** Fields of a request. What there must be of them, `checkAddress` checks. */
-export const address = (described = 'Id of the context; or else key and fluxName') => ({
+/** Fields of a request. `checkAddress` checks which of them must be there. */
+export const address = (described = 'Id of the context. Or give key and fluxName') => ({
   contextId: id(described).optional(),
-  key: contextKey('Key of the context: the unfinished one, else the newest').optional(),
-  fluxName: name('The service whose key it is').optional(),
-  package: name('The package of that service, where several have one of that name').optional(),
+  key: contextKey('Key of the context: names the unfinished context of that key, else the newest').optional(),
+  fluxName: name('The service of the key').optional(),
+  package: name('The package of that service, if several have a service of that name').optional(),
 })
 
 /** A context, as calls name it. */

@@ -9,7 +9,7 @@ export interface Route {
   readonly path: string
   /** Whether the fields go into a body, save those in the path and in `query`; else they go into the query. */
   readonly body?: true
-  /** With a body: fields that go into the query all the same. */
+  /** With a body: fields that still go into the query. */
   readonly query?: readonly string[]
   /** Whether it takes the header `Idempotency-Key`. */
   readonly key?: true
@@ -27,10 +27,10 @@ function routeOf({ method, route, query, body, takesKey }: Call): Route {
 }
 
 const entries: unknown[][] = Object.entries<Call>(CLIENT_METHODS).map(([name, call]) => [name, routeOf(call)])
-/** Of the methods of clients. */
+/** The routes of the methods of clients. */
 export const ROUTES: { readonly [name in keyof typeof CLIENT_METHODS]: Route } = Object.fromEntries(entries)
 
-/** Of what is no method like the others. */
+/** The routes of what is no method like the others. */
 export const OTHER_ROUTES = {
   resumeServer: routeOf(CALLS.resumeServer),
   stream: routeOf(STREAM_MOVES),

@@ -1,4 +1,5 @@
-// api: what concerns the server that answers: the answer to a refused request (RFC 9457), that of a webhook whose workflow has paused, and the call that tells a server that was started paused to go on.
+// api: what concerns the server that answers: the answer to a refused request (RFC 9457), that of a webhook whose
+// workflow has paused, and the call that resumes a server that was started paused.
 import { z } from 'zod'
 import { component, describeCall } from './call.ts'
 import { contextAnswer } from './contexts.ts'
@@ -29,7 +30,7 @@ export const pausedAnswer = z.object({ contextId, status: text }).meta({ xml: { 
 export const SERVER_CALLS = {
   resumeServer: describeCall({
     summary:
-      'Tell this server, if it was started paused, to go on; a server that asks for no token is told so from its own machine only',
+      'Resume this server, if it was started paused. A server that requires no token accepts the call from its own machine only',
     method: 'POST',
     route: '/flux-api/server/resume',
     role: 'admin',

@@ -31,8 +31,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenedCatalo
 const MAX_PINNED = 256
 
 export class Catalog {
-  readonly #options: LoadOptions
-  readonly #log: Log | undefined
+  readonly #options: CatalogOptions
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
   /** Hashes of the faulty definitions that have been logged. */
   readonly #reported = new Set<string>()
@@ -41,11 +40,10 @@ export class Catalog {
   #lastLoad: LoadReport
   #reloading: Promise<unknown> = Promise.resolve()
 
-  constructor({ log, ...options }: CatalogOptions, loaded: LoadedFolders) {
+  constructor(options: CatalogOptions, loaded: LoadedFolders) {
     this.#options = options
-    this.#log = log
     this.#index = new Index(loaded, null)
-    this.#lastLoad = this.#reportOf(loaded, null)
+    this.#lastLoad = new LoadReport(loaded, options.folders, null)
   }
 
   /** Incremented by each successful reload, after which pinned definitions may compile differently. */
@@ -73,7 +71,7 @@ export class Catalog {
 
   /** The services that the event starts, ordered by package and name. */
   triggeredBy(event: string): readonly CompiledFlux[] {
-    return this.#index.byTrigger.get(event) ?? []
+    return this.all().filter(({ triggers }) => triggers.some((trigger) => trigger.event === event))
   }
 
   /** The endpoints of all webhooks. */
@@ -128,16 +126,16 @@ export class Catalog {
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
       const loaded = await loadFolders(this.#options, { whole: true })
-      this.#lastLoad = this.#reportOf(loaded, this.#lastLoad)
+      this.#lastLoad = new LoadReport(loaded, this.#options.folders, this.#lastLoad)
       if (!loaded.complete) {
-        this.#log?.warn("services are not reloaded: a folder of packages can't be read")
+        this.#options.log?.warn("services are not reloaded: a folder of packages can't be read")
         return loaded.faults
       }
       this.#index = new Index(loaded, this.#index)
       this.#pinned.clear()
       this.#generation += 1
       // The caller reports the faults.
-      this.#log?.debug('services reloaded', {
+      this.#options.log?.debug('services reloaded', {
         services: this.#index.all.length,
         broken: loaded.services.filter(({ flux }) => flux === null).length,
       })
@@ -145,10 +143,6 @@ export class Catalog {
     })
     this.#reloading = reload.catch(() => {})
     return reload
-  }
-
-  #reportOf(loaded: LoadedFolders, before: LoadReport | null): LoadReport {
-    return new LoadReport(loaded, { folders: this.#options.folders, now: Date.now(), before })
   }
 
   async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
@@ -169,7 +163,7 @@ export class Catalog {
   #report(definition: string, message: string, faults: readonly string[]): void {
     if (this.#reported.has(definition)) return
     this.#reported.add(definition)
-    this.#log?.warn(message, { definition, faults })
+    this.#options.log?.warn(message, { definition, faults })
   }
 }
 
@@ -184,47 +178,27 @@ function readStored(hash: string, text: string | null): CompiledFlux {
   return recompile(text)
 }
 
-/** The loaded services at one time, indexed by name, trigger and hash. */
+/** The loaded services at one time, indexed by name and hash. */
 class Index {
   readonly all: readonly CompiledFlux[]
   readonly packages: readonly string[]
   readonly skipped: readonly string[]
-  readonly byName: ReadonlyMap<string, readonly CompiledFlux[]>
-  readonly byTrigger: ReadonlyMap<string, readonly CompiledFlux[]>
+  readonly byName = new Map<string, readonly CompiledFlux[]>()
   readonly byHash: ReadonlyMap<string, CompiledFlux>
   readonly endpoints: Endpoints
 
   constructor({ packages, services }: LoadedFolders, before: Index | null) {
-    const lastGood = (owner: string, fluxName: string) =>
-      before?.byName.get(fluxName)?.find((flux) => flux.package === owner)
-    this.all = services
-      .flatMap(({ package: owner, fluxName, flux }) => flux ?? lastGood(owner, fluxName) ?? [])
-      .sort((a, b) => compare(a.package, b.package) || compare(a.fluxName, b.fluxName))
-    this.skipped = services
-      .filter(({ package: owner, fluxName, flux }) => flux === null && lastGood(owner, fluxName) === undefined)
-      .map(({ package: owner, fluxName }) => `${owner}/${fluxName}`)
-      .sort()
+    const current = services.map(({ package: owner, fluxName, flux }) => ({
+      name: `${owner}/${fluxName}`,
+      flux: flux ?? before?.byName.get(fluxName)?.find((known) => known.package === owner),
+    }))
+    this.all = current.flatMap(({ flux }) => flux ?? []).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+    this.skipped = current.flatMap(({ name, flux }) => (flux ? [] : [name])).sort()
     this.packages = [...new Set(packages.map(({ name }) => name))].sort()
-    this.byName = group(this.all, ({ fluxName }) => [fluxName])
-    this.byTrigger = group(this.all, ({ triggers }) => new Set(triggers.map(({ event }) => event)))
+    for (const flux of this.all) this.byName.set(flux.fluxName, [...(this.byName.get(flux.fluxName) ?? []), flux])
     this.endpoints = new Endpoints(this.all)
     this.byHash = new Map(this.all.map((flux) => [flux.hash, flux]))
   }
 }
 
-function group(
-  all: readonly CompiledFlux[],
-  keys: (flux: CompiledFlux) => Iterable<string>,
-): ReadonlyMap<string, readonly CompiledFlux[]> {
-  const groups = new Map<string, CompiledFlux[]>()
-  for (const flux of all) {
-    for (const key of keys(flux)) {
-      const known = groups.get(key)
-      if (known === undefined) groups.set(key, [flux])
-      else known.push(flux)
-    }
-  }
-  return groups
-}
-
-const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+const orderOf = ({ package: owner, fluxName }: CompiledFlux) => `${owner}\0${fluxName}`

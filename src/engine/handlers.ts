@@ -37,7 +37,7 @@ const KEYED = {
   terminate,
 } satisfies { readonly [Name in MethodName]?: Handler<Name, Told<AnswerTo<Name>>> }
 
-/** Of calls that take no key there is nothing to say but the answer. */
+/** For calls that take no key: the answer alone. */
 const PLAIN: { readonly [Name in Exclude<MethodName, keyof typeof KEYED>]: Handler<Name, AnswerTo<Name>> } = {
   countContexts: (env, request, options) => countContexts(env, request, options?.signal ?? env.reads?.signal),
   getContext,

@@ -10,10 +10,9 @@ import { pause } from '../engine/time/periodic.ts'
 import { definitionSchema } from '../definitions/editor/document.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
 import { createInspector } from '../inspector/inspector.tsx'
-import { tracedFetch } from '../http/socket/trace.ts'
-import { routeFinder } from '../http/socket/request-times.ts'
+import { routeFinder } from '../http/socket/observe.ts'
 import { isLoopbackAddress } from '../http/request/origin-guard.ts'
-import { listen, type Front, type HttpServer } from '../http/server.ts'
+import { listen, type HttpServer, type RequestHandler } from '../http/server.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/steps.ts'
 import type { Settings } from '../settings.ts'
@@ -33,8 +32,8 @@ export interface Server {
   /** Loads the services again. A service with a fault stays as it was. */
   reload(): Promise<LoadedServices>
   /**
-   * Serves on for `ACTORFLUX_DRAIN_DELAY`, not ready; then answers the requests under way, for at most `grace` milliseconds,
-   * and releases everything.
+   * Serves on for `ACTORFLUX_DRAIN_DELAY`, not ready; then answers the requests under way, for at most `grace`
+   * milliseconds, and releases everything.
    */
   close(options: { grace: number }): Promise<void>
 }
@@ -63,7 +62,7 @@ interface Opened {
 }
 
 /**
- * `paused`: it only serves what reads, until it is told to go on.
+ * `paused`: it only serves what reads, until it is resumed.
  * @throws LoadError; any other Error says in one line why the server cannot start (port in use, data folder in use, …)
  */
 export async function startServer(
@@ -131,9 +130,9 @@ async function start(opened: Opened, paused: boolean | undefined): Promise<Serve
     notes: parts.notes,
   })
   await engine.start({ paused })
-  const traces = openTraces()
+  front.traces = openTraces()
   front.routeOf = routeFinder(app)
-  front.fetch = traces === null ? app.fetch : tracedFetch(app, traces, front.routeOf)
+  front.fetch = app.fetch
   const loaded = (faults: typeof report) => ({ services: catalog.all(), report: faults })
   return {
     url: http.url,
@@ -148,7 +147,9 @@ async function start(opened: Opened, paused: boolean | undefined): Promise<Serve
   }
 }
 
-/** Opens all parts. Listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile. */
+/**
+ * Opens all parts. Listens before the store reads its index, which may take long, so that `/healthz` answers meanwhile.
+ */
 async function openParts(opened: Opened) {
   const { settings, log, secrets, watchdog, runner } = opened
   const given = { log, secrets, runner }
@@ -166,7 +167,7 @@ async function openParts(opened: Opened) {
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
   // Until all is open, that is the answer to requests.
-  const front: Front = { fetch: createWaitingApp('the server is starting').fetch }
+  const front: RequestHandler = { fetch: createWaitingApp('the server is starting').fetch }
   const { headerTimeout: headers, requestTimeout: request, answerTimeout: answer } = settings
   const http = await listen(front, { ...settings, log, signals: metrics, deadlines: { headers, request, answer } })
   opened.http = http

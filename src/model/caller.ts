@@ -30,7 +30,7 @@ export interface QuotaState {
 
 /** A caller without roles is anonymous and may use everything that is not secured. */
 export interface Caller {
-  /** Of the token; left out: no token was sent, or the runtime itself calls. */
+  /** Name of the token; left out: no token was sent, or the runtime itself calls. */
   readonly name?: string
   readonly roles: readonly Role[]
   /** Left out: as many calls as it likes. */

@@ -38,7 +38,7 @@ export type ModelDescriptor = {
   name: string
   type: 'model'
   allowExtraProperties: boolean
-  /** Of each property the declaration, as the file has it, with `value`. */
+  /** The declaration of each property, as the file has it, with `value`. */
   gloopProperties: JsonObject[]
 }
 
@@ -138,7 +138,7 @@ export type Position = {
 
 /** What the end of a context changed, and where it stood before: a retry goes on from there. */
 export type BeforeEnd = {
-  /** Phase in which it stood. Of one that failed, or ended itself: `acting`, since the action runs again. */
+  /** Phase in which it stood. If it failed, or ended itself: `acting`, since the action runs again. */
   readonly phase: Phase
   /** When it was to be woken, in epoch milliseconds. */
   readonly due: number | null
@@ -149,16 +149,16 @@ export type BeforeEnd = {
     readonly answer?: Answer | null
     readonly response?: JsonObject | null
     readonly args?: JsonObject | null
-    /** Of the state in which it ended. */
+    /** Data of the state in which it ended. */
     readonly state?: StateData
   }
 }
 
 /** A row that is to have the first answer of a context: that of a key under which its webhook was called. */
 export type AnswerRow = {
-  /** Of the row. */
+  /** Key of the row. */
   readonly key: string
-  /** Of what was asked for under it. */
+  /** Hash of the request under it. */
   readonly hash: string
   /** Milliseconds from the start of the context on for which it is kept. */
   readonly keepMs: number
@@ -177,7 +177,7 @@ export interface PendingEvent {
   readonly receivedAt: number
   /** Epoch milliseconds; null: when the context ends. */
   readonly expiresAt: number | null
-  /** Key of the row of its receipt, which tells its sender, too; null: it has none, and its id is ours. */
+  /** Key of the row of its receipt, which also names its sender; null: it has none, and its id is ours. */
   readonly receipt: string | null
   /** It came while the context was paused: a state that takes any event takes it, too. */
   readonly takesAny?: true
@@ -185,10 +185,12 @@ export interface PendingEvent {
 
 const keys: string[] = []
 
-/** The key of a state, by its index, under which a record has its data. V8 reserves room for many where it is a number. */
+/**
+ * The key of a state, by its index, under which a record has its data. V8 reserves room for many where it is a number.
+ */
 export const dataKey = (state: number): string => (keys[state] ??= `s${state}`)
 
-/** Of a context that keeps none: shared, so that it costs nothing. */
+/** The list of a context that keeps none: shared, so that it costs nothing. */
 export const NO_PENDING: readonly PendingEvent[] = []
 
 /** The fields of a record with the user's data, and those that expressions may read. */
@@ -238,7 +240,7 @@ export type ContextRecord = ContextData &
     tags: readonly string[]
     /** Why the context failed. */
     error: FluxException | null
-    /** Of its user's, unique among the unfinished contexts of its service. */
+    /** The key that its user gave, unique among the unfinished contexts of its service. */
     key: string | null
     /**
      * Rows that the commit writes which gives the context its first answer: repeats of the webhook's call get it from
@@ -260,8 +262,8 @@ export type ContextRecord = ContextData &
     /** The last event that it took, and when, in epoch milliseconds. Absent until it has taken one. */
     lastEvent?: Readonly<{ event: string; at: number; eventId: string }> | undefined
     /**
-     * The trace of the last sender that had one (the start, or an event that was taken), as the header `traceparent` names
-     * it. Absent if there was none.
+     * The trace of the last sender that had one (the start, or an event that was taken), as the header `traceparent`
+     * names it. Absent if there was none.
      */
     traceparent?: string | undefined
     /**
@@ -274,7 +276,9 @@ export type ContextRecord = ContextData &
     inheritedSecrets: readonly string[] | null
     /** The raw body of the request, in base64 under `body`; null if there is none. */
     raw: JsonObject | null
-    /** Whether an operator has paused it: it starts no step, and takes no wake-up and no event. Absent while it runs. */
+    /**
+     * Whether an operator has paused it: it starts no step, and takes no wake-up and no event. Absent while it runs.
+     */
     isPaused?: true | undefined
     /** How often it was retried after it had ended. Absent: never. */
     retries?: number | undefined

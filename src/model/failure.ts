@@ -26,12 +26,12 @@ export type Failure = Readonly<
     | { kind: 'waitTimeout'; context: object }
     | { kind: 'unauthorized'; token: 'none' | 'invalid' }
     /**
-     * May be tried again, after so many seconds. `idempotencyInProgress`: the first request under the idempotency key is
-     * still under way. `rateLimited`: the token's calls come faster than it allows. `paused`: the server was started
-     * paused, and changes nothing until it is told to. `overloaded`: the server has no memory left for this request.
+     * May be tried again, after so many seconds. `idempotencyInProgress`: the first request under the idempotency key
+     * is still under way. `rateLimited`: the token's calls come faster than it allows. `paused`: the server was started
+     * paused, and changes nothing until it is resumed. `overloaded`: the server has no memory left for this request.
      */
     | { kind: 'idempotencyInProgress' | 'rateLimited' | 'busy' | 'paused' | 'overloaded'; retryAfter: number }
-    /** `inDoubt`: the requested change may have been made all the same, or may still be made. */
+    /** `inDoubt`: the requested change may have been made nevertheless, or may still be made. */
     | { kind: 'unavailable'; retryAfter: number; inDoubt?: true }
     /** `unreadable`: the stored record of the context is damaged. */
     | { kind: 'unreadable' | 'webhookFailed' | 'webhookTimeout'; contextId: ContextId }

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { ContextId, PendingEvent } from './context.ts'
 
-/** What a list shows of it. `contextId` null: nobody waits for it yet. */
+/** What a list shows of it. `contextId` null: no context waits for it yet. */
 export interface PendingRow extends Pick<PendingEvent, 'eventId' | 'event' | 'tags' | 'receivedAt' | 'expiresAt'> {
   readonly contextId: ContextId | null
   readonly package: string | null
@@ -12,10 +12,10 @@ export interface PendingRow extends Pick<PendingEvent, 'eventId' | 'event' | 'ta
 /** Digits of the time of arrival in a key, so that keys sort by it. */
 const ARRIVAL_CHARACTERS = 15
 
-/** Characters of the key of a receipt that tell apart events of the same id, of different senders. */
+/** Characters of the key of a receipt that distinguish events with the same id by their senders. */
 const SCOPE_CHARACTERS = 16
 
-/** What tells its sender in keys; null: its id alone tells it. */
+/** What identifies its sender in keys; null: its id alone does. */
 export const scopeIn = (receipt: string | null): string | null => receipt?.slice(0, SCOPE_CHARACTERS) ?? null
 
 const withScope = (key: string, scope: string | null) => (scope === null ? key : `${key}:${scope}`)
@@ -33,10 +33,10 @@ export const copiesPrefix = (eventId: string): string => `${hash('sha256', event
 export const copyRowKey = (eventId: string, contextId: ContextId, scope: string | null): string =>
   withScope(`${copiesPrefix(eventId)}${contextId}`, scope)
 
-/** Of one that is held for nobody: the key of its row, which tells its sender, follows. */
+/** The key for an unclaimed event; the key of its row, which names the sender, follows. */
 export const heldCopyKey = (eventId: string, heldKey: string): string => `${copiesPrefix(eventId)}-:${heldKey}`
 
-/** What a key in the space `copies` tells. */
+/** What a key in the space `copies` says. */
 export type Copy = ({ readonly heldKey: string } | { readonly contextId: ContextId }) & {
   readonly scope: string | null
 }
@@ -49,7 +49,9 @@ export function copyIn(key: string): Copy {
   return { heldKey: rest.join(':'), scope: last === '-' && end.length === SCOPE_CHARACTERS ? end : null }
 }
 
-/** What became of an event that was pending. Written for its receipt, in the commit in which it ceased to be pending. */
+/**
+ * What became of an event that was pending. Written for its receipt, in the commit in which it ceased to be pending.
+ */
 export type PendingOutcome =
   | {
       readonly became: 'moved'

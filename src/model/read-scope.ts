@@ -1,7 +1,7 @@
 // model: a request that reads. What was read for it is held until its answer is charged, and it ends with its client.
 
 export class ReadScope {
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when no caller waits for the answer any more. */
   readonly signal: AbortSignal | undefined
   readonly #releases: (() => void)[] = []
 

@@ -2,8 +2,9 @@
 //
 // A commit may write rows beside its contexts (`model/rows.ts`): small records in a partition, in one of a few spaces
 // (`idempotency`, `items`, `pending`, `deliveries`, `ends`, `operations` and others), under a key of at most 1,000
-// bytes. All of a commit is true, or none. Of several reasons to refuse it, the first of these is told: a context is
-// stale, an id that was given ahead is overtaken, the guard of a row fails, a unique key is another's.
+// bytes. A commit is written whole or not at all. If there are several reasons to refuse it, the first of these is
+// reported: a context is stale, an id that was given ahead is overtaken, the guard of a row fails, a unique key is
+// another's.
 // - A guard names exactly the value that must be there, or that there must be none. Guards look at what was there
 //   before the commit; in the embedded store that includes the commits before it in the same group (`write-group.ts`).
 // - An expired row is as if absent, by the store's time, whether or not a sweep came by. `countRows` counts it until
@@ -14,7 +15,7 @@
 //   left with it when the commit is done, so a key passes from one context to another in one commit. `selectIds`
 //   gives the highest id that has an index key.
 // - In the memory of the embedded store, a key that one context has alone is a number and not a set (`posting.ts`).
-// - A commit that gives a context an index key tells whether its partition has rows in `lookups`.
+// - A commit that gives a context an index key reports whether its partition has rows in `lookups`.
 
 /** What rows are kept, each kind for itself. The order is part of the embedded store's format: append only. */
 export const ROW_SPACES = [
@@ -111,7 +112,9 @@ export function compareRows(
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
-/** In which partition something is kept that is known by a text. Fixed for ever. FNV-1a, 32 bits, over its UTF-8 bytes. */
+/**
+ * In which partition something is kept that is known by a text. Fixed for ever. FNV-1a, 32 bits, over its UTF-8 bytes.
+ */
 export function partitionOf(text: string, partitions: number): number {
   if (partitions === 1) return 0
   let hash = FNV_OFFSET

@@ -1,8 +1,8 @@
-// model: hides secrets by value: texts of a request, values of `$secrets`, values of sensitive properties. All texts are
-// looked for at once by their first 8 characters, and the comparisons that follow are counted, so that the time grows
-// with the size of what is searched alone.
+// model: hides secrets by value: texts of a request, values of `$secrets`, values of sensitive properties. All texts
+// are looked for at once by their first 8 characters, and the comparisons that follow are counted, so that the time
+// grows with the size of what is searched alone.
 //
-// What views and logs hide is told by values: `engine/redact/redactor.ts` lists the secrets of a request, by the names in
+// Views and logs hide values: `engine/redact/redactor.ts` lists the secrets of a request, by the names in
 // `model/secret-names.ts`, and hides them in all data of a context and its children, and values of sensitive properties
 // where they are declared.
 import type { ActionError } from './action-error.ts'
@@ -34,7 +34,10 @@ export class SecretRedactor {
     return new SecretRedactor(texts, MAX_WITHIN, false)
   }
 
-  /** Hides values of `$secrets` however they may be written (within JSON, in a URL, in base64), in keys and numbers, too. */
+  /**
+   * Hides values of `$secrets` however they may be written (within JSON, in a URL, in base64), in keys and numbers,
+   * too.
+   */
   static ofSecrets(values: Iterable<string>): SecretRedactor {
     return new SecretRedactor([...values].filter(isLong).flatMap(formsOf), Infinity, true)
   }

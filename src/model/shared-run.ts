@@ -1,5 +1,5 @@
-// model: work whose result many may share: it runs once at a time, and whoever asks while it runs shares the next run,
-// which begins after they have asked.
+// model: work whose result many callers share: it runs once at a time, and callers that ask while it runs share the
+// next run, which begins after they have asked.
 
 export class SharedRun<T> {
   readonly #work: () => Promise<T>

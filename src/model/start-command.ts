@@ -31,7 +31,7 @@ export function startCommand(services: readonly Service[], url: string, withToke
 
 const sizeOf = ({ input }: { readonly input: JsonObject }) => Object.keys(input).length
 
-/** Of the types whose values are no numbers. */
+/** Examples for the types whose values are no numbers. */
 const EXAMPLES: JsonObject = {
   string: 'text',
   any: 'text',

@@ -52,7 +52,7 @@ export type FoundEndpoint =
 /** A request that passed verification, in the order in which the endpoint judges it. */
 export interface WebhookCall {
   readonly endpoint: Endpoint
-  /** Of this request, a UUID v7. Its delivery is kept under it. */
+  /** The id of this request, a UUID v7. Its delivery is stored under it. */
   readonly deliveryId: string
   /** When the request arrived, epoch milliseconds. */
   readonly time: number
@@ -75,9 +75,9 @@ export interface WebhookCall {
 }
 
 /**
- * What became of a request. `accepted`: a context was started, or an event was taken. `ignored`: of an event that moved
- * nobody. `filtered`: `when` was false. `invalid`: the request or its inputs can't be read. `failed`: the workflow failed,
- * or gave an answer that can't be sent. `refused`: any other refusal after verification.
+ * What became of a request. `accepted`: a context was started, or an event was taken. `ignored`: its event moved no
+ * context. `filtered`: `when` was false. `invalid`: the request or its inputs can't be read. `failed`: the workflow
+ * failed, or gave an answer that can't be sent. `refused`: any other refusal after verification.
  */
 export const NO_DELIVERIES = {
   accepted: 0,
@@ -103,7 +103,7 @@ export interface Delivery {
   /** When it arrived, epoch milliseconds. */
   readonly time: number
   readonly outcome: DeliveryOutcome
-  /** Of the HTTP answer. */
+  /** Status of the HTTP answer. */
   readonly status: number
   /** Milliseconds. */
   readonly duration: number
@@ -171,8 +171,8 @@ export interface WebhookApi {
   /** All endpoints. Returns the same list until the services change. */
   all(): readonly EndpointDescription[]
   /**
-   * Judges repeats and `when`, then starts the service or sends the event. Resolves when the context ends or pauses, when
-   * the timeout has passed, or as the endpoint's `answer` says.
+   * Judges repeats and `when`, then starts the service or sends the event. Resolves when the context ends or pauses,
+   * when the timeout has passed, or as the endpoint's `answer` says.
    * @throws FluxError when the inputs are invalid or the store is unavailable
    */
   receive(call: WebhookCall): Promise<WebhookReply>

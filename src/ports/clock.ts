@@ -1,4 +1,4 @@
-// ports: time: the clock, of which tests use one that they advance, and the alarm clock, which rings when contexts may be
+// ports: time: the clock (tests use one that they advance), and the alarm clock, which rings when contexts may be
 // due. A ring is only a hint to query the store.
 
 export interface Clock {

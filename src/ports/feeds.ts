@@ -2,8 +2,8 @@
 //
 // - The feed of commits: notifications between servers: another server may have a caller that waits for the context, or
 //   run a step that is no longer needed. They are hints and may be lost: receivers also poll.
-// - The feed of moves: what the servers have committed, in an order that is the same for all readers. It keeps the newest
-//   messages for a while, and only while somebody reads or has read lately.
+// - The feed of moves: what the servers have committed, in an order that is the same for all readers. It keeps the
+//   newest messages for a while, and only while there are readers, or were lately.
 import type { CommittedMove } from '../api/streams.ts'
 import type { ContextId } from '../model/context.ts'
 
@@ -69,11 +69,11 @@ export interface FeedQuery {
 export type FeedListener = (items: readonly FeedItem[]) => number
 
 export interface MoveFeed {
-  /** Whether commits are to be published. Until somebody reads, they are not. */
+  /** Whether commits are to be published. Until there is a reader, they are not. */
   readonly isActive: boolean
   /** Adds a commit of this server. The caller does not wait for it, and it never throws. */
   publish(move: CommittedMove): void
-  /** A commit of this server cannot be told of: readers are told that messages are missing. Never throws. */
+  /** A commit of this server can't be published: readers learn that messages are missing. Never throws. */
   miss(): void
   /**
    * Makes all servers publish. Gives the present place: what is committed from now on, on any server, is behind it.

@@ -1,11 +1,11 @@
-// ports: what the program tells of what it does, to be counted and measured. Methods are called for every event: each
+// ports: what the program reports about its work, to be counted and measured. Methods are called for every event: each
 // costs less than a tenth of a microsecond where it can, and none throws. And its spans, for those who have loaded an
-// SDK of OpenTelemetry: without one, there are no traces, and nothing of them is called. A `traceparent` is the header of
-// W3C Trace Context, well formed.
+// SDK of OpenTelemetry: without one, there are no traces, and nothing of them is called. A `traceparent` is the header
+// of W3C Trace Context, well formed.
 import type { Status } from '../model/context.ts'
 import type { DeliveryOutcome, Endpoint } from '../model/webhook.ts'
 
-/** What an event came to for one context; `ignored` also where there was none. */
+/** The outcome of an event for one context; `ignored` also if there was no context. */
 export type EventOutcome = 'moved' | 'started' | 'ignored' | 'pending' | 'refused'
 
 /** How an attempt of a step ended. `retried`: it failed, and there is another. `timeout`: with a TimeoutError. */
@@ -18,7 +18,7 @@ export interface SignalledService {
 }
 
 export interface Signals {
-  /** `count`: contexts to which it came to that; 1 if left out. */
+  /** `count`: contexts with that outcome; 1 if left out. */
   event(outcome: EventOutcome, count?: number): void
   /** A commit has made so many moves of one context. */
   moves(service: SignalledService, count: number): void
@@ -42,7 +42,7 @@ export interface Signals {
   unmatchedDelivery(): void
 }
 
-/** What the HTTP server tells. */
+/** What the HTTP server reports. */
 export interface RequestSignals {
   /** A request has ended. `route`: its template; null: there is none. `status`: null if its client left before. */
   request(route: string | null, method: string, status: number | null, milliseconds: number): void
@@ -72,7 +72,7 @@ export interface TracedStep {
   readonly attempt: number
   /** The trace that leads to the step without a wait; undefined: it begins one of its own. */
   readonly parent: string | undefined
-  /** Of the last sender that had one. A trace that begins with the step is linked to it. */
+  /** The trace of the last sender that had one. A trace that begins with the step is linked to it. */
   readonly sender: string | undefined
 }
 
@@ -80,7 +80,9 @@ export interface RequestSpan {
   readonly traceparent: string
   /** Calls the function as a part of the span. */
   run<T>(call: () => T): T
-  /** `route`: its template; null: there is none. `status`: null if the client disconnected before an answer was sent. */
+  /**
+   * `route`: its template; null: there is none. `status`: null if the client disconnected before an answer was sent.
+   */
   end(route: string | null, status: number | null): void
 }
 

@@ -24,8 +24,8 @@ export interface Flux extends FluxApi {
    */
   readonly rawBody: Uint8Array | null
   /**
-   * The trace that the step belongs to, as the header `traceparent` (W3C Trace Context) names it; undefined: nobody who
-   * started the context or sent it an event had one.
+   * The trace that the step belongs to, as the header `traceparent` (W3C Trace Context) names it; undefined: no
+   * sender of its start or of its events had one.
    */
   readonly traceparent?: string | undefined
   readonly log: Log

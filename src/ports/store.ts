@@ -1,14 +1,13 @@
 // ports: the store of contexts. An adapter stores and indexes; its callers are responsible for policy and encoding.
 //
-// Lists and counts (`operations/selection.ts`, `select` and `count` of the store). Filters become lists of index keys, of
-// which a context has all of one: a list for each status, or for all unfinished and all finished ones, so no context
-// is in two. An error type and a parent are index keys that never change, so an event writes no more index entries
-// than before. `due` and `ended` have their sets: where few contexts have such a time, they lead the search, sorted by
-// id; else each candidate is looked up. When a context was started or changed is known from its record alone. Starts
-// are narrowed down by id (`operations/selection.ts`), and the rest is read, a bounded number for each page. Descending
+// Lists and counts (`operations/selection.ts`, `select` and `count` of the store). Filters become lists of index keys,
+// of which a context has all of one: a list for each status, or for all unfinished and all finished ones, so no context
+// is in two. An error type and a parent are index keys that never change, so an event writes no more index entries than
+// before. `due` and `ended` have their sets: where few contexts have such a time, they lead the search, sorted by id;
+// else each candidate is looked up. When a context was started or changed is known from its record alone. Starts are
+// narrowed down by id (`operations/selection.ts`), and the rest is read, a bounded number for each page. Descending
 // order walks the same sets (`index/walk.ts`, `select.lua`). Counts add up the sizes of sets where one key decides
-// (`calls/context-lists.ts`); names of states and services come from the stored definitions
-// (`calls/context-lists.ts`).
+// (`calls/context-lists.ts`); names of states and services come from the stored definitions (`calls/context-lists.ts`).
 import type { ContextId } from '../model/context.ts'
 import type { ListedSpace, RowSpace, RowWrite, StoredRow } from '../model/rows.ts'
 import type { Standstill } from '../model/standstill.ts'
@@ -78,7 +77,7 @@ export interface CommitRequest {
   readonly lost?: number | undefined
 }
 
-/** Nothing was written. Of several reasons, the first of these is told. */
+/** Nothing was written. If there are several reasons, the first of these is reported. */
 export type CommitRefusal =
   | StaleOutcome
   /** The ids of these new contexts were reserved ahead, and higher ids have been given out since. */
@@ -123,7 +122,9 @@ export interface IdRange {
 
 /** Which contexts are selected, or counted. */
 export interface Selection extends IdRange {
-  /** Lists of keys. A context has all keys of one of them. `count` may count a context once for each list that it fits. */
+  /**
+   * Lists of keys. A context has all keys of one of them. `count` may count a context once for each list that it fits.
+   */
   readonly any: readonly (readonly string[])[]
   /** Keys that none of them has. */
   readonly without?: readonly string[] | undefined
@@ -207,8 +208,8 @@ export interface Store {
   /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**
-   * Ids of contexts that match, each once. It examines a bounded number of candidates, save for those that it skips: so a
-   * page may have fewer ids, or none, although there are more.
+   * Ids of contexts that match, each once. It examines a bounded number of candidates, save for those that it skips: so
+   * a page may have fewer ids, or none, although there are more.
    */
   selectIds(request: SelectQuery): Promise<SelectedIds>
   /**
@@ -264,7 +265,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** What a store tells of a server that shares it. */
+/** What a store knows about a server that shares it. */
 export interface ServerSeen {
   /** Boot id. */
   readonly runId: string

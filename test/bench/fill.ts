@@ -1,9 +1,9 @@
 // Fills a store with contexts that wait, and tells their ids, as ranges without a gap: through the calls in process, many
 // at once. A process of its own, so that the memory it takes is given back. Ids may have gaps: where an id that was
-// given ahead is refused, it is never used.
+// given ahead is refused, it is never used. The package as it is built: its pages are TSX, which jiti doesn't compile.
 //
 // Arguments: folder of services, data folder, URL of Redis or '', number of contexts.
-import { createRuntime } from '../../src/main.ts'
+import { createRuntime } from 'actorflux'
 
 /** Starts under way at once. */
 const AT_ONCE = 512

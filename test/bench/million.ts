@@ -8,6 +8,7 @@ import { event, run, type Row, type Sizes } from './cases.ts'
 import { footprintOf, type Footprint } from './footprint.ts'
 import { medianOf, percentiles } from './load.ts'
 import { JITI, openSite, type Site, type StoreName } from './servers.ts'
+import { SECRET } from './services.ts'
 import { verdict } from './table.ts'
 
 export interface Million {
@@ -95,7 +96,7 @@ async function fill({ place, redis }: Site, contexts: number): Promise<Float64Ar
       redis?.url ?? '',
       String(contexts),
     ],
-    { env: { ...process.env, ACTORFLUX_LOG_LEVEL: 'warn' } },
+    { env: { ...process.env, ACTORFLUX_LOG_LEVEL: 'warn', ACTORFLUX_SECRET_BENCH: SECRET } },
   )
   const ranges: [first: number, last: number][] = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')
   const ids = new Float64Array(contexts)

@@ -3,7 +3,11 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { CALL_LIST } from '../../src/api/calls.ts'
+import { EXECUTES, MOVE_KINDS, SEND_EVENTS, STREAM_MOVES } from '../../src/api/streams.ts'
+import { DELIVERY_OUTCOMES } from '../../src/api/webhooks.ts'
 import { run } from '../../src/cli/run.ts'
+import { WEBHOOK_SCHEME_NAMES } from '../../src/model/webhook-schemes/scheme.ts'
 import { secretOf } from '../../src/settings/secrets.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { ACTORS, listExamples, PACKAGE, PROVIDERS } from '../examples/examples.ts'
@@ -29,6 +33,12 @@ test('there are as many documents as subjects', () => {
     'src/README.md',
     'src/cli/README.md',
     'src/http/README.md',
+    'src/http/client.md',
+    'src/http/events.md',
+    'src/http/formats.md',
+    'src/http/operations.md',
+    'src/http/watching.md',
+    'src/http/webhooks.md',
     'src/store/README.md',
     'test/README.md',
   ])
@@ -63,11 +73,15 @@ test('every example is listed', async () => {
     }
 })
 
-test('every setting is listed with its default', () => {
-  const { rows } = documentAt('src/store/README.md')
-  for (const { variable, default: standard } of SETTINGS) {
-    const row = rows.find((line) => line.startsWith('| `ACTORFLUX_') && line.includes(`\`${variable}\``))
-    expect(row, variable).toContain(standard === null ? '–' : `\`${standard}\``)
+test('the settings that are listed have their defaults', () => {
+  const defaults = new Map(SETTINGS.map(({ variable, default: standard }) => [variable, standard]))
+  const rows = documentAt('src/store/README.md').rows.filter((line) => line.startsWith('| `ACTORFLUX_'))
+  expect(rows.length).toBeGreaterThan(10)
+  for (const row of rows) {
+    const [variables = '', shown] = row.slice(2).split(' | ')
+    const named = variables.match(/ACTORFLUX_\w+/g) ?? []
+    const standards = named.map((variable) => defaults.get(variable) ?? '–')
+    expect(shown, row).toBe([...new Set(standards)].map((each) => (each === '–' ? each : `\`${each}\``)).join(', '))
   }
 })
 
@@ -79,12 +93,33 @@ test('no other setting is named', () => {
 
 test('every problem is listed with its status, and no other', async () => {
   const source = await readFile(join(ROOT, 'src/http/formats/problem.ts'), 'utf8')
-  const problems = [...source.matchAll(/status: (\d{3}), type: '([^']+)'/g)].map(
+  const problems = [...source.matchAll(/status: (\d{3}),\s+type: '([^']+)'/g)].map(
     ([, status, type]) => `| ${status} | \`${type}\` |`,
   )
-  const listed = documentAt('src/http/README.md').rows.flatMap((line) => /^\| \d{3} \|[^|]*\|/.exec(line)?.[0] ?? [])
+  const listed = documentAt('src/http/formats.md').rows.flatMap((line) => /^\| \d{3} \|[^|]*\|/.exec(line)?.[0] ?? [])
   expect(problems.length).toBeGreaterThan(10)
   expect(listed.sort()).toEqual(problems.sort())
+})
+
+test('every call is listed, and no other', () => {
+  const routes = [
+    ...CALL_LIST.flatMap(({ call: { route, method, alias } }) =>
+      [method, ...(alias ? [alias.method] : [])].map((each) => `${each} ${route}`),
+    ),
+    ...[SEND_EVENTS, EXECUTES].map(({ route }) => `POST ${route}`),
+    `GET ${STREAM_MOVES.route}`,
+  ].map((call) => call.replace(/:(\w+)/, '{$1}'))
+  const rows = documentAt('src/http/README.md').rows.join('\n')
+  const listed = [...rows.matchAll(/`((?:GET|POST|PUT|DELETE) \/[^`]+)`/g)].map(([, call]) => call)
+  expect(listed.sort()).toEqual([...new Set(routes)].sort())
+})
+
+test('schemes and outcomes of webhooks, and kinds of moves, are listed', () => {
+  const cells = documentAt('src/http/webhooks.md').rows.map((row) => row.split(' | ')[0] ?? '')
+  for (const name of [...WEBHOOK_SCHEME_NAMES, ...DELIVERY_OUTCOMES])
+    expect(cells.filter((cell) => cell.includes(`\`${name}\``)).length, name).toBeGreaterThan(0)
+  const { text } = documentAt('src/http/watching.md')
+  for (const kind of MOVE_KINDS) expect(text).toContain(`\`${kind}\``)
 })
 
 test('the files that the architecture names are there', async () => {

@@ -10,7 +10,7 @@ export interface Block {
   readonly document: string
   readonly language: string
   readonly text: string
-  /** The file of services that the paragraph before it names, such as `shop/Approval.flux`; null if it names none. */
+  /** The file below `actors` that the paragraph before it names, such as `shop/Approval.flux`; null if it names none. */
   readonly file: string | null
 }
 
@@ -38,12 +38,12 @@ export interface Document {
 const FENCE = /^```(\w*)\n(.*?)^```$/gms
 const FOLDERS = ['actors', 'src', 'test']
 
-/** Every README.md of the repository, that at its root first. */
+/** Every document of the repository, that at its root first. */
 export async function readDocuments(): Promise<Document[]> {
   const inside = await Promise.all(FOLDERS.map(filesIn))
   const paths = inside
     .flat()
-    .filter((path) => path.endsWith('/README.md'))
+    .filter((path) => path.endsWith('.md') && !path.includes('node_modules'))
     .sort()
   return Promise.all(
     ['README.md', ...paths].map(async (path) => {
@@ -56,6 +56,29 @@ export async function readDocuments(): Promise<Document[]> {
 export async function filesIn(folder: string): Promise<string[]> {
   const files = await readdir(join(ROOT, folder), { recursive: true })
   return files.map((file) => `${folder}/${file.replaceAll('\\', '/')}`)
+}
+
+/** Whether the block is a file of services, or a part of one. */
+export const isFile = ({ file, language }: Block): boolean =>
+  file !== null && (language === 'json' || language === 'ts')
+
+/**
+ * Adds a block to the files that a document has shown so far. A later block of a service shows only what changes: its
+ * states replace those of the same name or are added, and so do its other keys.
+ */
+export function withBlock(files: Readonly<Record<string, string>>, { file, language, text }: Block) {
+  const before = files[file ?? '']
+  const isPart = language === 'json' && before !== undefined
+  return { ...files, [file ?? '']: isPart ? JSON.stringify(merged(JSON.parse(before), JSON.parse(text))) : text }
+}
+
+interface Service {
+  readonly states?: readonly { readonly name: string }[]
+}
+
+function merged(before: Service, { states = [], ...others }: Service): Service {
+  const all = new Map([...(before.states ?? []), ...states].map((state) => [state.name, state]))
+  return { ...before, ...others, states: [...all.values()] }
 }
 
 function readDocument(path: string, text: string): Document {

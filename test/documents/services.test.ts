@@ -9,7 +9,7 @@ import { checkServices } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { ACTORS, SILENT } from '../examples/examples.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
-import { readDocuments, type Block } from './documents.ts'
+import { isFile, readDocuments, withBlock, type Block } from './documents.ts'
 
 const blocks = (await readDocuments()).flatMap((document) => document.blocks)
 const inLanguage = (language: string) => blocks.filter((block) => block.language === language)
@@ -17,20 +17,26 @@ const inLanguage = (language: string) => blocks.filter((block) => block.language
 afterEach(cleanUp)
 
 test('services load, alone and with their functions', async () => {
-  const shown = [...inLanguage('json'), ...inLanguage('ts')]
-  const named = shown.flatMap(({ file, text }) => (file === null ? [] : [[file, text] as const]))
-  const { services, report } = await load(Object.fromEntries(named))
-  expect(report).toEqual([])
-  expect(services.map(({ fluxName }) => fluxName).sort()).toEqual(['Approval', 'Greeting', 'Hello'])
+  let files = {}
+  let loads = 0
+  for (const block of blocks.filter(isFile)) {
+    files = withBlock(files, block)
+    // The function of a service is shown before the service calls it.
+    if (block.language !== 'json') continue
+    expect((await load(files)).report).toEqual([])
+    loads += 1
+  }
+  expect(loads).toBe(7)
+  const { services } = await load(files)
+  expect(services.map(({ fluxName }) => fluxName).sort()).toEqual(['Approval', 'Hello', 'Refund'])
 })
 
 test('all other JSON is lines, keys of an action, or a service', async () => {
   const others = inLanguage('json').filter(({ file }) => file === null)
   const files = others.map((block, index) => [`others/Service${index}.flux`, wrapped(block)] as const)
-  const functions = { 'others/functions.ts': 'export const run = () => 1' }
-  const { services, report } = await load({ ...Object.fromEntries(files), ...functions })
+  const { services, report } = await load({ ...Object.fromEntries(files), ...CALLED })
   expect(report.filter(({ reason }) => !reason.startsWith('there is no secret '))).toEqual([])
-  expect(services.length).toBe(8)
+  expect(services.length).toBe(12)
 })
 
 /** Programs that use the server, and not the runtime. */
@@ -78,6 +84,17 @@ async function load(files: { readonly [path: string]: unknown }) {
   return checkServices(readSettings({ ACTORFLUX_ACTORS: folder }), { log: SILENT, env: SECRETS })
 }
 
+/** What the parts of services call. */
+const CALLED = {
+  'others/functions.ts': 'export const run = () => 1',
+  'others/mail.ts': 'export const remind = () => 1',
+  'others/Child.flux': {
+    input: [{ name: 'order', type: 'any' }],
+    output: [{ name: 'answer' }],
+    states: [{ name: 'end' }],
+  },
+}
+
 /** The secrets that examples name. */
 const SECRETS = {
   ACTORFLUX_SECRET_SHOP_API: 'x',
@@ -92,7 +109,8 @@ function wrapped({ text }: Block): object {
   const call = { type: 'invokeCode', className: 'functions', methodName: 'run' }
   if (text.includes('"urlPath"')) return { webhooks: [part], states: [{ name: 'first' }] }
   const list = text.includes('$secrets') ? { ...call, inputs: part } : { lines: part }
-  const action = Array.isArray(part) ? list : { ...call, ...Object(part) }
+  const whole = text.includes('"type": "invokeFlux"') ? {} : call
+  const action = Array.isArray(part) ? list : { ...whole, ...Object(part) }
   return {
     input: [{ name: 'order', type: 'any' }, { name: 'name' }],
     output: ['first', 'note', 'total', 'answer'].map((name) => ({ name, type: 'any' })),

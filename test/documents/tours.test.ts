@@ -1,12 +1,12 @@
 // The calls that the documents show are made in order, to a real server that is killed and started where they say so;
 // the answers are those that they show.
-import { symlink } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
 import { afterAll, expect, inject, test, vi } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 import { ACTORS, PACKAGE, PROVIDERS } from '../examples/examples.ts'
-import { cleanUp, placeFor, startServer } from '../support/server.ts'
-import { readDocuments, type Document } from './documents.ts'
+import { cleanUp, placeFor, startServer, type Place, type Server } from '../support/server.ts'
+import { isFile, readDocuments, withBlock, type Block } from './documents.ts'
 import { NO_TERMINAL } from '../cli/world.ts'
 
 const documents = await readDocuments()
@@ -35,27 +35,44 @@ afterAll(cleanUp)
 
 const TOURS: readonly (readonly [path: string, calls: number])[] = [
   ['README.md', 5],
-  ['actors/README.md', 1],
-  ['src/http/README.md', 15],
+  ['actors/README.md', 11],
+  ['src/http/README.md', 16],
+  ['src/http/events.md', 4],
+  ['src/http/formats.md', 1],
+  ['src/http/operations.md', 3],
+  ['src/http/watching.md', 4],
+  ['src/http/webhooks.md', 1],
 ]
 
 test.concurrent.each(TOURS)(
   '%s',
   async (path, least) => {
-    const document = documents.find((one) => one.path === path)
-    const blocks = document?.blocks.filter(({ language }) => language === 'console') ?? []
-    const commands = blocks.flatMap(({ text }) => commandsOf(text))
-    const calls = commands.filter(({ line }) => line.startsWith('curl'))
-    expect(calls.length).toBeGreaterThanOrEqual(least)
-    const place = await placeOf(document)
+    const blocks = documents.find((one) => one.path === path)?.blocks ?? []
+    const place = await placeOf([])
     const options = { program: inject('program'), ...place, actors: [...place.actors, ...PROVIDERS], env: SECRETS }
-    let server = await startServer(options)
-    for (const { line, shown } of commands) {
-      if (line.startsWith('kill -9 ')) await server.kill('SIGKILL')
-      else if (line === 'npm start') server = await startServer(options)
-      else if (line.startsWith(WEBHOOK_TEST)) expect(await deliver(server.url, line)).toMatch(patternOf(shown))
-      else if (line.startsWith('curl')) await expectAnswer(server.url, readCurl(line), shown)
+    let files: Readonly<Record<string, string>> = {}
+    let server: Server | null = null
+    let calls = 0
+    for (const block of blocks) {
+      if (isFile(block)) {
+        files = withBlock(files, block)
+        await writeFiles(place, files)
+        // Its reader has it loaded again.
+        await server?.kill('SIGTERM')
+        server = null
+      }
+      for (const { line, shown } of block.language === 'console' ? commandsOf(block.text) : []) {
+        server ??= await startServer(options)
+        if (line.startsWith('kill -9 ')) await server.kill('SIGKILL')
+        else if (line === 'npm start') server = await startServer(options)
+        else if (line.startsWith(WEBHOOK_TEST)) expect(await deliver(server.url, line)).toMatch(patternOf(shown))
+        else if (line.startsWith('curl')) {
+          await expectAnswer(server.url, readCurl(line), shown)
+          calls += 1
+        }
+      }
     }
+    expect(calls).toBeGreaterThanOrEqual(least)
   },
   120_000,
 )
@@ -67,7 +84,7 @@ test.concurrent(
     const commands = document?.blocks.flatMap(({ text }) => commandsOf(text)) ?? []
     const command = commands.find(({ line }) => line.endsWith('npm start'))
     const lines = command?.shown.split('\n').filter((line) => /^(packages|triggers|webhooks) /.test(line)) ?? []
-    const server = await startServer({ program: inject('program'), ...(await placeOf(document)) })
+    const server = await startServer({ program: inject('program'), ...(await placeOf(document?.blocks ?? [])) })
     expect(lines.length).toBe(3)
     for (const line of lines) expect(server.output()).toContain(`${line}\n`)
   },
@@ -92,12 +109,19 @@ async function deliver(url: string, line: string): Promise<string> {
   return lines.join('\n')
 }
 
-/** The examples, and the services that the document shows. */
-async function placeOf(document: Document | undefined) {
-  const own = document?.blocks.flatMap(({ file, text }) => (file === null ? [] : [[file, text] as const])) ?? []
-  const place = await placeFor({ 'README.md': '', ...Object.fromEntries(own) })
+/** The examples, and the services that the blocks show. */
+async function placeOf(blocks: readonly Block[]) {
+  const place = await placeFor({ 'README.md': '', ...blocks.filter(isFile).reduce(withBlock, {}) })
   await symlink(join(ACTORS, PACKAGE), join(place.folder, 'actors', PACKAGE))
   return place
+}
+
+async function writeFiles({ folder }: Place, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    const file = join(folder, 'actors', path)
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(file, content)
+  }
 }
 
 async function expectAnswer(server: string, { method, path, headers, body }: Request, shown: string): Promise<void> {

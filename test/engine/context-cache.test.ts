@@ -8,7 +8,7 @@ const hand = new Hand()
 const started = () => hand.start(flux).context
 
 /** Bytes of memory for a character, and characters that a record costs besides its texts, as documented there. */
-const [WORST, OVERHEAD] = [24, 2048]
+const [WORST, OVERHEAD] = [24, 128]
 
 test('a context is known in the incarnation in which it was kept, and until it is forgotten', () => {
   const cache = new ContextCache(1024 * 1024)
@@ -60,7 +60,7 @@ test('when there is too much, those that came to be known longest ago go, a tent
 
 test('whatever the memory, 64 M characters are enough', () => {
   const cache = new ContextCache(Infinity)
-  const texts = { a: 'x'.repeat(62 * 1024) }
+  const texts = { a: 'x'.repeat(64 * 1024 - OVERHEAD) }
   const contexts = Array.from({ length: 1025 }, started)
   for (const context of contexts) cache.put(context, texts, 0)
   expect(contexts.filter(({ record: { id } }) => cache.get(id, 0))).toHaveLength(921)

@@ -1,5 +1,5 @@
 // What pages ask of the API, and what their forms do: each call is looked at, and answered by the test.
-import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
+import { encodeXml } from '../../src/http/formats/xml/encode.ts'
 import { describe, expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/calls.ts'
 import { type ContextEventsView, type ContextView, emptyModel } from '../../src/api/contexts.ts'
@@ -91,7 +91,7 @@ function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
       },
       stream: () => Promise.reject(new Error('not here')),
       takeQuota: () => {},
-      xmlOf: xmlPieces,
+      xmlOf: encodeXml,
     },
   )
   const get = async (path: string, headers: { readonly [name: string]: string } = {}) =>
@@ -945,7 +945,7 @@ test('assets are got again only if they have changed', async () => {
       readForm: () => Promise.resolve(new Map()),
       stream: () => Promise.reject(new Error('not here')),
       takeQuota: () => {},
-      xmlOf: xmlPieces,
+      xmlOf: encodeXml,
     },
   )
   for (const name of ['style.css', 'live.js', 'idiomorph.js']) {

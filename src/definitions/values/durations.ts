@@ -1,5 +1,5 @@
 // definitions: durations in files, such as "7d".
-import type { Json, JsonObject } from '../../model/json/value.ts'
+import type { Json } from '../../model/json/value.ts'
 import { quantityOf } from '../../model/quantity.ts'
 
 const UNITS_MS = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -12,22 +12,3 @@ export function durationSecondsOf(given: Json): number {
   if (typeof given === 'number') return given
   return typeof given === 'string' ? quantityOf(given, UNITS_MS) / 1000 : NaN
 }
-
-interface DurationBounds {
-  /** Seconds. The least is one. */
-  readonly most: number
-  readonly orZero: boolean
-  readonly orNull: boolean
-}
-
-/** The JSON Schema of durations. Of texts, it does not tell the bounds. */
-export const durationFacts = ({ most, orZero, orNull }: DurationBounds): JsonObject => ({
-  type: orNull ? ['number', 'string', 'null'] : ['number', 'string'],
-  anyOf: [
-    ...(orNull ? [{ type: 'null' }] : []),
-    ...(orZero ? [{ const: 0 }] : []),
-    { type: 'number', minimum: 1, maximum: most },
-    { type: 'string', pattern: '^\\d+(\\.\\d+)?[smhd]?$', errorMessage: `must be ${DURATION}` },
-  ],
-  examples: ['90s', '15m', '1h', '7d'],
-})

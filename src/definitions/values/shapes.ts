@@ -147,7 +147,7 @@ function checkDefault(property: Property, pointer: string, notes: DeclarationNot
     const reader = new PropertyReader(0)
     reader.defaultOf(property)
     const [error] = reader.errors
-    if (error !== undefined) return notes.fault(pointer + error.pointer, `the default ${error.detail}`)
+    if (error !== undefined) return void notes.fault(pointer + error.pointer, `the default ${error.detail}`)
     if (canonical(defaultValue).includes(`"${NOW}"`)) return
     reader.value(property, defaultValue, 'json')
     const [mismatch] = reader.errors

@@ -50,7 +50,9 @@ function findService(env: Services, fluxName: string) {
   return flux
 }
 
-/** Whether the caller may learn of a fault: its service is not secured, nor was it before, or the caller may read those. */
+/**
+ * Whether the caller may learn of a fault: its service is not secured, nor was it before, or the caller may read those.
+ */
 export const isFaultShown = ({ catalog, caller }: Services, { service }: LoadFault): boolean =>
   denial(caller, 'read') === null ||
   service === null ||
@@ -92,7 +94,7 @@ export async function holderOfKey({ store }: CallEnv, named: KeyAddress, indexKe
   return ids[0] ?? null
 }
 
-/** The key that is named, and its service, if that is loaded: else it may have contexts all the same. */
+/** The key that is named, and its service, if that is loaded. A service that is not loaded may still have contexts. */
 export function keyNamed(env: CallEnv, { key, fluxName: name, package: given }: Address, role: Role) {
   if (key === undefined || name === undefined) throw malformed('contextId must be given, or else key and fluxName')
   const { package: owner, fluxName } = serviceNameOf({ package: given, fluxName: name })
@@ -101,13 +103,16 @@ export function keyNamed(env: CallEnv, { key, fluxName: name, package: given }: 
   return { flux, named: { package: flux?.package ?? owner ?? '', fluxName, key } }
 }
 
-/** What is named, as far as keys are concerned. @throws FluxError when the service isn't known, or the caller hasn't that role */
+/**
+ * What is named, as far as keys are concerned. @throws FluxError when the service isn't known, or the caller hasn't
+ * that role
+ */
 export const addresseeOf = (env: CallEnv, address: Address, role: Role): Addressee & object =>
   address.contextId === undefined ? keyNamed(env, address, role).named : { contextId: address.contextId }
 
 /**
- * Sends a message to the context that is named. One that ended before the message came, and whose key another context has
- * by now, was not the one that was meant. @throws FluxError when there is no such context
+ * Sends a message to the context that is named. One that ended before the message came, and whose key another context
+ * has by now, was not the one that was meant. @throws FluxError when there is no such context
  */
 export async function sendTo(
   env: CallEnv,

@@ -1,5 +1,5 @@
-// engine/calls: the environment of a call, and what several calls share: checking the caller's role, checking and copying
-// what the schemas in `api/` leave open of inputs and tags, and charging the input to a memory budget.
+// engine/calls: the environment of a call, and what several calls share: checking the caller's role, checking and
+// copying what the schemas in `api/` leave open of inputs and tags, and charging the input to a memory budget.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
@@ -35,7 +35,7 @@ export interface Access {
   readonly home?: string
   /** The budget that is charged with the input until the call ends; left out: the input is charged elsewhere. */
   readonly inputBudget?: ByteBudget
-  /** A step calls: that belongs to what was acknowledged already, so it isn't refused when there is much to do. */
+  /** A step calls: it belongs to work that was acknowledged, so it isn't refused when the server is at its limit. */
   readonly isStep?: boolean
   /** Whether an event for many is accepted before it is sent to them; else its answer reports all. */
   readonly accepts?: boolean
@@ -81,7 +81,10 @@ async function charged<T>(budget: ByteBudget, input: JsonObject, run: () => Prom
   }
 }
 
-/** Whether a call is refused when too many commits are under way. `waits`: it is a line, of which a stream has few. */
+/**
+ * Whether a call is refused when too many commits are under way. `waits`: it is a line of a stream, which bounds its
+ * lines.
+ */
 export const isRefusable = ({ isStep }: CallEnv, waits: boolean): boolean => !isStep && !waits
 
 /** Whether the caller may read the contexts of a service. */
@@ -97,8 +100,8 @@ export function requireRole({ caller }: CallEnv, { secured }: Pick<CompiledFlux,
 }
 
 /**
- * Number of values and names from which an input counts as large: copying takes milliseconds, and validating and writing as long
- * again.
+ * Number of values and names from which an input counts as large: copying takes milliseconds, and validating and
+ * writing as long again.
  */
 const MANY_VALUES = 5000
 

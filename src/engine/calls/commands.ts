@@ -84,8 +84,8 @@ function answerOf(env: CallEnv, { record, replaced }: Pick<MessageOutcome, 'reco
 }
 
 /**
- * Sends the message of a command; with a key, once. `asked`: what is asked of the context that the address names, besides.
- * All that may be refused of the context belongs into `messageTo`: a repeat is answered though the context is gone.
+ * Sends the message of a command; with a key, once. `asked`: the rest of the request. Whatever may be refused because
+ * of the context belongs into `messageTo`, since a repeat is answered even if the context is gone.
  * @throws FluxError when the message is refused, and as `Idempotency.once`
  */
 async function sendCommand<A extends MessageAnswer>(
@@ -115,7 +115,7 @@ async function sendCommand<A extends MessageAnswer>(
   })
 }
 
-/** A call that is told the context, and perhaps tags. `done`: what it did, with these in quotes. */
+/** A call for a context, perhaps with tags. `done`: what it did, with these in quotes. */
 const giving =
   (
     name: 'terminate' | 'pause' | 'resume' | 'tag' | 'untag',
@@ -159,7 +159,7 @@ export async function retry(
       async (id) => {
         const stored = await env.store.load({ id })
         if (!stored) throw notFound(`there is no context ${id}`)
-        // Of several that see the same position, one retries the context.
+        // If several callers see the same position, one of them retries the context.
         const { epoch, attempt } = decodeHead(stored).position
         const sent = { caller: env.caller, untyped, seen: { epoch, attempt } }
         return messageOf({ do: 'retry', with: asked }, sent)

@@ -1,6 +1,6 @@
-// engine/calls: `listPage` returns a page of the contexts that the caller may see, and limits how many are in memory at once,
-// and how many are examined. `countContexts` counts them by status, state or service: each number is that of index keys;
-// contexts are read only where the index does not know enough of them.
+// engine/calls: `listPage` returns a page of the contexts that the caller may see, and limits how many are in memory at
+// once, and how many are examined. `countContexts` counts them by status, state or service: each number is that of
+// index keys; contexts are read only where the index does not know enough of them.
 import type { AnswerTo, CheckedCall } from '../../api/calls.ts'
 import { NOT_IN_SUMMARY, type ContextPage, type Fits, type ListedContext } from '../../api/context-lists.ts'
 import { CONTEXT_STATUSES } from '../../model/context.ts'
@@ -148,7 +148,7 @@ export async function countContexts(
   return { total: named.reduce((sum, [, count]) => sum + count, 0), by, counts: Object.fromEntries(named) }
 }
 
-/** By what is counted, the filter of each; null: there may be others, of a definition that can't be read. */
+/** The filter of each thing that is counted; null: there may be more, of a definition that can't be read. */
 async function groupsOf(env: CallEnv, by: By, filters: Filters) {
   if (by === 'status')
     return new Map(statusesOf(filters, CONTEXT_STATUSES).map((status) => [status, { status: [status] }]))

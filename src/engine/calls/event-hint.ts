@@ -23,7 +23,9 @@ export function hintOn({ catalog, caller }: CallEnv, event: string): { hint?: st
   return { hint: `${who} knows the event '${event}'${suggestion(event, names)}` }
 }
 
-/** The events of the services of a load: a stranger can have them asked for with each line of a request. */
+/**
+ * The events of the loaded services, computed once per load: a stranger can ask for them with each line of a request.
+ */
 const knownIn = new WeakMap<readonly CompiledFlux[], { readonly all: Events; readonly open: Events }>()
 
 type Events = ReturnType<typeof eventsOf>

@@ -40,7 +40,10 @@ export async function stopEvent(env: CallEnv, request: CheckedCall<'stopEvent'>)
   return inDoubtIfAway(() => receiptFor(env, event))
 }
 
-/** The event that a request names, which has passed the check. @throws FluxError when its sender is another's business */
+/**
+ * The event that a request names, which has passed the check. @throws FluxError when the caller may not name another
+ * sender
+ */
 function eventNamed(env: CallEnv, { eventId, source = '', id = '', scope: named }: NamedEvent) {
   requireRole(env, { secured: named !== undefined }, 'admin')
   const scope = named === undefined ? env.scope : scopeOfToken(named === 'nobody' ? undefined : named)
@@ -62,8 +65,8 @@ interface Listed extends ListedPending {
 }
 
 /**
- * A page of the events that are kept until a context waits for them. A request looks at a bounded number of rows: its page
- * then ends early, and says where the next one begins.
+ * A page of the events that are kept until a context waits for them. A request looks at a bounded number of rows: its
+ * page then ends early, and says where the next one begins.
  */
 export async function listPendingPage(
   env: CallEnv,
@@ -110,7 +113,7 @@ async function keptBy({ store }: CallEnv, id: ContextId, behind: string | null) 
   return kept.filter(({ key }) => key > (behind ?? '')).sort(compareRows)
 }
 
-/** Whether it is still pending, and for this caller's eyes. `hidden`: keys of contexts that it must not see. */
+/** Whether it is still pending, and this caller may see it. `hidden`: keys of contexts that it must not see. */
 async function isPending({ store, clock }: CallEnv, row: Listed, hidden: readonly string[]) {
   const { contextId: id, expiresAt, byToken } = row
   if (expiresAt !== null && expiresAt <= clock.now()) return false
@@ -127,8 +130,8 @@ async function isPending({ store, clock }: CallEnv, row: Listed, hidden: readonl
 type Withdrawn = boolean | Failure
 
 /**
- * Takes back an event that is pending: from each context that keeps it, and where it is held for nobody yet. Several
- * senders may have used the same id: what is the caller's own goes first, and alone.
+ * Withdraws a pending event: from each context that keeps it, or where it is unclaimed. If several senders used the
+ * same id, only the event of the caller is withdrawn; if the caller sent none, those of all senders are.
  */
 export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'>): Promise<MessageAnswer> {
   const own = rowKeyOf({ ...env, of: CALLS.sendEvent, key: eventId })
@@ -136,7 +139,7 @@ export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'
   try {
     const ofOwn = await withdrawAll(env, { eventId, receipt: own }, place)
     if (ofOwn.includes(true)) return { message: `withdrew the event '${eventId}'` }
-    // One of its own that is over is what the caller means, and not that of another.
+    // If the event of the caller is over, those of others are not withdrawn.
     const isOver = (await readKeptToAll(env.store, own)) !== null || (await readKeptToSingle(env.store, own)).length > 0
     const results = isOver ? ofOwn : await withdrawAll(env, { eventId, receipt: null }, place)
     if (results.includes(true)) return { message: `withdrew the event '${eventId}'` }
@@ -150,7 +153,7 @@ export async function withdraw(env: CallEnv, { eventId }: CheckedCall<'withdraw'
   }
 }
 
-/** What is to be withdrawn. `receipt`: only what was sent under it; null: whoever sent it. */
+/** What is to be withdrawn. `receipt`: only what was sent under it; null: the events of all senders. */
 interface Wanted {
   readonly eventId: string
   readonly receipt: string | null

@@ -1,6 +1,6 @@
-// engine/calls: `listWebhooks` lists the endpoints of the loaded services that the caller may see, with the counts of this
-// server and the last delivery to any server. `listDeliveriesPage` returns a page of the deliveries to them, newest first:
-// the stored ones of all servers, and those that this server has refused.
+// engine/calls: `listWebhooks` lists the endpoints of the loaded services that the caller may see, with the counts of
+// this server and the last delivery to any server. `listDeliveriesPage` returns a page of the deliveries to them,
+// newest first: the stored ones of all servers, and those that this server has refused.
 import type { CheckedCall } from '../../api/calls.ts'
 import type { DeliveryPage, DeliveryView, WebhookView } from '../../api/webhooks.ts'
 import { denial } from '../../model/caller.ts'
@@ -63,14 +63,14 @@ export const visibleEndpoints = ({ catalog, caller }: CallEnv): readonly Endpoin
 
 /**
  * Whether the caller may see what was sent to the endpoint, and what became of it. Requests that passed `verify` act as
- * the service does, so they may tell of secured services.
+ * the service does, so they may concern secured services.
  */
 const tellsAll = ({ catalog, caller }: CallEnv, { package: owner, fluxName, urlPath }: EndpointName) =>
   denial(caller, 'read') === null ||
   // Deliveries to one path are listed together, whichever of its methods have `verify`.
   catalog.find(owner, fluxName)?.webhooks.every((one) => one.urlPath !== urlPath || one.verify === null) === true
 
-/** Why a proof was not accepted tells nothing of what was sent. */
+/** The reason why a proof was not accepted contains nothing of the request. */
 const factsShown = (facts: DeliveryFacts, isAll: boolean) =>
   isAll || facts.outcome === 'signature-invalid' || facts.reason === null
     ? facts

@@ -54,7 +54,7 @@ export async function listOperations(env: CallEnv): Promise<OperationView[]> {
   return (await env.operations.list()).filter((one) => isVisible(env, one)).map(operationViewOf)
 }
 
-/** See `FluxApi`. That of others may be stopped by who may do the same. */
+/** See `FluxApi`. To stop the operation of another caller, a caller needs the role that starting it requires. */
 export async function stopOperation(
   env: CallEnv,
   { operationId }: CheckedCall<'stopOperation'>,
@@ -71,6 +71,6 @@ async function visibleOperation(env: CallEnv, operationId: string) {
   return progress
 }
 
-/** Who may see secured contexts sees all; others see what was asked for without a token, as they do it themselves. */
+/** A caller that may see secured contexts sees all operations; others see those that were started without a token. */
 const isVisible = ({ caller, scope }: CallEnv, progress: OperationProgress) =>
   progress.scope === scope || denial(caller, 'read') === null

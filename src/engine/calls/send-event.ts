@@ -31,7 +31,7 @@ export interface SendOptions {
   readonly toOne?: (eventId: string) => Pick<MessageOptions, 'rows'>
   /** Sends an event to all, once. */
   readonly toAll?: (event: BroadcastEvent, manner: Manner) => Promise<Told<EventAnswer>>
-  /** Of the webhook that sends it: a context that the event starts is one that the webhook started. */
+  /** The webhook that sends it. A context that the event starts counts as started by the webhook. */
   readonly webhook?: RootRequest['request']
   /** Hides secrets of the request that sends it in what is logged. */
   readonly redact?: ((text: string) => string) | undefined
@@ -155,8 +155,8 @@ interface StartTarget extends Pick<SendOptions, 'webhook'>, Pick<MessageOptions,
 }
 
 /**
- * The outcome of an event by key, or that of the start of a context that takes it as soon as it waits for it, in its first
- * commit if it can. @throws FluxError when a context can't be started, or can't wait for the event
+ * The outcome of an event by key, or that of the start of a context that takes it as soon as it waits for it, in its
+ * first commit if it can. @throws FluxError when a context can't be started, or can't wait for the event
  */
 async function sendOrStart(
   env: CallEnv,
@@ -168,8 +168,8 @@ async function sendOrStart(
   for (let tries = 1; ; tries += 1) {
     const isLast = tries === MAX_TRIES
     const id = await holderOfKey(env, named)
-    // Wrong inputs are reported whether or not there is a context already, so that who sends them learns it at once.
-    // Those of a service that is no longer loaded can't be checked: its contexts are moved all the same.
+    // Wrong inputs are reported whether or not there is a context already, so that their sender learns it at once.
+    // Those of a service that is no longer loaded can't be checked; its contexts are moved without a check.
     if (id !== null && flux && tries === 1)
       requireInputs(startRequestOf(env, flux, sent, target), env.clock.now(), '/orStart/input')
     // Null: there is none, or it was deleted after it was found.
@@ -220,7 +220,7 @@ function startRequestOf(
 
 type Outcome = Pick<MessageOutcome, 'record' | 'flux' | 'kept' | 'started'>
 
-/** An event that started a context was taken by it, is kept by it, or came to nothing, since the context has ended. */
+/** An event that started a context was taken by it, is kept by it, or had no effect, since the context has ended. */
 function answerOf({ event, eventId }: Sent, { record, flux, kept, started }: Outcome): EventAnswer {
   const stand = standOf({ record, flux })
   const { contextId, state } = stand

@@ -1,5 +1,5 @@
-// engine/calls: the services of all stored definitions, and how many contexts each loaded service has, by status: for callers
-// and for metrics.
+// engine/calls: the services of all stored definitions, and how many contexts each loaded service has, by status: for
+// callers and for metrics.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPinned } from '../../definitions/pinned/text.ts'
 import { CONTEXT_STATUSES, type Status } from '../../model/context.ts'
@@ -14,7 +14,10 @@ import { keyOfOpen, keyOfSecured, keysOfList } from '../record/index-keys.ts'
 /** Services that are counted, and definitions that are read, at once. */
 const AT_ONCE = 16
 
-/** The services of all stored definitions, one for each: every context was started with one of them. Null: one can't be read. */
+/**
+ * The services of all stored definitions, one for each: every context was started with one of them. Null: one can't be
+ * read.
+ */
 export function knownServices(store: Store) {
   /** By hash: what a definition says never changes. */
   const known = new Map<string, NonNullable<ReturnType<typeof serviceOf>>>()
@@ -47,7 +50,7 @@ interface Counted {
   readonly of: readonly CompiledFlux[]
   /** `open`: without those that were secured when they were started. */
   readonly counts: ReadonlyMap<CompiledFlux, { readonly open: Counts; readonly all: Counts }>
-  /** Of all services, also of those that are not loaded any more. */
+  /** The counts of all services, also of those that are not loaded any more. */
   readonly totals: Counts
   /** Until when it is answered again. */
   readonly until: number
@@ -83,7 +86,7 @@ export function serviceCounts(parts: Pick<EngineParts, 'store' | 'catalog' | 'cl
     return counted
   }
 
-  /** Who asks while a count runs shares the next. */
+  /** Callers that ask while a count runs share the next one. */
   const counting = new SharedRun(count)
   const recent = async () => (known?.of === parts.catalog.all() && clock.now() < known.until ? known : counting.get())
 
@@ -113,7 +116,7 @@ export function serviceCounts(parts: Pick<EngineParts, 'store' | 'catalog' | 'cl
   }
 }
 
-/** Of those that have one of the keys. What is left for the most frequent status, the last one, isn't counted. */
+/** Counts the contexts that have one of the keys. The last status, the most frequent one, gets the rest uncounted. */
 async function byStatus(store: Store, statuses: readonly Status[], keys: readonly string[]) {
   const counts = new Map<Status, number>()
   let left = await store.count({ any: keys.map((key) => [key]) })

@@ -1,6 +1,6 @@
-// engine/cluster: claims steps for this server. Free slots are given to the ready steps that this server committed, in the
-// order of commit, and then to steps that the store returns: ready steps of other servers, and steps of dead servers.
-// Other servers are told of ready steps for which this one has no slot, at most ten times a second.
+// engine/cluster: claims steps for this server. Free slots are given to the ready steps that this server committed, in
+// the order of commit, and then to steps that the store returns: ready steps of other servers, and steps of dead
+// servers. This server notifies the others of ready steps for which it has no slot, at most ten times a second.
 //
 // A step needs a slot (`steps/slots.ts`) and, if its context is large, memory. `engine/turn/admission.ts` gives it
 // both while the turn writes its commit, so the lease is in that commit. If the commit fails, or another server was
@@ -239,7 +239,7 @@ export class Claims {
       if (this.#stopped) return release()
       known.room = release
       slots.waitFirst(kind, known.id)
-      // Of all kinds: none was given a slot while too many waited for memory.
+      // Steps of all kinds: none was given a slot while too many waited for memory.
       return this.#pullAll()
     })
   }

@@ -1,5 +1,5 @@
-// engine/cluster: which server this is, and which others live, as their heartbeats tell. The lease of a task is not renewed: it
-// lasts as long as its server.
+// engine/cluster: which server this is, and which others live, by their heartbeats. The lease of a task is not renewed:
+// it lasts as long as its server.
 import { randomUUID } from 'node:crypto'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 

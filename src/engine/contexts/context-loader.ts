@@ -1,6 +1,6 @@
-// engine/contexts: contexts as the store has them, and a cache of recently committed records, so that a busy context is not
-// read for each event. Correctness does not depend on the cache: every commit is fenced. Reads have bounded concurrency;
-// a large context is parsed only if it fits into a memory budget.
+// engine/contexts: contexts as the store has them, and a cache of recently committed records, so that a busy context is
+// not read for each event. Correctness does not depend on the cache: every commit is fenced. Reads have bounded
+// concurrency; a large context is parsed only if it fits into a memory budget.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { type ContextId, type ContextRecord, isFinished } from '../../model/context.ts'
 import type { StoredContext, Store } from '../../ports/store.ts'
@@ -24,8 +24,8 @@ const CACHED_FACTOR = 24
 const SLACK = 0.9
 /** The fraction of the budget that one record may take, so that it does not evict all others. */
 const LARGEST = 1 / 4
-/** Approximate size of a record without its texts. */
-const OVERHEAD_BYTES = 2048
+/** What a record takes besides its texts, in characters that take as much memory. */
+const OVERHEAD_CHARACTERS = 128
 
 /** A context as it was last read or committed. */
 export interface KnownContext {
@@ -65,7 +65,7 @@ export class ContextCache {
     texts: StoredContext['parts'],
     incarnation: number,
   ): void {
-    const size = OVERHEAD_BYTES + charactersOf(texts)
+    const size = OVERHEAD_CHARACTERS + charactersOf(texts)
     if (size > this.#budget * LARGEST || isFinished(record.status)) return this.delete(record.id)
     this.#size += size - (this.#kept.get(record.id)?.size ?? 0)
     // Without the head, which each commit writes anew.
@@ -202,7 +202,7 @@ const SMALL_CHARACTERS = 8 * 1024
 const LARGE_AT_ONCE = 4
 
 export interface Reading extends Omit<Opened, 'texts'> {
-  /** Of what was parsed. */
+  /** Characters that were parsed. */
   readonly characters: number
 }
 
@@ -237,8 +237,8 @@ export class RecordReader {
   async open(id: ContextId, options: OpenOptions): Promise<Reading> {
     const { stored, flux, names } = await this.#read(id, options)
     if (charactersOf(stored.parts, names) <= SMALL_CHARACTERS) return { ...(await this.parse(stored, names)), flux }
-    // Returned, not awaited: this function would keep the text in memory. It is read again, since a place may be long in
-    // coming.
+    // Returned, not awaited: this function would keep the text in memory. It is read again, since a place may be long
+    // in coming.
     return this.#places.run(async () => {
       const large = await this.#read(id, options)
       return { ...(await this.parse(large.stored, large.names)), flux: large.flux }

@@ -24,14 +24,14 @@ export interface EngineParts extends Deps {
   readonly dispatcher: StepDispatcher
   /** Hidden in what steps return or throw, and what signs webhooks; absent: there are none. */
   readonly secrets?: ServiceSecrets | undefined
-  /** Sends the webhooks that contexts owe when they have ended. */
+  /** Sends the webhooks of contexts that have ended. */
   readonly webhookSender: WebhookSender
   /** How many steps run here at once. */
   readonly slots: StepSlots
   readonly alarm: AlarmClock
-  /** Counts and measures what the engine does; left out: nobody asks. */
+  /** Counts and measures what the engine does; left out: there are no metrics. */
   readonly signals?: Signals | undefined
-  /** Left out, or null: nobody traces it. */
+  /** Left out, or null: turns are not traced. */
   readonly traces?: Traces | null | undefined
   /** Milliseconds for which finished contexts stay readable. */
   readonly retention: number
@@ -43,7 +43,7 @@ export interface EngineParts extends Deps {
     readonly beat: number
     readonly feed: CommitFeed
   } | null
-  /** Told of commits while somebody reads it; left out: nobody can. */
+  /** Receives commits while it has readers; left out: there is no stream of moves. */
   readonly moves?: MoveFeed | undefined
   readonly tagLimits: TagLimits
   readonly memory: MemoryLimits
@@ -52,12 +52,14 @@ export interface EngineParts extends Deps {
     readonly commits: number
     readonly broadcasts: number
     readonly waits: number
-    /** Events held for nobody yet. */
+    /** Unclaimed events. */
     readonly pending: number
-    /** Contexts of an event for all over HTTP that is answered when it was sent to all; one for more is accepted first. */
+    /**
+     * Contexts of an event for all over HTTP that is answered when it was sent to all; one for more is accepted first.
+     */
     readonly answeredBroadcast: number
   }
-  /** How many deliveries are kept of each endpoint; what HTTP makes of a reply, also where nobody calls over HTTP. */
+  /** How many deliveries are kept of each endpoint; what HTTP makes of a reply, also without an HTTP server. */
   readonly webhooks: { readonly deliveries: number; readonly settlementOf: SettlementOf }
   /** Called with the boot id of this server, and again when it gets another. */
   readonly onOwner?: ((owner: string) => void) | undefined

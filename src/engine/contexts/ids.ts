@@ -91,7 +91,7 @@ let used = pool.length
 /** A UUID of version 7, which sorts by the millisecond it was made in. */
 export const newEventId = (): string => v7({ random: pooledBytes() })
 
-/** An id of that millisecond. Of equal milliseconds, ids sort by the number, which has 32 bits. */
+/** An id of that millisecond. Within a millisecond, ids sort by the number, which has 32 bits. */
 export const newIdAt = (msecs: number, seq: number): string => v7({ random: pooledBytes(), msecs, seq })
 
 function pooledBytes(): Uint8Array {

@@ -84,7 +84,7 @@ export class EngineCore extends WithGiven {
    */
   readonly gate = { isClosed: false }
   readonly signals = this.given.signals ?? NO_SIGNALS
-  /** Of and for other servers; null: there are none. */
+  /** Messages from and to other servers; null: there are none. */
   readonly feed = this.given.others?.feed ?? null
   /** Milliseconds between heartbeats; null: there are no other servers. */
   readonly beat = this.given.others?.beat ?? null

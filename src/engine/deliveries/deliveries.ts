@@ -1,10 +1,11 @@
-// engine/deliveries: deliveries, the requests to endpoints of webhooks. All are counted. Those that passed are stored: one
-// that starts a context in the commit of the start, the others a moment after their answer. Refused ones stay in memory.
+// engine/deliveries: deliveries, the requests to endpoints of webhooks. All are counted. Those that passed are stored:
+// one that starts a context in the commit of the start, the others a moment after their answer. Refused ones stay in
+// memory.
 //
-// - A delivery that starts a context is a row in the commit of the start (`rowsOf`). How it was answered is written later,
-//   together with other deliveries (`delivery-writer.ts`). The keys of an endpoint's rows descend with time, so lists read
-//   the newest first (`newestFirst`), and whatever lies behind the newest so many is removed after each half of that
-//   number. A large request has a row of its own, which only those lists read that show it.
+// - A delivery that starts a context is a row in the commit of the start (`rowsOf`). How it was answered is written
+//   later, together with other deliveries (`delivery-writer.ts`). The keys of an endpoint's rows descend with time, so
+//   lists read the newest first (`newestFirst`), and whatever lies behind the newest so many is removed after each half
+//   of that number. A large request has a row of its own, which only those lists read that show it.
 // - Refused deliveries cost an entry in memory, and nothing else.
 // - `http/webhooks/reply.ts` says which outcome and status an answer has. The engine is given that function, so
 //   one that is sent again has the status that its sender would have got.
@@ -43,7 +44,7 @@ const LISTS_AT_ONCE = 32
 const INLINE_CHARACTERS = 4096
 /** Milliseconds for which a delivery is kept at most, also one of an endpoint that is gone. */
 const RETENTION_MS = 30 * 86_400_000
-/** Of what the keys of the deliveries of an endpoint begin with. */
+/** Characters of the hash with which the keys of the deliveries of an endpoint begin. */
 const HASH_CHARACTERS = 22
 
 /** What of a delivery lists show, besides its request. `status`, `duration`: null until it is answered. */
@@ -96,7 +97,7 @@ export class Deliveries {
   /** As many as requests are under way. */
   readonly #started = new Map<string, StartedDelivery>()
   readonly #trims: Periodic
-  /** Of the last id. */
+  /** The time of the last id. */
   #lastMs = 0
   #number = 0
 
@@ -156,7 +157,7 @@ export class Deliveries {
     return rowsOfDelivery(place, { ...facts, isStart: true }, text)
   }
 
-  /** The start of which these rows were is not tried any more: the delivery has its effect on another context. */
+  /** The start that these rows belong to is not tried again: the delivery has its effect on another context. */
   forgetRows(deliveryId: string): void {
     this.#started.delete(deliveryId)
   }
@@ -167,7 +168,7 @@ export class Deliveries {
     const tally = this.tallyOf(endpoint)
     const started = this.#started.get(deliveryId)
     this.#started.delete(deliveryId)
-    // Once its context is stored, nobody holds the request.
+    // Once its context is stored, the request is no longer in memory.
     const isStart = started !== undefined && (isOfStart(outcome) || request === null)
     const facts = { ...factsOf(delivery), ...(isStart && { contextId: started.facts.contextId }) }
     tally.counts[outcome] += 1
@@ -255,7 +256,7 @@ export const deliveryKeyOf = (prefix: string, deliveryId: string): string =>
 
 const inverted = (hex: string) => Buffer.from(Buffer.from(hex, 'hex').map((byte) => 255 - byte)).toString('hex')
 
-/** Of the row of its own that has the request. */
+/** The key of the row of its own that has the request. */
 export const requestKeyOf = (deliveryId: string): string => `request:${deliveryId}`
 
 /** The request as it stands in the row of its delivery; null: it needs a row of its own. */

@@ -1,5 +1,5 @@
-// engine/deliveries: the request of a delivery, as it is kept: without secrets, and without more of its body than the API
-// shows; and what is needed to send it again.
+// engine/deliveries: the request of a delivery, as it is kept: without secrets, and without more of its body than the
+// API shows; and what is needed to send it again.
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
 import { redactRequest } from '../redact/redactor.ts'
@@ -14,7 +14,7 @@ const MAX_KEPT_JSON_BYTES = 2 * MAX_KEPT_BODY_BYTES
 const TRUNCATED = 'bodyTruncated'
 
 export interface KeptRequest {
-  /** `$request` without its secrets. Of a longer body it has the first bytes as a text, and says so. */
+  /** `$request` without its secrets. A longer body is cut to its first bytes, as a text, and marked. */
   readonly request: JsonObject
   /** The unparsed body, where `request` does not have it. */
   readonly base64?: string

@@ -1,5 +1,5 @@
-// engine/deliveries: writes rows of deliveries a moment later, many in one commit, so that no caller waits for them. What
-// is waiting to be written is bounded: beyond it, rows are left out and counted in the log.
+// engine/deliveries: writes rows of deliveries a moment later, many in one commit, so that no caller waits for them.
+// What is waiting to be written is bounded: beyond it, rows are left out and counted in the log.
 import type { RowWrite } from '../../model/rows.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { isAway } from '../tasks/task.ts'
@@ -29,8 +29,8 @@ export class DeliveryWriter {
   }
 
   /**
-   * Writes the rows of a partition: all or none, since a delivery without its request would push out a whole one. Only one
-   * of the servers writes a key.
+   * Writes the rows of a partition: all or none, since a delivery without its request would push out a whole one. Only
+   * one of the servers writes a key.
    */
   add(rows: readonly RowWrite[]): void {
     const characters = rows.reduce((sum, row) => sum + charactersIn(row), this.#characters)
@@ -44,7 +44,10 @@ export class DeliveryWriter {
     this.#writes.within(GATHER_MS)
   }
 
-  /** Writes what waits now, unless the store is not there. For who reads the rows: what was answered is among them. */
+  /**
+   * Writes what waits now, unless the store is not there. For readers of the rows, which then find all deliveries that
+   * were answered.
+   */
   flush(): Promise<void> {
     return this.#writes.now()
   }

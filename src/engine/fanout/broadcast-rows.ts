@@ -1,6 +1,6 @@
-// engine/fanout: the rows of a broadcast: what is sent, who carries it on, and what it came to so far. The first two are
-// there while it is under way. Others say whom it has moved and started: each is written in the commit of that move or
-// start, under a guard, so whoever carries the broadcast on moves and starts nobody a second time.
+// engine/fanout: the rows of a broadcast: what is sent, which server sends it, and its outcomes so far. The first two
+// exist while it is under way. Others name the contexts that it moved and started: each is written in the commit of
+// that move or start, under a guard, so a server that continues the broadcast moves and starts nothing a second time.
 import { hash } from 'node:crypto'
 import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -28,15 +28,15 @@ export interface StoredBroadcast {
   readonly upTo: ContextId
   /** Epoch milliseconds, of all its rows. */
   readonly expiresAt: number
-  /** Of the keys of the contexts that it starts. */
+  /** The random parts of the keys of the contexts that it starts. */
   readonly drawn: Drawn
 }
 
-/** What it came to so far. */
+/** Its outcomes so far. */
 export interface Summary {
   /** Contexts that waited for it. */
   readonly matched: number
-  /** Those of them that it was sent to. */
+  /** How many of them it was sent to. */
   readonly dealt: number
   /** What it did to contexts with higher ids, and what it started, is not in the outcomes. */
   readonly cursor: ContextId
@@ -45,7 +45,7 @@ export interface Summary {
 }
 
 export class BroadcastRows {
-  /** Of the row of its key, with which the keys of all its rows begin. */
+  /** Key of the row of its idempotency key, with which the keys of all its rows begin. */
   readonly key: string
   /** That of the key, where contexts are started, too, so that the guards of starts meet. */
   readonly partition: number
@@ -85,21 +85,24 @@ export class BroadcastRows {
   }
 
   /**
-   * What the start of that service is evaluated with. A server that takes the broadcast over comes to the same key, and so
-   * to the partition in which the guard of an earlier start is.
+   * What the start of that service is evaluated with. A server that takes the broadcast over computes the same key, and
+   * so finds the partition with the guard of an earlier start.
    */
   drawnFor(flux: CompiledFlux): () => Turn {
     return drawnFrom(this.#stored.drawn, serviceOf(flux))
   }
 
-  /** That context, if an earlier try started it, of whose commit no server heard; else null. @throws FluxError `unavailable` */
+  /**
+   * That context, if an earlier try, whose outcome is not known, started it; else null. @throws FluxError
+   * `unavailable`
+   */
   async startedAs(flux: CompiledFlux, id: ContextId): Promise<Item | null> {
     const row = await this.#store.readRow(this.#start(flux, id % this.#store.partitions, ''))
     const item = row && itemIn(row.value)
     return item?.answer === 'executions' && item.stand.contextId === id ? item : null
   }
 
-  /** `instead`: the context got the event in place of a start of that service, which no later try makes any more. */
+  /** `instead`: the context got the event in place of a start of that service, which no later try makes. */
   readonly moved =
     (instead?: CompiledFlux): RowsOf =>
     (applied, record, flux) => {
@@ -119,8 +122,8 @@ export class BroadcastRows {
   }
 
   /**
-   * Makes sure that no earlier try starts one of the services any more, in whatever partition: a start with a key lies in
-   * that of its key. Gives what was started. @throws FluxError `unavailable`
+   * Makes sure that no earlier try can still start one of the services, in any partition: a start with a key is written
+   * in that of its key. Returns what was started. @throws FluxError `unavailable`
    */
   async settleStarts(services: readonly CompiledFlux[]): Promise<Item[]> {
     for (let partition = 0; partition < this.#store.partitions; partition += 1)
@@ -129,7 +132,7 @@ export class BroadcastRows {
     return listed(itemsOf(this.#store, this.key, LAST_ID))
   }
 
-  /** What was done already, if that is why it was refused now; null: a server that took it over ruled it out. */
+  /** The earlier outcome, if the refusal follows from it; null: a server that took it over has ruled it out. */
   doneBefore(error: unknown): Item | null | undefined {
     const isTaken = error instanceof RowTaken && error.space === 'items'
     return isTaken && error.value !== null ? itemIn(error.value) : undefined
@@ -149,20 +152,20 @@ const NOT_STARTED = 'null'
 /** Null: nothing was done, and nothing will be. */
 const itemIn = (value: string): Item | null => JSON.parse(value)
 
-/** Behind all contexts, and before what was started. */
+/** Sorts behind all contexts, and before what was started. */
 const LAST_ID = Number.MAX_SAFE_INTEGER
 
 /** What was done to contexts with higher ids than that, and then what was started. @throws FluxError `unavailable` */
 export async function* itemsOf(store: Store, rowKey: string, after: ContextId) {
   for await (const { key, value } of marksOf(store, rowKey).behind(after)) {
     const item = itemIn(value)
-    // Of a context that got the event in place of a start, its mark tells.
+    // For a context that got the event in place of a start, the mark says so.
     const isTold = item !== null && item.answer !== 'executions' && key.startsWith(`${marksPrefix(rowKey)}s`)
     if (item && !isTold) yield item
   }
 }
 
-// No row of the number of repeats is called so.
+// No row of the number of repeats has this name.
 const eventKey = (key: string) => `${key}=`
 const summaryKey = (key: string) => `${key}$`
 

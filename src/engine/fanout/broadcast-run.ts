@@ -1,16 +1,17 @@
-// engine/fanout: carries out a broadcast, in waves. One that is stored is a task. The protocol:
+// engine/fanout: runs a broadcast, in waves. One that is stored is a task. The protocol:
 //
-// 1. It begins with four rows in the partition of its key (`broadcast-rows.ts`): one takes the key, and has the answer for
-//    repeats: that it is accepted, or none yet; one has the event and the highest id that it is for; one tells how far it
-//    is; and one is that of its task (`tasks/task.ts`).
-// 2. It goes through those who wait for the event as `tasks/fan-out.ts` tells. Moves and starts have marks. After each
-//    1,000 contexts it stores a summary: counts, the newest entries, and the id up to which the event was sent. A receipt
-//    reads only the marks behind that id.
+// 1. It begins with four rows in the partition of its key (`broadcast-rows.ts`): one takes the key, and has the answer
+//    for repeats: that it is accepted, or none yet; one has the event and the highest id that it is for; one says how
+//    far it is; and one is that of its task (`tasks/task.ts`).
+// 2. It goes through the contexts that wait for the event, as `tasks/fan-out.ts` describes. Moves and starts have
+//    marks. After each 1,000 contexts it stores a summary: counts, the newest entries, and the id up to which the event
+//    was sent. A receipt reads only the marks behind that id.
 // 3. A server that takes it over counts all marks, and sends the event to those without.
-// 4. A commit of an earlier try may come true late. So a context that cannot take the event is looked up among those that
-//    were moved (`receivers.ts`), and after a takeover a row in each partition prevents that a service which was not
-//    started is started later.
-// 5. While a context is out of reach, a caller who waits is told 503 in doubt; repeats are told that it is in progress.
+// 4. A commit of an earlier try may succeed late. So a context that cannot take the event is looked up among those that
+//    were moved (`receivers.ts`), and after a takeover or a commit in doubt a row in each partition prevents that a
+//    service which was not started is started later.
+// 5. While a context is out of reach, a caller that waits gets 503 in doubt; repeats get the answer that it is in
+//    progress.
 // 6. At the end its answer and its receipt are written, and where it reached no context, the event is held in the same
 //    commit. Rows of starts always stay until they expire.
 //
@@ -47,9 +48,9 @@ export interface RunParts extends ReceiverParts, TaskParts {
   readonly signals: Signals
 }
 
-/** A broadcast that is to be carried out. */
+/** A broadcast that is to be run. */
 export interface RunFacts {
-  /** Of the row of its key. */
+  /** Key of the row of its idempotency key. */
   readonly key: string
   readonly stored: StoredBroadcast
   readonly place: BroadcastPlace
@@ -57,9 +58,9 @@ export interface RunFacts {
   readonly left?: { readonly answer: string; readonly task: string }
 }
 
-/** Contexts that are sent the event at the same time: others that have something to do are served in between. */
+/** Contexts that are sent the event at the same time; other requests are served between such groups. */
 const WAVE_CONTEXTS = 250
-/** Contexts that are sent one that is not stored at the same time. */
+/** The same, for a broadcast that is not stored. */
 const UNSTORED_WAVE_CONTEXTS = 1000
 /** Contexts up to which the whole answer is kept for a sender that waits for it. */
 const MAX_AWAITED_CONTEXTS = 100_000
@@ -79,12 +80,12 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   /** The row of the key, as it is; null: it is not stored. */
   #answer: string | null
   #tally = new BroadcastTally(true)
-  /** Those who are to be sent it, in order. */
+  /** The contexts that are to be sent it, in order. */
   #ids: readonly ContextId[] = []
   #at = 0
   /** Contexts that were moved or started before this server took it over. */
   #earlier = new Set<ContextId>()
-  /** Contexts that waited for it, and those of them that it was sent to. */
+  /** How many contexts waited for it, and how many of them it was sent to. */
   matched = 0
   #dealt = 0
 
@@ -111,7 +112,8 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   }
 
   /**
-   * The whole answer. `within`: milliseconds for which the sender of one that is accepted waits for it; then it gets null.
+   * The whole answer. `within`: milliseconds for which the sender of one that is accepted waits for it; then it gets
+   * null.
    * @throws FluxError, in doubt, when the store is out of reach for one that is not accepted
    */
   wait(within?: number): Promise<EventAnswer | null> {
@@ -121,7 +123,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     })
   }
 
-  /** The sender of one that is accepted waits no longer. */
+  /** The sender of an accepted broadcast stops waiting. */
   giveUp(): void {
     if (!this.#isAccepted) return
     this.#sender?.callOff?.()
@@ -140,7 +142,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     this.#tally = new BroadcastTally(!this.#isAccepted)
     this.#earlier = new Set()
     this.#dealt = 0
-    // Only now: a context that the event itself started before a crash may be among them, and its row is there.
+    // Not earlier: a context that the event itself started before a crash may be among them, and has a row.
     if (left)
       for await (const item of itemsOf(this.#parts.store, key, 0)) {
         this.#earlier.add(contextOf(item))
@@ -153,7 +155,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   }
 
   /**
-   * Stores that it has begun. `hash`: of the content. Of one that is accepted the newest outcomes alone are remembered,
+   * Stores that it has begun. `hash`: of the content. An accepted broadcast remembers the newest outcomes only,
    * unless its sender waits for all. @throws TaskLost when there is another under its key; FluxError `unavailable`
    */
   begin(hash: string, isAccepted: boolean): Promise<void> {
@@ -166,7 +168,10 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     return this.task.commit([this.#rows.answer(this.#answer, null), this.#rows.event(stored), this.#summary()])
   }
 
-  /** Carries out one that is stored. @throws TaskLost; FluxError when the server stops, or as `UnclaimedEvents.endBroadcast` */
+  /**
+   * Runs a stored broadcast. @throws TaskLost; FluxError when the server stops, or as
+   * `UnclaimedEvents.endBroadcast`
+   */
   async run(): Promise<void> {
     const { task } = this
     try {
@@ -181,7 +186,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
       if (!this.#isAccepted) this.#sender?.reject(error instanceof TaskLost ? inProgress() : error)
       throw error
     }
-    // Its receipt needs them no more, and they would take the room of keys.
+    // Its receipt no longer needs them, and they count as keys.
     await this.#rows.marks.drop(task, this.#parts.log)
   }
 
@@ -230,7 +235,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
     return this.#rows.summary(summary)
   }
 
-  /** Whether its sender got the answer that it is accepted. It is then carried out whatever happens. */
+  /** Whether its sender got the answer that it is accepted. It then runs to its end in any case. */
   get #isAccepted() {
     return this.#answer !== null && readKept(this.#answer).isAccepted === true
   }
@@ -238,15 +243,17 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   /** Sends it to all, and starts what it triggers. */
   async #send() {
     const { catalog, clock, refusals } = this.#parts
+    const { task } = this
     const { event } = this.#sending.sent
-    const { left } = this.#facts
     try {
       await goThrough(this, clock)
-      const found = this.task.stopRequested ? [] : await this.#start()
-      // Of one that was taken over, the marks tell what was started.
+      const found = task.stopRequested ? [] : await this.#start()
+      // A start may succeed late, until that is ruled out; then the marks show what was started.
+      const starts = task.mayWriteLate
+        ? await task.persist(() => this.#rows.settleStarts(catalog.triggeredBy(event)))
+        : null
       for (const one of found)
-        if (!(one instanceof FluxError) && !(left && one?.answer === 'executions')) this.#tally.add(one)
-      const starts = left && (await this.task.persist(() => this.#rows.settleStarts(catalog.triggeredBy(event))))
+        if (!(one instanceof FluxError) && !(starts && one?.answer === 'executions')) this.#tally.add(one)
       for (const item of starts ?? []) this.#tally.add(item)
     } finally {
       this.release()
@@ -264,19 +271,19 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   }
 
   /**
-   * Ends it, again if it is called again: where it reached no context, the event is held. `isAnswered`: its sender gets the
-   * whole answer. @throws TaskLost when another server has ended it; FluxError as `UnclaimedEvents.endBroadcast`
+   * Ends it, again if it is called again: where it reached no context, the event is held. `isAnswered`: its sender gets
+   * the whole answer. @throws TaskLost when another server has ended it; FluxError as `UnclaimedEvents.endBroadcast`
    */
   async #end(isAnswered: boolean): Promise<EventAnswer> {
     const { task } = this
     const { unclaimed, signals } = this.#parts
     const { sent, drawn } = this.#facts.stored
     const before = this.#answer ?? ''
-    // False: it is to be stopped, and was not held. `more`: the rows that hold it.
+    // False: it is to be stopped, and was not kept as unclaimed. `more`: the rows that keep it.
     const write = async (answer: EventAnswer, more: readonly RowWrite[]) => {
       const outcomes = this.#tally.outcomes(answer)
       const { moved, started, ignored, pending } = outcomes.counts
-      // The answer says it all of an event that no context waited for.
+      // For an event that no context waited for, the answer has everything.
       const isKnown = !this.#isAccepted && moved + started + ignored + pending === 0
       const told = isAnswered ? JSON.stringify({ ...readKept(before), isAccepted: false, answer }) : before
       const rows = [
@@ -288,15 +295,16 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
       countAll(signals, outcomes)
       return true
     }
-    // One that was stopped is held for no context.
+    // A stopped broadcast does not become unclaimed.
     const toHold = task.stopRequested ? { ...sent, ttl: null } : sent
     const whole = this.#tally.answer(sent)
-    // The first answer has as much as a repeat can be given.
+    // The first answer has no more than a repeat can be given.
     const answer = { ...whole, ignored: storedIgnored(whole.ignored) }
     const end = { answer, receivedAt: drawn.now, receipt: this.#rows.key, write }
     const ended = await unclaimed.endBroadcast(toHold, end).catch(async (error: unknown) => {
       if (!(error instanceof FluxError) || error.failure.kind === 'unavailable') throw error
-      // It can't be held. Where it was accepted, its receipt says why; else nothing is kept of it, since it did nothing.
+      // It can't be kept as unclaimed. If it was accepted, its receipt says why; else nothing is kept of it, since it
+      // did nothing.
       if (!this.#isAccepted) {
         await task.end([this.#rows.answer(null, before), this.#rows.event(null), this.#rows.summary(null)])
         throw error
@@ -308,7 +316,7 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
       await write(ignored, [])
       return ignored
     })
-    // The commit itself met the request to stop it.
+    // The commit itself found the request to stop it.
     return ended ?? this.#end(isAnswered)
   }
 }

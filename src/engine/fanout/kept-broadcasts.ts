@@ -1,5 +1,5 @@
 // engine/fanout: broadcasts that are stored: those under a key, and those that are accepted before they are sent to
-// all. One that a crash has cut off is carried on by whoever repeats it, or by a server that starts.
+// all. One that a crash interrupted is continued by its repeat, or by a server that starts.
 import { randomUUID } from 'node:crypto'
 import type { AnswerKind } from '../../api/call.ts'
 import type { Told } from '../../api/calls.ts'
@@ -28,24 +28,24 @@ import { BroadcastPlace } from './receivers.ts'
 interface KeptBroadcastsParts extends RunParts {
   readonly idempotency: Idempotency
   readonly given: EngineParts
-  /** Of large broadcasts, those that others have abandoned, too. */
+  /** Bounds the large broadcasts under way, also those that other servers have abandoned. */
   readonly broadcasts: CountBound
 }
 
 /** How a broadcast is answered. */
 export interface Manner {
-  /** Contexts up to which it is answered when it is done; of more, it is accepted first. Null: however many. */
+  /** Contexts up to which it is answered when it is done; for more, it is accepted first. Null: any number. */
   readonly above: number | null
-  /** Milliseconds for which the sender of one that is accepted waits for the answer all the same. */
+  /** Milliseconds for which the sender of an accepted broadcast waits for its end. */
   readonly within: number
-  /** Of large broadcasts; null: it isn't refused. */
+  /** Bounds large broadcasts; null: this one is not refused. */
   readonly bound: CountBound | null
 }
 
 /** The row of a key under which an event is sent to all. */
 export interface BroadcastKey {
   readonly key: string
-  /** Of the content. */
+  /** Hash of the content. */
   readonly hash: string
   /** Milliseconds for which the answer is kept. */
   readonly kept: number
@@ -54,7 +54,7 @@ export interface BroadcastKey {
 
 export class KeptBroadcasts {
   readonly #parts: KeptBroadcastsParts
-  /** Those that run on this server, and that others have abandoned. */
+  /** The broadcasts that run on this server, and those that others have abandoned. */
   readonly tasks: TaskQueue<BroadcastRun>
 
   constructor(parts: KeptBroadcastsParts) {
@@ -71,7 +71,7 @@ export class KeptBroadcasts {
         const answer = await store.readRow({ partition, space: 'idempotency', key })
         if (!stored || !answer) return null
         log.info('a broadcast that was cut off is carried on', { event: stored.sent.event })
-        // It was accepted before, so it goes on whether or not there is room.
+        // It was accepted before, so it goes on even beyond the bound.
         bound.add()
         const place = new BroadcastPlace(bound, true)
         return new BroadcastRun(parts, { key, stored, place, left: { answer: answer.value, task } })
@@ -80,10 +80,10 @@ export class KeptBroadcasts {
   }
 
   /**
-   * Sends the event to all that it is for. `isKept`: once under its key; a repeat gets the answer to the first. Else it is
-   * stored only where it is for so many that it is accepted before it is sent.
-   * @throws FluxError as `Idempotency.once`; `unavailable` when the store was out of reach and the event moved and started
-   * nothing; `overloaded` when it is for many, and too many such broadcasts are under way
+   * Sends the event to all that it is for. `isKept`: once under its key; a repeat gets the answer to the first. Else it
+   * is stored only where it is for so many that it is accepted before it is sent.
+   * @throws FluxError as `Idempotency.once`; `unavailable` when the store was out of reach and the event moved and
+   * started nothing; `overloaded` when it is for many, and too many such broadcasts are under way
    */
   send(
     call: ScopedKey & Pick<BroadcastKey, 'of'>,
@@ -136,7 +136,7 @@ export class KeptBroadcasts {
       const here = await this.tasks.resume(row)
       return { answer, replayed: true, ended: here?.ended ?? Promise.resolve() }
     }
-    // A caller may have left one that goes on here.
+    // It may still run here, although its caller has left.
     const taken = await this.tasks.takeOver(row)
     const answer = await taken?.run.wait()
     if (!answer) throw inProgress()
@@ -158,7 +158,7 @@ export class KeptBroadcasts {
       await run.prepare()
       const isAccepted = run.matched > (above ?? Infinity)
       if (under === null && !isAccepted) return { answer: await run.sendUnstored() }
-      // Where there is no room, repeats are still answered.
+      // Beyond the bound, repeats are still answered.
       idempotency.requireRoom()
       const whole = isAccepted ? within > 0 && run.wait(within) : run.wait()
       const begun = run.begin(under?.hash ?? hashOf(sent), isAccepted)
@@ -178,6 +178,6 @@ function nullIfLost(error: unknown) {
   throw error
 }
 
-/** Of what is sent. */
+/** Hash of what is sent. */
 const hashOf = ({ event, input, tags, ttl }: BroadcastEvent) =>
   contentHashOf({ event, input, tags, ttl: ttl ?? undefined })

@@ -1,6 +1,6 @@
-// engine/fanout: what an event to all came to: for one receiver, and counted: how many it moved, started and met in vain,
-// and who. A tally has all of them where they are to be answered, else the newest. Refused events and webhooks are logged;
-// the number of lines per second is bounded.
+// engine/fanout: the outcome of an event to all: for one receiver, and counted: how many it moved, started and could
+// not move, and who. All of them are kept if they are to be answered, else the newest. Refused events and
+// webhooks are logged; the number of lines per second is bounded.
 import type { EventAnswer, Receipt } from '../../api/events.ts'
 import type { Failure } from '../../model/failure.ts'
 import type { Signals } from '../../ports/signals.ts'
@@ -10,8 +10,8 @@ import { standOf, type MessageOutcome } from '../turn/message.ts'
 /** Entries that a receipt has of each list. */
 const MAX_LISTED = 1000
 /**
- * Characters of JSON that are stored of those who ignored an event: they have no rows of their own that would count
- * towards a bound.
+ * Characters of JSON that are stored about contexts that ignored an event: they have no rows of their own that would
+ * count towards a bound.
  */
 const MAX_IGNORED_CHARACTERS = 16_384
 
@@ -44,7 +44,7 @@ export const itemOf = (
 
 export const contextOf = (item: Item) => (item.answer === 'pending' ? item.kept : item.stand).contextId ?? 0
 
-/** What it came to for one receiver; null: nothing, and there is nothing to report. */
+/** The outcome for one receiver; null: there is nothing to report. */
 export type Found = Item | Ignored | null
 
 type List = 'moved' | 'started' | 'ignored' | 'pending'
@@ -74,7 +74,7 @@ export function storedIgnored(list: EventAnswer['ignored']): EventAnswer['ignore
 
 const withoutTimes = (list: Receipt['moved']) => list.map(({ contextId, state }) => ({ contextId, state }))
 
-/** Where it is counted what an event came to. */
+/** Counts the outcomes of an event. */
 const COUNTED = { transitions: 'moved', executions: 'started', ignored: 'ignored', pending: 'pending' } as const
 
 export class BroadcastTally {
@@ -97,8 +97,8 @@ export class BroadcastTally {
   }
 
   /**
-   * The store's, if it could not be reached for some, and nobody was reached; one that leaves in doubt whether they moved
-   * goes first.
+   * The failure of the store, if it was away for some contexts and no context was reached; a failure that leaves it
+   * unknown whether contexts moved takes precedence.
    */
   get failure(): Failure | null {
     return this.hasMoved || this.#all.counts.started > 0 ? null : this.#outOfReach

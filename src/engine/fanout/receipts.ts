@@ -1,5 +1,5 @@
-// engine/fanout: what became of an event, by its rows. Of a broadcast that is what was counted last, and the
-// rows of whom it moved since then: as many as lie between two counts, however many it moved before.
+// engine/fanout: what became of an event, by its rows. For a broadcast, that is the last count, and the
+// rows of the contexts that it moved since then: as many as lie between two counts, however many it moved before.
 import { CALLS } from '../../api/calls.ts'
 import type { Receipt } from '../../api/events.ts'
 import type { Store } from '../../ports/store.ts'
@@ -19,8 +19,8 @@ import {
 } from '../idempotency/kept-answer.ts'
 
 /**
- * Null: nothing is kept of it. Several contexts may have been sent events of that id: their receipt is one. `now`: epoch
- * milliseconds. @throws FluxError `unavailable`
+ * Null: nothing is kept of it. If several contexts were sent events of that id, they share one receipt. `now`:
+ * epoch milliseconds. @throws FluxError `unavailable`
  */
 export async function receiptOf(store: Store, event: ScopedKey, now: number): Promise<Receipt | null> {
   const key = rowKeyOf(event)
@@ -54,7 +54,7 @@ function progressOf({ matched, dealt: done, outcomes }: Summary) {
   return { matched, done, moved, started, ignored }
 }
 
-/** What became of it as it was sent to all: what was counted last, and the marks behind that. Null: no context met it. */
+/** What became of a broadcast: the last count, and the marks after it. Null: it concerned no context. */
 async function summaryOf(store: Store, row: StoredRow) {
   const first = await readSummary(store, row)
   if (!first || first.isDone) return first
@@ -79,7 +79,10 @@ function addAnswer(tally: BroadcastTally, { at, answer }: KeptAnswer) {
 
 const byTime = (one: { readonly at: number }, other: { readonly at: number }) => one.at - other.at
 
-/** What became of the contexts for which it was pending. That the time of one is over is true before the store notes it. */
+/**
+ * What became of the contexts for which it was pending. An event counts as expired once its time is over, even before
+ * the store notes it.
+ */
 async function leftOf(store: Store, key: string, counted: Outcomes, now: number) {
   const left: Pick<Receipt, 'moved' | 'pending' | 'expired' | 'withdrawn'> = {
     moved: [],

@@ -1,6 +1,6 @@
-// engine/fanout: gives an event of a broadcast to contexts, starts the services that it triggers, and reports what became
-// of it. What goes wrong with one never fails for all. What an earlier try did without its server hearing of it is found
-// by the rows of that try: its commits may come true late, while somebody else carries the broadcast on.
+// engine/fanout: gives an event of a broadcast to contexts, starts the services that it triggers, and reports what
+// became of it. An error for one receiver never fails the broadcast. What an earlier try with an unknown outcome did is
+// found by the rows of that try: its commits may succeed late, while another server continues the broadcast.
 import type { EventAnswer } from '../../api/events.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -31,7 +31,7 @@ export interface ReceiverParts {
 /** What is sent. */
 export interface Sending extends ReceiverParts {
   readonly sent: BroadcastEvent
-  /** Of a broadcast that is stored; null: it isn't. */
+  /** The rows of a stored broadcast; null: it isn't stored. */
   rows: BroadcastRows | null
 }
 
@@ -41,7 +41,7 @@ export type Dealt = Found | FluxError
 /** Contexts up to which a broadcast costs about as little as a call for one context. */
 const MAX_SMALL_CONTEXTS = 64
 
-/** What a broadcast has of the bound: nothing while it is as small as a call for one context. */
+/** The share of a broadcast in the bound: nothing while it is as small as a call for one context. */
 export class BroadcastPlace {
   readonly #bound: CountBound | null
   #isTaken: boolean
@@ -69,9 +69,9 @@ export class BroadcastPlace {
 const FOUND_AT_ONCE = 1000
 
 /**
- * The contexts that wait for the event, and that its sender may move: of others it must not learn how many they are. All
- * are read before any is moved: a child that the event itself starts may have a lower id than contexts of other partitions
- * that are read later.
+ * The contexts that wait for the event, and that its sender may move. It must not learn how many others there are.
+ * All are read before any is moved: a child that the event itself starts may have a lower id than contexts of other
+ * partitions that are read later.
  * @throws FluxError `overloaded` when they are many, and there is no place for that
  */
 export async function findReceivers(
@@ -104,7 +104,7 @@ export async function move(sending: Sending, id: ContextId, flux?: CompiledFlux)
   const found = await tryToMove(sending, id, flux)
   if (rows === null || (found !== null && !isIgnored(found))) return found
   try {
-    // That it does not take the event may be our own doing: an earlier try has moved it, of which no server heard.
+    // The context may refuse the event because an earlier try, whose outcome was not known, has moved it.
     return (await rows.doneTo(id)) ?? found
   } catch (error) {
     return ignored(sending, { contextId: id, fluxName: '', state: null }, error)
@@ -139,13 +139,13 @@ async function tryToMove(sending: Sending, id: ContextId, keyOf?: CompiledFlux):
   }
 }
 
-/** Of a context that was not read, since its mailbox is full; empty if it can't be. */
+/** The service of a context that was not read, since its mailbox is full; empty if there is no such context. */
 async function nameOf(store: Store, id: ContextId) {
   const stored = await store.load({ id })
   return stored ? decodeHead(stored).fluxName : ''
 }
 
-/** What goes wrong with one is no reason to fail for all: others may have moved already. */
+/** An error for one context does not fail the broadcast: others may have moved already. */
 function ignored(
   { refusals, rows }: Sending,
   entry: Omit<EventAnswer['ignored'][number], 'reason'>,
@@ -187,7 +187,10 @@ export async function startTriggered(
 /** How often a start is tried again since the context that had its key has ended meanwhile. */
 const MAX_START_TRIES = 10
 
-/** Starts the service by the key of its trigger. Where another context has the key, that one gets the event, unless it has. */
+/**
+ * Starts the service by the key of its trigger. If another context has the key, it gets the event, unless it got it
+ * already.
+ */
 async function start(
   sending: Sending,
   flux: CompiledFlux,

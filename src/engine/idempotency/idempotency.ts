@@ -1,6 +1,6 @@
 // engine/idempotency: calls under a key have their effect once. What was answered is written in the commit of the
-// effect, in the partition of what the call is addressed to, under a guard, so the first call needs no read; a repeat is
-// noticed by the guard, or before it is refused.
+// effect, in the partition of what the call is addressed to, under a guard, so the first call needs no read; a repeat
+// is noticed by the guard, or before it is refused.
 //
 // Such calls are those with an `Idempotency-Key`, events with an `eventId`, and calls in process with `idempotencyKey`.
 //
@@ -8,10 +8,10 @@
 //   commit's guard says that there is none yet, so the first call reads nothing. A message or a start that has rows
 //   names them by a pure function (`RowsOf` in `engine/turn/message.ts`), called once the turn has decided all its
 //   messages; when a guard fails, only the message whose row it is is taken out (`turn.ts`, `mailboxes.ts`).
-// - A repeat is found by the guard, or, where it would be refused, by reading the row before the refusal is told. Who
-//   may not make the call is refused all the same.
+// - A repeat is found by the guard, or, where it would be refused, by reading the row before it is refused. A caller
+//   that may not make the call is refused in any case.
 // - The row has the hash of the content; another content under the key is a mismatch. Calls under way in this server
-//   are remembered, so a twin is told to wait.
+//   are remembered, so a twin is asked to wait.
 // - A key lies with what its call is addressed to (`kept-answer.ts`): the row is in the partition of the context, or
 //   of the key of the service that is named, so it is in the commit of the effect, however many partitions there are.
 //   The addressee is part of the key of the row. A start without a key gets its id in the partition of its idempotency
@@ -61,25 +61,27 @@ export interface Keeping {
 /** What is done once under a key. `T`: its outcome. `A`: what is kept of it. */
 export interface KeyedEffect<T, A> {
   readonly place: KeptPlace
-  /** Of the content: a repeat must have the same. */
+  /** Hash of the content: a repeat must have the same. */
   readonly hash: string
   /** Milliseconds for which the answer is kept. */
   readonly keepMs: number
   /** What its row has besides. */
   readonly noted: object
-  /** Where the first is under way, on this server or elsewhere, a repeat waits for it for a while; else it is refused. */
+  /**
+   * Where the first is under way, on this server or elsewhere, a repeat waits for it for a while; else it is refused.
+   */
   readonly waits: boolean
   /** Must write the row in the commit of the effect, and let `RowTaken` through. */
   readonly run: (keeping: Keeping) => Promise<T>
   /**
-   * What an earlier request under the key came to. `isOwn`: it is this one, whose commit was done although the reply to it
-   * was lost.
+   * The outcome of an earlier request under the key. `isOwn`: it is this one, whose commit was done although the reply
+   * to it was lost.
    */
   readonly earlier: (kept: KeptAnswer<A> & { readonly answer: A }, isOwn: boolean) => T | Promise<T>
 }
 
 interface UnderWay {
-  /** Of the content. */
+  /** Hash of the content. */
   readonly hash: string
   /** Resolves when it has ended: whether there may be an answer, or the store is away. */
   readonly done: Promise<boolean>
@@ -91,7 +93,7 @@ const PATIENCE_MS = 10_000
 /** Milliseconds for which the number of rows is remembered. */
 const COUNT_MS = 1000
 
-/** A caller that may not make the call does not learn what it once led to. */
+/** A caller that may not make the call does not learn its earlier answer. */
 const DENIALS: ReadonlySet<string> = new Set(['unauthorized', 'forbidden'])
 
 export class Idempotency {
@@ -135,10 +137,10 @@ export class Idempotency {
   }
 
   /**
-   * Runs the effect, unless an earlier request under the key had it: then gives what that came to.
-   * @throws FluxError `idempotencyMismatch` when the key was used for another content, `idempotencyInProgress` while the
-   * first is under way, `overloaded` when as many keys are kept as may be; whatever the effect throws, if there is no
-   * earlier answer
+   * Runs the effect, unless an earlier request under the key had it: then returns that outcome.
+   * @throws FluxError `idempotencyMismatch` when the key was used for another content, `idempotencyInProgress` while
+   * the first is under way, `overloaded` when as many keys are kept as may be; whatever the effect throws, if there is
+   * no earlier answer
    */
   async onceUnder<T, A>(keyed: KeyedEffect<T, A>): Promise<T> {
     const { store, clock } = this.#given
@@ -167,7 +169,7 @@ export class Idempotency {
     const running = this.#underWay.get(key)
     if (running) return Promise.reject(running.hash === hash ? inProgress() : mismatch())
     const own = run().finally(() => this.#underWay.delete(key))
-    // Where the store is away, those that wait need not find that out one after the other.
+    // If the store is away, the waiting calls need not find that out one after the other.
     this.#underWay.set(key, { hash, done: own.then(() => true, isAway) })
     return own
   }
@@ -178,7 +180,7 @@ export class Idempotency {
     let written = ''
     const rowOf = (answer: object): RowWrite => {
       const at = clock.now()
-      // Told apart from the row of another server, which may have answered the same in the same millisecond.
+      // Distinguishes it from the row of another server that answered the same in the same millisecond.
       written = JSON.stringify({ hash, at, by: randomUUID(), ...noted, answer })
       return { ...place, expects: null, value: written, expiresAt: at + keepMs }
     }
@@ -205,7 +207,7 @@ export class Idempotency {
     return earlier({ ...kept, answer }, isOwn)
   }
 
-  /** The row that was written before, if that may be told instead of the error; null: there is none. */
+  /** The row that was written before, if its answer may replace the error; null: there is none. */
   async #keptInstead(place: KeptPlace, error: unknown) {
     if (error instanceof RowTaken) return error.space === place.space && error.key === place.key ? error.value : null
     if (!(error instanceof FluxError) || DENIALS.has(error.failure.kind)) return null

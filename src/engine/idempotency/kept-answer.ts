@@ -1,7 +1,7 @@
 // engine/idempotency: what is kept of a call under a key, and where: a row of the store, under the hash of the caller,
-// the call, and the key. It lies with what the call is addressed to, so it is in the commit of the effect. Where
-// that is the key of a context that is to be started, time, randomness and UUIDs are the same for all tries of the start,
-// so that they come to the same key.
+// the call, and the key. It lies with what the call is addressed to, so it is in the commit of the effect. Where that
+// is the key of a context that is to be started, time, randomness and UUIDs are the same for all tries of the start, so
+// that they come to the same key.
 import { hash } from 'node:crypto'
 import { v4 } from 'uuid'
 import type { ContextId } from '../../model/context.ts'
@@ -16,7 +16,7 @@ import type { Turn } from '../../definitions/expressions/expression.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import { addressOfStart, type RootRequest } from '../turn/start-request.ts'
 
-/** What makes a key one's own. */
+/** What distinguishes equal keys. */
 export interface ScopedKey {
   /** The caller: keys of different callers are different keys. */
   readonly scope: string
@@ -25,8 +25,8 @@ export interface ScopedKey {
 }
 
 /**
- * What a call is addressed to: the same key to another one is another request. Null: to nothing, as an event for all and
- * the start of a context that has no key.
+ * The addressee of a call: the same key with another addressee is another request. Null: it has none, as an event for
+ * all and the start of a context without key.
  */
 export type Addressee = { readonly contextId: ContextId } | KeyAddress | null
 
@@ -39,7 +39,7 @@ export interface KeptPlace {
 
 /** What is kept of a call. */
 export interface KeptAnswer<A = JsonObject> {
-  /** Of the content. */
+  /** Hash of the content. */
   readonly hash: string
   /** When it was answered, epoch milliseconds. */
   readonly at: number
@@ -47,7 +47,7 @@ export interface KeptAnswer<A = JsonObject> {
   readonly event?: string | undefined
   /** Null: of a broadcast that is not done. */
   readonly answer: A | null
-  /** Of a webhook: when the caller of the first is answered in any case, epoch milliseconds. */
+  /** For a webhook: when the first caller is answered in any case, epoch milliseconds. */
   readonly until?: number
   /** The answer only says that the event is accepted. */
   readonly isAccepted?: boolean
@@ -57,7 +57,9 @@ export interface KeptAnswer<A = JsonObject> {
 export const rowKeyOf = ({ scope, of: { method, route }, key }: ScopedKey): string =>
   hash('sha256', JSON.stringify([scope, `${method} ${route}`, key]))
 
-/** What the keys of the rows of an event begin with that was sent to single contexts. No row of a broadcast begins so. */
+/**
+ * Prefix of the keys of the rows of an event that was sent to single contexts. No row of a broadcast has it.
+ */
 const singlePrefix = (rowKey: string) => `${rowKey}!`
 
 /** The place of the row of a call with that addressee. */
@@ -122,7 +124,10 @@ export async function repeatsOf(store: Store, rowKey: string): Promise<number> {
   return Number(row?.value ?? 0)
 }
 
-/** Of two repeats at the same time, one may not be counted. Never fails: a repeat is answered also where it can't be counted. */
+/**
+ * If two repeats come at the same time, one may not be counted. Never fails: a repeat that can't be counted is
+ * answered.
+ */
 export async function countRepeat(store: Store, rowKey: string, expiresAt: number): Promise<void> {
   try {
     const value = String((await repeatsOf(store, rowKey)) + 1)
@@ -141,7 +146,7 @@ export interface Drawn {
 /** Bytes of a number from 0 to below 1. */
 const RANDOM_BYTES = 6
 
-/** Each turn that it gives draws the same. `what`: for what; anything else draws other values. */
+/** Each turn that it returns draws the same values. `what`: the purpose; another purpose draws other values. */
 export const drawnFrom =
   ({ seed, now }: Drawn, what: string) =>
   (): Turn => {
@@ -158,8 +163,9 @@ export const drawnFrom =
   }
 
 /**
- * The addressee of a context that is to be started under an idempotency key: the key that it will have. `drawn`: what it
- * must be evaluated with to come to that key; the same for each repeat, but for the time. `seed`: of the idempotency key.
+ * The addressee of a context that is to be started under an idempotency key: the key that it will have. `drawn`: what
+ * it must be evaluated with to come to that key; the same for each repeat, but for the time. `seed`: of the idempotency
+ * key.
  */
 export function addresseeOfNew(
   { clock, tagLimits }: { readonly clock: Clock; readonly tagLimits: TagLimits },

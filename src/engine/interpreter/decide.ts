@@ -88,7 +88,7 @@ function event(flux: CompiledFlux, record: ContextRecord, input: Event, env: Dec
   const waits = state && record.position.phase === 'waiting'
   const isTaken = waits && (isHeld ? state.choice.events.has(name) : takes(state, name))
   if (record.isPaused) {
-    // Where it is the next one that the context would take, its sender is told now of a fault of its input.
+    // Where it is the next one that the context would take, a fault of its input is reported to its sender now.
     if (isTaken && record.pending.length === 0 && !isHeld) inputOf(state, input, now)
     return keepWhilePaused(flux, record, input, now)
   }
@@ -150,8 +150,8 @@ function resume(flux: CompiledFlux, record: ContextRecord, { now }: DecisionEnv)
 /** Inputs that continue a context according to its definition. */
 const CONTINUES: ReadonlySet<Input['type']> = new Set(['EVENT', 'WAKE', 'DONE', 'FAIL', 'TAKE_OVER', 'RESUME', 'RETRY'])
 
-// The lease of a step, and contexts that can't continue: none of what follows reads the context's data, which may be the
-// cause of the failure.
+// The lease of a step, and contexts that can't continue: none of what follows reads the context's data, which may be
+// the cause of the failure.
 
 /**
  * Maximum number of takeovers with which a step is started again, so that a step that kills its server does not kill

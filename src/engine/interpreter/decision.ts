@@ -21,16 +21,18 @@ export type Input =
       readonly caller: Caller
       /** It was held until a context waits for it by its name: a state that takes any event does not. */
       readonly isHeld?: true
-      /** Of its sender. */
+      /** The trace of its sender. */
       readonly traceparent?: string | undefined
       /** For a context that keeps it. Left out: the context can't keep it. */
       readonly arrival?: Pick<PendingEvent, 'tags' | 'receipt'> & {
-        /** Milliseconds for which its sender wants it kept; `end`: until the context ends; null: the definition decides. */
+        /**
+         * Milliseconds for which its sender wants it kept; `end`: until the context ends; null: the definition decides.
+         */
         readonly keep: number | 'end' | null
       }
     }
   /** Removes an event that came early: all copies of it that the context keeps. */
-  /** `receipt`: only what was sent under it; null: whoever sent it. */
+  /** `receipt`: only what was sent under it; null: the events of all senders. */
   | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly receipt: string | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
   /** `traceparent`: of the step. */

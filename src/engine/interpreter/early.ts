@@ -1,15 +1,15 @@
-// engine/interpreter: events that come early. A context keeps them in its record, and takes them as soon as it waits for
-// them. Pure, as all decisions.
+// engine/interpreter: events that come early. A context keeps them in its record, and takes them as soon as it waits
+// for them. Pure, as all decisions.
 //
 // - A context keeps them in its record (`pending`, a part of its own), so the commits of the context alone decide
-//   about them. `interpreter/early.ts` has the rules, `definitions/compile/early.ts` the times.
+//   about them. `interpreter/early.ts` has the rules, `definitions/service.ts` the times.
 // - After each decision that leaves the context waiting, the turn takes the oldest that the state names (`takeNext` in
 //   `unit-of-work.ts`), in the same commit. When the work of the turn is spent, the rest stays, and the stored due
 //   time, not that of the record, is now: the next turn goes on, also after a crash. A turn first takes what the one
 //   before it left, then decides an overdue wake-up, then messages.
-// - Rows list what is pending, and tell receipts what became of it. They are computed from the record before and after
-//   the turn (`pending-events.ts`) and are written in its commit, so they always agree with it. Turns without such
-//   events make none. A context that ends without a turn (`recovery.ts`) gives them up as well.
+// - Rows list what is pending, and record what became of it, for receipts. They are computed from the record before and
+//   after the turn (`pending-events.ts`) and are written in its commit, so they always agree with it. Turns without
+//   such events make none. A context that ends without a turn (`recovery.ts`) gives them up as well.
 // - A broadcast finds those who would keep its event by the index keys `early:…`, which do not change while the
 //   context lives, except with its tags.
 // - An event with `orStart` that reaches no context is the first entry in the record of the context that it starts
@@ -108,8 +108,8 @@ export const unexpired = (pending: readonly PendingEvent[], now: number): readon
   pending.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
 
 /**
- * The first of the events that the context keeps and waits for now; null: there is none. It may be over. Only the version
- * that wrote the definition takes it.
+ * The first of the events that the context keeps and waits for now; null: there is none. It may be over. Only the
+ * version that wrote the definition takes it.
  */
 export function nextPending({ states, isForeign }: CompiledFlux, record: ContextRecord): PendingEvent | null {
   const { pending, position, state } = record
@@ -125,7 +125,7 @@ export function without(record: ContextRecord, gone: readonly PendingEvent[], no
   return { ...record, pending: left.length === 0 ? NO_PENDING : left }
 }
 
-/** `receipt`: of the events of that sender; null: whoever sent them. */
+/** `receipt`: only the events of that sender; null: those of all senders. */
 export function withdraw(record: ContextRecord, input: Input & { type: 'WITHDRAW' }, now: number): Decision {
   const { eventId, receipt } = input
   const events = unexpired(record.pending, now).filter(

@@ -71,7 +71,7 @@ function textOf(read: () => unknown, redactor: SecretRedactor): string | undefin
   }
 }
 
-/** The start of a text, of which no secret was cut in two. */
+/** The start of a text, cut so that it ends in no part of a secret. */
 const start = (text: string, redactor: SecretRedactor) => redactor.text(text).slice(0, MAX_TEXT_CHARACTERS)
 
 function otherData(thrown: unknown, redactor: SecretRedactor): ActionError {

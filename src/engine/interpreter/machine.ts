@@ -2,28 +2,26 @@
 //
 // Each state of a service is a node, named by the state's name (escaped by `nodes.ts`), with substates for the phases
 // in which a context can be in it (`state-nodes.ts`). Seven fixed events (`START`, `RETRY`, `EVENT`, `WAKE`, `DONE`,
-// `FAIL`, `TERMINATE`) carry names and data as payload.
-// The machine's context is the state of the turn (`turn-state.ts`): the user's data, the count of entries, the
-// attempt, the time it is due. Each action assigns what a pure reducer returns (`reducers.ts`); a reducer
-// works on a copy (`working-state.ts`), on which lines run; `scope.ts` resolves the names in them. A transition is a
-// function of snapshot and event: nothing is started, timed or stored here. A step or a child is what a context has
-// whose machine comes to rest in `acting`; timers are absolute times. So a snapshot is plain data, restoring it starts
-// nothing, and unmodified XState can restore it and continue.
-// XState's own `transition()` makes an actor and selects nodes anew for each event, which takes several times as long as
-// the reducers. So `walkOf` reads the nodes that XState made of the configuration, with their transitions, guards and
+// `FAIL`, `TERMINATE`) carry names and data as payload. The machine's context is the state of the turn
+// (`turn-state.ts`): the user's data, the count of entries, the attempt, the time it is due. Each action assigns what a
+// pure reducer returns (`reducers.ts`); a reducer works on a copy (`working-state.ts`), on which lines run; `scope.ts`
+// resolves the names in them. A transition is a function of snapshot and event: nothing is started, timed or stored
+// here. A step or a child is what a context has whose machine comes to rest in `acting`; timers are absolute times. So
+// a snapshot is plain data, restoring it starts nothing, and unmodified XState can restore it and continue. XState's
+// own `transition()` makes an actor and selects nodes anew for each event, which takes several times as long as the
+// reducers. So `walkOf` reads the nodes that XState made of the configuration, with their transitions, guards and
 // actions, once for each node and type of event, and runs the guards and actions as XState would. The machines have no
-// history, no invocations, no parallel nodes and no exit actions, and entry actions only in nodes that have none inside:
-// what an event does depends on nothing but the node, the event and the guards. A test compares the walk with XState's
-// `transition()` on all transitions of the examples and of generated services.
-// The record has the position of the machine (`position`), not XState's snapshot, which `snapshot.ts` makes on
-// request, with the user's data by its names. `src/machine.ts` (`actorflux/machine`) gives the same machine to
-// programs without a server: `stock-machine.ts` replaces only its edges, plain snapshots and events in and out. In
-// between runs the engine's machine, by XState's own functions, on the state of the turn, which is made from the
-// `context` and the `registers` of a snapshot. `picture.ts` draws a definition as configuration of XState, which nothing
-// runs.
-// History and transition contexts are two views of one log of moves, of which the newest 1,000 are kept. The last few
-// are in the record (`tail`). When there are more, a commit moves them together to rows of their own: each row that a
-// commit writes has a cost, and a long list in the record would be rewritten by each commit.
+// history, no invocations, no parallel nodes and no exit actions, and entry actions only in nodes that have none
+// inside: what an event does depends on nothing but the node, the event and the guards. A test compares the walk with
+// XState's `transition()` on all transitions of the examples and of generated services. The record has the position of
+// the machine (`position`), not XState's snapshot, which `snapshot.ts` makes on request, with the user's data by its
+// names. `src/machine.ts` (`actorflux/machine`) gives the same machine to programs without a server: `stock-machine.ts`
+// replaces only its edges, plain snapshots and events in and out. In between runs the engine's machine, by XState's own
+// functions, on the state of the turn, which is made from the `context` and the `registers` of a snapshot. `picture.ts`
+// draws a definition as configuration of XState, which nothing runs. History and transition contexts are two views of
+// one log, which keeps the newest 1,000 moves. The last few are in the record (`tail`). When there are more, a commit
+// moves them together to rows of their own: each row that a commit writes has a cost, and a long list in the record
+// would be rewritten by each commit.
 import { assign, StateMachine, type AnyStateMachine, type AnyStateNode, type AnyTransitionDefinition } from 'xstate'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Phase } from '../../model/context.ts'

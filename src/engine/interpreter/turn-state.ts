@@ -24,7 +24,7 @@ export interface InTurn {
   readonly error: ActionError | null
   /** Why the context failed. */
   readonly contextError: FluxException | null
-  /** Of a chosen transition: the move that the entry of the next state records, and the inputs of that state. */
+  /** For a chosen transition: the move that the entry of the next state records, and the inputs of that state. */
   readonly carried: { readonly move: Move; readonly input: JsonObject } | null
   /** If the context ended in this turn: its data before the action after which it did. */
   readonly dataBeforeAction: ContextData | null

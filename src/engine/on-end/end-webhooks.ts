@@ -1,25 +1,26 @@
-// engine/on-end: sends the webhooks that contexts owe when they have ended. The store knows which, and when; one timer
+// engine/on-end: sends the webhooks of contexts that have ended. The store knows which, and when; one timer
 // rings for the earliest. Each service has a lane of its own, so that none waits for the receivers of another.
 //
-// A context whose pinned definition has `onEnd` owes a webhook by the commit that ends it (`engine/on-end/`).
+// For a context whose pinned definition has `onEnd`, the commit that ends it stores a webhook to be sent
+// (`engine/on-end/`).
 // - The turn makes two rows of the space `ends` in the partition of the context (`answer.ts`, `rowsOfOwed`). The larger
 //   one has all that an attempt needs: the URL, evaluated with a work budget of its own, the name of the secret, and
 //   the event, redacted. The smaller one has in its key the service and when the next attempt is due, so lists never
 //   read what is large. A turn that ends no such context makes none. `recovery.ts`, which ends contexts without a turn,
 //   makes them too: of a context that is not small, without its data.
-// - Each service is a lane. The lanes that owe something are found by one look-up each, however
-//   much each owes; one timer rings for the earliest time. 256 webhooks are sent at once, 32 of a lane, and those that
-//   are large take shares of a budget of bytes. Lanes take turns.
+// - Each service is a lane. The lanes that have webhooks are found by one look-up each, however many each has; one
+//   timer rings for the earliest time. 256 webhooks are sent at once, 32 of a lane, and those that are large take
+//   shares of a budget of bytes. Lanes take turns.
 // - An attempt is a task (`tasks/task.ts`): it begins with a commit that puts the row of the task in the place of the
 //   smaller one, under a guard. An abandoned attempt is made due again, so what a server that has died was sending is
 //   sent by another one within `ACTORFLUX_RECOVERY`.
 // - The outcome is the commit that ends the task: the larger row is deleted, or the next attempt is due. If the store
 //   cannot be reached, that commit is tried again, and not the webhook.
-// - `WebhookSender` of `ports/steps.ts` is implemented by `steps/builtin/send-webhook.ts`, with the code of `Webhooks.send`. The
-//   pauses are those of its action (`DELIVERY_RETRY`).
+// - `WebhookSender` of `ports/steps.ts` is implemented by `steps/builtin/send-webhook.ts`, with the code of
+//   `Webhooks.send`. The pauses are those of its action (`DELIVERY_RETRY`).
 // - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
 import { hash } from 'node:crypto'
-import { DELIVERY_RETRY } from '../../definitions/actions/invoke-code.ts'
+import { DELIVERY_RETRY } from '../../definitions/actions/actions.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import type { ContextId } from '../../model/context.ts'
 import type { RowWrite, StoredRow } from '../../model/rows.ts'
@@ -33,10 +34,10 @@ import { TaskQueue, type TaskRun } from '../tasks/queue.ts'
 import { Task, TaskLost, type TaskAddress, type TaskParts } from '../tasks/task.ts'
 import { pause, Periodic } from '../time/periodic.ts'
 
-/** A webhook that is owed. It has all that an attempt needs: the context may be deleted by then. */
+/** A webhook that is to be sent. It has all that an attempt needs: the context may be deleted by then. */
 export interface OwedWebhook {
   readonly contextId: ContextId
-  /** How often the context was retried before it ended: each end owes a webhook. Absent: never. */
+  /** How often the context was retried before it ended: each end sends a webhook. Absent: never. */
   readonly retries?: number | undefined
   readonly package: string
   readonly fluxName: string
@@ -53,7 +54,7 @@ export interface OwedWebhook {
 /** When the next attempt is due. */
 interface DueWebhook extends Pick<OwedWebhook, 'contextId' | 'retries'> {
   readonly partition: number
-  /** Of the service: see `laneOf`. */
+  /** The lane of the service: see `laneOf`. */
   readonly lane: string
   /** Epoch milliseconds. */
   readonly due: number
@@ -85,7 +86,7 @@ const MEMORY_SHARE = 1 / 4
 const BYTES_A_CHARACTER = 6
 /** Webhooks that are being sent at once: of all services, and of one. */
 const MAX_SENDING = { all: 256, lane: 32 }
-/** Milliseconds after which it is looked again when the store can't be reached, or an attempt had an error. */
+/** Milliseconds until the next look when the store can't be reached, or an attempt had an error. */
 const LOOK_AGAIN_MS = 5_000
 
 export class EndWebhooks {
@@ -116,7 +117,7 @@ export class EndWebhooks {
     })
   }
 
-  /** Sends what is owed, now and from then on. */
+  /** Sends the stored webhooks, and those that follow. */
   start(): void {
     this.#tasks.look()
   }
@@ -127,12 +128,12 @@ export class EndWebhooks {
     this.#looks.within(0)
   }
 
-  /** A context of that service has ended, and owes a webhook. */
+  /** A context of that service has ended, and a webhook is to be sent. */
   onOwed(service: Pick<OwedWebhook, 'package' | 'fluxName'>): void {
     this.#lookAt(laneOf(service))
   }
 
-  /** Begins no more, and gives those that are being sent at most `grace` milliseconds. The others remain owed. */
+  /** Begins no more, and gives those that are being sent at most `grace` milliseconds. The others stay stored. */
   async stop(grace: number): Promise<void> {
     await this.#looks.stop()
     await this.#tasks.close(grace)
@@ -161,7 +162,7 @@ export class EndWebhooks {
     return this.#allAt === Infinity ? null : Math.max(0, this.#allAt - clock.now())
   }
 
-  /** Finds the services that owe webhooks, one after the other, however many each owes. */
+  /** Finds the services that have webhooks to send, one after the other, however many each has. */
   async #findLanes() {
     this.#allAt = Infinity
     for (let after; ;) {
@@ -220,9 +221,9 @@ export class EndWebhooks {
   }
 
   /**
-   * Makes an attempt, unless another server does. When the server stops, it is as if it were not made. What the store does
-   * not take is tried until it does, since the webhook would be sent again. False: what came of it is not stored. Never
-   * rejects.
+   * Makes an attempt, unless another server does. When the server stops, it is as if it were not made. What the store
+   * does not take is tried until it does, since the webhook would be sent again. False: what came of it is not stored.
+   * Never rejects.
    */
   async #attempt(due: DueWebhook, task: Task) {
     const { store, clock, log } = this.#parts
@@ -287,11 +288,11 @@ const laneOf = ({ package: owner, fluxName }: Pick<OwedWebhook, 'package' | 'flu
 const keyOf = (prefix: string, { lane, due, ...end }: DueWebhook) =>
   `${prefix}${lane}:${String(due).padStart(DIGITS, '0')}:${endOf(end)}`
 
-/** Tells an end of a context from its other ends. */
+/** Distinguishes an end of a context from its other ends. */
 const endOf = ({ contextId, retries }: Pick<DueWebhook, 'contextId' | 'retries'>) =>
   retries === undefined ? `${contextId}` : `${contextId}:${retries}`
 
-/** Of that row, or of the row of its task. @throws SyntaxError when it is damaged */
+/** Reads that row, or the row of its task. @throws SyntaxError when it is damaged */
 export function readDue({ partition, key, value }: StoredRow): DueWebhook {
   const [, lane = '', due, contextId, times] = key.split(':')
   const retries = times === undefined ? undefined : Number(times)
@@ -320,7 +321,7 @@ function readWebhook(value: string) {
   return { ...facts, body: value.slice(end + 1) }
 }
 
-/** The rows by which a webhook is owed from that time on. */
+/** The rows of a webhook that is to be sent from that time on. */
 export function rowsOfOwed(webhook: OwedWebhook, { partitions, due }: { partitions: number; due: number }): RowWrite[] {
   const { body, ...facts } = webhook
   const { contextId, retries } = facts
@@ -340,5 +341,5 @@ function takenRow(row: DueWebhook) {
   return { ...place, expects, value: null }
 }
 
-/** That it is owed no more. */
+/** The write that deletes the row of a webhook. */
 const settledRow = (row: DueWebhook) => ({ ...placeOf(row), value: null, expiresAt: null })

@@ -1,16 +1,16 @@
-// engine/operations: carries out an operation, which does something with all contexts that match, in waves. The
+// engine/operations: runs an operation, which does something with all contexts that match, in waves. The
 // protocol:
 //
 // 1. It begins with three rows in the partition of its id: how far it is, its task (`tasks/task.ts`), and what is to
 //    be done with which contexts (`OperationRows`). The first stays for 7 days after the end; its key counts time
 //    down, so a list reads the newest first.
-// 2. It goes through contexts as `tasks/fan-out.ts` tells. Each wave reads the next contexts that match now
+// 2. It goes through contexts as `tasks/fan-out.ts` describes. Each wave reads the next contexts that match now
 //    (`matchingOf`), up to the highest id that there was at the start, and sends each the message that its call would
-//    send (`messageOf`). Of several partitions, contexts that were started later are left out by their time, too.
+//    send (`messageOf`). With several partitions, contexts that were started later are left out by their time, too.
 // 3. What changes nothing (a tag that is there) writes its mark alone; what is refused writes none, and is asked again.
 // 4. Every 0.4 seconds, or 1,000 contexts, it stores counts, and the id up to which all is done. A server that takes it
 //    over goes on behind that id. What the former server changed behind it may not match any more, and its commits may
-//    become true later: so one that was taken over counts its marks at the end.
+//    succeed later: so an operation that was taken over counts its marks at the end.
 //
 // A wave takes as many contexts as a twentieth of a second is for, at most 25. Then it rests until the rate allows
 // for the next one, and at least as long as the wave took, so that half of the time is for other requests.
@@ -50,16 +50,16 @@ export interface StoredOperation {
   readonly upTo: ContextId
   /** Contexts a second. */
   readonly rate: number
-  /** The rights of who asked: name and roles, no token. */
+  /** The rights of the caller: name and roles, no token. */
   readonly caller: Pick<Caller, 'name' | 'roles'>
   readonly traceparent?: string | undefined
 }
 
 /** How far it is, as its row has it. */
 export interface OperationProgress extends OperationView {
-  /** Whose idempotency keys those of the caller are: whose operation it is. */
+  /** The scope of the idempotency keys of the caller, to whom the operation belongs. */
   readonly scope: string
-  /** All up to this id were dealt with. */
+  /** All contexts up to this id were dealt with. */
   cursor: ContextId
 }
 
@@ -87,7 +87,7 @@ const LAST_MS = 36 ** COUNTDOWN_DIGITS - 1
 const RANDOM_BYTES = 6
 const OPERATION_ID = /^[\da-z]{9}-[\da-z]{12}$/
 
-/** Contexts that it is done with at the same time: callers who come meanwhile wait for them. */
+/** Contexts that it changes at the same time: calls that come meanwhile wait for them. */
 const WAVE_CONTEXTS = 25
 /** Waves of a second, where the rate allows for that many: so it is even. */
 const WAVES_A_SECOND = 20
@@ -144,7 +144,7 @@ export class OperationRows {
     return row && JSON.parse(row.value)
   }
 
-  /** Of each context that it changes, or that is already as it should be. */
+  /** The mark of a context that it changes, or that is already as it should be. */
   markOf(id: ContextId, now: number): RowWrite {
     return this.marks.write(id, '1', now + MARK_KEPT_MS)
   }
@@ -228,7 +228,7 @@ export async function matchingOf(
   return { count, page }
 }
 
-/** What it came to for one context. `detail`: why it could not take it; null: it was changed. */
+/** The outcome for one context. `detail`: why it could not take it; null: it was changed. */
 interface Handled {
   readonly contextId: ContextId
   readonly detail: string | null
@@ -239,7 +239,7 @@ export class OperationRun implements TaskRun {
   readonly #given: OperationFacts
   readonly task: Task
   readonly progress: OperationProgress
-  /** Gives back what it has of the bounds. */
+  /** Gives back its share of the bounds. */
   release: () => void = () => {}
 
   constructor(parts: OperationParts, given: OperationFacts) {
@@ -249,7 +249,7 @@ export class OperationRun implements TaskRun {
     this.progress = given.progress
   }
 
-  /** Of memory that what is to be done takes, about. */
+  /** Memory that the command takes, about. */
   get commandBytes(): number {
     return bytesOf(this.#given.stored.command, Infinity)
   }
@@ -302,7 +302,7 @@ export class OperationRun implements TaskRun {
     await rows.marks.drop(task, log)
   }
 
-  /** Null: it is none of those that are meant. */
+  /** Null: the operation is not for this context. */
   async #deal(contextId: ContextId) {
     const { mailboxes, clock, log, signals } = this.#parts
     const { rows, stored } = this.#given
@@ -316,10 +316,10 @@ export class OperationRun implements TaskRun {
         rows: ({ kind }) => (kind === 'refused' ? [] : [rows.markOf(contextId, clock.now())]),
       })
       if (command.do === 'event') signals.event(failure ? 'refused' : kept ? 'pending' : 'moved')
-      // That it was refused may be our own doing: an earlier try has changed it, of which nobody heard.
+      // The refusal may follow from an earlier attempt of this operation, whose outcome was not known.
       return !failure || (await rows.marks.read(contextId)) ? changed : refused(contextId, failure)
     } catch (error) {
-      // An earlier try has changed it, of which nobody heard.
+      // An earlier attempt, whose outcome was not known, has changed it.
       if (error instanceof RowTaken && error.space === 'marks') return changed
       // A context may refuse as unavailable, too: that is its answer.
       if (isAway(error)) return error
@@ -349,10 +349,10 @@ const refused = (contextId: ContextId, { kind, detail }: Failure) =>
 interface Sent {
   readonly caller: Caller
   readonly untyped?: boolean
-  /** Of an operation: the id of its events. */
+  /** For an operation: the id of its events. */
   readonly operationId?: string
   readonly traceparent?: string | undefined
-  /** The position that the caller saw. Of an operation, the mark of the context keeps it from being retried twice. */
+  /** The position that the caller saw. In an operation, the mark of the context keeps it from being retried twice. */
   readonly seen?: { readonly epoch: number; readonly attempt: number }
 }
 

@@ -1,4 +1,4 @@
-// engine/operations: the operations: those that are stored, and those that this server carries out, its own and those that
+// engine/operations: the operations: those that are stored, and those that this server runs, its own and those that
 // others have left.
 import { MAX_LISTED_OPERATIONS } from '../../api/operations.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
@@ -30,15 +30,18 @@ export interface OperationWish extends Omit<StoredOperation, 'upTo'> {
   readonly shown: JsonObject
 }
 
-/** Operations that one server carries out at once. */
+/** Operations that one server runs at once. */
 const MAX_RUNNING = 100
-/** Of them, those that count at once: each may look at all contexts. */
+/** Operations that count their contexts at once: each may look at all contexts. */
 const MAX_COUNTING = 8
-/** Bytes of memory for what all under way are to do: about ten of the largest inputs that a body of 1 MiB may have. */
+/**
+ * Bytes of memory for the commands of all operations under way: about ten of the largest inputs that a body of 1 MiB
+ * may have.
+ */
 const MAX_COMMAND_BYTES = 64 * 1024 * 1024
 /** Lists of operations that wait for others to be read: each may take tens of MB of memory until it is charged. */
 const MAX_WAITING = 200
-/** Rows of operations that are kept, those of each one that is under way counted twice. */
+/** Rows of operations that are kept; an operation that is under way counts twice. */
 const MAX_KEPT_ROWS = 20_000
 /** Rows read at once. */
 const LISTED_AT_ONCE = 100
@@ -50,7 +53,7 @@ export class Operations {
   readonly #commands = new ByteBudget({ bytes: MAX_COMMAND_BYTES, what: 'operations with large inputs' })
   readonly #counts = new CountBound({ limit: MAX_COUNTING, what: 'operations that are counted' })
   readonly #lists = new Turnstile(1, { waiting: MAX_WAITING, what: 'lists of operations' })
-  /** Those that run on this server, and that others have abandoned. */
+  /** The operations that run on this server, and those that others have abandoned. */
   readonly tasks: TaskQueue<OperationRun>
 
   constructor(parts: OperationParts) {
@@ -66,7 +69,7 @@ export class Operations {
         if (!stored || !progress) return null
         parts.log.info('an operation that was cut off is carried on', { operationId: progress.operationId })
         const run = new OperationRun(parts, { rows, stored, progress, before })
-        // It was accepted before, so it goes on whether or not there is room.
+        // It was accepted before, so it goes on even beyond the bound.
         this.#bound.add(progress.scope)
         this.#reserve(run)
         return run
@@ -74,13 +77,13 @@ export class Operations {
     })
   }
 
-  /** How many contexts it would be about. @throws FluxError `overloaded`, `unavailable` */
+  /** How many contexts it would concern. @throws FluxError `overloaded`, `unavailable` */
   async count(wish: OperationWish): Promise<number> {
     return (await this.#fixed(wish)).progress.matched
   }
 
   /**
-   * Resolves when it is stored; it is carried out then.
+   * Resolves when it is stored; it runs then.
    * @throws FluxError `overloaded` when too many are under way, or are kept; `unavailable`
    */
   async begin(wish: OperationWish): Promise<OperationProgress> {
@@ -138,7 +141,7 @@ export class Operations {
     return progress
   }
 
-  /** What it has of the bounds, until it has ended here. */
+  /** Its share of the bounds, until it has ended here. */
   #reserve(run: OperationRun) {
     const releaseBytes = this.#commands.tryTake(run.commandBytes)
     run.release = () => {

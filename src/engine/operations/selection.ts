@@ -1,7 +1,8 @@
-// engine/operations: which contexts are meant. Turns the filters of a list or a count into a selection of the store, and a
-// test of what the store does not know; of an operation, finds the contexts as they are when its turn comes to them, in the
-// order of their ids, up to the highest that there was at the start. Those started in a range of time are narrowed down by
-// id: in each partition ids ascend with the time of the start, nearly, so a few contexts are read instead of all.
+// engine/operations: which contexts are meant. Turns the filters of a list or a count into a selection of the store,
+// and a test of what the store does not know; for an operation, finds the contexts as they are when their turn comes,
+// in the order of their ids, up to the highest that there was at the start. Those started in a range of time are
+// narrowed down by id: in each partition ids ascend with the time of the start, nearly, so a few contexts are read
+// instead of all.
 import type { OperationFilter } from '../../api/operations.ts'
 import type { Catalog } from '../../definitions/catalog.ts'
 import type { Caller, Role } from '../../model/caller.ts'
@@ -23,8 +24,8 @@ export interface MatchingParts {
 export interface Selected {
   readonly selection: Selection
   /**
-   * Whether a context passes; null: all that the store selects do. A damaged one passes: it is told that it can't be shown
-   * or changed.
+   * Whether a context passes; null: all that the store selects do. A damaged one passes: it is reported that it can't
+   * be shown or changed.
    */
   readonly test: ((context: StoredContext) => boolean) | null
   /** Whether there are contexts that this caller must not see. */
@@ -107,7 +108,9 @@ const SLACK_MS = 2000
 /** The search ends where so many ids of a partition are left. */
 const CLOSE_IDS = 64
 
-/** Bounds for each partition; outside of them is no context that was started in the range. Undefined: there are none. */
+/**
+ * Bounds for each partition; outside of them is no context that was started in the range. Undefined: there are none.
+ */
 export async function startWindows(
   store: Store,
   { after = -Infinity, before = Infinity }: TimeRange,

@@ -2,8 +2,8 @@
 //
 // - A context that has come to wait is looked at, and offered what it may take, in the order of arrival. This is never
 //   part of the commit, or of the answer, that made the context wait.
-// - Every server goes over all unclaimed events from time to time, and has those contexts looked at that wait for one of
-//   them. So an event is taken although the server crashed that was to find its taker.
+// - Every server goes over all unclaimed events from time to time, and has those contexts looked at that wait for one
+//   of them. So an event is taken although the server crashed that was to find its taker.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { compareRows, type RowWrite, type StoredRow } from '../../model/rows.ts'
@@ -32,9 +32,9 @@ export interface FoundEvent {
 export type Offered =
   /** The context took it, and has these index keys now. */
   | readonly string[]
-  /** It is not for this context, or another context is at it. */
+  /** It is not for this context, or another context is about to take it. */
   | 'passed'
-  /** Nothing is left of it but the look-up row. */
+  /** Only its look-up row is left. */
   | 'gone'
   /** The context does not wait for it any more. */
   | 'notWaiting'
@@ -49,9 +49,11 @@ const MAX_AT_ONCE = 32
 const MAX_WAITING = 10_000
 /** Rows from which on a partition has so many that each event is asked for. */
 const FEW_ROWS = 20
-/** Events that one context is offered in vain until others have their turn; so no query needs more rows. */
+/** Events that one context may refuse until others have their turn; so no query needs more rows. */
 const MAX_PASSED = 100
-/** Age of an event from which on a look-up row is deleted that leads to none: before that, the event may be on its way. */
+/**
+ * Age of an event from which on a look-up row is deleted that leads to none: before that, the event may be on its way.
+ */
 const LEFT_OVER_MS = 600_000
 
 /** Rows read at once: an event has 64 KB at most. */
@@ -211,7 +213,7 @@ export class LookUps {
     }
   }
 
-  /** Of the contexts that may take the event; none where another context is at it, or its row is damaged. */
+  /** Of the contexts that may take the event; none if another context is about to take it, or its row is damaged. */
   async #keysOf(row: StoredRow) {
     const { unclaimed, log } = this.#parts
     const event = readableOf(row, 'held', log, unclaimedRowOf)

@@ -1,5 +1,5 @@
-// engine/pending: unclaimed events: what the rest of the engine does with them, and the offer of one to a context, which
-// takes it in its own commit or not at all. `unclaimed-store.ts` tells the protocol.
+// engine/pending: unclaimed events: what the rest of the engine does with them, and the offer of one to a context,
+// which takes it in its own commit or not at all. `unclaimed-store.ts` describes the protocol.
 import type { EventAnswer } from '../../api/events.ts'
 import type { Caller } from '../../model/caller.ts'
 import type { ContextId, PendingEvent } from '../../model/context.ts'
@@ -78,8 +78,8 @@ export class UnclaimedEvents {
   }
 
   /**
-   * Ends a broadcast: an event with a time to live that reached no context is unclaimed from then on. Gives the answer to
-   * the sender; null: another server has ended it meanwhile.
+   * Ends a broadcast: an event with a time to live that reached no context is unclaimed from then on. Gives the answer
+   * to the sender; null: another server has ended it meanwhile.
    * @throws FluxError `tooLarge`; `busy` when as many are unclaimed as may be; `unavailable`
    */
   async endBroadcast(

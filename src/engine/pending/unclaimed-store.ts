@@ -36,7 +36,7 @@ import { readableOf } from '../record/unreadable.ts'
 
 export interface UnclaimedEvent extends PendingEvent {
   readonly expiresAt: number
-  /** Of its sender. */
+  /** The roles of its sender. */
   readonly roles: readonly Role[]
   /** The context of another partition than its home that is about to take it; null: there is none. */
   readonly claim: Claim | null
@@ -44,9 +44,9 @@ export interface UnclaimedEvent extends PendingEvent {
 
 export interface Claim {
   readonly contextId: ContextId
-  /** Epoch milliseconds from which on other servers find out what became of it. */
+  /** Epoch milliseconds after which other servers find out what became of it. */
   readonly until: number
-  /** Tells claims of the same context apart. */
+  /** Distinguishes claims of the same context. */
   readonly by: string
 }
 
@@ -84,7 +84,7 @@ export function homeIn(value: string): number {
   return home
 }
 
-/** Where it is decided which context takes it: with the answer that is kept under its key, if it has one. */
+/** The partition that decides which context takes it: that of the answer under its key, if it has one. */
 export const homeOf = ({ eventId, receipt }: PendingEvent, partitions: number): number =>
   partitionOf(receipt ?? eventId, partitions)
 
@@ -92,13 +92,13 @@ export const homeOf = ({ eventId, receipt }: PendingEvent, partitions: number): 
 export const unclaimedKeyOf = ({ receivedAt, eventId, receipt }: PendingEvent): string =>
   pendingRowKey({ receivedAt, eventId, contextId: null }, scopeIn(receipt))
 
-/** When the event came whose key that is, epoch milliseconds. */
+/** When the event of that key came, epoch milliseconds. */
 export const arrivalIn = (key: string): number => Number(key.slice(0, key.indexOf(':')))
 
 /** Whether its sender may use secured services. */
 export const isOfToken = ({ roles }: Pick<UnclaimedEvent, 'roles'>): boolean => denial({ roles }, 'invoke') === null
 
-/** Of hashes in keys. Another text with the same hash leads to an event that the context does not take. */
+/** Length of hashes in keys. Another text with the same hash leads to an event that the context does not take. */
 export const HASH_CHARACTERS = 16
 /** Characters of the key of a look-up row before that of the event: hash of the name, sender, hash of the tag. */
 const PREFIX_CHARACTERS = 2 * HASH_CHARACTERS + 't::'.length
@@ -143,7 +143,7 @@ export function homeRowsOf(event: UnclaimedEvent, partitions: number): RowWrite[
   return [
     { ...at, space: 'held', key, expects: null, value: JSON.stringify(event) },
     { ...at, space: 'pending', key, value: JSON.stringify(listed) },
-    // Of an event whose sender gave it an id, another of that id may be unclaimed at the same time.
+    // If the sender gave the event an id, another event of that id may be unclaimed at the same time.
     { ...at, space: 'copies', key: heldCopyKey(eventId, key), value: key },
     ...lookupRowsOf(event, partition, partitions),
   ]
@@ -180,7 +180,9 @@ export class UnclaimedStore {
     return row && readableOf(row, 'held', log, unclaimedRowOf)
   }
 
-  /** Writes the look-up rows of all partitions but its home, and by `write` those of its home. False: `write` did not. */
+  /**
+   * Writes the look-up rows of all partitions but its home, and by `write` those of its home. False: `write` did not.
+   */
   async add(
     event: UnclaimedEvent,
     write = async (rows: readonly RowWrite[]) => (await this.#commit(rows)).ok,
@@ -218,7 +220,7 @@ export class UnclaimedStore {
   }
 
   /**
-   * The event without claim; null: it is taken, and removed, or another server has to do with it. A claim that is not
+   * The event without claim; null: it is taken and removed, or another server deals with it. A claim that is not
    * over is left alone, unless `isForced`. One that is made void can't lead to anything any more.
    */
   async unclaimed(row: UnclaimedRow, isForced = false): Promise<UnclaimedRow | null> {
@@ -263,7 +265,7 @@ export class UnclaimedStore {
     }
   }
 
-  /** Of its rows at home, if it is as it was read. */
+  /** The writes that delete its rows in its home partition, if it is as it was read. */
   #removal({ event, text }: UnclaimedRow) {
     const rows = removalOf(homeRowsOf(event, this.#partitions))
     return rows.map((row) => (row.space === 'held' ? { ...row, expects: text } : row))

@@ -144,11 +144,11 @@ export function parseIndexKeys(keys: readonly string[]) {
 export const heardEvents = (keys: readonly string[]): { readonly event: string; readonly tag: string | null }[] =>
   namesIn(keys).flatMap(({ kind, name, tag }) => (kind === 'hear' ? [{ event: name, tag }] : []))
 
-/** Keys of which a context that waits for the event by its name has at least one. */
+/** A context that waits for the event by its name has at least one of these keys. */
 export const keysOfHearers = (event: string, tags: readonly string[]): string[] =>
   eachOf(tags).map((tag) => eventKey(event, tag))
 
-/** Keys of which a context that waits for the event, or keeps it when it comes early, has at least one. */
+/** A context that waits for the event, or keeps it when it comes early, has at least one of these keys. */
 export const keysOfReceivers = (event: string, tags: readonly string[]): string[] =>
   eachOf(tags).flatMap((tag) => [eventKey(event, tag), elseKey(tag), earlyKey(event, tag)])
 

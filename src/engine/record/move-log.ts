@@ -12,7 +12,7 @@ import { isUnreadable } from './unreadable.ts'
 const MAX_TAIL_CHARACTERS = 800
 
 /**
- * Approximate. Of a larger value only the name is logged: a loop that carries a megabyte would otherwise store a
+ * Approximate. A larger value is logged by its name only: a loop that carries a megabyte would otherwise store a
  * thousand copies of it.
  */
 const MAX_LOGGED_CHARACTERS = 4096
@@ -28,8 +28,8 @@ type Row = readonly [
 ]
 
 /**
- * The tail of a record after the moves of a turn, and the rows that the commit adds to the log. The tail is one text: as
- * objects, the moves of many contexts in memory would cost each event a tenth of its time, by the garbage collector.
+ * The tail of a record after the moves of a turn, and the rows that the commit adds to the log. The tail is one text:
+ * as objects, the moves of many contexts in memory would cost each event a tenth of its time, by the garbage collector.
  */
 export function tailAfter({ moves, tail }: ContextRecord, made: readonly Move[]) {
   if (made.length === 0) return { tail, log: [] }

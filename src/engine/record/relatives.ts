@@ -44,7 +44,7 @@ export async function readRelative(contextId: ContextId, { isVisible, ...parts }
     const flux = await pinnedFluxOf(parts, stored, record)
     return isVisible(flux) ? { record, flux } : null
   } catch (error) {
-    // It has a fault of its own, which its own view tells.
+    // It has a fault of its own, which its own view shows.
     if (!isUnreadable(error, parts.log)) throw error
     return null
   }

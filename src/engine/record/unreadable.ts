@@ -1,5 +1,5 @@
-// engine/record: handles stored records of contexts, and rows, that cannot be read. Each is logged once, and omitted when
-// many are read.
+// engine/record: handles stored records of contexts, and rows, that cannot be read. Each is logged once, and omitted
+// when many are read.
 import { FluxError } from '../../model/failure.ts'
 import { logOnce } from '../../model/log-once.ts'
 import type { RowSpace, StoredRow } from '../../model/rows.ts'
@@ -18,7 +18,7 @@ export function logUnreadable(space: RowSpace, key: string, error: unknown, log:
   logOnce(log, `the stored row '${key}' in '${space}' can't be read: it is left out`, { space, key, error })
 }
 
-/** What `read` makes of the value of the row; null: it is damaged, which is logged once. */
+/** The value of the row, read by `read`; null: it is damaged, which is logged once. */
 export function readableOf<T>(
   { key, value }: Pick<StoredRow, 'key' | 'value'>,
   space: RowSpace,

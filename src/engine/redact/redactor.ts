@@ -18,14 +18,14 @@ type Redacted = Pick<ContextRecord, 'request' | 'inheritedSecrets' | 'input' | '
 export const secretTextsOf = ({ request, inheritedSecrets }: Redacted): readonly string[] =>
   request === null ? (inheritedSecrets ?? []) : redactRequest(request).secrets
 
-/** Redacts a text that tells what became of a request, such as why it was refused. */
+/** Redacts a text about the outcome of a request, such as why it was refused. */
 export const redactedFor = (request: JsonObject, text: string): string =>
   SecretRedactor.of(redactRequest(request).secrets).text(text)
 
 /**
- * A redacted copy of `$request`: the rest of what the client sent, such as the body, is not changed. Its secrets come the
- * most important first: headers, of `Authorization` also what follows the scheme, then cookies as they were sent and
- * decoded, then parameters.
+ * A redacted copy of `$request`: the rest of what the client sent, such as the body, is not changed. Its secrets come
+ * the most important first: headers, of `Authorization` also what follows the scheme, then cookies as they were sent
+ * and decoded, then parameters.
  */
 export function redactRequest(request: JsonObject) {
   const { uri, headers, cookies, parameters } = request
@@ -117,7 +117,7 @@ export function redactorOf(record: Redacted, flux: CompiledFlux) {
   }
 }
 
-/** The values, of which sensitive ones that are not null are replaced; without a shape, all. */
+/** Replaces the sensitive values that are not null; without a shape, all values. */
 function fieldsShown(shape: Shape | undefined, values: JsonObject, hide: (value: Json) => Json): JsonObject {
   const copy: JsonObject = {}
   for (const name of Object.keys(values)) {

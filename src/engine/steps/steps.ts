@@ -1,5 +1,5 @@
-// engine/steps: the steps that run on this server. Each has a slot and a lease. The result is posted to the context as a
-// message.
+// engine/steps: the steps that run on this server. Each has a slot and a lease. The result is posted to the context as
+// a message.
 import { DefinitionError } from '../../definitions/definition-error.ts'
 import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
@@ -253,8 +253,8 @@ export class Steps {
   }
 
   /**
-   * Releases the step of a script, unless it is not wanted any more. It starts again later, which is safe because scripts
-   * have no effects.
+   * Releases the step of a script, unless it is not wanted any more. It starts again later, which is safe because
+   * scripts have no effects.
    */
   #release(job: Job, reason: string): void {
     const { id, epoch, attempt } = job.step
@@ -280,7 +280,7 @@ interface Job {
   readonly span: StepSpan | undefined
 }
 
-/** The log of a function: it redacts what views redact. `facts`: fields of each line, which tell the context. */
+/** The log of a function: it redacts what views redact. `facts`: fields of each line, which name the context. */
 function functionLogOf(log: Log, record: ContextRecord, flux: CompiledFlux, facts: object): Log {
   let redactor: SecretRedactor | undefined
   return atEachLevel((level) => (message: unknown, fields?: object) => {

@@ -1,12 +1,12 @@
 // engine/tasks: what a task does with very many contexts: a stored broadcast, an operation. The protocol:
 //
-// 1. It goes through the contexts in the order of their ids, in waves, between which other requests are served. A context
-//    that the store could not reach is tried until it is reached, or until the task is to be stopped.
-// 2. The commit of each context writes a mark: a row, under a guard that there is none. So what a crash leaves undecided
-//    is tried again, and done once.
+// 1. It goes through the contexts in the order of their ids, in waves, between which other requests are served. A
+//    context that the store could not reach is tried until it is reached, or until the task is to be stopped.
+// 2. The commit of each context writes a mark: a row, under a guard that there is none. So what a crash leaves
+//    undecided is tried again, and done once.
 // 3. Now and then a commit of the task stores how far it is. A server that takes the task over begins behind that, and
 //    reads only the marks behind it.
-// 4. At the end the marks are deleted, but not while a commit may still come true late (`mayWriteLate` of the task): then
+// 4. At the end the marks are deleted, but not while a commit may still succeed late (`mayWriteLate` of the task): then
 //    they stay until they expire.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
@@ -16,16 +16,19 @@ import type { Log } from '../../ports/log.ts'
 import type { RowQuery, Store } from '../../ports/store.ts'
 import type { Task } from './task.ts'
 
-/** The contexts of a task, and what it does with them. `F`: what it comes to for one. */
+/** The contexts of a task, and what it does with them. `F`: the outcome for one. */
 export interface FanOut<F extends object | null> {
   readonly task: Task
   /** Milliseconds after which it stores how far it is, even if few contexts were dealt with. */
   readonly noteMs?: number
-  /** Waves of contexts, in the order of their ids. It goes on when all of a wave were dealt with, and serves others first. */
+  /**
+   * Waves of contexts, in the order of their ids. It goes on when all of a wave were dealt with, and serves others
+   * first.
+   */
   waves(): AsyncIterable<readonly ContextId[]>
   /** Deals with that context; the error that the store is out of reach, if it is to be tried again. */
   deal(id: ContextId): Promise<F | FluxError>
-  /** Counts what it came to; called in the order of the ids. */
+  /** Counts the outcomes; called in the order of the ids. */
   add(found: F): void
   /** How far it is; null: that is not stored. */
   progress(): RowWrite | null
@@ -40,7 +43,9 @@ export const yieldTurn = (): Promise<void> =>
 /** Contexts after which it stores how far it is. */
 const NOTE_CONTEXTS = 1000
 
-/** Deals with all contexts; false: the task was to be stopped before. @throws TaskLost; FluxError when the server stops */
+/**
+ * Deals with all contexts; false: the task was to be stopped before. @throws TaskLost; FluxError when the server stops
+ */
 export async function goThrough<F extends object | null>(fanOut: FanOut<F>, clock: Clock): Promise<boolean> {
   const { task, noteMs = Infinity } = fanOut
   let [notedAt, dealt] = [clock.now(), 0]
@@ -108,8 +113,8 @@ export class Marks {
   }
 
   /**
-   * Deletes those of all contexts. Never fails: what it does not get to stays until it expires. They guard what the task
-   * does once, so all of them stay while a commit of the task may still come true.
+   * Deletes those of all contexts. Never fails: what it does not get to stays until it expires. They guard what the
+   * task does once, so all of them stay while a commit of the task may still succeed.
    */
   async drop(task: Task, log: Log): Promise<void> {
     const [store, space, prefix] = [this.#store, this.#space, this.#prefix]

@@ -1,5 +1,5 @@
-// engine/tasks: the tasks of one kind: those that run on this server, and those that other servers have abandoned, which
-// it finds and resumes. `task.ts` tells the protocol.
+// engine/tasks: the tasks of one kind: those that run on this server, and those that other servers have abandoned,
+// which it finds and resumes. `task.ts` describes the protocol.
 import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, StoredRow } from '../../model/rows.ts'
@@ -41,7 +41,7 @@ interface Running<R> {
 
 type TaskPlace = Pick<StoredRow, 'key' | 'partition'>
 
-/** Heartbeats after which the queue looks again for abandoned tasks. */
+/** Heartbeats between two looks for abandoned tasks. */
 const LOOK_BEATS = 2
 /** Milliseconds after which it looks again where no other server can be there, and the store was out of reach. */
 const LOOK_AGAIN_MS = 5000
@@ -49,7 +49,9 @@ const LOOK_AGAIN_MS = 5000
 const STOP_LOOKS = 50
 const STOP_LOOK_MS = 100
 
-/** What follows a change that is stored: where the store is out of reach for it, the change is in doubt for its caller. */
+/**
+ * What follows a change that is stored: where the store is out of reach for it, the change is in doubt for its caller.
+ */
 export async function inDoubtIfAway<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step()
@@ -58,7 +60,7 @@ export async function inDoubtIfAway<T>(step: () => Promise<T>): Promise<T> {
   }
 }
 
-/** As the caller is told the error that came when the change was stored already. */
+/** The error for the caller, if it came after the change was stored. */
 export const leftInDoubt = (error: FluxError): FluxError =>
   error.failure.kind === 'unavailable' && error.failure.inDoubt === true
     ? error
@@ -156,8 +158,8 @@ export class TaskQueue<R extends TaskRun> {
   }
 
   /**
-   * Takes the task over from a server that runs it no more, and runs it; null: a server runs it, this one is about to, or
-   * it has ended.
+   * Takes the task over from a server that runs it no more, and runs it; null: a server runs it, this one is about to,
+   * or it has ended.
    */
   async takeOver(place: TaskPlace): Promise<Running<R> | null> {
     const { key } = place
@@ -196,8 +198,8 @@ export class TaskQueue<R extends TaskRun> {
   }
 
   /**
-   * Stops the task of that row, on whichever server it runs; resolves when it has ended, or that takes too long. False: it
-   * had ended. @throws FluxError `unavailable`
+   * Stops the task of that row, on whichever server it runs; resolves when it has ended, or that takes too long. False:
+   * it had ended. @throws FluxError `unavailable`
    */
   async stop({ key, partition }: TaskPlace): Promise<boolean> {
     const { store, clock } = this.#parts
@@ -221,7 +223,7 @@ export class TaskQueue<R extends TaskRun> {
       for await (const row of allRows(store, { space, prefix })) {
         if (this.#isStopped) break
         if (bound?.isFull === true) {
-          // What calls have under way is in the bound, too, and its end is not told here: another look finds room.
+          // Tasks of calls count for the bound, too, and their end is not reported here: the next look finds room.
           if (this.#running.size === 0) return false
           await Promise.race([...this.#running.values()].map(({ ended }) => ended))
         }

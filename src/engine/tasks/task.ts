@@ -1,9 +1,9 @@
 // engine/tasks: a task that outlives a server: a stored broadcast, an operation, a webhook that is sent. The protocol:
 //
-// 1. A row says which server runs the task. Each commit of the task writes that row, too, under the guard that it still is
-//    as this server wrote it last.
-// 2. A task whose server is dead, or has handed it over, is abandoned. Another server takes it over: it writes its own row
-//    in place of that one. If the former server was only held up, its next commit fails.
+// 1. A row says which server runs the task. Each commit of the task writes that row, too, under the guard that it still
+//    is as this server wrote it last.
+// 2. A task whose server is dead, or has handed it over, is abandoned. Another server takes it over: it writes its own
+//    row in place of that one. If the former server was only held up, its next commit fails.
 // 3. To stop a task, any server sets `stops` in the row. The next commit of the task finds that.
 // 4. The commit that ends the task deletes the row.
 import { randomUUID } from 'node:crypto'
@@ -28,7 +28,7 @@ export interface TaskAddress {
 }
 
 interface TaskRow {
-  /** Of the server's run of the task: each takeover has another. */
+  /** The id of the run of the task on this server: each takeover has another. */
   readonly id: string
   /** Boot id of the server; empty: it has handed the task over. */
   readonly owner: string
@@ -52,7 +52,7 @@ export class TaskLost extends Error {
 
 /** Milliseconds after which a store that is out of reach is asked again. */
 const RETRY_MS = 1000
-/** Tries to request a stop which the commits of the task outrun. */
+/** How often a request to stop is tried again when commits of the task come first. */
 const MAX_STOP_TRIES = 100
 
 const readRow = (text: string): TaskRow => JSON.parse(text)
@@ -72,7 +72,7 @@ export class Task {
   readonly stopping = new AbortController()
   /** Whether the task is to be stopped, as far as its last commit found. */
   stopRequested: boolean
-  /** Whether a commit may still come true: of a server that ran the task before, or one of which the store did not tell. */
+  /** Whether a commit may still succeed: one of a server that ran the task before, or one whose outcome is unknown. */
   mayWriteLate: boolean
   #latest: string | null
   /** A commit that was to end the task may have been made. */
@@ -111,7 +111,9 @@ export class Task {
     if (this.#latest !== null) await this.#parts.store.commit({ writes: [], rows: [this.#write(this.#rowOf(''))] })
   }
 
-  /** @throws FluxError when the server stops: what was done stays, and the server that resumes the task does the rest */
+  /**
+   * @throws FluxError when the server stops: what was done stays, and the server that resumes the task does the rest
+   */
   check(): void {
     if (this.isStopping) throw inDoubt('the server is stopping')
   }

@@ -1,8 +1,8 @@
-// engine/turn: what a context gives to those outside who wait for it. To the caller of its webhook: a response, outputs, or
-// the reason why there is none; where the webhook was called under a key, the first answer is a row of the commit that
-// gives it, whichever server makes that, so it outlives the context and no crash comes in between. To the receiver of
-// `onEnd`: the webhook that it owes when it has ended, made in the turn that ends it, redacted as views are. Whatever
-// can't be made of that webhook is left out: the context ends all the same.
+// engine/turn: what a context sends to the outside. The caller of its webhook gets a response, outputs, or the reason
+// why there is none; where the webhook was called under a key, the first answer is a row of the commit that gives it,
+// whichever server makes that, so it outlives the context, and a crash loses both or none. The receiver of `onEnd` gets
+// the webhook that is sent when it has ended, made in the turn that ends it, redacted as views are. What can't be made
+// of that webhook is left out: the context still ends.
 import type { EventAnswer } from '../../api/events.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPath } from '../../definitions/values/paths.ts'
@@ -65,8 +65,8 @@ export function outputsOf({ output: { properties } }: CompiledFlux, values: Json
 }
 
 /**
- * Milliseconds, and part of its time, for which a row is no more written before it expires: by the clock of another
- * server it may be expired already, and be that of another call.
+ * A row is not written in the last part of its time, nor in its last milliseconds: by the clock of another server it
+ * may have expired, and the key may belong to another call.
  */
 const LEAVE = { ms: 60_000, part: 0.1 }
 
@@ -89,9 +89,9 @@ export function answerRowsAfter(
 }
 
 /**
- * The rows of the webhook that a context owes since this turn. Where its data was not read, which may be the cause of its
- * end, only that of a small context is read all the same; of another one, only that is sent which is in its head and can
- * be no secret of its request.
+ * The rows of the webhook that is due since this turn. If the data was not read, which may be the cause of the end,
+ * only that of a small context is read now; for another one, only that is sent which is in its head and can be no
+ * secret of its request.
  */
 export function endRowsOf(context: TrackedContext, turn: TurnEnv): readonly RowWrite[] {
   const { before, record, flux, texts } = context
@@ -117,7 +117,7 @@ export function endRowsOf(context: TrackedContext, turn: TurnEnv): readonly RowW
   return rowsOfOwed(webhook, { partitions: turn.partitions, due: Math.ceil(endedAt ?? turn.now) })
 }
 
-/** The record with its data, of which the head was read; null: the data is too large, or can't be read. */
+/** The record, of which the head was read, with its data; null: the data is too large, or can't be read. */
 function wholeOf(record: ContextRecord, parts: StoredContext['parts']): ContextRecord | null {
   if (weightOf(parts) > LIGHT_BYTES) return null
   try {
@@ -131,7 +131,7 @@ function wholeOf(record: ContextRecord, parts: StoredContext['parts']): ContextR
 /** What is sent where nothing can be redacted. */
 const NOTHING_SHOWN = { key: null, tags: null, output: null, error: null }
 
-/** What is sent of the end. */
+/** The body that is sent. */
 function shownOf(record: ContextRecord, flux: CompiledFlux) {
   try {
     const redactor = redactorOf(record, flux)

@@ -1,5 +1,5 @@
 // engine/turn: commits decisions to the store, and performs their effects only after the commit: it starts steps, sets
-// alarms, notifies parents and callers, and tells the feed of moves, for which nothing is made while it has no reader.
+// alarms, notifies parents and callers, and publishes moves, if they have readers.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { actionError, type ActionError } from '../../model/action-error.ts'
 import { type ContextId, type ContextRecord, isFinished, UNOWNED } from '../../model/context.ts'
@@ -51,7 +51,7 @@ export interface CommitsParts extends Pick<EngineParts, 'store' | 'alarm' | 'log
 
 interface CommitOptions extends Pick<CommitRequest, 'rows' | 'lost'> {
   readonly incarnation: number
-  /** The turn that commits; left out, or null: nobody traces it. */
+  /** The turn that commits; left out, or null: it is not traced. */
   readonly span?: TurnSpan | null
 }
 
@@ -214,7 +214,7 @@ function countCommitted(signals: Signals, { flux, history, done, failures, late,
   }
 }
 
-/** Tells the readers of moves, if there are any. */
+/** Publishes the move, if there are readers. */
 export function publishMove(feed: MoveFeed | undefined, context: TrackedContext): void {
   if (feed?.isActive) feed.publish(moveOf(context))
 }
@@ -224,7 +224,7 @@ function moveOf(context: TrackedContext): CommittedMove {
   const redactor = redactorOf(record, flux)
   const nameOf = (state: number): string => flux.states[state]?.name ?? ''
   const event = cause?.type === 'START' ? cause.event : cause?.type === 'EVENT' ? cause.name : null
-  // Whether its tags carry secrets is told by the data.
+  // Only the data shows whether its tags carry secrets.
   const tags = record.tags.map((tag) => (isUnread ? REDACTED : redactor.text(tag)))
   const message: MoveMessage = {
     contextId: record.id,
@@ -254,7 +254,7 @@ function moveOf(context: TrackedContext): CommittedMove {
   return { message, facts, previousAt: before?.updatedAt ?? null }
 }
 
-/** Of several messages of a turn, the one that counts was noted: see `noteCause`. */
+/** If a turn had several messages, `noteCause` has noted the one that counts. */
 function kindOf(cause: MoveCause | null, { status }: ContextRecord): MoveMessage['kind'] {
   if (cause === null) return isFinished(status) ? 'end' : 'step'
   // The end of a child comes as a result without the owner of a lease.

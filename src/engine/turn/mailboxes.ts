@@ -1,13 +1,14 @@
-// engine/turn: a mailbox for each context, from which one turn at a time takes the messages, in order of arrival, and the
-// loop that runs a turn: again and again, until no data is lacking, no message throws, and the commit is accepted.
+// engine/turn: a mailbox for each context, from which one turn at a time takes the messages, in order of arrival, and
+// the loop that runs a turn: again and again, until no data is lacking, no message throws, and the commit is accepted.
 //
 // - Messages of one turn are decided and committed together; each message fails alone. A sender gets the outcome after
 //   the commit.
 // - The first turn of a new context has one message, which stands for the sender of the start. Messages that reach the
 //   context before that commit has resolved wait in its mailbox.
-// - The number of messages in a mailbox is bounded, and so is the number of contexts in which calls have turns under way.
+// - The number of messages in a mailbox is bounded, and so is the number of contexts in which calls have turns under
+//   way.
 // - The path of an event and of a start is not made of async functions: each await would create two more promises for
-//   each event. What is off that path is.
+//   each event. Other paths are.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
 import { FluxError, overloaded, unavailable } from '../../model/failure.ts'
@@ -29,7 +30,9 @@ const MAX_BATCH_MESSAGES = 100
 /** Steps of work after which the event loop is served, about 10 ms. */
 const STEPS_A_LOOP = 300_000
 
-/** Limits how much is decided in a turn of the event loop: contexts that are woken or addressed together take several. */
+/**
+ * Limits how much is decided in a turn of the event loop: contexts that are woken or addressed together take several.
+ */
 export class Pace {
   #spent = 0
   /** What is to be awaited before more is decided; null: nothing. */
@@ -59,7 +62,7 @@ export interface StartOptions extends Pick<MessageOptions, 'rows' | 'isCall'> {
 export interface MailboxesParts extends TurnDataParts {
   readonly commits: Commits
   readonly env: () => TurnEnv
-  /** Left out: nobody traces turns. */
+  /** Left out: turns are not traced. */
   readonly traces?: Traces | null | undefined
   /** Contexts in which calls may have turns under way at once, starts included. */
   readonly maxCalls: number
@@ -78,7 +81,7 @@ interface Turn {
   outgrown: Input | null
   /** A new context whose messages wait until the turn is over; null: there is none. */
   created: ContextId | null
-  /** null: nobody traces it. */
+  /** null: it is not traced. */
   readonly span: TurnSpan | null
 }
 
@@ -87,7 +90,7 @@ export class Mailboxes {
   readonly #pace = new Pace()
   /** The waiting messages of each context that has a turn in progress. */
   readonly #waiting = new Map<ContextId, Message[]>()
-  /** Those of them in which a call began the first turn, and the starts of calls. */
+  /** The contexts in which a call began the first turn, and the starts of calls. */
   readonly #called = new Set<ContextId | Turn>()
   #onIdle: (() => void) | null = null
 
@@ -97,8 +100,8 @@ export class Mailboxes {
 
   /**
    * Sends a message to a context. Resolves after the commit.
-   * @throws FluxError when the context doesn't exist, or its mailbox is full; of a call, `overloaded`; RowTaken when the
-   * guard of one of its rows fails
+   * @throws FluxError when the context doesn't exist, or its mailbox is full; of a call, `overloaded`; RowTaken when
+   * the guard of one of its rows fails
    */
   post(
     id: ContextId,
@@ -124,8 +127,8 @@ export class Mailboxes {
 
   /**
    * Starts a context. Resolves after the commit.
-   * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`; RowTaken when the guard
-   * of one of its rows fails
+   * @throws FluxError when its inputs, tags or start state are invalid; of a call, `overloaded`; RowTaken when the
+   * guard of one of its rows fails
    */
   start(
     request: RootRequest,
@@ -209,7 +212,9 @@ export class Mailboxes {
     return runTurn(subject, inputs, data, env)
   }
 
-  /** Fetches what the turn lacks. A failure concerns only the message that needs it, unless the store is unavailable. */
+  /**
+   * Fetches what the turn lacks. A failure concerns only the message that needs it, unless the store is unavailable.
+   */
   async #fetch(turn: Turn, { need, place, key }: TurnResult & { kind: 'lacks' }): Promise<void> {
     const { subject, data } = turn
     const isStart = typeof subject !== 'number'
@@ -265,7 +270,7 @@ export class Mailboxes {
   #conclude(turn: Turn, decided: Decided, rows: ReadonlyMap<string, MessageRow>, outcome: CommitOutcome): void {
     if (outcome.ok) return this.#settle(turn, decided)
     if ('row' in outcome) {
-      // The guard of a row failed: only the message whose row it is, is taken out. One of the turn itself fails the turn.
+      // The guard of a row failed: only the message of that row is removed. A row of the turn itself fails the turn.
       const error = new RowTaken(outcome.row)
       const { place = -1 } = rows.get(nameOfRow(error)) ?? {}
       if (place < 0) return this.#fail(turn, error)
@@ -342,7 +347,7 @@ function takeOut({ messages }: Turn, place: number, error: unknown): void {
   for (const { reject } of messages.splice(place, 1)) reject(error)
 }
 
-/** Why a start fails; null: it may fare better with other ids, or after a look at who has the key now. */
+/** Why a start fails; null: it may succeed with other ids, or when the owner of the key is looked up again. */
 function refusalOf(
   { existing }: StartRequest,
   { id, fluxName, key }: ContextRecord,

@@ -1,5 +1,5 @@
-// engine/turn: a message to a context, what the turn makes of the context, and the outcome, which the sender gets after the
-// turn is committed.
+// engine/turn: a message to a context, what the turn makes of the context, and the outcome, which the sender gets after
+// the turn is committed.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ContextId, ContextRecord, Move, PendingEvent } from '../../model/context.ts'
 import type { Failure } from '../../model/failure.ts'
@@ -29,20 +29,21 @@ export interface MessageOutcome {
   readonly moved: boolean
   /** The context keeps the event, which came early. `expiresAt`: epoch milliseconds; null: when the context ends. */
   readonly kept?: { readonly expiresAt: number | null } | undefined
-  /** Of a start with an event: what became of the event. */
+  /** For a start with an event: what became of the event. */
   readonly started?: StartedEvent | undefined
   /** Why it was refused. */
   readonly failure: Failure | null
   /** The record as committed. */
   readonly record: ContextRecord
   readonly flux: CompiledFlux
-  /** Of a start: the context that was ended for it. */
+  /** For a start: the context that was ended for it. */
   readonly replaced?: ContextId | null
 }
 
 /**
  * The rows that are written in the commit of a message, if it changes anything. A pure function, called again with each
- * try; the record is as the commit leaves it. `replaced`: of a start, as in its outcome. Rows must be in the partition of the context.
+ * try; the record is as the commit leaves it. `replaced`: of a start, as in its outcome. Rows must be in the partition
+ * of the context.
  */
 export type RowsOf = (
   applied: Applied,
@@ -52,9 +53,9 @@ export type RowsOf = (
 ) => readonly RowWrite[]
 
 export interface MessageOptions {
-  /** A caller from outside asks for it, who is refused when there is too much to do. */
+  /** It is a call from outside, which is refused when the server is at its limit. */
   readonly isCall?: boolean | undefined
-  /** A full mailbox takes it all the same: somebody else bounds how many there are. */
+  /** A full mailbox accepts it, too: its sender bounds how many there are. */
   readonly waits?: boolean | undefined
   readonly rows?: RowsOf | undefined
   /** Its rows are asked for also when it changes nothing. */
@@ -171,8 +172,8 @@ export class TrackedContext {
 }
 
 /**
- * Notes what is counted when it is committed, and the trace of the message. Called before the decision is taken; gives the
- * decision with the trace of the sender, if it has one.
+ * Notes what is counted when it is committed, and the trace of the message. Called before the decision is taken; gives
+ * the decision with the trace of the sender, if it has one.
  */
 export function noteSignals(context: TrackedContext, message: Input, decision: Decided, now: number): Decided {
   const { state, due } = context.record

@@ -68,7 +68,7 @@ function readable(parts: StoredContext['parts']): readonly PendingEvent[] {
   }
 }
 
-/** The rows that list what a context keeps, and tell what became of what it has kept. */
+/** The rows that list what a context keeps, and record what became of what it has kept. */
 export function pendingRowsOf({ before, record, settled }: TrackedContext, env: TurnEnv): readonly RowWrite[] {
   const earlier = before?.pending ?? NO_PENDING
   if (settled === NONE_SETTLED && record.pending === earlier) return NO_ROWS
@@ -80,11 +80,11 @@ export function pendingRowsOf({ before, record, settled }: TrackedContext, env: 
     const { value, expiresAt } = old.get(name) ?? {}
     if (row.value !== value || row.expiresAt !== expiresAt) rows.set(name, row)
   }
-  // Of a context that is started, nothing was acknowledged as pending.
+  // A context that is started has no event that was acknowledged as pending.
   for (const { event, outcome } of before === null ? [] : settled)
     if (event.receipt !== null) {
       const key = outcomeRowKey(event.receipt, record.id)
-      // Not before the receipt, which was written about when the event came.
+      // No earlier than the receipt, which was written about when the event came.
       const expiresAt = event.receivedAt + env.receiptsMs + RECEIPT_SLACK_MS
       const value = JSON.stringify(outcome)
       rows.set(`items:${key}`, { partition: record.id % env.partitions, space: 'items', key, value, expiresAt })
@@ -92,7 +92,7 @@ export function pendingRowsOf({ before, record, settled }: TrackedContext, env: 
   return [...rows.values()]
 }
 
-/** A server may take as long to write a receipt. */
+/** The longest time that a server may take to write a receipt. */
 const RECEIPT_SLACK_MS = 600_000
 
 /** Rows that list those events of a context, by name. */

@@ -1,6 +1,6 @@
-// engine/turn: what a turn needs of other contexts: the child that it starts or that has ended; the one that has the key of
-// a new context, and its end where that is asked for; and of a context that is retried, whether its parent still waits
-// for it, whether its key is free, and the definition that it goes on with.
+// engine/turn: what a turn needs of other contexts: the child that it starts or that has ended; the one that has the
+// key of a new context, and its end where that is asked for; and of a context that is retried, whether its parent still
+// waits for it, whether its key is free, and the definition that it goes on with.
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { actionError, type ActionError } from '../../model/action-error.ts'
 import { denial } from '../../model/caller.ts'
@@ -130,7 +130,9 @@ export function goOnWith(context: TrackedContext, flux: CompiledFlux, work: Work
   waiting.isNotified = true
 }
 
-/** The record as the definition that is loaded now continues it. @throws Lacking; FluxError when it can't be continued */
+/**
+ * The record as the definition that is loaded now continues it. @throws Lacking; FluxError when it can't be continued
+ */
 function currentOf({ record, flux: pinned }: Family, wanted: string | null, { atHand, env }: Work): Family {
   const { package: owner, fluxName } = record
   const flux = atHand.service(owner, fluxName)
@@ -157,7 +159,7 @@ function requireParent({ id, parent }: ContextRecord, work: Work): void {
     throw conflict(`context ${id} can't be retried: its parent, context ${parent.id}, has gone on`)
 }
 
-/** The context because of which a new one can't have the key; null: there was none. @throws Lacking */
+/** The context that keeps a new one from having the key; null: there was none. @throws Lacking */
 const holderOf = (address: KeyAddress, { keyReuse }: CompiledFlux, work: Work): ContextId | null =>
   holderWith(keyReuse === 'never' ? keptKey(address) : usingKey(address), address, work)
 
@@ -175,8 +177,8 @@ function holderWith(key: string, address: KeyAddress, { atHand, env }: Work): Co
 }
 
 /**
- * Ends the context that has the key, if that is asked for, and gives its id; null: none was ended. A key that isn't free
- * while an ended context of it is kept can't be had by that. Whether any other key is in use, the commit finds out.
+ * Ends the context that has the key, if that is asked for, and gives its id; null: none was ended. With `keyReuse:
+ * never`, that doesn't free the key. Any other key is checked by the commit.
  * @throws Lacking; FluxError when the key is in use
  */
 export function makeRoom(address: KeyAddress, { flux, existing }: StartRequest, work: Work): ContextId | null {

@@ -1,5 +1,5 @@
-// engine/turn: the request to start a context, and the record before its first turn: inputs checked, defaults filled in,
-// key and tags evaluated. Executions, triggers and children are all started by it.
+// engine/turn: the request to start a context, and the record before its first turn: inputs checked, defaults filled
+// in, key and tags evaluated. Executions, triggers and children are all started by it.
 import type { Scope, Template, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { validate, defaults } from '../../definitions/values/properties.ts'
@@ -37,17 +37,17 @@ export interface StartRequest {
   /** A template must not come out empty. Left out: that of the service; null: none. */
   readonly key?: string | Template | null | undefined
   /**
-   * What is done where the key is in use: the start is refused, at the latest by the commit; `use`: that is told without
-   * a look at the input; `caller`: that context is ended in the same commit, as far as the caller may do so.
+   * What is done where the key is in use: the start is refused, at the latest by the commit; `use`: it is refused
+   * before the input is checked; `caller`: that context is ended in the same commit, as far as the caller may do so.
    */
   readonly existing?: 'refuse' | 'use' | { readonly caller: Caller } | undefined
   /** The event that it is to take as soon as it waits for it. */
   readonly event?: Pick<PendingEvent, 'eventId' | 'event' | 'input' | 'untyped' | 'tags' | 'receipt'> | undefined
-  /** The partition in which it is stored, unless it has a key, which then tells the partition. */
+  /** The partition in which it is stored, unless it has a key, which then determines the partition. */
   readonly partition: number
   /**
-   * What defaults, key and tags are evaluated with, from the beginning each time. Left out: the turn, so that two tries
-   * of one start may come to different keys.
+   * What defaults, key and tags are evaluated with, from the beginning each time. Left out: the turn; two tries of one
+   * start may then get different keys.
    */
   readonly drawn?: (() => Turn) | undefined
   /** The secrets of an ancestor's `$request`, which are hidden here, too. */
@@ -67,8 +67,9 @@ type UnplacedRequest = Omit<StartRequest, 'partition'>
 export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
 
 /**
- * The key of a start, and `checked`, which checks the rest of the request and gives what makes the record before its first
- * turn, once there is an id. Where the key that is in use is told, other inputs may be invalid. @throws FluxError
+ * The key of a start, and `checked`, which checks the rest of the request and gives what makes the record before its
+ * first turn, once there is an id. If the start is refused because its key is in use, its inputs may be invalid.
+ * @throws FluxError
  */
 export function initialRecordOf(request: UnplacedRequest, turn: Turn & { readonly tagLimits: TagLimits }) {
   const { flux, trigger, existing, event } = request
@@ -200,7 +201,7 @@ const inputsOf = ({ flux, input, unknown, untyped: text }: RootRequest, now: num
     pointer,
   })
 
-/** Checks the inputs of a start, where there is none since another context is there. @throws FluxError `invalid` */
+/** Checks the inputs of a start that is not needed, since the context exists. @throws FluxError `invalid` */
 export function requireInputs(...given: Parameters<typeof inputsOf>): void {
   const { errors } = inputsOf(...given)
   requireValid(errors)

@@ -108,7 +108,7 @@ function startOf(flux: CompiledFlux, given: Json, turn: Turn): TurnState {
   return turnStateOf(initialRecordOf(request, { ...turn, tagLimits }).checked()(0))
 }
 
-/** A context that fails is no failure of the program: XState would throw it where nobody listens to errors. */
+/** A context that fails is no failure of the program: XState throws errors that have no listener. */
 function expectError({ self }: Scope): void {
   self.subscribe({ error: () => {} })
 }

@@ -1,5 +1,5 @@
-// engine/turn: one turn. Decides messages that wait for a context, without promises and without a clock, and gives the rows
-// that they write in its commit. If it lacks data, it returns what, and is run again.
+// engine/turn: one turn. Decides messages that wait for a context, without promises and without a clock, and gives the
+// rows that they write in its commit. If it lacks data, it returns what, and is run again.
 import { type ContextId, isFinished } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { FluxError, notFound } from '../../model/failure.ts'
@@ -41,8 +41,8 @@ export interface Decided {
 export type TurnResult =
   | Decided
   /**
-   * To be run again once that is at hand. `place`: of the message that needs it; -1: the turn itself does. `key`: the one
-   * that a start has found, which mustn't be found anew: it may be made of the time, or by chance.
+   * To be run again once that is available. `place`: of the message that needs it; -1: the turn itself does. `key`: the
+   * one that a start has found, which must not be computed again: it may depend on the time, or on chance.
    */
   | { readonly kind: 'lacks'; readonly need: Need; readonly place: number; readonly key: string | null | undefined }
   /** The message at index `place` threw. The others must be decided again without it. */
@@ -50,8 +50,8 @@ export type TurnResult =
   | { readonly kind: 'tooLarge'; readonly error: RecordTooLarge }
 
 /**
- * Decides the messages in order. Events that the context has kept, and waits for, are taken first, then an overdue wake-up,
- * unless the context is to end because it has become too large. @throws FluxError `notFound`
+ * Decides the messages in order. Events that the context has kept, and waits for, are taken first, then an overdue
+ * wake-up, unless the context is to end because it has become too large. @throws FluxError `notFound`
  */
 export function runTurn(id: ContextId, messages: readonly Input[], atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)

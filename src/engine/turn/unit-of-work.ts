@@ -25,7 +25,7 @@ const STEPS_A_MESSAGE = 1_000
 
 export class UnitOfWork {
   readonly contexts = new Map<ContextId, TrackedContext>()
-  /** Of the context that is started here; undefined: not known yet. */
+  /** The key of the context that is started here; undefined: not known yet. */
   startKey: string | null | undefined
   /** The context that is ended so that the one that is started here can have its key. */
   replaced: ContextId | null = null
@@ -101,8 +101,8 @@ export class UnitOfWork {
   }
 
   /**
-   * Takes the oldest event that the context keeps and waits for now, as if it had come now; one whose time is over is only
-   * removed. Returns false if there is none. @throws Lacking
+   * Takes the oldest event that the context keeps and waits for now, as if it had come now; one whose time is over is
+   * only removed. Returns false if there is none. @throws Lacking
    */
   takeNext(context: TrackedContext): boolean {
     const event = nextPending(context.flux, context.record)
@@ -121,7 +121,7 @@ export class UnitOfWork {
     return true
   }
 
-  /** Why the context can't take it; null: it has taken it. That its sender may send it was checked when it came. */
+  /** Why the context can't take it; null: it has taken it. The rights of its sender were checked when it came. */
   #tryToTake(context: TrackedContext, { event: name, eventId, input, untyped }: PendingEvent): Failure | null {
     const { record } = context
     try {
@@ -133,7 +133,7 @@ export class UnitOfWork {
     }
   }
 
-  /** The rows of early events, first answers and owed webhooks, for the commit of the writes. */
+  /** The rows of early events, first answers and webhooks at the end, for the commit of the writes. */
   rows(): readonly RowWrite[] {
     const { env } = this
     let rows = NO_ROWS
@@ -247,7 +247,10 @@ export class UnitOfWork {
 
 type Next = Decision & { kind: 'next' }
 
-/** The rows of the early events, the first answer and the owed webhook of a context, for the commit that writes it. */
+/**
+ * The rows of the early events, the first answer and the webhook at the end of a context, for the commit that writes
+ * it.
+ */
 export function rowsOf(context: TrackedContext, env: TurnEnv): readonly RowWrite[] {
   const [pending, ends] = [pendingRowsOf(context, env), endRowsOf(context, env)]
   const answers = answerRowsAfter(context, env.partitions)

@@ -63,7 +63,7 @@ export class RemoteCommits {
     void this.#ticks.stop()
   }
 
-  /** A store that is slow is not asked for more: the next tick comes when all polls of this one are done. */
+  /** A slow store gets no more polls: the next tick comes when all polls of this one are done. */
   async #tick(): Promise<number | null> {
     const { watched, feed } = this.#parts
     if (watched.size === 0) return null

@@ -66,7 +66,7 @@ export interface Waiter {
   readonly id: ContextId
   /** It belongs to a step, or to the caller of a webhook: it goes on while the server stops. */
   readonly staysOn: boolean
-  /** Of the caller of a webhook: takes its answer from the record, as it was committed. Null: of any other. */
+  /** For the caller of a webhook: takes its answer from the record, as it was committed. Null: any other caller. */
   readonly take: ((record: ContextRecord) => void) | null
   /** null until the context was read. */
   condition: Condition | null
@@ -115,8 +115,8 @@ export class Waits {
   }
 
   /**
-   * What `valueOf` gives of the first record of the context that has paused or ended, as it was committed. Other servers
-   * need not be asked for it: they tell of each answer.
+   * What `valueOf` gives of the first record of the context that has paused or ended, as it was committed. Other
+   * servers need not be asked for it: they report each answer.
    */
   expect<T>(valueOf: (record: ContextRecord) => T | null) {
     let value: T | null = null

@@ -1,5 +1,5 @@
-// engine/webhooks: a request has its effect once under its key, which the effect writes in its commit, as all calls under
-// a key do. A repeat is noticed by the guard of that commit, or before it is refused, and has the first answer.
+// engine/webhooks: a request has its effect once under its key, which the effect writes in its commit, as all calls
+// under a key do. A repeat is noticed by the guard of that commit, or before it is refused, and has the first answer.
 //
 // - A webhook under a key (`once.ts`) writes the row of the key in the commit of its effect, as calls under keys do
 //   (`idempotency/idempotency.ts`). The record of the context names the row (`answerRows`, in the part that is written
@@ -39,7 +39,7 @@ export interface WebhookKeys {
   readonly remark: string | null
 }
 
-/** What a request came to when it was committed. Its answer may come later. */
+/** The outcome of a request when it was committed. Its answer may come later. */
 export interface Committed {
   readonly answer: WebhookAnswer | Promise<WebhookAnswer>
   /** The answer is that to an earlier request. */
@@ -63,8 +63,8 @@ export class Filtered extends FluxError {
 type KeptWebhook = WebhookAnswer | EventAnswer
 
 /**
- * Runs the effect, unless a request under the key had it before: then gives the answer to that. Resolves when the effect
- * is committed; nothing of it is kept in memory from then on.
+ * Runs the effect, unless a request under the key had it before: then gives the answer to that. Resolves when the
+ * effect is committed; nothing of it is kept in memory from then on.
  * @param timeout milliseconds for which a repeat may wait for the first answer
  * @throws FluxError as `Idempotency.onceUnder`
  */
@@ -86,10 +86,11 @@ export async function once(
       earlier({ answer: kept, until = 0 }, isOwn) {
         const answer = answerIn(kept)
         const settled = { answer, replayed: !isOwn, remark: null }
-        // While the context has no answer yet, a repeat is told of it: by `dedupe` at once, else if there is none in time.
+        // While the context has no answer yet, a repeat gets its id: with `dedupe` at once, else if there is no answer
+        // in time.
         if (answer.kind !== 'running' || (key.isDedupe && !isOwn)) return settled
         const late: WebhookAnswer = { kind: 'late', contextId: answer.contextId }
-        // The first was told so, too.
+        // The first got the same answer.
         if (!isOwn && until <= clock.now()) return { ...settled, answer: late }
         return { ...settled, answer: answerLater(parts, place, answer, { timeout, late: isOwn ? late : answer }) }
       },

@@ -1,5 +1,5 @@
-// engine/webhooks: a verified request starts a context, and the answer is taken from the commits of that context, on any
-// server. What says no comes before, and leaves no context.
+// engine/webhooks: a verified request starts a context, and the answer is taken from the commits of that context, on
+// any server. Checks that refuse a request come before that, and leave no context.
 //
 // - The answer is taken from the commits of the context: `Waits.expect` looks at each, including the first. A server
 //   that continues a context for which a caller waits at another server notifies that one (`ports/feeds.ts`; on
@@ -11,7 +11,7 @@
 // - `$request` and the raw bytes are parts of the record that are written once. A child gets the part of it that must
 //   be hidden, a list of texts (`inheritedSecrets`).
 import { createHash } from 'node:crypto'
-import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
+import type { WebhookSend } from '../../definitions/compile/webhooks.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
@@ -38,10 +38,10 @@ import { accessOf, eventOf, keyTextOf, RequestExpressions, sendForWebhook, unfit
 
 const NO_KEY: WebhookKeys = { key: null, remark: null }
 
-/** Of senders that need no token. */
+/** The scope of senders that need no token. */
 const SCOPE = 'nobody'
 const KEY_POINTER = '/dedupe/key'
-/** Of all contents: who repeats a delivery may have changed it. */
+/** Stands for any content: a repeat of a delivery may have other content. */
 const ANY_CONTENT = ''
 
 /** A request, and the endpoint as it is loaded now. */
@@ -80,8 +80,8 @@ async function settle(parts: CallParts, call: WebhookCall): Promise<Settled> {
 }
 
 /**
- * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is: its
- * sender may still repeat it.
+ * What an operator sends again passes `dedupe`. Where nothing is remembered, since the first was refused, this one is:
+ * its sender may still repeat it.
  */
 async function keysOfReplay(parts: CallParts, asked: Asked) {
   try {
@@ -121,7 +121,10 @@ const startOf = ({ flux, call: { request, rawBody, textsOf, traceparent } }: Ask
   traceparent,
 })
 
-/** The row of the key, if there is one, has the answer; else the commit in which the context first pauses or ends adds it. */
+/**
+ * The row of the key, if there is one, has the answer; else the commit in which the context first pauses or ends adds
+ * it.
+ */
 async function commit(
   { mailboxes, deliveries }: CallParts,
   asked: Asked,
@@ -146,8 +149,8 @@ async function commit(
 }
 
 /**
- * The key by which a request is known as a repeat: that which `dedupe` computes of it; of an endpoint without `dedupe`, that
- * of its header `Idempotency-Key`. @throws FluxError `malformed` when the key of `dedupe` can't be computed
+ * The key by which a request is known as a repeat: that which `dedupe` computes of it; of an endpoint without `dedupe`,
+ * that of its header `Idempotency-Key`. @throws FluxError `malformed` when the key of `dedupe` can't be computed
  */
 function keysOf(parts: CallParts, asked: Asked) {
   const { flux, webhook, call, expressions } = asked
@@ -165,7 +168,7 @@ function keysOf(parts: CallParts, asked: Asked) {
   if (idempotencyKey === null) return NO_KEY
   const { method, uri } = request
   const of = { method: String(method), route: `/api${urlPath}` }
-  // Of method, path, query and body, as they were sent.
+  // The hash of method, path, query and body, as they were sent.
   const hash = sha256(`${JSON.stringify([method, uri])}\n`, rawBody)
   const rowKey = rowKeyOf({ scope: SCOPE, of, key: idempotencyKey })
   return placed(parts, asked, rowKey, { isDedupe: false, hash, keepMs: parts.given.idempotency.keptOfWebhooks })

@@ -1,5 +1,5 @@
-// engine/webhooks: `replayDelivery` sends a delivery again: past verification and deduplication, and not past `when`. The
-// request is that of the record of the context that it started, else the one that was kept, without its secrets.
+// engine/webhooks: `replayDelivery` sends a delivery again: past verification and deduplication, and not past `when`.
+// The request is that of the record of the context that it started, else the one that was kept, without its secrets.
 import type { AnswerTo, CheckedCall } from '../../api/calls.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
 import type { BudgetShare } from '../../model/byte-budget.ts'
@@ -60,8 +60,8 @@ async function find(env: CallEnv, deliveryId: string) {
 }
 
 /**
- * @throws FluxError when the caller may not reach the service; `conflict` when the webhook has gone meanwhile, or no longer
- * takes the method
+ * @throws FluxError when the caller may not reach the service; `conflict` when the webhook has gone meanwhile, or no
+ * longer takes the method
  */
 function endpointOf(env: CallEnv, { endpoint: { package: owner, fluxName, urlPath }, delivery: { method } }: Found) {
   const flux = env.catalog.find(owner, fluxName)
@@ -74,7 +74,7 @@ function endpointOf(env: CallEnv, { endpoint: { package: owner, fluxName, urlPat
   return { package: owner, fluxName, urlPath, timeout, verify }
 }
 
-/** Of a context, what is parsed to send its request again. */
+/** The parts of a context that are parsed to send its request again. */
 const PARTS_SENT = ['base', 'head', 'request', 'raw']
 
 /**

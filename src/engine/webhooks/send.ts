@@ -1,11 +1,11 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
-// service. It goes the way of every event, on behalf of the endpoint. Also what a request gives: values of the endpoint's
-// expressions over `$request`, and inputs of its service. No context exists yet.
+// service. It goes the way of every event, on behalf of the endpoint. Also what a request gives: values of the
+// endpoint's expressions over `$request`, and inputs of its service. No context exists yet.
 import { randomUUID } from 'node:crypto'
 import { check } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
 import type { EventRequest } from '../../api/events.ts'
-import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
+import type { WebhookSend } from '../../definitions/compile/webhooks.ts'
 import type { Expression, Scope } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
@@ -47,8 +47,8 @@ export async function sendForWebhook(
 }
 
 /**
- * What is written with the effect of the event: the row of its key, if it has one, and that of its delivery, if a context is
- * started.
+ * What is written with the effect of the event: the row of its key, if it has one, and that of its delivery, if a
+ * context is started.
  */
 export function sendUnder(
   { deliveries, keptBroadcasts }: Pick<CallParts, 'deliveries' | 'keptBroadcasts'>,
@@ -88,8 +88,8 @@ const SENT_TO_ALL = {
 }
 
 /**
- * Whoever passed `verify` acts for the service, as its functions do. Where anybody may call, secured services stay out of
- * reach.
+ * A request that passed `verify` acts for the service, as its functions do. Without `verify`, secured services can't be
+ * reached.
  */
 export const accessOf = ({ endpoint, traceparent }: WebhookCall): Access => ({
   caller: endpoint.verify === null ? ANONYMOUS : SYSTEM,
@@ -176,7 +176,7 @@ export function eventOf(
   return {
     event: valueOf(send.event, 'event', textOf) ?? '',
     input: valueOf(send.input, 'input', inputOf),
-    // A request says most of what it says as text.
+    // Most values of a request are text.
     untyped: true,
     contextId: valueOf(send.contextId, 'contextId', idOf),
     key: valueOf(send.key, 'key', keyOf),

@@ -61,11 +61,7 @@ export class Pages {
 
   /** The beginning of a value in XML. `max`: characters. */
   xmlText(value: object, root: string, max: number): Cut {
-    let text = ''
-    for (const piece of this.#parts.host.xmlOf(value, root)) {
-      text += piece
-      if (text.length > max) break
-    }
+    const text = this.#parts.host.xmlOf(value, root)
     return { text: text.slice(0, max), isCut: text.length > max }
   }
 

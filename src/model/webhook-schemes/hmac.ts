@@ -1,8 +1,7 @@
-// model: an HMAC in a header, and what it is of, as one description from which a request is checked and signed: of several
-// providers, and, over content that a template describes, of others.
+// model: an HMAC in a header, and what it is of, as one description from which a request is checked and signed: of
+// several providers, and, over content that a template describes, of others.
 // https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
-// https://shopify.dev/docs/apps/build/webhooks/verify-deliveries
-// https://docs.stripe.com/webhooks/signature
+// https://shopify.dev/docs/apps/build/webhooks/verify-deliveries https://docs.stripe.com/webhooks/signature
 // https://docs.slack.dev/authentication/verifying-requests-from-slack
 // https://docs.slack.dev/reference/events/url_verification
 import { getOwn, isObject } from '../json/value.ts'
@@ -36,7 +35,7 @@ import {
 export interface SignatureForm extends Omit<VerifyRule, 'secrets' | 'toleranceS'> {
   /** Another name of the header. */
   readonly spelling?: string
-  /** Stands between the parts of the header, of which those with the prefix are signatures; left out: it is one. */
+  /** Separates the parts of the header; those with the prefix are signatures. Left out: the header is one signature. */
   readonly separator?: string
   /** Stands before the time, which is a part of the header. */
   readonly timePrefix?: string

@@ -1,5 +1,5 @@
-// model: what the schemes of webhooks share: headers and times of a request are read, and digests are computed, decoded,
-// and compared in a time that reveals nothing of secrets.
+// model: what the schemes of webhooks share: headers and times of a request are read, and digests are computed,
+// decoded, and compared in a time that reveals nothing of secrets.
 import { hash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { DigestEncoding, HmacAlgorithm, ReceivedWebhook, WebhookScheme } from './scheme.ts'
 
@@ -21,7 +21,7 @@ export const proof =
 /**
  * The value of a header; each character is a byte. Names are not case-sensitive, and several names are spellings of one
  * header. Empty: it is absent or empty.
- * @throws NoProof when it came with different values, of which a proxy might read the other, or is malformed
+ * @throws NoProof when it came with different values (a proxy might read the other one), or is malformed
  */
 export function optionalHeader({ headers }: ReceivedWebhook, name: string, spelling = name): string {
   const names = new Set([name.toLowerCase(), spelling.toLowerCase()])
@@ -39,7 +39,7 @@ export function headerOf(request: ReceivedWebhook, name: string, spelling = name
   return value
 }
 
-/** The bytes of a text of which each character is a byte. */
+/** The bytes of a text whose characters are one byte each. */
 export const rawBytes = (text: string): Buffer => Buffer.from(text, 'latin1')
 
 /** The text as it stands in a header: each character is a byte of its UTF-8. */
@@ -80,7 +80,9 @@ export const haveCommon = (some: readonly Uint8Array[], others: readonly Uint8Ar
     .flatMap((one) => others.map((other) => one.length === other.length && timingSafeEqual(one, other)))
     .includes(true)
 
-/** Whether the bytes are one of the texts, which may have any length. Their hashes are compared, to hide the lengths. */
+/**
+ * Whether the bytes are one of the texts, which may have any length. Their hashes are compared, to hide the lengths.
+ */
 export const isOneOf = (bytes: Uint8Array, texts: readonly string[]): boolean =>
   haveCommon(
     [sha256(bytes)],

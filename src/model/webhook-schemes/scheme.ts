@@ -1,4 +1,4 @@
-// model: what a scheme of signed webhooks is: it checks whether a request was sent by who knows a secret, and signs
+// model: what a scheme of signed webhooks is: it checks whether the sender of a request knows a secret, and signs
 // requests for tests. A scheme is pure, reads the bytes as received, and never throws on a stranger's request.
 import type { Json } from '../json/value.ts'
 

@@ -1,5 +1,5 @@
 // model: the scheme of Twilio: URL and fields of a form are signed, or the URL with the hash of another body in it.
-// The fields are signed without separators, so the scheme does not tell `a=bc` from `ab=c`.
+// The fields are signed without separators, so the scheme can't distinguish `a=bc` from `ab=c`.
 // https://www.twilio.com/docs/usage/security#validating-requests
 import { signatureScheme } from './hmac.ts'
 import { bytesAsText, decodeDigest, haveCommon, NoProof, optionalHeader, rawBytes, sha256 } from './proofs.ts'
@@ -41,8 +41,8 @@ const isForm = (contentType: string) =>
 const MAX_FIELDS = 1000
 
 /**
- * The fields of a form as they are signed: the names, sorted by code units, each followed by its value. A name with several values stands before each of them;
- * they are sorted, and each is there once.
+ * The fields of a form as they are signed: the names, sorted by code units, each followed by its value. A name with
+ * several values stands before each of them; they are sorted, and each is there once.
  */
 function formContent(body: Uint8Array) {
   const fields = new Map<string, Set<string>>()
@@ -72,8 +72,8 @@ const decodeField = (text: string) => decodeURIComponent(text.replaceAll('+', ' 
 
 /**
  * The URL that Twilio called and signed, as far as this server can know it: that of the endpoint, to which the query as
- * received is added, else that of the server before the target; each character is a byte. `X-Forwarded-*` headers are not
- * used: anyone can send them.
+ * received is added, else that of the server before the target; each character is a byte. `X-Forwarded-*` headers are
+ * not used: anyone can send them.
  */
 function calledUrl(url: string | undefined, publicUrl: string | null, { target, host }: ReceivedWebhook) {
   if (url !== undefined) {
