@@ -13,18 +13,14 @@ export interface CatalogOptions extends LoadOptions {
   readonly log?: Log | undefined
 }
 
-export interface OpenedCatalog {
-  readonly catalog: Catalog
-  /** Faults and warnings of all files. The catalog has no service with a fault. */
-  readonly report: readonly Fault[]
-  /** False if a folder can't be read. */
-  readonly complete: boolean
-}
-
-/** Loads all packages. Faults in files do not make it fail; they are in the report. */
-export async function openCatalog(options: CatalogOptions): Promise<OpenedCatalog> {
+/**
+ * Loads all packages. Faults in files do not make it fail; they are in the report, and the catalog has no service with
+ * one. `complete`: whether all folders could be read.
+ */
+export async function openCatalog(options: CatalogOptions) {
   const loaded = await loadFolders(options, { whole: false })
-  return { catalog: new Catalog(options, loaded), report: loaded.faults, complete: loaded.complete }
+  const report: readonly Fault[] = loaded.faults
+  return { catalog: new Catalog(options, loaded), report, complete: loaded.complete }
 }
 
 /** Maximum number of pinned definitions in the cache; others are compiled again when needed. */
@@ -36,13 +32,13 @@ export class Catalog {
   /** Hashes of the faulty definitions that have been logged. */
   readonly #reported = new Set<string>()
   #generation = 0
-  #index: Index
+  #index: ReturnType<typeof indexOf>
   #lastLoad: LoadReport
   #reloading: Promise<unknown> = Promise.resolve()
 
   constructor(options: CatalogOptions, loaded: LoadedFolders) {
     this.#options = options
-    this.#index = new Index(loaded, null)
+    this.#index = indexOf(loaded, null)
     this.#lastLoad = new LoadReport(loaded, options.folders, null)
   }
 
@@ -131,7 +127,7 @@ export class Catalog {
         this.#options.log?.warn("services are not reloaded: a folder of packages can't be read")
         return loaded.faults
       }
-      this.#index = new Index(loaded, this.#index)
+      this.#index = indexOf(loaded, this)
       this.#pinned.clear()
       this.#generation += 1
       // The caller reports the faults.
@@ -178,26 +174,22 @@ function readStored(hash: string, text: string | null): CompiledFlux {
   return recompile(text)
 }
 
-/** The loaded services at one time, indexed by name and hash. */
-class Index {
-  readonly all: readonly CompiledFlux[]
-  readonly packages: readonly string[]
-  readonly skipped: readonly string[]
-  readonly byName = new Map<string, readonly CompiledFlux[]>()
-  readonly byHash: ReadonlyMap<string, CompiledFlux>
-  readonly endpoints: Endpoints
-
-  constructor({ packages, services }: LoadedFolders, before: Index | null) {
-    const current = services.map(({ package: owner, fluxName, flux }) => ({
-      name: `${owner}/${fluxName}`,
-      flux: flux ?? before?.byName.get(fluxName)?.find((known) => known.package === owner),
-    }))
-    this.all = current.flatMap(({ flux }) => flux ?? []).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
-    this.skipped = current.flatMap(({ name, flux }) => (flux ? [] : [name])).sort()
-    this.packages = [...new Set(packages.map(({ name }) => name))].sort()
-    for (const flux of this.all) this.byName.set(flux.fluxName, [...(this.byName.get(flux.fluxName) ?? []), flux])
-    this.endpoints = new Endpoints(this.all)
-    this.byHash = new Map(this.all.map((flux) => [flux.hash, flux]))
+/** The loaded services at one time, indexed by name and hash. One with a fault keeps its version before. */
+function indexOf({ packages, services }: LoadedFolders, before: Pick<Catalog, 'find'> | null) {
+  const current = services.map(({ package: owner, fluxName, flux }) => ({
+    name: `${owner}/${fluxName}`,
+    flux: flux ?? before?.find(owner, fluxName),
+  }))
+  const all = current.flatMap(({ flux }) => flux ?? []).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+  const byName = new Map<string, readonly CompiledFlux[]>()
+  for (const flux of all) byName.set(flux.fluxName, [...(byName.get(flux.fluxName) ?? []), flux])
+  return {
+    all,
+    byName,
+    byHash: new Map(all.map((flux) => [flux.hash, flux])),
+    endpoints: new Endpoints(all),
+    packages: [...new Set(packages.map(({ name }) => name))].sort(),
+    skipped: current.flatMap(({ name, flux }) => (flux ? [] : [name])).sort(),
   }
 }
 
