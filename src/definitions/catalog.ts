@@ -2,7 +2,7 @@
 import type { Log } from '../ports/log.ts'
 import { recompile } from './service.ts'
 import { loadFolders, type LoadedFolders, type LoadOptions } from './loader.ts'
-import { LoadReport } from './load-report.ts'
+import { faultsOf, pathBelow, type LoadFault } from './load-report.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
@@ -33,13 +33,14 @@ export class Catalog {
   readonly #reported = new Set<string>()
   #generation = 0
   #index: ReturnType<typeof indexOf>
-  #lastLoad: LoadReport
+  /** What the last load found, also one after which nothing was replaced. `loadedAt`: epoch milliseconds. */
+  lastLoad: { readonly loadedAt: number; readonly faults: readonly LoadFault[] }
   #reloading: Promise<unknown> = Promise.resolve()
 
   constructor(options: CatalogOptions, loaded: LoadedFolders) {
     this.#options = options
-    this.#index = indexOf(loaded, null)
-    this.#lastLoad = new LoadReport(loaded, options.folders, null)
+    this.#index = indexOf(loaded, options.folders, null)
+    this.lastLoad = { loadedAt: Date.now(), faults: faultsOf(loaded, options.folders) }
   }
 
   /** Incremented by each successful reload, after which pinned definitions may compile differently. */
@@ -88,9 +89,9 @@ export class Catalog {
     return this.#index.skipped
   }
 
-  /** What the last load found, also one after which nothing was replaced. */
-  lastLoad(): LoadReport {
-    return this.#lastLoad
+  /** The file of a loaded service, below the folder of packages. */
+  fileOf({ hash }: CompiledFlux): string {
+    return this.#index.files.get(hash) ?? ''
   }
 
   /** Names of the packages, sorted. */
@@ -122,12 +123,12 @@ export class Catalog {
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
       const loaded = await loadFolders(this.#options, { whole: true })
-      this.#lastLoad = new LoadReport(loaded, this.#options.folders, this.#lastLoad)
+      this.lastLoad = { loadedAt: Date.now(), faults: faultsOf(loaded, this.#options.folders) }
       if (!loaded.complete) {
         this.#options.log?.warn("services are not reloaded: a folder of packages can't be read")
         return loaded.faults
       }
-      this.#index = indexOf(loaded, this)
+      this.#index = indexOf(loaded, this.#options.folders, this)
       this.#pinned.clear()
       this.#generation += 1
       // The caller reports the faults.
@@ -175,9 +176,14 @@ function readStored(hash: string, text: string | null): CompiledFlux {
 }
 
 /** The loaded services at one time, indexed by name and hash. One with a fault keeps its version before. */
-function indexOf({ packages, services }: LoadedFolders, before: Pick<Catalog, 'find'> | null) {
-  const current = services.map(({ package: owner, fluxName, flux }) => ({
+function indexOf(
+  { packages, services }: LoadedFolders,
+  folders: readonly string[],
+  before: Pick<Catalog, 'find'> | null,
+) {
+  const current = services.map(({ package: owner, fluxName, file, flux }) => ({
     name: `${owner}/${fluxName}`,
+    file: pathBelow(folders, file),
     flux: flux ?? before?.find(owner, fluxName),
   }))
   const all = current.flatMap(({ flux }) => flux ?? []).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
@@ -187,6 +193,7 @@ function indexOf({ packages, services }: LoadedFolders, before: Pick<Catalog, 'f
     all,
     byName,
     byHash: new Map(all.map((flux) => [flux.hash, flux])),
+    files: new Map(current.map(({ flux, file }) => [flux?.hash, file])),
     endpoints: new Endpoints(all),
     packages: [...new Set(packages.map(({ name }) => name))].sort(),
     skipped: current.flatMap(({ name, flux }) => (flux ? [] : [name])).sort(),

@@ -113,7 +113,6 @@ function compile({ source, models, ...named }: FluxUnit, text: string, report: R
     webhooks,
     // What can't be read secures the service, too.
     secured: (getOwn(source, 'secured') ?? false) !== false,
-    allowExtraProperties: extra,
     isSensitive: text.includes('"sensitive"'),
     states,
     stateIndex: new Map(states.map(({ name, index }) => [name, index])),

@@ -45,7 +45,6 @@ export function lostFlux({ reason, source, states: known, ...about }: LostDefini
     early: new Map(),
     onEnd: null,
     webhooks: [],
-    allowExtraProperties: false,
     isSensitive: false,
     states,
     stateIndex: new Map(states.map(({ name, index }) => [name, index])),

@@ -72,14 +72,17 @@ export function unused(name: string, names: Set<string>): string {
 export function compileState(outline: StateOutline, service: Service): CompiledState {
   const { index, name, waiting, input, output, pointer } = outline
   const { report } = service
+  const visible = visibleIn(outline, service)
   const action = compileAction(outline.action, {
-    visible: visibleIn(outline, service),
+    visible,
     resolve: outputsOf(outline, service),
     pointer: `${pointer}/action`,
     report,
   })
   const transitions = outline.transitions.map((source, at) =>
-    source === undefined ? UNKNOWN : compileTransition(source, `${pointer}/transitions/${at}`, outline, service),
+    source === undefined
+      ? UNKNOWN
+      : compileTransition(source, `${pointer}/transitions/${at}`, outline, visible, service),
   )
   const choice = compileChoice(outline, report)
   checkDecided(outline, choice.events, report)
@@ -93,9 +96,9 @@ function compileTransition(
   source: TransitionSource,
   pointer: string,
   left: StateOutline,
-  service: Service,
+  visible: Visible,
+  { states, report }: Service,
 ): CompiledTransition {
-  const { states, report } = service
   const event = source.event || null
   const internal = source.internal === true
   const isOwn = isOwnEvent(event ?? '')
@@ -109,7 +112,6 @@ function compileTransition(
   const target = states.get(source.to)
   if (target === undefined)
     report.fault(`${pointer}/to`, `there is no state "${source.to}"${alternatives(source.to, states.keys())}`)
-  const visible = visibleIn(left, service)
   const of = `the transition${event === null ? '' : ` for '${event}'`} to '${source.to}'`
   const wait = compileWait(source.wait, visible, { pointer: `${pointer}/wait`, of, report })
   const options = { visible, resolve: inputsOf(target), pointer: `${pointer}/lines`, of, report }
