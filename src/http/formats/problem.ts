@@ -1,8 +1,9 @@
 // http: the only place where a failure becomes a status and a problem document (RFC 9457).
 import { shortened } from '../../model/error-message.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { Failure, FieldError } from '../../model/failure.ts'
+import type { Failure } from '../../model/failure.ts'
 import { JSON_FORMAT, type ProblemFormat } from './codecs.ts'
+import type { ShownProblem } from './html/problem.ts'
 
 interface Kind {
   readonly status: number
@@ -56,33 +57,28 @@ export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
 /** Most characters of a text in a problem. */
 const MAX_TEXT_CHARACTERS = 1000
 
-export type ProblemDocument = {
-  type: string
-  title: string
-  status: number
-  detail: string
-  instance?: string
-  errors?: readonly FieldError[]
-  contextId?: ContextId
-  hint?: string
-  context?: object
+export interface ProblemDocument extends ShownProblem {
+  readonly contextId?: ContextId
+  readonly context?: object
 }
+
+/** What failures say, each of them some. */
+type Facts = Pick<ProblemDocument, 'detail' | 'errors' | 'hint' | 'context' | 'contextId'>
 
 /** `instance`: the path of the request; left out where it is not known. */
 export function problemOf(failure: Failure, instance?: string): ProblemDocument {
   const { status, type, title } = KINDS[failure.kind]
+  const { detail, errors, hint, context, contextId }: Facts = failure
   return {
     type: `urn:actorflux:problem:${type}`,
     title,
     status,
-    detail: short(failure.detail),
-    ...(instance === undefined ? {} : { instance: short(instance) }),
-    ...('errors' in failure
-      ? { errors: failure.errors?.map(({ pointer, detail }) => ({ pointer: short(pointer), detail: short(detail) })) }
-      : {}),
-    ...('hint' in failure && failure.hint !== undefined ? { hint: short(failure.hint) } : {}),
-    ...('context' in failure && failure.context !== undefined ? { context: failure.context } : {}),
-    ...('contextId' in failure && failure.contextId !== undefined ? { contextId: failure.contextId } : {}),
+    detail: short(detail),
+    ...(instance !== undefined && { instance: short(instance) }),
+    ...(errors && { errors: errors.map((one) => ({ pointer: short(one.pointer), detail: short(one.detail) })) }),
+    ...(hint !== undefined && { hint: short(hint) }),
+    ...(context && { context }),
+    ...(contextId !== undefined && { contextId }),
   }
 }
 
@@ -135,17 +131,8 @@ export function problemResponse(failure: Failure, facts: ProblemFacts = {}): Res
 /** Status, headers and body of a problem, also for answers that are made without the application. */
 export function problemAnswer(
   failure: Failure,
-  facts: ProblemFacts = {},
-): { status: number; headers: Record<string, string>; body: string } {
-  const { problem, headers } = problemParts(failure, facts)
-  return { status: problem.status, headers, body: (facts.format ?? JSON_FORMAT).encodeProblem(problem) }
-}
-
-/** The problem and its headers, before it is written. */
-export function problemParts(
-  failure: Failure,
   { instance, format = JSON_FORMAT, headers: more }: ProblemFacts = {},
-): { problem: ProblemDocument; headers: Record<string, string> } {
+): { status: number; headers: Record<string, string>; body: string } {
   const problem = problemOf(failure, instance)
   const headers: Record<string, string> = {
     ...format.headers,
@@ -162,5 +149,5 @@ export function problemParts(
   if (failure.kind === 'signatureInvalid' && failure.challenge !== null) headers['www-authenticate'] = failure.challenge
   if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
-  return { problem, headers }
+  return { status: problem.status, headers, body: format.encodeProblem(problem) }
 }

@@ -1,10 +1,8 @@
 // http: turns the cookies of `$response` into values of Set-Cookie.
-import { validateHeaderValue } from 'node:http'
-import { serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
 import type { Json } from '../../model/json/value.ts'
 import { booleanField, numeral, optional, refuse, scalar, fieldOf } from './response-fields.ts'
-import { MAX_HEADERS } from './response-headers.ts'
+import { headerOf, MAX_HEADERS } from './response-headers.ts'
 
 const cookie = z.looseObject({
   name: z.string().refine((name) => name !== ''),
@@ -24,48 +22,34 @@ const cookie = z.looseObject({
 export function cookiesOf(given: Json): [string, string][] {
   if (!Array.isArray(given)) refuse('cookies must be a list')
   if (given.length > MAX_HEADERS) refuse(`there are more than ${MAX_HEADERS} cookies`)
-  return given.map((entry) => [
-    'Set-Cookie',
-    cookieOf(fieldOf(cookie, entry, 'a cookie must have a name, and attributes of the right types')),
-  ])
+  return given.flatMap((entry) =>
+    headerOf(
+      'Set-Cookie',
+      cookieOf(fieldOf(cookie, entry, 'a cookie must have a name, and attributes of the right types')),
+    ),
+  )
 }
 
-function cookieOf({
-  name,
-  value = '',
-  path,
-  domain,
-  maxAge,
-  expires,
-  httpOnly,
-  secure,
-  sameSite,
-}: z.infer<typeof cookie>): string {
+function cookieOf(given: z.infer<typeof cookie>): string {
+  const { name, value = '', path, domain, maxAge, expires, httpOnly, secure, sameSite } = given
+  if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name)) refuse('a cookie has a name that HTTP forbids')
+  if (/\p{Cc}/u.test(String(value))) refuse('a cookie has a value that HTTP forbids')
+  for (const text of [path, domain])
+    if (text !== undefined && /[;\p{Cc}]/u.test(text)) refuse('a cookie has an attribute that HTTP forbids')
   const date = expires === undefined ? undefined : new Date(expires)
   if (date && Number.isNaN(date.getTime())) refuse('a cookie expires at no date')
-  const site = (['Strict', 'Lax', 'None'] as const).find((each) => each.toLowerCase() === sameSite?.toLowerCase())
+  const site = ['Strict', 'Lax', 'None'].find((each) => each.toLowerCase() === sameSite?.toLowerCase())
   if (sameSite !== undefined && site === undefined) refuse('sameSite of a cookie must be Strict, Lax or None')
-  if (/\p{Cc}/u.test(String(value))) refuse('a cookie has a value that HTTP forbids')
-  let text
-  try {
-    // The library refuses names, paths and domains that would end their attribute.
-    text = serialize(name, '', {
-      ...(path === undefined ? {} : { path }),
-      ...(domain === undefined ? {} : { domain }),
-      ...(httpOnly ? { httpOnly } : {}),
-      ...(secure ? { secure } : {}),
-      ...(site ? { sameSite: site } : {}),
-    })
-    text = text.replace('=', () => `=${valueOf(String(value))}`)
-    // Written here: the library drops a negative age, which is the usual way to delete a cookie, and refuses more than
-    // 400 days, which browsers limit themselves.
-    if (maxAge !== undefined) text += `; Max-Age=${Math.trunc(maxAge)}`
-    if (date) text += `; Expires=${date.toUTCString()}`
-    validateHeaderValue('Set-Cookie', text)
-  } catch {
-    return refuse('a cookie has a name, a value or an attribute that HTTP forbids')
-  }
-  return /^[!#$%&'*+\-.^_`|~\w]+$/.test(name) ? text : refuse('a cookie has a name that HTTP forbids')
+  return [
+    `${name}=${valueOf(String(value))}`,
+    ...(domain === undefined ? [] : [`Domain=${domain}`]),
+    ...(path === undefined ? [] : [`Path=${path}`]),
+    ...(httpOnly ? ['HttpOnly'] : []),
+    ...(secure ? ['Secure'] : []),
+    ...(site === undefined ? [] : [`SameSite=${site}`]),
+    ...(maxAge === undefined ? [] : [`Max-Age=${Math.trunc(maxAge)}`]),
+    ...(date ? [`Expires=${date.toUTCString()}`] : []),
+  ].join('; ')
 }
 
 /**

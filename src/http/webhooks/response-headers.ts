@@ -41,8 +41,11 @@ export function headersOf(given: Json): [string, string][] {
   return values.flatMap(([name, all]) => all.flatMap((one) => headerOf(name, one)))
 }
 
-/** Content-Length is left out: the server computes it. */
-function headerOf(name: string, given: unknown): [string, string][] {
+/**
+ * The header as it is sent. Content-Length is left out: the server computes it.
+ * @throws UnsafeResponse
+ */
+export function headerOf(name: string, given: unknown): [string, string][] {
   const lower = name.toLowerCase()
   if (HOP_BY_HOP.has(lower)) refuse(`the header ${lower} belongs to the connection`)
   if (given === null || given === undefined || lower === 'content-length') return []

@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { AnswerInit } from '../answers/answers.ts'
-import { slices, type TextPieces } from '../formats/json/pieces.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { formatOf } from '../formats/negotiate.ts'
 import { cookiesOf } from './cookies.ts'
@@ -19,8 +18,8 @@ const code = numeral(/^\d{3}$/).pipe(z.int().min(200).max(599))
 
 /** A response, ready to be sent. */
 export interface ResponseBody {
-  readonly content:
-    { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly value: Json; readonly pieces: TextPieces } | null
+  /** A text, bytes, or data and the format in which it is sent; null: it has none. */
+  readonly content: string | Uint8Array<ArrayBuffer> | { readonly value: Json; readonly format: Codec } | null
   readonly init: AnswerInit
 }
 
@@ -69,17 +68,11 @@ export function bodyOf(
   const withType = (usual: string) => namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers)
   if (typeof content !== 'string') {
     const own = type === undefined ? format : (formatOf(type, FORMATS) ?? JSON_FORMAT)
-    return {
-      content: { value: content, pieces: own.pieces(content, 'response') },
-      init: { status, headers: withType(own.answerType) },
-    }
+    return { content: { value: content, format: own }, init: { status, headers: withType(own.answerType) } }
   }
-  if (encoded)
-    return { content: { bytes: bytesOf(content) }, init: { status, headers: withType('application/octet-stream') } }
-  return {
-    content: { value: content, pieces: slices(content) },
-    init: { status, headers: withType('text/plain; charset=UTF-8') },
-  }
+  return encoded
+    ? { content: bytesOf(content), init: { status, headers: withType('application/octet-stream') } }
+    : { content, init: { status, headers: withType('text/plain; charset=UTF-8') } }
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
