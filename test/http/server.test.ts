@@ -278,9 +278,8 @@ describe('closing', () => {
     await ask(`${url}/healthz`, { agent: agent() })
     await socketTo(port)
     await sleep(20)
-    const began = performance.now()
-    await server.close(5000)
-    expect(performance.now() - began).toBeLessThan(1000)
+    // Longer than this test may take.
+    await server.close(120_000)
   })
 
   test('answers what is under way, says goodbye, and takes nothing new', async () => {
@@ -290,16 +289,15 @@ describe('closing', () => {
     const options = { agent: agent(), method: 'POST', headers: { 'content-type': 'application/json' } }
     const waiting = ask(`${url}/flux-api/event`, options, '{"event":"e"}')
     await vi.waitFor(() => expect(sendEvent).toHaveBeenCalled(), 5000)
-    const closed = server.close(5000)
+    // Longer than this test may take.
+    const closed = server.close(120_000)
     await sleep(20)
     await expect(ask(`${url}/healthz`, {})).rejects.toThrow('ECONNREFUSED')
     answering.emit('now')
     const response = await waiting
     expect(response.statusCode).toBe(200)
     expect(response.headers.connection).toBe('close')
-    const began = performance.now()
     await closed
-    expect(performance.now() - began).toBeLessThan(1000)
   })
 
   test('breaks off what is not done within the grace', async () => {
@@ -315,7 +313,6 @@ describe('closing', () => {
     const [outcome] = await Promise.allSettled([waiting, server.close(200)])
     expect(outcome.status).toBe('rejected')
     expect(performance.now() - began).toBeGreaterThan(150)
-    expect(performance.now() - began).toBeLessThan(2000)
   })
 })
 
