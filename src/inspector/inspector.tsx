@@ -33,7 +33,7 @@ import { Sessions } from './sessions.ts'
 export function createInspector(options: InspectorOptions, host: PageHost): Hono {
   const app = new Hono()
   const sessions = new Sessions(options)
-  const pages = new PageRoutes(app, { options, host, sessions })
+  const pages = new PageRoutes(app, options, host, sessions)
   app.use(
     '*',
     secureHeaders({
