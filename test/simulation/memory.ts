@@ -52,7 +52,6 @@ type ClaimRequest = Parameters<Store['claimAbandoned']>[0]
 export class Memory {
   readonly partitions: number
   readonly kept = new Map<ContextId, Kept>()
-  readonly definitions = new Map<string, string>()
   readonly rows: MemoryRows
   readonly #options: MemoryOptions
   readonly #lastIds: number[]
