@@ -2,10 +2,46 @@ import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'vitest/config'
 import { BUNDLE, MODULES } from './support/build.ts'
-import { Unstable } from './support/unstable.ts'
+import { CoreLine, LEFT_OUT } from './support/left-out.ts'
 
-/** Runs of each property of the fuzz: many in a mode of their own (`npm run fuzz`). */
-const FUZZ_RUNS = { FUZZ_RUNS: '20000' }
+/** What `npm test` leaves out. `npm run test:all` and the CI run it. */
+const BEYOND_CORE = [
+  // They start many server processes, and kill them.
+  'test/system/!(smoke).test.ts',
+  'test/cli/{mcp,move,pipe}.test.ts',
+  'test/documents/{services,tours}.test.ts',
+  'test/examples/providers.test.ts',
+  'test/package/*.test.ts',
+  // They drive a browser.
+  'test/{client,inspector}/browser.test.ts',
+  // They start Redis servers of their own, and clusters, and cut them off.
+  'test/alarms/bullmq.test.ts',
+  'test/store/redis-{cluster,faults,feed,moves,part,time}.test.ts',
+  'test/support/redis*.test.ts',
+  // They wait for real time: of files that are watched, of connections, of processes.
+  'test/access/authenticate.test.ts',
+  'test/client/{broken,retries}.test.ts',
+  'test/definitions/watch.test.ts',
+  'test/http/{access,large-answers,secrets,waits}.test.ts',
+  'test/http/batch/{events,hostile}.test.ts',
+  'test/http/live/stream.test.ts',
+  'test/inspector/security.test.ts',
+  'test/observe/metrics.test.ts',
+  'test/steps/{isolate,scripts-process}.test.ts',
+  'test/store/lmdb-space.test.ts',
+  'test/watchdog/notes.test.ts',
+  // They compute for long.
+  'test/client/{built,types}.test.ts',
+  'test/definitions/json-schema/agreement.test.ts',
+  'test/regular-expressions.test.ts',
+]
+
+/** How much the random tests try; what is left out has its default where the test stands. */
+const MODES: { readonly [mode: string]: { readonly [variable: string]: string } } = {
+  core: { FUZZ_RUNS: '100', SIMULATED_SEEDS: '60' },
+  /** `npm run fuzz` */
+  fuzz: { FUZZ_RUNS: '20000' },
+}
 
 /**
  * These start servers and other processes, replace modules, or must load the sources anew: each has a process of its
@@ -61,26 +97,37 @@ export default defineConfig(({ mode }) => {
     maxConcurrency: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // Tests about real time may meet a machine that stands still for a while. It is told which ones did.
-    retry: process.env['CI'] ? 1 : 0,
+    retry: 0,
+    // What is polled is in this process, or in a process beside it.
+    expect: { poll: { interval: 5 } },
     // Each project would compile the sources anew. In the folder of this run: some of what is compiled names that.
     experimental: { fsModuleCache: true, fsModuleCachePath: MODULES },
-    env: mode === 'fuzz' && process.env['FUZZ_RUNS'] === undefined ? FUZZ_RUNS : {},
+    env: { ...MODES[mode], ...(process.env['FUZZ_RUNS'] !== undefined && { FUZZ_RUNS: process.env['FUZZ_RUNS'] }) },
   }
+  const isCore = mode === 'core'
+  const beyond = isCore ? BEYOND_CORE : []
+  /** Counted, and not run. */
+  const leftOut = { include: BEYOND_CORE, isolate: false, runner: resolve(import.meta.dirname, 'support/left-out.ts') }
   return {
     test: {
       ...common,
       globalSetup: ['test/support/build.ts', 'test/support/redis-setup.ts'],
-      reporters: process.env['CI']
-        ? ['default', new Unstable(), ['json', { outputFile: '.ci/report.json' }]]
-        : ['default'],
+      reporters: ['default', ...(process.env['CI'] ? ['json'] : []), ...(isCore ? [new CoreLine()] : [])],
+      outputFile: { json: '.ci/report.json' },
       projects: [
-        { plugins: [startBuilt], test: { ...common, name: 'apart', include: APART } },
+        { plugins: [startBuilt], test: { ...common, name: 'apart', include: APART, exclude: beyond } },
         // To load the sources anew takes longer than most of these files.
         {
           plugins: [startBuilt],
-          test: { ...common, name: 'together', include: ['test/**/*.test.ts'], exclude: APART, isolate: false },
+          test: {
+            ...common,
+            name: 'together',
+            include: ['test/**/*.test.ts'],
+            exclude: [...APART, ...beyond],
+            isolate: false,
+          },
         },
+        ...(isCore ? [{ plugins: [startBuilt], test: { ...common, name: LEFT_OUT, ...leftOut } }] : []),
       ],
     },
   }

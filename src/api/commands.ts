@@ -30,14 +30,14 @@ import {
 
 /** The fields of a retry, of one context and of many. */
 export const retryFields = {
-  state: orNull(name('The state to enter, as by a transition; if left out, the action of the state runs again')),
+  state: orNull(name('The state to enter, as by a transition. Default: the action of the state runs again')),
   input,
   definition: orNull(
     choice(['pinned', 'current']).describe(
-      'The definition to go on with: that of the context (if left out), or the one loaded now',
+      'The definition to continue with: the one of the context (default), or the one loaded now',
     ),
   ),
-  newKey: orNull(flag('Whether the step gets another stepKey')),
+  newKey: orNull(flag('Whether the step gets a new stepKey')),
 }
 
 const texts = z.array(z.string('must be a text'), 'must be a list of texts')
@@ -70,7 +70,7 @@ export const COMMAND_NAMES = z.object(COMMANDS).keyof().options
 export type Command = z.output<NonNullable<(typeof COMMANDS)[CommandName]['schema']>>
 
 export const withField = objectField(
-  'What it is done with: `{ event, input }` for event, `{ tags }` for tag and untag, what the call takes for retry; nothing for the others',
+  'Fields of the command: `{ event, input }` for event, `{ tags }` for tag and untag, the body of the call for retry; none for the others',
 )
 
 /**
@@ -122,14 +122,16 @@ export const COMMAND_CALLS = {
     },
     body: {
       fluxName: name('Name of the service in its package'),
-      startState: orNull(z.string('must be a text').describe('The first state, if not the usual one')),
+      startState: orNull(z.string('must be a text').describe('The state to start in, if not the usual one')),
       input,
       tags: bodyTags,
       key: orNull(
-        contextKey('Unique among the unfinished contexts of the service, instead of the key that it gives itself'),
+        contextKey(
+          'Key of the context, unique among the unfinished contexts of the service; replaces the key that the service gives itself',
+        ),
       ),
       existing: orNull(
-        choice(['refuse', 'use', 'replace']).describe('What to do when the key is in use; refuse, if left out'),
+        choice(['refuse', 'use', 'replace']).describe('What to do when the key is in use. Default: refuse'),
       ),
     },
     internal: { untyped, waits, idempotencyKey },
@@ -165,7 +167,7 @@ export const COMMAND_CALLS = {
    */
   retry: describeCall({
     ...ofSteering,
-    summary: 'Go on with a context that failed or was terminated; while a step waits for its next attempt, make it now',
+    summary: 'Continue a context that failed or was terminated; if a step waits for its next attempt, make it now',
     route: '/flux-api/context/retry',
     body: retryFields,
     internal: { untyped, idempotencyKey },

@@ -68,7 +68,7 @@ export const factFilters = (leftOut: string) => ({
   status: statuses.optional().meta({
     type: 'array',
     items: { type: 'string', enum: STATUS_FILTERS },
-    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any; if left out, ${leftOut}`,
+    description: `Only contexts with one of these statuses. Repeat the parameter, or separate by commas; \`all\`: any. Default: ${leftOut}`,
   }),
   currentState: name('Only contexts that are in this state').optional(),
   startState: name('Only contexts that began in this state').optional(),
@@ -142,7 +142,7 @@ export const CONTEXT_LIST_CALLS = {
     summary: 'Count contexts by status, state or service',
     route: '/flux-api/contexts/count',
     query: {
-      by: choice(BY).default('status').describe('By what they are counted; by status, if left out'),
+      by: choice(BY).default('status').describe('What the contexts are counted by. Default: status'),
       ...contextFilters('by status all of them, else those that have not ended'),
     },
     answer: component(
@@ -153,7 +153,7 @@ export const CONTEXT_LIST_CALLS = {
         counts: z.custom<{ readonly [name: string]: number }>().meta({
           type: 'object',
           additionalProperties: { type: 'integer' },
-          description: 'How many contexts there are of each, where there are any; services are package/fluxName',
+          description: 'Number of contexts by name, without zeros; services are named package/fluxName',
         }),
       }),
       'count',

@@ -101,7 +101,7 @@ export const pendingView = component(
   z.object({
     eventId: text,
     event: text,
-    contextId: contextId.nullable().describe('Who keeps it; null: it is for the first that waits for it'),
+    contextId: contextId.nullable().describe('The context that keeps it; null: it is for the first that waits for it'),
     fluxName: text.nullable(),
     tags: z.array(text),
     receivedAt: time,
@@ -129,7 +129,7 @@ export const contextAnswer = component(
         fluxName: text,
         stateName: text,
         stateIndex: integer.describe('Negative: the definition no longer has the state'),
-        event: z.literal(RETRY_EVENT).exactOptional().describe('The context was retried, and went on here'),
+        event: z.literal(RETRY_EVENT).exactOptional().describe('The context was retried, and continued here'),
         enteredAt: time,
       }),
     ),
@@ -145,11 +145,11 @@ export const contextAnswer = component(
     child: added(relative.nullable(), 'The context that this one waits for'),
     lastEvent: added(
       z.object({ event: text, at: time, eventId: text }).nullable(),
-      'The last event that it took; null: none yet',
+      'The last event that the context took; null: none yet',
     ),
-    pending: added(z.array(pendingView), 'Events that it keeps until it waits for them'),
+    pending: added(z.array(pendingView), 'Events that the context keeps until it waits for them'),
     forkedFrom: added(contextId.nullable(), 'Reserved: null'),
-    paused: added(z.boolean(), 'Whether it is paused: it starts no step, and takes no event and no wake-up'),
+    paused: added(z.boolean(), 'Whether the context is paused: it starts no step, and takes no event and no wake-up'),
     key: added(text.nullable(), 'The key of the context, if it has one'),
     snapshot: object.exactOptional(),
   }),
@@ -163,7 +163,6 @@ export const contextField = contextAnswer
 
 export type ContextView = z.output<typeof contextAnswer>
 export type RelativeView = z.output<typeof relative>
-export type StepView = z.output<typeof step>
 
 export const CONTEXT_EXAMPLE: ContextView = {
   fluxName: 'ApprovalWithTimeout',
@@ -238,16 +237,18 @@ export const CONTEXT_CALLS = {
         status,
         events: z
           .array(z.object({ event: text, to: text, input: jsonSchema }))
-          .describe('What it can take now, by name, and the state that follows'),
-        else: jsonSchema.nullable().describe('The input of any other event, if it can take any; else null'),
+          .describe('The events that the context can take now, and the state that follows'),
+        else: jsonSchema
+          .nullable()
+          .describe('Schema of the input of any other event, if the state takes any; else null'),
         timed: z
           .object({ at: time, to: text, event: text.nullable() })
           .nullable()
-          .describe('Where it goes, and when, if no event comes; null: it waits for as long as it takes'),
+          .describe('The next state, and when, if no event comes; null: there is no time limit'),
         others: z
           .array(z.object({ event: text, states: z.array(text), reason: text }))
-          .describe('The other events of the definition, the states that name them, and why not now'),
-        paused: z.literal(true).exactOptional().describe('It keeps what it is sent until it is resumed'),
+          .describe('The other events of the definition, the states that name them, and why they are not taken now'),
+        paused: z.literal(true).exactOptional().describe('Events are kept until the context is resumed'),
       }),
       'contextEvents',
     ),
@@ -285,11 +286,9 @@ export const CONTEXT_CALLS = {
         .readonly()
         .describe('A status to wait for. Repeat the parameter, or separate by commas')
         .optional(),
-      state: repeated(
-        'A state of the service to wait for: to stand in it, or to have entered it. Repeat the parameter',
-      ),
+      state: repeated('A state to wait for: the context is in it, or has entered it. Repeat the parameter'),
       tag: tags('A tag to wait for. Repeat the parameter, or separate by commas').optional(),
-      timeout: countField(0, `Seconds; ${DEFAULT_TIMEOUT_SECONDS} if left out; above ${MAX_TIMEOUT_SECONDS} means that`)
+      timeout: countField(0, `Seconds, at most ${MAX_TIMEOUT_SECONDS}. Default: ${DEFAULT_TIMEOUT_SECONDS}`)
         .transform((seconds) => Math.min(seconds, MAX_TIMEOUT_SECONDS))
         .default(DEFAULT_TIMEOUT_SECONDS),
     },

@@ -45,7 +45,7 @@ const ttl = z
     type: 'integer',
     minimum: 1,
     maximum: MAX_TTL_SECONDS,
-    description: 'Whole seconds for which it is kept where it can not be taken now',
+    description: 'Whole seconds for which the event is kept if it cannot be taken now',
   })
 
 const startFields = {
@@ -63,7 +63,7 @@ const orStart = z
   })
   .meta({
     additionalProperties: false,
-    description: 'Starts a context under that key where there is none, which takes the event',
+    description: 'If no context has the key, starts one, which takes the event',
   })
 
 const contextState = z.object({ contextId, state: text })
@@ -88,10 +88,11 @@ export const SENT_EXAMPLE = {
 /** The answer to an event for many contexts. */
 const accepted = {
   answer: component('AcceptedEvent', z.object({ message: text, eventId: text }), 'response'),
-  description: 'It is for many, or `Prefer: respond-async` was sent: it is stored, and goes to all that it is for',
+  description:
+    'The event is for many contexts, or `Prefer: respond-async` was sent: it is stored, and is then sent to them',
   headers: {
-    Location: 'Its receipt, which tells how far it is',
-    'Preference-Applied': 'respond-async, where that was asked for',
+    Location: 'Its receipt, which shows the progress',
+    'Preference-Applied': 'respond-async, if the request asked for it',
   },
   example: {
     message: "'approve' goes to 25000 contexts; its receipt tells how far it is",
@@ -117,19 +118,19 @@ export const receiptAnswer = component(
     withdrawn: z.array(ended),
     counts: z
       .object({ moved: count, started: count, ignored: count, pending: count, expired: count, withdrawn: count })
-      .describe('How many there are of each'),
-    done: z.boolean().describe('False: it is still being sent to those that it is for'),
+      .describe('How many entries each list has in total'),
+    done: z.boolean().describe('False: it is still being sent'),
     progress: z
       .object({
         matched: count.describe('Contexts that waited for it'),
-        done: count.describe('Those of them that it was sent to'),
+        done: count.describe('How many of them it was sent to'),
         moved: count,
         started: count,
         ignored: count,
       })
       .exactOptional()
       .describe(
-        'Of an event that was answered with 202. It was stopped if it is done and `done` is less than `matched`',
+        'Only for an event that was answered with 202. If it has ended and `done` is less than `matched`, it was stopped',
       ),
   }),
   'receipt',
@@ -153,11 +154,11 @@ export const RECEIPT_EXAMPLE: z.output<typeof receiptAnswer> = {
 
 /** Fields that name an event. `checkEventName` checks which of them must be there. */
 export const eventName = {
-  eventId: knownEventId('Id of the event; or else source and id of the CloudEvent that it was').optional(),
+  eventId: knownEventId('Id of the event. For a CloudEvent, give source and id instead').optional(),
   source: name('The source of the CloudEvent').optional(),
   id: name('The id of the CloudEvent').optional(),
   scope: name(
-    'Name of the token with which it was sent, or `nobody`; for admins. Left out: the one of this request',
+    'For admins: name of the token that sent the event, or `nobody` for none. Default: the token of this request',
   ).optional(),
 }
 
@@ -201,18 +202,18 @@ export const EVENT_CALLS = {
     method: 'POST',
     route: '/flux-api/event',
     problems: [404, 409, 429],
-    query: address('Id of the context that the event is for, or else its key; all that wait for it, if left out'),
+    query: address('Id of the context that the event is for. Without id and key, it is for all that wait for it'),
     body: {
       ...address('Id of the context that the event is for, here or in the query'),
       event: eventField,
       input,
       tags: bodyTags,
       eventId: orNull(
-        sentKey('Id of the event, chosen by its sender, under which it is taken once; one is made if it is left out'),
+        sentKey('Id of the event, chosen by its sender: a repeat with the same id has no effect. Default: a new id'),
       ),
       ttl: orNull(ttl),
       orStart: orNull(orStart),
-      receipt: orNull(flag('Whether what becomes of the event can be read by its id for a while')),
+      receipt: orNull(flag('Whether to keep a receipt, which says what became of the event')),
     },
     internal: {
       untyped,
@@ -222,11 +223,11 @@ export const EVENT_CALLS = {
         knownEventId('In place of eventId: the source and the id of a CloudEvent, joined by a space'),
       ),
       respondAsync: flag(
-        'An event for all is answered, with empty lists, when it is accepted, and then sent to them; its receipt tells how far it is',
+        'Answer an event for all with empty lists as soon as it is stored, and then send it; its receipt shows the progress',
       ).optional(),
       respondWithin: countField(
         0,
-        'Seconds: one that is accepted first is answered when it was sent to all, if that is within them',
+        'Seconds to wait for the whole answer of an event that is accepted first',
       ).optional(),
     },
     /** `orStart` may name the service instead of the fields beside `key`. */
@@ -252,7 +253,7 @@ export const EVENT_CALLS = {
           .describe(
             'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
           ),
-        eventId: added(text, 'The one that was sent, else a UUID of version 7'),
+        eventId: added(text, 'The id that the sender gave, else a UUID of version 7'),
         pending: added(
           z.array(pendingEntry),
           'The contexts that keep the event; contextId is null where no context waits for it yet',
@@ -318,7 +319,7 @@ export const EVENT_CALLS = {
    */
   stopEvent: describeCall({
     ...ofReceipt,
-    summary: 'Stop an event that is being sent to all that wait for it: contexts that it has not reached do not get it',
+    summary: 'Stop an event that is still being sent: contexts that it has not reached do not get it',
     method: 'DELETE',
     problems: [404, 409],
   }),

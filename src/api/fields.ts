@@ -76,7 +76,7 @@ export const cursor = (pattern: RegExp) =>
       (value) => typeof value === 'string' && pattern.test(value),
       'must be taken from the URL of a next page',
     )
-    .meta({ type: 'string', description: 'Where the page begins, as the URL of a next page has it' })
+    .meta({ type: 'string', description: 'Where the page begins, taken from the URL of the next page' })
     .optional()
 
 export const flag = (description: string) => z.boolean('must be true or false').describe(description)
@@ -151,11 +151,11 @@ export const untyped = flag('Texts in `input` may stand for the type declared, a
 // How a call names a context: by its id, or by its key, together with its service.
 
 /** Fields of a request. `checkAddress` checks which of them must be there. */
-export const address = (described = 'Id of the context; or else key and fluxName') => ({
+export const address = (described = 'Id of the context. Or give key and fluxName') => ({
   contextId: id(described).optional(),
-  key: contextKey('Key of the context: the unfinished one, else the newest').optional(),
-  fluxName: name('The service whose key it is').optional(),
-  package: name('The package of that service, where several have one of that name').optional(),
+  key: contextKey('Key of the context: names the unfinished context of that key, else the newest').optional(),
+  fluxName: name('The service of the key').optional(),
+  package: name('The package of that service, if several have a service of that name').optional(),
 })
 
 /** A context, as calls name it. */

@@ -37,7 +37,7 @@ export const filterField = z.custom<JsonObject>(isObject, 'must be an object: {}
     ],
   },
   description:
-    'Which contexts: the filters of the list by name, each a text, or a list of texts that is not empty; 32 KiB in all at most. `{}`: all that have not ended',
+    'Which contexts: the filters of the list by name, each a text or a list of texts that is not empty; 32 KiB at most. `{}`: all unfinished contexts',
 })
 
 /**
@@ -81,15 +81,15 @@ export const operationAnswer = component(
   z.object({
     operationId: text,
     do: z.enum(COMMAND_NAMES),
-    filter: object.describe('As it was given'),
+    filter: object.describe('The filter of the request'),
     status: z.enum(['running', 'done', 'stopped']),
     matched: count.describe('Contexts that matched at the start'),
-    done: count.describe('Contexts that it was done with: `changed` and `failed`'),
+    done: count.describe('Contexts that were handled: `changed` and `failed`'),
     changed: count,
-    failed: count.describe('Contexts that could not take it'),
+    failed: count.describe('Contexts that could not be changed'),
     errors: z
       .array(z.object({ contextId, detail: text }))
-      .describe(`Why contexts could not take it: the first ${MAX_OPERATION_ERRORS}`),
+      .describe(`Why contexts could not be changed: the first ${MAX_OPERATION_ERRORS} reasons`),
     startedAt: time,
     endedAt: time.nullable(),
   }),
@@ -128,7 +128,7 @@ const rate = z
   .meta({
     type: 'number',
     minimum: MIN_RATE,
-    description: `Contexts a second, at most; ${DEFAULT_RATE} if left out`,
+    description: `Contexts per second, at most. Default: ${DEFAULT_RATE}`,
   })
 
 function rateOf(given: unknown) {
@@ -138,8 +138,8 @@ function rateOf(given: unknown) {
 
 const accepted = {
   answer: component('AcceptedOperation', z.object({ operationId: text, matched }), 'response'),
-  description: 'It is stored, and is carried out',
-  headers: { Location: 'Where it shows how far it is' },
+  description: 'The operation is stored, and runs',
+  headers: { Location: 'URL that shows the progress' },
   example: { operationId: '2rmv0d1s7-k3x9w2c8q1zt', matched: 25_000 },
 }
 
@@ -148,7 +148,7 @@ export type OperationStart = Partial<z.output<typeof accepted.answer>> & { reado
 
 export const OPERATION_CALLS = {
   getOperations: describeCall({
-    summary: 'Show how far an operation is, or the last 1,000 operations, newest first',
+    summary: 'Show the progress of an operation, or the last 1,000 operations, newest first',
     route: '/flux-api/operations',
     problems: [404],
     query: { operationId: name('Only this operation, and no list').optional() },
@@ -162,10 +162,10 @@ export const OPERATION_CALLS = {
     route: '/flux-api/operations',
     body: {
       filter: filterField,
-      do: choice(COMMAND_NAMES).describe('What is done with each: the call of that name for one context'),
+      do: choice(COMMAND_NAMES).describe('What to do with each context, as the call of that name does'),
       with: withField,
       rate: orNull(rate),
-      dryRun: orNull(flag('Only counts the contexts: answered with 200')),
+      dryRun: orNull(flag('Whether to only count the contexts; answered with 200')),
     },
     internal: {
       untyped,
@@ -190,7 +190,7 @@ export const OPERATION_CALLS = {
    * @throws FluxError `notFound`; `conflict` when it is done
    */
   stopOperation: describeCall({
-    summary: 'Stop an operation: contexts that it did not come to yet stay as they are',
+    summary: 'Stop an operation: contexts that it has not reached stay as they are',
     method: 'DELETE',
     route: '/flux-api/operations',
     problems: [404, 409],

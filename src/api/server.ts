@@ -30,7 +30,7 @@ export const pausedAnswer = z.object({ contextId, status: text }).meta({ xml: { 
 export const SERVER_CALLS = {
   resumeServer: describeCall({
     summary:
-      'Tell this server, if it was started paused, to go on; a server that asks for no token is told so from its own machine only',
+      'Resume this server, if it was started paused. A server that requires no token accepts the call from its own machine only',
     method: 'POST',
     route: '/flux-api/server/resume',
     role: 'admin',

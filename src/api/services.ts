@@ -5,7 +5,7 @@ import { type Address, address, checkAddress, data, flag, integer, name, object,
 
 /** Fields that name a definition: by its service, or by a context that was started with it. */
 const definitionAddress = {
-  ...address('Id of a context: the definition that it was started with. It comes before fluxName'),
+  ...address('Id of a context, for the definition that it was started with. It takes precedence over fluxName'),
   fluxName: name('Name of the service').optional(),
 }
 
@@ -35,7 +35,7 @@ const service = component(
     input: declared,
     output: declared,
     definition: text.describe('Content hash of the definition'),
-    file: text.describe('Below the folder of packages'),
+    file: text.describe('Path below the folder of packages'),
     contexts: z
       .record(text, integer.positive())
       .describe('How many contexts are kept, by status; statuses without any are left out'),
@@ -83,7 +83,7 @@ export const SERVICE_CALLS = {
     problems: [404, 409],
     query: {
       fluxName: name('Name of the service'),
-      package: name('Its package, where several have a service of that name').optional(),
+      package: name('Its package, if several have a service of that name').optional(),
     },
     answer: component(
       'ServiceSchema',
@@ -148,7 +148,7 @@ export const SERVICE_CALLS = {
         services: z.array(service).describe('By package and name'),
         faults: z
           .array(fault)
-          .describe('Of the last load: a service whose file has a fault goes on as it was loaded before'),
+          .describe('Faults of the last load. A service whose file has a fault stays as it was loaded before'),
         loadedAt: time.describe('When the files were read last, epoch milliseconds'),
       }),
       'services',

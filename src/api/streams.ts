@@ -11,12 +11,12 @@ import { problemSchema } from './server.ts'
 const replayedLine = z
   .literal(true)
   .exactOptional()
-  .describe('There where the line repeats an earlier request under its key, and has the answer to that')
+  .describe('Present if the line repeats an earlier request under its key; the answer is that of the earlier one')
 
 const refusedLine = component(
   'RefusedLine',
   z.object({
-    n: count.describe('Place of the line, from 0; empty lines do not count'),
+    n: count.describe('Index of the line, from 0; empty lines do not count'),
     status: integer,
     problem: problemSchema,
     retryAfter: integer.exactOptional().describe('Seconds after which to try again'),
@@ -44,7 +44,7 @@ const acceptedLine = component(
   'AcceptedLine',
   z.object({ n: integer, status: z.literal(202), eventId: text, replayed: replayedLine }),
   {
-    description: 'The event is for many: it is stored, and goes to all that it is for',
+    description: 'The event is for many contexts: it is stored, and is then sent to them',
   },
 )
 
@@ -113,7 +113,7 @@ const moveMessage = component(
     contextId,
     package: text,
     fluxName: text,
-    version: integer.positive().describe('Of the context, after the commit'),
+    version: integer.positive().describe('Version of the context after the commit'),
     at: time,
     kind: z.enum(MOVE_KINDS).describe('What caused the commit'),
     event: text.nullable(),
@@ -154,7 +154,7 @@ export interface CommittedMove {
 }
 
 export const STREAM_MOVES = describeCall({
-  summary: 'Moves of contexts as they are committed, on any server: server-sent events, without end',
+  summary: 'Follow moves of contexts as they are committed on any server: an endless stream of server-sent events',
   route: '/flux-api/stream',
   query: {
     contextId: id('Only this context').optional(),
@@ -162,7 +162,7 @@ export const STREAM_MOVES = describeCall({
     lastEventId: z
       .string('must be a text')
       .optional()
-      .describe('Goes on behind this message. The header `Last-Event-ID` counts more'),
+      .describe('Continue after this message. The header `Last-Event-ID` takes precedence'),
   },
   answer: moveMessage,
   answerExample: {

@@ -31,14 +31,14 @@ export const deliveryFields = {
   method: text,
   time: time.describe('When the request arrived, epoch milliseconds'),
   outcome: component('DeliveryOutcome', outcomes),
-  status: count.nullable().describe('Of the answer; null: it is not answered yet, or never was'),
+  status: count.nullable().describe('Status of the answer; null: it is not answered yet, or never was'),
   duration: count.nullable().describe('Milliseconds from the arrival to the answer'),
   contextId: contextId.nullable(),
-  replayOf: text.nullable().describe('The delivery that this one repeats, by replay'),
+  replayOf: text.nullable().describe('The delivery that this one replays'),
   reason: text
     .nullable()
     .describe(
-      'Why it was not accepted, or what else is to be said of it. Where the webhook has `verify`, only a token with the role `read` shows it, but for `signature-invalid`',
+      'Why it was not accepted, or a remark. If the webhook has `verify`, it is shown only to tokens with the role `read`, except for `signature-invalid`',
     ),
 }
 
@@ -158,7 +158,7 @@ export const WEBHOOK_CALLS = {
    * @throws FluxError `notFound`; `conflict` when its request, or a part of it, is not kept
    */
   replayDelivery: describeCall({
-    summary: 'Send a delivery again: without verification, and although it is a repeat',
+    summary: 'Send a delivery again, without verification and deduplication',
     method: 'POST',
     route: '/flux-api/webhooks/deliveries/replay',
     problems: [404, 409],
@@ -166,8 +166,8 @@ export const WEBHOOK_CALLS = {
     answer: component(
       'Replay',
       z.object({
-        deliveryId: text.describe('Of the new delivery'),
-        status: integer.describe('What its sender would have got'),
+        deliveryId: text.describe('Id of the new delivery'),
+        status: integer.describe('The status that its sender would have received'),
         contextId: contextId.nullable(),
       }),
       'response',

@@ -1,36 +1,18 @@
 // definitions: loads all services below some folders, compiles them, and checks the references between them.
 import type { JsonObject } from '../model/json/value.ts'
-import type { PackageFolder, StepRunner } from '../ports/steps.ts'
-import { BUILT_IN_MODELS } from './values/builtin-models.ts'
-import { checkModelKeys } from './lint/keys.ts'
-import type { Unit } from './actions/action-type.ts'
-import { checkActions } from './actions/actions.ts'
-import { checkSecrets, type SecretCheck } from './lint/secrets.ts'
-import { checkEndpoints } from './lint/endpoints.ts'
-import { compileFlux } from './service.ts'
-import type { CompiledFlux } from './flux.ts'
-import { compileShape, lookUpIn } from './values/properties.ts'
-import { withPositions } from './source/positions.ts'
+import type { StepRunner } from '../ports/steps.ts'
+import { checkActions, type Unit } from './actions/actions.ts'
+import { endpointsOf } from './endpoints.ts'
+import { checkProperties, checkSecrets, type SecretCheck } from './lint/lint.ts'
+import { Report } from './report.ts'
+import { compileLoaded } from './service.ts'
 import { readFolders, type DefinitionFile } from './source/files.ts'
-import { Report, type Fault } from './report.ts'
-import { ModelFile } from './source/property-schema.ts'
-import { take } from './source/take.ts'
+import { ModelFields, ModelFile } from './source/property-schema.ts'
+import { checkKeys, readBy } from './source/read.ts'
+import { BUILT_IN_MODELS } from './values/builtin-models.ts'
+import { compileShape, lookUpIn } from './values/properties.ts'
 
-export interface LoadedFolders {
-  readonly packages: readonly PackageFolder[]
-  /** `flux` is null if the service has a fault. */
-  readonly services: readonly {
-    readonly package: string
-    readonly fluxName: string
-    readonly file: string
-    /** null: the file can't be read. */
-    readonly source: JsonObject | null
-    readonly flux: CompiledFlux | null
-  }[]
-  readonly faults: readonly Fault[]
-  /** False when a folder can't be read. */
-  readonly complete: boolean
-}
+export type LoadedFolders = Awaited<ReturnType<typeof loadFolders>>
 
 export interface LoadOptions {
   readonly folders: readonly string[]
@@ -43,10 +25,7 @@ export interface LoadOptions {
  * Reads, compiles and checks all services, and mounts the packages in the runner, to check that their functions exist.
  * `whole`: stops before mounting if a folder can't be read, so that the mounted packages stay.
  */
-export async function loadFolders(
-  { folders, runner, secrets }: LoadOptions,
-  { whole }: { readonly whole: boolean },
-): Promise<LoadedFolders> {
+export async function loadFolders({ folders, runner, secrets }: LoadOptions, { whole }: { readonly whole: boolean }) {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
   if (whole && !complete) return { packages: [], services: [], faults, complete }
   runner.mount(packages)
@@ -54,24 +33,47 @@ export async function loadFolders(
   const units = fluxes.map((file) => {
     const { package: owner, name: fluxName, source } = file
     const report = new Report(file.file)
-    const flux = source && compileFlux({ package: owner, fluxName, source, models: modelsOf(owner) }, report)
-    return { package: owner, fluxName, source, report, flux } satisfies Unit
+    const flux = source && compileLoaded({ package: owner, fluxName, source, models: modelsOf(owner) }, report)
+    return { ...file, fluxName, report, flux }
   })
   checkEndpoints(units)
   if (secrets) for (const { report } of units) checkSecrets(report, secrets)
   for (const unit of units) await checkActions(unit, units, runner)
-  const all = [...faults, ...checkModels(models, modelsOf), ...units.flatMap(({ report }) => report.faults)]
-  const texts = new Map([...fluxes, ...models].map(({ file, text }) => [file, text]))
+  const reported = [...models.map((file) => ({ ...file, report: checkModel(file, modelsOf) })), ...units]
   return {
     packages,
-    services: units.map(({ report, flux, ...unit }) => ({
-      ...unit,
-      file: report.file,
-      flux: report.broken ? null : flux,
-    })),
-    faults: withPositions(all, (file) => texts.get(file)),
+    // A service with a fault is not loaded.
+    services: units.map(({ report, flux, ...unit }) => ({ ...unit, flux: report.broken ? null : flux })),
+    faults: [
+      ...faults,
+      ...reported.flatMap(({ report, placeOf }) =>
+        report.faults.map((fault) => ({ ...fault, ...placeOf?.(fault.pointer, fault.part) })),
+      ),
+    ],
     complete,
   }
+}
+
+/** Reports webhooks of different services with the same endpoint, in both files. Each fault names the other service. */
+function checkEndpoints(units: readonly Unit[]): void {
+  const taken = new Map<string, { readonly unit: Unit; readonly pointer: string }>()
+  for (const unit of units)
+    for (const webhook of unit.flux?.webhooks ?? [])
+      for (const endpoint of endpointsOf(webhook)) {
+        const own = { unit, pointer: webhook.pointer }
+        const other = taken.get(endpoint)
+        if (other === undefined) taken.set(endpoint, own)
+        else if (other.unit === unit) unit.report.warn(own.pointer, `${endpoint} is listed twice`)
+        else
+          for (const [at, { unit: clashing }] of [
+            [other, own],
+            [own, other],
+          ] as const)
+            at.unit.report.fault(
+              at.pointer,
+              `webhook clash: ${endpoint} is also that of "${clashing.fluxName}" of package "${clashing.package}" (${clashing.report.file})`,
+            )
+      }
 }
 
 type Models = ReadonlyMap<string, JsonObject>
@@ -84,28 +86,22 @@ function visibleModels(files: readonly DefinitionFile[]): (owner: string) => Mod
   const readable = files.flatMap(({ source, ...file }) => (source === null ? [] : [{ ...file, source }]))
   const count = new Map<string, number>()
   for (const { name } of readable) count.set(name, (count.get(name) ?? 0) + 1)
-  const unique = readable.filter(({ name }) => count.get(name) === 1)
   return (owner) =>
     new Map([
       ...BUILT_IN_MODELS,
-      ...[...unique, ...readable.filter((file) => file.package === owner)].map(
-        ({ name, source }) => [name, source] as const,
-      ),
+      ...readable
+        .filter((file) => file.package === owner || count.get(file.name) === 1)
+        .map(({ name, source }) => [name, source] as const),
     ])
 }
 
-function checkModels(files: readonly DefinitionFile[], modelsOf: (owner: string) => Models): Fault[] {
-  return files.flatMap(({ package: owner, file, source }) => {
-    if (source === null) return []
-    const report = new Report(file)
-    checkModelKeys(source, report)
-    const model = take(ModelFile, source, '', report)
-    compileShape(model?.gloopProperties ?? [], {
-      extra: false,
-      ...lookUpIn(modelsOf(owner)),
-      pointer: '/gloopProperties',
-      report,
-    })
-    return report.faults
-  })
+function checkModel({ package: owner, file, source }: DefinitionFile, modelsOf: (owner: string) => Models): Report {
+  const report = new Report(file)
+  if (source === null) return report
+  const pointer = '/gloopProperties'
+  checkKeys(ModelFile, source, report)
+  checkProperties(source['gloopProperties'], pointer, report, true)
+  const list = readBy(ModelFields, source, report)?.gloopProperties ?? []
+  compileShape(list, { extra: false, ...lookUpIn(modelsOf(owner)), pointer, report })
+  return report
 }

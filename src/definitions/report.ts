@@ -19,8 +19,8 @@ export interface Fault {
 export interface SecretReference {
   readonly pointer: string
   readonly name: string
-  /** Why a value can't be used at that place, without the value; null: it can. */
-  readonly faultOf: (value: string) => string | null
+  /** Why a value can't be used at that place, without the value; null: it can. Left out: any can. */
+  readonly faultOf?: (value: string) => string | null
 }
 
 /** Collects the faults of one file. */
@@ -29,36 +29,27 @@ export class Report {
   readonly faults: Fault[] = []
   /** References to secrets, found so far. */
   readonly secrets: SecretReference[] = []
-  /** Whether the definition was accepted before, so that only what can't be run is a fault. */
-  readonly pinned: boolean
 
-  constructor(file: string, { pinned = false }: { readonly pinned?: boolean } = {}) {
+  constructor(file: string) {
     this.file = file
-    this.pinned = pinned
   }
 
-  fault(pointer: string, reason: string): void {
-    this.faults.push({ severity: 'fault', file: this.file, pointer, reason })
+  fault(pointer: string, reason: string, part?: 'key'): null {
+    return this.#add('fault', pointer, reason, part)
   }
 
-  /** Records a reference to a secret. */
-  refer(reference: SecretReference): void {
-    this.secrets.push(reference)
+  warn(pointer: string, reason: string, part?: 'key'): null {
+    return this.#add('warning', pointer, reason, part)
   }
 
-  warn(pointer: string, reason: string): void {
-    this.faults.push({ severity: 'warning', file: this.file, pointer, reason })
+  #add(severity: Fault['severity'], pointer: string, reason: string, part?: 'key'): null {
+    this.faults.push({ severity, file: this.file, pointer, reason, ...(part && { part }) })
+    return null
   }
 
-  /** Reports an unknown key. A misspelt key is a fault, since its setting would silently have no effect. */
-  unknownKey(pointer: string, reason: string, { misspelt }: { readonly misspelt: boolean }): void {
-    this.faults.push({
-      severity: misspelt && !this.pinned ? 'fault' : 'warning',
-      file: this.file,
-      pointer,
-      reason,
-      part: 'key',
-    })
+  /** Whether there is a fault at that place itself. */
+  hasFaultAt(pointer: string): boolean {
+    return this.faults.some((fault) => fault.pointer === pointer && fault.severity === 'fault')
   }
 
   get broken(): boolean {

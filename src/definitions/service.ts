@@ -1,32 +1,39 @@
 // definitions: compiles the content of a .flux file to a service. All faults go to the report.
-import { otherFormat } from '../model/format.ts'
-import { freeze, getOwn, isObject, type Json, type JsonObject } from '../model/json/value.ts'
-import { alternatives } from '../model/nearest.ts'
-import { checkKeys } from './lint/keys.ts'
-import { checkReachable } from './lint/reachable.ts'
-import { compileEarly } from './compile/early.ts'
-import { brokenState, compileState, outlineStates, placeholderOf, type Service } from './compile/state.ts'
-import { compileKey, compileKeyReuse } from './compile/key.ts'
-import { compileOnEnd } from './compile/on-end.ts'
-import { compileText } from './compile/templates.ts'
-import { compileTriggers } from './compile/triggers.ts'
-import { checkStarted } from './compile/webhook-send.ts'
-import { compileWebhooks } from './compile/webhooks.ts'
-import { seenIn } from './lines/names.ts'
-import { UnreadableDefinition } from './definition-error.ts'
-import type { CompiledFlux, CompiledState } from './flux.ts'
-import { unused } from './compile/lost.ts'
-import { foreignFormat, hashOf, pinnedText, readPinned, type FluxUnit } from './pinned/text.ts'
-import { compileShape, lookUpIn, type Shape } from './values/properties.ts'
-import { Report, type Fault } from './report.ts'
-import { Root } from './source/schema.ts'
-import { take } from './source/take.ts'
 import { messageOf } from '../model/error-message.ts'
+import { freeze, getOwn, isObject, type JsonObject } from '../model/json/value.ts'
+import { alternatives } from '../model/nearest.ts'
+import { signingSecretFault } from '../model/webhook-schemes/standard.ts'
+import { brokenState, compileState, outlineStates } from './compile/states.ts'
+import { compileWebhooks } from './compile/webhooks.ts'
+import { UnreadableDefinition } from './definition-error.ts'
+import { compileTemplate } from './expressions/compile.ts'
+import type { Template } from './expressions/expression.ts'
+import type { CompiledFlux, CompiledState, CompiledTrigger, OnEnd } from './flux.ts'
+import { compileSeen, seenIn } from './lines/names.ts'
+import { checkData, checkReachable } from './lint/lint.ts'
+import { hashOf, pinnedText, readPinned, unreadable, type FluxUnit } from './pinned/text.ts'
+import { Report, type Fault } from './report.ts'
+import { checkKeys, readBy } from './source/read.ts'
+import { Root, type FluxSource } from './source/schema.ts'
+import { compileShape, lookUpIn, type Shape } from './values/properties.ts'
 
-/** Compiles a service; null if the report has a fault. */
+/** Compiles a service; null if it has faults, which are in the report. */
 export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null {
-  const flux = compile(unit, pinnedText({ ...unit, models: reachableModels(unit) }), report)
+  const flux = compileLoaded(unit, report)
   return report.broken ? null : flux
+}
+
+/** Compiles a service, also one with faults, to check what it refers to; null if it has no states. */
+export function compileLoaded(unit: FluxUnit, report: Report): CompiledFlux | null {
+  const { source } = unit
+  checkKeys(Root, source, report)
+  checkData(source, '', report)
+  const states = getOwn(source, 'states')
+  for (const [index, state] of (Array.isArray(states) ? states : []).entries())
+    if (isObject(state)) checkData(state, `/states/${index}`, report)
+  const flux = compile(unit, pinnedText({ ...unit, models: reachableModels(unit) }), report)
+  if (flux !== null && !report.broken) checkReachable(flux.states, flux.startState, report)
+  return flux
 }
 
 /**
@@ -36,28 +43,20 @@ export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null
  */
 export function recompile(text: string): CompiledFlux {
   const unit = readPinned(text)
-  if (unit === null) throw unreadableText(text)
-  const report = new Report(`${unit.package}/${unit.fluxName}`, { pinned: true })
+  if (unit === null) throw unreadable(text)
+  const report = new Report(`${unit.package}/${unit.fluxName}`)
   const flux = tryToCompile(unit, text, report)
   const found = report.faults.filter(({ severity }) => severity === 'fault')
   const faults = found.map(told)
-  if (flux === null || flux.states.length === 0) {
+  if (flux === null) {
     const reason = `the definition of ${report.file} no longer compiles: ${faults.join('; ')}`
     throw new UnreadableDefinition(reason, unit)
   }
-  if (found.length === 0) return flux
   const states = flux.states.map((state) => {
     const fault = found.find(({ pointer }) => concerns(pointer, state.index))
     return fault === undefined ? state : brokenState(state, told(fault))
   })
   return { ...flux, faults, states }
-}
-
-function unreadableText(text: string): UnreadableDefinition {
-  const format = foreignFormat(text)
-  return format === null
-    ? new UnreadableDefinition('what is stored is no definition')
-    : new UnreadableDefinition(otherFormat(`the definition ${hashOf(text)}`, format), { isForeign: true })
 }
 
 const told = ({ pointer, reason }: Fault): string => `${pointer}: ${reason}`
@@ -71,115 +70,110 @@ function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlu
   try {
     return compile(unit, text, report)
   } catch (error) {
-    report.fault('', messageOf(error))
-    return null
+    return report.fault('', messageOf(error))
   }
 }
 
-/**
- * Compiles a definition. It never throws for faults: they are reported, and the rest is compiled. null if there is
- * nothing to compile.
- */
-function compile(
-  { package: owner, fluxName, source, models }: FluxUnit,
-  text: string,
-  report: Report,
-): CompiledFlux | null {
+/** Compiles a definition. Faults are reported, and the rest is compiled. null if there is nothing to compile. */
+function compile({ source, models, ...named }: FluxUnit, text: string, report: Report): CompiledFlux | null {
   // All contexts share these objects, and answers contain parts of them, so they are frozen.
   for (const shared of [source, ...models.values()]) freeze(shared)
-  const root = take(Root, source, '', report)
+  const root = readBy(Root, source, report)
   if (root === null) return null
-  checkKeys(source, report)
-  const extra = root.allowExtraProperties ?? false
-  const shape = (list: readonly JsonObject[], pointer: string, keep: boolean): Shape =>
+  const extra = root.allowExtraProperties
+  const shape = (list: readonly JsonObject[], pointer: string, keep = false): Shape =>
     compileShape(list, { extra: keep, ...lookUpIn(models), pointer, report })
-  const input = shape(root.input ?? [], '/input', extra)
-  const output = shape(root.output ?? [], '/output', false)
-  const outlines = outlineStates(root.states ?? [], (list, pointer) => shape(list, pointer, false), report)
-  if (isEmpty(getOwn(source, 'states'))) report.fault('/states', 'there are no states')
-  const named = outlines.filter(({ name }) => name !== '').map((outline) => [outline.name, outline] as const)
-  const service: Service = { input, output, extra, states: new Map(named), report }
-  const states = withOwnNames(
-    outlines.map((outline) => compileState(outline, service)),
-    service,
-  )
-  const startState = findStart(root.startState ?? '', service)
-  if (!report.broken) checkReachable(states, startState, report)
-  const seen = extra ? null : seenIn([input])
-  const tags = (root.tags ?? []).flatMap((tag, index) => compileText(tag, seen, `/tags/${index}`, report) ?? [])
-  const triggers = compileTriggers(getOwn(source, 'triggers'), seen, report)
-  const webhooks = compileWebhooks(source, report)
-  checkStarted(webhooks, { package: owner, fluxName }, report)
+  const [input, output] = [shape(root.input, '/input', extra), shape(root.output, '/output')]
+  const outlines = outlineStates(root.states, shape, report)
+  const byName = new Map(outlines.map((outline) => [outline.name, outline]))
+  const service = { input, output, extra, states: byName, report }
+  const states = outlines.map((outline) => compileState(outline, service))
+  const start = byName.get(root.startState ?? '')
+  if (root.startState && !start)
+    report.fault('/startState', `there is no state "${root.startState}"${alternatives(root.startState, byName.keys())}`)
+  const visible = extra ? null : seenIn([input])
+  const template: TemplateAt = (text, pointer) => compileSeen(compileTemplate, text, { visible, pointer, report })
+  const webhooks = compileWebhooks(root.webhooks, named, report)
   if (root.secured)
     for (const { pointer } of webhooks)
       report.fault(pointer, "a secured service can't have a webhook: there is no authentication")
   return {
+    ...named,
     hash: hashOf(text),
     text,
-    package: owner,
-    fluxName,
     source,
     input,
     output,
-    tags,
-    key: compileKey(getOwn(source, 'key'), seen, '/key', report),
-    keyReuse: compileKeyReuse(getOwn(source, 'keyReuse'), report),
-    onEnd: compileOnEnd(getOwn(source, 'onEnd'), seen, report),
-    triggers,
-    early: compileEarly(source, states, report),
+    tags: root.tags.flatMap((tag, index) => template(tag, `/tags/${index}`) ?? []),
+    key: template(root.key, '/key'),
+    keyReuse: root.keyReuse ?? 'ended',
+    onEnd: compileOnEnd(root, template, report),
+    triggers: compileTriggers(root, template, report),
+    early: earlyOf(root, states),
     webhooks,
-    secured: root.secured ?? isSecured(source),
-    allowExtraProperties: extra,
+    // What can't be read secures the service, too.
+    secured: (getOwn(source, 'secured') ?? false) !== false,
     isSensitive: text.includes('"sensitive"'),
     states,
     stateIndex: new Map(states.map(({ name, index }) => [name, index])),
-    startState,
+    startState: start?.index ?? 0,
     faults: [],
     lost: null,
     isForeign: false,
   }
 }
 
-/** Whether a service is secured when `secured` is not a boolean: any value but null is treated as true. */
-const isSecured = (source: JsonObject): boolean => (getOwn(source, 'secured') ?? false) !== false
+/** Compiles a template over the inputs. */
+type TemplateAt = (text: string | null | undefined, pointer: string) => Template | null
 
-/**
- * Gives a placeholder name to states without a name of their own. Names must be unique, since the machine's nodes have
- * them.
- */
-function withOwnNames(states: readonly CompiledState[], { states: named }: Service): CompiledState[] {
-  const [taken, seen] = [new Set(named.keys()), new Set<string>()]
-  return states.map((state) => {
-    const isOwn = named.has(state.name) && !seen.has(state.name)
-    seen.add(state.name)
-    return isOwn ? state : { ...state, name: unused(placeholderOf(state.index), taken) }
+function compileOnEnd({ onEnd }: FluxSource, template: TemplateAt, report: Report): OnEnd | null {
+  if (!onEnd) return null
+  const { url, secret } = onEnd
+  report.secrets.push({ pointer: '/onEnd/secret', name: secret, faultOf: signingSecretFault })
+  const compiled = template(url, '/onEnd/url')
+  return compiled && { url: compiled, secret }
+}
+
+/** Of several for one event only the first counts. */
+function compileTriggers({ triggers }: FluxSource, template: TemplateAt, report: Report): CompiledTrigger[] {
+  const seen = new Set<string>()
+  return triggers.flatMap((trigger, index) => {
+    if (trigger === undefined) return []
+    const { event, unlessMoved } = trigger
+    const pointer = `/triggers/${index}`
+    const at = `${pointer}/event`
+    if (event === '' || event.startsWith('$')) report.warn(at, `"${event}" can't be sent as an event`)
+    else if (seen.has(event)) report.warn(at, `"${event}" is listed twice`)
+    seen.add(event)
+    return [{ event, unlessMoved, key: template(trigger.key, `${pointer}/key`) }]
   })
 }
 
-const isEmpty = (list: Json | undefined) => (Array.isArray(list) ? list.length === 0 : (list ?? null) === null)
-
-function findStart(name: string, { states, report }: Service): number {
-  if (name === '') return 0
-  const start = states.get(name)
-  if (start === undefined)
-    report.fault('/startState', `there is no state "${name}"${alternatives(name, states.keys())}`)
-  return start?.index ?? 0
+/**
+ * How long an event is kept that comes early: the longest of the waiting states that have a transition for it. The root's
+ * is that of all transitions that say nothing. Events that are never kept are left out.
+ */
+function earlyOf(root: FluxSource, states: readonly CompiledState[]): ReadonlyMap<string, number> {
+  const early = new Map<string, number>()
+  for (const { index, waiting, choice } of states)
+    for (const [event, at] of waiting ? choice.events : []) {
+      const keptMs = root.states[index]?.transitions[at]?.early ?? root.early ?? 0
+      if (keptMs > 0) early.set(event, Math.max(keptMs, early.get(event) ?? 0))
+    }
+  return early
 }
 
 /** The models that a service refers to, directly or through other models, by name. */
 function reachableModels({ source, models }: FluxUnit): ReadonlyMap<string, JsonObject> {
   const reached = new Map<string, JsonObject>()
-  const visit = (value: Json): void => {
-    if (Array.isArray(value)) return value.forEach(visit)
-    if (!isObject(value)) return
-    const reference = getOwn(value, 'reference')
-    const model = typeof reference === 'string' && !reached.has(reference) ? models.get(reference) : undefined
-    if (typeof reference === 'string' && model !== undefined) {
-      reached.set(reference, model)
-      visit(model)
+  const visited = new Set<JsonObject>([source])
+  for (const part of visited)
+    for (const [, quoted = ''] of JSON.stringify(part).matchAll(/"reference":("(?:[^"\\]|\\.)*")/g)) {
+      const name: string = JSON.parse(quoted)
+      const model = models.get(name)
+      if (model === undefined) continue
+      reached.set(name, model)
+      visited.add(model)
     }
-    Object.values(value).forEach(visit)
-  }
-  visit(source)
   return new Map([...reached].sort(([a], [b]) => (a < b ? -1 : 1)))
 }

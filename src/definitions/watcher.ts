@@ -2,6 +2,7 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
 import { watch } from 'chokidar'
+import { isIgnored } from './source/files.ts'
 
 /** Time without a further change after which a burst is reported. */
 const QUIET_MS = 100
@@ -35,7 +36,7 @@ export async function watchFolders(
     if (!closed) timer = setTimeout(notify, QUIET_MS)
   }
   const open = async () => {
-    const watcher = watch([...roots], { ignoreInitial: true, ignored: (path) => isIgnored(path, roots) })
+    const watcher = watch(roots, { ignoreInitial: true, ignored: (path) => isOutside(path, roots) })
     // Errors are ignored: a file that is deleted while it is examined counts as a change, too.
     watcher.on('all', onAny).on('error', () => {})
     await new Promise<void>((ready) => {
@@ -76,30 +77,16 @@ export async function watchFolders(
  * deleted one, but not its time of creation.
  */
 async function identify(roots: readonly string[]): Promise<string> {
-  const found = await Promise.all(
-    roots
-      .map(async (root) => {
-        const { dev, ino, birthtimeMs } = await stat(root)
-        const readable = await access(root, constants.R_OK | constants.X_OK).then(
-          () => true,
-          () => false,
-        )
-        return `${dev}:${ino}:${birthtimeMs}:${readable}`
-      })
-      .map((identity) => identity.catch(() => 'none')),
-  )
-  return found.join(' ')
+  const found = roots.map(async (root) => {
+    const { dev, ino, birthtimeMs } = await stat(root)
+    const readable = await access(root, constants.R_OK | constants.X_OK).catch(() => 'not')
+    return `${dev}:${ino}:${birthtimeMs}:${readable}`
+  })
+  return JSON.stringify((await Promise.allSettled(found)).map((one) => ('value' in one ? one.value : null)))
 }
 
-/** Ignores what the reader of packages ignores: dot-files, dot-folders and node_modules. */
-function isIgnored(path: string, roots: readonly string[]): boolean {
+/** Whether a path has nothing of a package, seen from all folders that it is in. */
+function isOutside(path: string, roots: readonly string[]): boolean {
   const below = roots.filter((root) => path === root || path.startsWith(root + sep))
-  return (
-    below.length > 0 &&
-    below.every((root) =>
-      relative(root, path)
-        .split(sep)
-        .some((part) => part.startsWith('.') || part === 'node_modules'),
-    )
-  )
+  return below.length > 0 && below.every((root) => relative(root, path).split(sep).some(isIgnored))
 }

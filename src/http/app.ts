@@ -8,22 +8,20 @@ import { TrieRouter } from 'hono/router/trie-router'
 import type { H, RouterRoute } from 'hono/types'
 import { denial, type Caller } from '../model/caller.ts'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
-import { bytesOf } from '../model/json/weight.ts'
 import { quotaHeaders, takeQuota } from './request/quotas.ts'
 import { failureLog } from './answers/failure-log.ts'
 import { addFluxApi, type FluxApiOptions, type FluxApiParts } from './api/routes.ts'
 import { addDocs, addFluxSchema, type FluxSchemaParts } from './docs/routes.ts'
 import { problemFormat } from './formats/codecs.ts'
-import { xmlPieces } from './formats/xml/encode.ts'
+import { encodeXml } from './formats/xml/encode.ts'
 import { addHome, type About } from './docs/home.ts'
-import { acceptOf, authorizationOf, type Env } from './request/incoming.ts'
+import { authorizationOf, headerOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
 import { moveStreams, type LiveOptions } from './live/routes.ts'
 import { readForm, type FormFields } from './request/form.ts'
 import { isLocal, originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
-import { problemParts, problemResponse, statusOf } from './formats/problem.ts'
-import { replayedHeaders } from './webhooks/reply.ts'
+import { problemAnswer, problemResponse, statusOf } from './formats/problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
 
 export interface AppOptions
@@ -59,7 +57,7 @@ interface InspectorHost extends OriginGuard {
   readonly statusOf: (failure: Failure) => number
   readonly readForm: (c: Context) => Promise<FormFields<string>>
   readonly takeQuota: (c: Context, caller: Caller) => void
-  readonly xmlOf: (value: object, root: string) => Iterable<string>
+  readonly xmlOf: (value: object, root: string) => string
   readonly stream: (c: Context, caller: () => Caller) => Promise<Response>
 }
 
@@ -80,7 +78,8 @@ export function createApp({
 }: AppOptions): Hono<Env> {
   const { log } = given
   const stream = moveStreams(given)
-  const options = { ...given, answers: new Answers({ bytes: maxAnswers, log }), stream }
+  const answers = new Answers(maxAnswers)
+  const options = { ...given, answers, stream }
   const app = new Hono<Env>({ router: new SplitRouter() })
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
@@ -89,10 +88,11 @@ export function createApp({
   addHome(app, { about, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   if (metrics) addMetrics(app, metrics, { ...options, origins: guard })
+  const refuse = refusing(answers)
   addWebhooks(app, { ...options, refuse })
   app.route(
     '/inspector',
-    inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options), takeQuota, xmlOf: xmlPieces }),
+    inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options), takeQuota, xmlOf: encodeXml }),
   )
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
@@ -111,8 +111,7 @@ export function createApp({
   })
   app.onError((error, c) => {
     if (error instanceof HTTPException) return error.getResponse()
-    const failure = failureLog(c, log)(error)
-    return 'context' in failure ? answerWithContext(c, options.answers, failure) : refuse(c, failure)
+    return refuse(c, failureLog(c, log)(error))
   })
   return app
 }
@@ -147,7 +146,7 @@ class SplitRouter implements Router<[H, RouterRoute]> {
 export function createWaitingApp(reason: string): Hono<Env> {
   const app = new Hono<Env>()
   addHealth(app, () => reason)
-  app.all('*', (c) => refuse(c, unavailable(reason).failure))
+  app.all('*', (c) => problemResponse(unavailable(reason).failure, factsOf(c)))
   return app
 }
 
@@ -232,32 +231,25 @@ function methodsOf(app: Hono<Env>, path: string): string[] {
   return methods.includes('GET') ? ['HEAD', ...methods] : methods
 }
 
-/** The problem, in the format that the Accept header asks for, else in the default format. */
-const refuse = (c: Context<Env>, failure: Failure): Response => problemResponse(failure, factsOf(c))
+/** Answers with a problem, in the format that the Accept header asks for, else in the default format. */
+const refusing =
+  (answers: Answers) =>
+  (c: Context<Env>, failure: Failure): Response => {
+    const { status, headers, body } = problemAnswer(failure, factsOf(c))
+    try {
+      // It may have a context, which may be large.
+      return answers.text(c, body, { status, headers })
+    } catch (error) {
+      if (!(error instanceof FluxError)) throw error
+      return problemResponse(error.failure, factsOf(c))
+    }
+  }
 
 const factsOf = (c: Context<Env>) => ({
   instance: instanceOf(c),
-  format: problemFormat(acceptOf(c)),
-  headers: quotaHeaders(c) ?? replayedHeaders(c),
+  format: problemFormat(headerOf(c, 'accept')),
+  headers: quotaHeaders(c) ?? (c.get('replayed') ? { 'idempotency-replayed': 'true' } : null),
 })
-
-/** A problem that has a context may be large: it is charged, and written, as any large answer is. */
-function answerWithContext(c: Context<Env>, answers: Answers, failure: Failure): Response {
-  const facts = factsOf(c)
-  const { problem, headers } = problemParts(failure, facts)
-  const hold = answers.hold()
-  try {
-    hold.resize(bytesOf(problem, Infinity))
-    const bytes = Buffer.from(facts.format.encodeProblem(problem))
-    hold.release()
-    return answers.bytes(c, bytes, { status: problem.status, headers })
-  } catch (error) {
-    if (!(error instanceof FluxError)) throw error
-    return refuse(c, error.failure)
-  } finally {
-    hold.release()
-  }
-}
 
 /**
  * The path as it was sent, with its escapes, as a URI reference (RFC 3986, 4.2), and without the query, which may be

@@ -1,18 +1,18 @@
 // http: the server below the application. It listens, enforces deadlines, refuses what is not HTTP, and closes in
 // order.
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import type { Hono } from 'hono'
-import { malformed } from '../model/failure.ts'
+import { malformed, type Failure } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
-import type { RequestSignals } from '../ports/signals.ts'
-import { problemResponse } from './formats/problem.ts'
-import type { Env } from './request/incoming.ts'
-import { logAccess } from './socket/access-log.ts'
+import type { RequestSignals, Traces } from '../ports/signals.ts'
+import { problemFormat } from './formats/codecs.ts'
+import { problemAnswer, problemResponse } from './formats/problem.ts'
+import { isRepeated, type Env } from './request/incoming.ts'
 import { Connections } from './socket/connections.ts'
-import { connectionFaults, hangUp, refusalOf, refuseRequest } from './socket/faults.ts'
-import { requestTimer, type RouteOf } from './socket/request-times.ts'
-import { responseClass } from './socket/response.ts'
+import { requestEnded, traceparentOf, type RouteOf } from './socket/observe.ts'
+import { responseClass, type TimedResponse } from './socket/response.ts'
 
 export interface ListenOptions {
   readonly host: string
@@ -31,9 +31,10 @@ export interface ListenOptions {
   readonly maxConnections: number
 }
 
-/** What answers requests. */
-export interface Front extends Pick<Hono<Env>, 'fetch'> {
+/** What answers requests. Its parts are read for each request, so they may be replaced. */
+export interface RequestHandler extends Pick<Hono<Env>, 'fetch'> {
   routeOf?: RouteOf
+  traces?: Pick<Traces, 'request'> | null
 }
 
 export interface HttpServer {
@@ -61,21 +62,15 @@ const MAX_BACKLOG_CONNECTIONS = 4096
 
 /**
  * Listens, and passes requests to the application.
- * @param app its functions are read for each request, so they may be replaced
  * @throws Error with one line when the address cannot be used
  */
 export async function listen(
-  app: Front,
+  app: RequestHandler,
   { host, port, log, accessLog = false, signals, deadlines, maxConnections }: ListenOptions,
 ): Promise<HttpServer> {
   let closing = false
-  const faults = connectionFaults()
-  const timer = signals && requestTimer(signals, (method, url) => app.routeOf?.(method, url) ?? null)
-  const note = (request: IncomingMessage, response: ServerResponse) => {
-    faults.note(response)
-    if (timer) response.on('close', timer)
-    if (accessLog) logAccess(log, request, response)
-  }
+  const routeOf: RouteOf = (method, url) => app.routeOf?.(method, url) ?? null
+  const ended = requestEnded({ routeOf, signals, accessLog: accessLog ? log : null })
   const answer = getRequestListener((request, env) => app.fetch(request, env), {
     errorHandler: (error) => onListenerError(error, log),
   })
@@ -83,27 +78,27 @@ export async function listen(
   // Their bytes are bounded. By its own bound, Node would pass over the last ones without a word, and a proof or a key
   // that comes twice with different values would not be noticed.
   server.maxHeadersCount = 0
-  const connections = new Connections(server, { maxConnections, answerTimeout: deadlines.answer })
+  server.timeout = deadlines.answer
+  const connections = new Connections(server, maxConnections)
+  const begin = (response: TimedResponse) => {
+    connections.note(response)
+    response.on('close', ended)
+  }
   server.on('request', (request, response) => {
-    if (connections.isRefused(request.socket)) return
-    note(request, response)
+    // The connection was refused.
+    if (request.socket.writableEnded) return
+    begin(response)
     const failure = refusalOf(request)
-    if (failure) {
-      refuseRequest(request, response, failure)
-      return
-    }
+    if (failure) return refuseRequest(request, response, failure)
     // Load balancers check the health of a server in HTTP/1.0, which needs no Host.
     request.headers.host ??= 'localhost'
-    void answer(request, response)
-  })
-  server.on('clientError', faults.onFault)
-  server.on('connect', (_, socket) => {
-    // Node has removed its own listener, and an error without a listener would end the process.
-    socket.on('error', () => socket.destroy())
-    hangUp(socket, malformed('this server is no proxy').failure)
+    const span = app.traces?.request(request.method ?? '', traceparentOf(request.headers['traceparent']))
+    if (!span) return void answer(request, response)
+    response.span = span
+    void span.run(() => answer(request, response))
   })
   server.on('checkExpectation', (request, response) => {
-    note(request, response)
+    begin(response)
     refuseRequest(request, response, { kind: 'expectation', detail: 'Expect may only be 100-continue' })
   })
   const bound = await bind(server, host, port)
@@ -129,25 +124,21 @@ const timeoutsOf = ({ headers, request }: ListenOptions['deadlines']) => ({
 
 /** @throws Error with one line when the address cannot be used */
 async function bind(server: Server, host: string, port: number): Promise<{ address: string; port: number }> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new Error(reasonOf(error, host, port), { cause: error })),
-    )
-    server.listen({ port, host, backlog: MAX_BACKLOG_CONNECTIONS }, resolve)
+  server.listen({ port, host, backlog: MAX_BACKLOG_CONNECTIONS })
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(reasonOf(error, host, port), { cause: error })
   })
   const bound = server.address()
   return typeof bound === 'object' && bound !== null ? bound : { address: host, port }
 }
 
 async function close(server: Server, connections: Connections, grace: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve())
-  })
+  const closed = once(server, 'close')
+  server.close()
   connections.endUnused()
   const timer = setTimeout(() => server.closeAllConnections(), grace)
   await closed
   clearTimeout(timer)
-  connections.close()
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
@@ -162,6 +153,23 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, host: string, port: 
     default:
       return `can not listen on port ${port} of ${host}: ${message}`
   }
+}
+
+/** Why a request must not reach the application; null when it may. Programs on the way might read it differently. */
+function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage): Failure | null {
+  if (headers.host === undefined && httpVersion !== '1.0') return malformed('a request needs a Host header').failure
+  // RFC 9112, 3.2 and 6.1: a proxy may have read another of them than this server would.
+  if (isRepeated(rawHeaders, 'host')) return malformed('there are several Host headers').failure
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    return { kind: 'unsupportedType', detail: 'the only transfer coding that is known here is chunked' }
+  return null
+}
+
+/** Answers without the application, and does not wait for the body. */
+function refuseRequest({ headers }: IncomingMessage, response: ServerResponse, failure: Failure): void {
+  const { status, headers: answered, body } = problemAnswer(failure, { format: problemFormat(headers.accept) })
+  response.writeHead(status, { ...answered, 'content-length': Buffer.byteLength(body), connection: 'close' }).end(body)
 }
 
 /** The answer to a request that could not be passed to the application, or whose handler threw. */

@@ -52,8 +52,8 @@ export interface PageHost {
   readonly readForm: (c: Context) => Promise<FormValues>
   /** Counts the request as one call of the caller's token. @throws FluxError `rateLimited` */
   readonly takeQuota: (c: Context, caller: Caller) => void
-  /** A value as the API writes it in XML, in pieces that are made when they are asked for. `root`: of its element. */
-  readonly xmlOf: (value: object, root: string) => Iterable<string>
+  /** A value as the API writes it in XML. `root`: of its element. */
+  readonly xmlOf: (value: object, root: string) => string
   /** Answers by a stream of moves. `caller` throws when the reader may not read any more. */
   readonly stream: (c: Context, caller: () => Caller) => Promise<Response>
 }

@@ -10,10 +10,9 @@ import { pause } from '../engine/time/periodic.ts'
 import { definitionSchema } from '../definitions/editor/document.ts'
 import { createApp, createWaitingApp } from '../http/app.ts'
 import { createInspector } from '../inspector/inspector.tsx'
-import { tracedFetch } from '../http/socket/trace.ts'
-import { routeFinder } from '../http/socket/request-times.ts'
+import { routeFinder } from '../http/socket/observe.ts'
 import { isLoopbackAddress } from '../http/request/origin-guard.ts'
-import { listen, type Front, type HttpServer } from '../http/server.ts'
+import { listen, type HttpServer, type RequestHandler } from '../http/server.ts'
 import type { Log } from '../ports/log.ts'
 import type { StepRunner } from '../ports/steps.ts'
 import type { Settings } from '../settings.ts'
@@ -131,9 +130,9 @@ async function start(opened: Opened, paused: boolean | undefined): Promise<Serve
     notes: parts.notes,
   })
   await engine.start({ paused })
-  const traces = openTraces()
+  front.traces = openTraces()
   front.routeOf = routeFinder(app)
-  front.fetch = traces === null ? app.fetch : tracedFetch(app, traces, front.routeOf)
+  front.fetch = app.fetch
   const loaded = (faults: typeof report) => ({ services: catalog.all(), report: faults })
   return {
     url: http.url,
@@ -168,7 +167,7 @@ async function openParts(opened: Opened) {
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
   // Until all is open, that is the answer to requests.
-  const front: Front = { fetch: createWaitingApp('the server is starting').fetch }
+  const front: RequestHandler = { fetch: createWaitingApp('the server is starting').fetch }
   const { headerTimeout: headers, requestTimeout: request, answerTimeout: answer } = settings
   const http = await listen(front, { ...settings, log, signals: metrics, deadlines: { headers, request, answer } })
   opened.http = http

@@ -4,7 +4,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { Hono } from 'hono'
 import { NO_SIGNALS } from '../../src/engine/contexts/deps.ts'
-import { requestTimer, routeFinder } from '../../src/http/socket/request-times.ts'
+import { requestEnded, routeFinder } from '../../src/http/socket/observe.ts'
 import { TimedResponse } from '../../src/http/socket/response.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
@@ -100,7 +100,7 @@ function requestNs(metrics: ServerMetrics): number {
     url: '/flux-api/event?contextId=1',
   })
   const response = new TimedResponse(incoming)
-  const timer = requestTimer(metrics, routeFinder(app))
+  const timer = requestEnded({ signals: metrics, routeOf: routeFinder(app), accessLog: null })
   return loopNs(() => {
     performance.now()
     response.on('close', timer)

@@ -1,9 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { PLAIN_DOOR } from '../../src/definitions/compile/webhook-door.ts'
 import { greeting } from '../../src/cli/greeting.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 
-const webhook = { pointer: '', urlPath: '/orders/{id}', httpMethods: ['GET', 'PUT'], timeout: null, ...PLAIN_DOOR }
+const webhook = {
+  pointer: '',
+  name: null,
+  urlPath: '/orders/{id}',
+  httpMethods: ['GET', 'PUT'],
+  timeout: null,
+  verify: null,
+  dedupe: null,
+  when: null,
+  send: null,
+  answer: 'workflow' as const,
+}
 const service = (name: string, input: JsonObject[] = [], triggers: string[] = []) => ({
   package: 'shop',
   fluxName: name,

@@ -14,11 +14,14 @@ async function check(service: unknown, others: Files = {}): Promise<{ faults: Fo
   const { report } = await open(folder)
   const own = report.filter(({ file }) => file === join(folder, 'p/S.flux'))
   const of = (wanted: string) =>
-    own.filter(({ severity }) => severity === wanted).map(({ pointer, reason }): Found => [pointer, reason])
+    own
+      .filter(({ severity }) => severity === wanted)
+      .map(({ pointer, reason }): Found => [pointer, reason])
+      .sort(([one], [other]) => (one < other ? -1 : 1))
   return { faults: of('fault'), warnings: of('warning') }
 }
 
-const EARLY = 'must be 1 second to 7 days, as a number of seconds or a text like "90s", "15m", "1h" or "7d"; or 0'
+const EARLY = 'must be 1 second to 7 days, as a number of seconds, or a text like "90s", "15m", "1h" or "7d"; or 0'
 const UNNAMED = 'only a transition that names an event can keep one that comes early'
 const NO_EVENT = 'only a transition that names an event can be internal'
 const end = { name: 'end' }
@@ -313,7 +316,7 @@ describe('what keeps the server from starting', () => {
       ['/webhooks/0/urlPath', 'there is no urlPath'],
     ],
   ])('%s', async (_, source, ...expected) => {
-    expect((await check(source)).faults).toEqual(expected)
+    expect((await check(source)).faults).toEqual(expected.toSorted(([one], [other]) => (one < other ? -1 : 1)))
   })
 
   test('every fault of every file stands in one report', async () => {
@@ -578,7 +581,7 @@ describe('what is doubtful is told, and the server starts', () => {
     [
       "a trigger that can't be sent",
       { triggers: ['$go'], states: [end] },
-      ['/triggers/0', '"$go" can\'t be sent as an event'],
+      ['/triggers/0/event', '"$go" can\'t be sent as an event'],
     ],
     [
       'two triggers for one event',

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { getOwn, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import type { Scope } from '../../src/definitions/expressions/expression.ts'
-import type { Line, LineOptions, Target } from '../../src/definitions/lines/line.ts'
-import { compileLines } from '../../src/definitions/lines/lines.ts'
+import { z } from 'zod'
+import type { Line, Target } from '../../src/definitions/lines/line.ts'
+import { compileLines, type LineOptions } from '../../src/definitions/lines/lines.ts'
+import { readBy } from '../../src/definitions/source/read.ts'
+import { LINES } from '../../src/definitions/source/schema.ts'
 import { LineError, writePath } from '../../src/definitions/values/paths.ts'
 import { compileShape } from '../../src/definitions/values/properties.ts'
 import { WorkBudget } from '../../src/definitions/work-budget.ts'
@@ -43,9 +46,19 @@ const scopeOf = (values: JsonObject): Scope => ({
   get: (name) => getOwn(values, name),
 })
 
+const linesOf = (list: JsonObject[], report: Report) =>
+  readBy(z.object({ lines: LINES }), { lines: list }, report)?.lines ?? []
+
 function compile(list: JsonObject[], options: Partial<LineOptions> = {}) {
   const report = new Report('f')
-  const lines = compileLines(list, { resolve, visible: null, pointer: '/lines', of: 'the action', report, ...options })
+  const lines = compileLines(linesOf(list, report), {
+    resolve,
+    visible: null,
+    pointer: '/lines',
+    of: 'the action',
+    report,
+    ...options,
+  })
   return { lines, told: report.faults.map(({ severity, pointer }) => `${severity} ${pointer}`) }
 }
 
@@ -158,7 +171,7 @@ describe('lines in order', () => {
   })
 })
 
-const visible = (name: string): boolean => name === 'seen'
+const visible = new Map([['seen', []]])
 
 describe('loading reports', () => {
   it.each<[string, JsonObject, string[]]>([
@@ -196,15 +209,16 @@ describe('loading reports', () => {
     ])
     expect(compile([set('unseen', ['text'])]).told).toEqual([])
   })
-  it('what is wrong; that line is left out, and the others are right', () => {
+  it('what is wrong; that line fails, and the others are right', () => {
     const { lines } = compile([map(['v'], ['none']), map(['v'], ['text'])])
-    expect(lines.map(({ path, read }) => [path, read(scopeOf({ v: 'x' }))])).toEqual([[['text'], 'x']])
+    expect(() => lines[0]?.read(scopeOf({ v: 'x' }))).toThrow('/lines/0 has a fault')
+    expect([lines[1]?.path, lines[1]?.read(scopeOf({ v: 'x' }))]).toEqual([['text'], 'x'])
   })
 })
 
 describe('a text with ${…} in a line of the Logger', () => {
   const see = { name: 'Ada', order: { id: 7, lines: [1] }, $fluxStateName: 'Ship' }
-  const visible = (name: string) => Object.hasOwn(see, name)
+  const visible = new Map(Object.keys(see).map((name) => [name, []]))
   const logged = (line: JsonObject, more: Partial<LineOptions> = {}) => {
     const report = new Report('f')
     const options = {
@@ -214,7 +228,7 @@ describe('a text with ${…} in a line of the Logger', () => {
       logs: true,
       visible,
     }
-    const [compiled] = compileLines([line], { ...options, report, ...more })
+    const [compiled] = compileLines(linesOf([line], report), { ...options, report, ...more })
     return { text: compiled?.read(scopeOf(see)), line: compiled, told: report.faults.map(({ reason }) => reason) }
   }
   const to = ['message']
@@ -267,7 +281,7 @@ describe('a text with ${…} in a line of the Logger', () => {
 
   it('is followed where secrets and requests are hidden', () => {
     const { line } = logged(literal('with ${$secrets.API} of ${order.id}', to), { seesSecrets: true })
-    expect(line).toMatchObject({ secrets: ['API'], source: { expression: '`with ${$secrets.API} of ${order.id}`' } })
+    expect(line).toMatchObject({ secrets: ['API'], source: { expression: '`${$secrets.API}${order.id}`' } })
   })
 
   it('is plain text in other lines', () => {

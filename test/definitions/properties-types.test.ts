@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/model/json/value.ts'
 import { validate, compileShape, coerce, type Property } from '../../src/definitions/values/properties.ts'
 import { Report } from '../../src/definitions/report.ts'
+import { effortOf } from '../support/effort.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 6)
 const REFUSED = Symbol('refused')
@@ -262,11 +263,12 @@ describe('bounds, lengths and choices', () => {
 
 describe('numbers as text', () => {
   it('are refused when their plain notation has more than 10,000 digits, at once', () => {
-    const start = performance.now()
-    expect(read('text', { type: 'bigInteger' }, '9'.repeat(10_000))).toBe('9'.repeat(10_000))
-    expect(read('text', { type: 'bigInteger' }, '9'.repeat(1_000_000))).toBe(REFUSED)
-    expect(read('text', { type: 'bigDecimal' }, `1${'0'.repeat(9000)}1e-9999999999`)).toBe(REFUSED)
-    expect(performance.now() - start).toBeLessThan(500)
+    const effort = effortOf(() => {
+      expect(read('text', { type: 'bigInteger' }, '9'.repeat(10_000))).toBe('9'.repeat(10_000))
+      expect(read('text', { type: 'bigInteger' }, '9'.repeat(1_000_000))).toBe(REFUSED)
+      expect(read('text', { type: 'bigDecimal' }, `1${'0'.repeat(9000)}1e-9999999999`)).toBe(REFUSED)
+    })
+    expect(effort).toBeLessThan(500)
   })
   it('keep what they hold when read again', () => {
     const small = line({ type: 'bigDecimal' }, '-1e-10000')

@@ -151,8 +151,8 @@ describe('files', () => {
       part: 'key',
     }
     expect(faults).toEqual([
-      { ...told, pointer: '/states/1/a~1b/x' },
-      { ...told, pointer: '/secured' },
+      { ...told, pointer: '/states/1/a~1b/x', line: 1, column: 73 },
+      { ...told, pointer: '/secured', line: 1, column: 118 },
     ])
     expect(flux?.source).toMatchObject({ secured: false, states: [{}, { 'a/b': { x: 3 } }] })
   })

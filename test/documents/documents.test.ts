@@ -4,8 +4,10 @@ import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CALL_LIST } from '../../src/api/calls.ts'
-import { EXECUTES, SEND_EVENTS, STREAM_MOVES } from '../../src/api/streams.ts'
+import { EXECUTES, MOVE_KINDS, SEND_EVENTS, STREAM_MOVES } from '../../src/api/streams.ts'
+import { DELIVERY_OUTCOMES } from '../../src/api/webhooks.ts'
 import { run } from '../../src/cli/run.ts'
+import { WEBHOOK_SCHEME_NAMES } from '../../src/model/webhook-schemes/scheme.ts'
 import { secretOf } from '../../src/settings/secrets.ts'
 import { SETTINGS } from '../../src/settings.ts'
 import { ACTORS, listExamples, PACKAGE, PROVIDERS } from '../examples/examples.ts'
@@ -110,6 +112,14 @@ test('every call is listed, and no other', () => {
   const rows = documentAt('src/http/README.md').rows.join('\n')
   const listed = [...rows.matchAll(/`((?:GET|POST|PUT|DELETE) \/[^`]+)`/g)].map(([, call]) => call)
   expect(listed.sort()).toEqual([...new Set(routes)].sort())
+})
+
+test('schemes and outcomes of webhooks, and kinds of moves, are listed', () => {
+  const cells = documentAt('src/http/webhooks.md').rows.map((row) => row.split(' | ')[0] ?? '')
+  for (const name of [...WEBHOOK_SCHEME_NAMES, ...DELIVERY_OUTCOMES])
+    expect(cells.filter((cell) => cell.includes(`\`${name}\``)).length, name).toBeGreaterThan(0)
+  const { text } = documentAt('src/http/watching.md')
+  for (const kind of MOVE_KINDS) expect(text).toContain(`\`${kind}\``)
 })
 
 test('the files that the architecture names are there', async () => {

@@ -9,8 +9,8 @@ import type { Log } from '../../src/ports/log.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
 import { held, nextTurn } from '../support/held.ts'
-import { MemoryStore } from '../simulation/memory-store.ts'
-import { Memory } from '../simulation/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
+import { Memory } from '../../src/store/memory/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 
@@ -135,7 +135,7 @@ test('whom an earlier server moved is counted once, where others with lower ids 
   const ids = [...late, ...early]
   ;[isAway, reached] = [true, Math.max(...early)]
   const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
-  await expect.poll(() => memory.kept.get(reached)?.context.version ?? 0).toBe(3)
+  await expect.poll(() => memory.contexts.get(reached)?.context.version ?? 0).toBe(3)
   servers.splice(servers.indexOf(one), 1)
   await one.engine.close({ grace: 0 })
 

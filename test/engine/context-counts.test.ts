@@ -35,7 +35,7 @@ test.each([0, 1, 100, 1_000_000])('of %d contexts', async (count) => {
   expect(shown).toEqual(count === 0 ? [] : [['Open', 'WAITING', count]])
 })
 
-test('in the embedded store, secured ones too', async () => {
+test('as they are in the store, secured ones too', async () => {
   const ids = await Promise.all(Array.from({ length: 7 }, () => bench.run('Open')))
   for (const id of ids.slice(0, 3)) await bench.sendEvent({ contextId: id, event: 'end' })
   const counts = await bench.engine.countContexts()

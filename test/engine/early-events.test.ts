@@ -151,7 +151,7 @@ type Open = () => Promise<{ readonly bench: Bench; readonly again: () => Promise
 
 /** `again`: starts once more, on the same data. */
 const embedded: Open = async () => {
-  const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()), wrap })
+  const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()), onDisk: true, wrap })
   let latest = bench
   closing.push(() => latest.close())
   const again = async () => {

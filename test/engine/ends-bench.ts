@@ -105,7 +105,7 @@ export async function openWorld(kind: StoreKind, files: Files): Promise<EndsWorl
       first.store = store
       return shared(store)
     }
-    benches.push(await openBench(files, { wrap, clock, webhookSender: new Receiver() }))
+    benches.push(await openBench(files, { wrap, clock, onDisk: true, webhookSender: new Receiver() }))
     await benches[0]?.engine.close({ grace: 0 })
   }
   const { store } = first

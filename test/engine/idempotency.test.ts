@@ -5,8 +5,8 @@ import type { Role } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
-import { MemoryStore } from '../simulation/memory-store.ts'
-import { Memory } from '../simulation/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
+import { Memory } from '../../src/store/memory/memory.ts'
 import { isOfDefinition, withVerbs } from '../support/stores.ts'
 
 const FILES: Files = {

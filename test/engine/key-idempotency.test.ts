@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../support/answers.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
-import { MemoryStore } from '../simulation/memory-store.ts'
-import { Memory } from '../simulation/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
+import { Memory } from '../../src/store/memory/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 
 const states = [

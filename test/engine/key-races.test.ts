@@ -39,7 +39,7 @@ async function sharing(): Promise<[Bench, Bench]> {
     shared = store
     return store
   }
-  const one = await openBench(FILES, { wrap })
+  const one = await openBench(FILES, { wrap, onDisk: true })
   if (shared === null) throw new Error('the store is open')
   const two = await openBench(FILES, { store: shared, clock: one.clock })
   closing.push(

@@ -53,7 +53,7 @@ const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet
 const TAGS = ['red', 'green', 'blue']
 
 async function openOn(partitions: number | null): Promise<Bench> {
-  if (partitions === null) return openBench(FILES)
+  if (partitions === null) return openBench(FILES, { onDisk: true })
   const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
   const store = await openRedisStore({ address, namespace, partitions, deadAfterMs: 60_000, log })
   return openBench(FILES, { store, clock: new SimulatedClock(Date.now()) })

@@ -46,7 +46,7 @@ afterEach(async () => {
 })
 
 async function embedded(): Promise<[Bench, Bench]> {
-  const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()) })
+  const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()), onDisk: true })
   closing.push(() => bench.close())
   return [bench, bench]
 }

@@ -36,7 +36,7 @@ describe.each([
   const wrap = (store: Store) => noting(windows, store)
 
   beforeAll(async () => {
-    if (partitions === null) bench = await openBench(FILES, { wrap })
+    if (partitions === null) bench = await openBench(FILES, { wrap, onDisk: true })
     else {
       const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
       const store = await openRedisStore({ address, namespace, partitions, deadAfterMs: 60_000, log })

@@ -101,6 +101,7 @@ export async function openSteered(kind: SteeredStore, files: Files, options: Ben
     const given = {
       ...options,
       clock,
+      onDisk: true,
       others,
       ...more,
       wrap: (store: Store) => more.wrap?.(keep(store)) ?? keep(store),

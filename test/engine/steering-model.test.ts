@@ -23,7 +23,7 @@ const FILES = {
 }
 
 const CALLS = ['add', 'add', 'add', 'pause', 'resume', 'terminate', 'retry', 'tag', 'restart'] as const
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 0) > 0 ? 100 : 8
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 0) > 1000 ? 100 : 8
 
 /** What a context must have come to. */
 class Model {

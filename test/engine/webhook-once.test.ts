@@ -251,7 +251,7 @@ describe.each(['embedded', 'Redis', 'Redis with 4 partitions'] as const)('on %s'
 
 describe('over a restart of the embedded store', () => {
   test('first answers are there, and a running one gets its answer', async () => {
-    const bench = await openBench(FILES, { clock })
+    const bench = await openBench(FILES, { clock, onDisk: true })
     const done = await deliver(bench, { path: '/paid', body: { id: 1 } })
     const long = { path: '/long', body: { id: 1 } }
     // Nobody is left who could answer it.
@@ -272,7 +272,7 @@ describe('over a restart of the embedded store', () => {
   })
 
   test('who asks again under a header is held for the answer', async () => {
-    const bench = await openBench(FILES, { clock })
+    const bench = await openBench(FILES, { clock, onDisk: true })
     const long = { path: '/long2', idempotencyKey: 'b', timeout: 30_000 }
     // Nobody is left who could answer it.
     void deliver(bench, long)

@@ -1,9 +1,8 @@
 // Over real sockets, in real time: what app.request() can't show.
 import { EventEmitter, once } from 'node:events'
-import { Agent, IncomingMessage, request, ServerResponse, type RequestOptions } from 'node:http'
-import { connect, Socket } from 'node:net'
+import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { connectionFaults } from '../../src/http/socket/faults.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
 import type { EventAnswer } from '../../src/api/events.ts'
 import type { FluxApi } from '../../src/api/calls.ts'
@@ -279,9 +278,8 @@ describe('closing', () => {
     await ask(`${url}/healthz`, { agent: agent() })
     await socketTo(port)
     await sleep(20)
-    const began = performance.now()
-    await server.close(5000)
-    expect(performance.now() - began).toBeLessThan(1000)
+    // Longer than this test may take.
+    await server.close(120_000)
   })
 
   test('answers what is under way, says goodbye, and takes nothing new', async () => {
@@ -291,16 +289,15 @@ describe('closing', () => {
     const options = { agent: agent(), method: 'POST', headers: { 'content-type': 'application/json' } }
     const waiting = ask(`${url}/flux-api/event`, options, '{"event":"e"}')
     await vi.waitFor(() => expect(sendEvent).toHaveBeenCalled(), 5000)
-    const closed = server.close(5000)
+    // Longer than this test may take.
+    const closed = server.close(120_000)
     await sleep(20)
     await expect(ask(`${url}/healthz`, {})).rejects.toThrow('ECONNREFUSED')
     answering.emit('now')
     const response = await waiting
     expect(response.statusCode).toBe(200)
     expect(response.headers.connection).toBe('close')
-    const began = performance.now()
     await closed
-    expect(performance.now() - began).toBeLessThan(1000)
   })
 
   test('breaks off what is not done within the grace', async () => {
@@ -316,7 +313,6 @@ describe('closing', () => {
     const [outcome] = await Promise.allSettled([waiting, server.close(200)])
     expect(outcome.status).toBe('rejected')
     expect(performance.now() - began).toBeGreaterThan(150)
-    expect(performance.now() - began).toBeLessThan(2000)
   })
 })
 
@@ -345,13 +341,13 @@ describe('each request has one answer', () => {
       `${POST}Expect: more\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
       [417],
     ],
-    ['whole, and then something else', `${WHOLE}GARBAGE\r\n\r\n`, [200, 400]],
+    ['whole, and then something else', `${WHOLE}GARBAGE\r\n\r\n`, [200]],
     [
       "whole, and then one in a coding that isn't known",
       `${WHOLE}${POST}Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n`,
       [200, 415],
     ],
-    ['whole, twice, and then something else', `${WHOLE}${WHOLE}GARBAGE\r\n\r\n`, [200, 200, 400]],
+    ['whole, twice, and then something else', `${WHOLE}${WHOLE}GARBAGE\r\n\r\n`, [200, 200]],
   ])('%s', async (_, request, statuses) => {
     const socket = await socketTo((await start()).port)
     socket.write(request)
@@ -360,7 +356,7 @@ describe('each request has one answer', () => {
     expect(text.match(/^x-content-type-options: nosniff\r$/gim)).toHaveLength(statuses.length)
   })
 
-  test('before anything is said of what follows it, however long that takes', async () => {
+  test('and what follows it, without being a request, only ends the connection, however long the answer takes', async () => {
     const asked = new EventEmitter()
     const { port } = await start({ sendEvent: () => once(asked, 'answer').then(() => sent) })
     const socket = await socketTo(port)
@@ -370,19 +366,7 @@ describe('each request has one answer', () => {
     await sleep(50)
     expect(socket.bytesRead).toBe(0)
     asked.emit('answer')
-    expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 [^]*"sent"[^]*HTTP\/1\.1 400 /)
-  })
-
-  test('and of what follows nothing is kept, however much that is', () => {
-    const faults = connectionFaults()
-    const socket = new Socket()
-    const asked = new IncomingMessage(socket)
-    const answer = new ServerResponse(asked)
-    asked.complete = true
-    faults.note(answer)
-    for (let time = 0; time < 5; time += 1) faults.onFault(new Error('garbage'), socket)
-    expect(answer.listenerCount('finish')).toBe(1)
-    socket.destroy()
+    expect(await rest(socket)).toMatch(/^HTTP\/1\.1 200 (?=[^]*connection: close\r\n)[^]*"sent"(?![^]*HTTP)/i)
   })
 })
 

@@ -169,12 +169,6 @@ test('a repeat of a request that failed is not logged again', async () => {
   expect(lines.filter(({ message }) => message === 'the workflow behind a webhook failed')).toHaveLength(1)
 })
 
-test('a request whose Content-Type is too long is an invalid one', async () => {
-  const { post, settled } = await open()
-  expect((await post({ 'content-type': `text/${'x'.repeat(9000)}` })).status).toBe(431)
-  expect(settled).toMatchObject([{ outcome: 'invalid', status: 431 }])
-})
-
 describe('a delivery', () => {
   test.each(ANSWERS)('of the answer %j', async (answer, status, outcome, contextId, reason = undefined) => {
     const { post, settled } = await open({ receive: () => reply(answer) })

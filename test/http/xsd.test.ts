@@ -4,9 +4,8 @@ import { validateXML } from 'xmllint-wasm'
 import { CALL_LIST } from '../../src/api/calls.ts'
 import { rootOf } from '../../src/api/call.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
-import { joinPieces } from '../../src/http/formats/json/pieces.ts'
 import { xmlSchema } from '../../src/http/docs/xsd.ts'
-import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
+import { encodeXml } from '../../src/http/formats/xml/encode.ts'
 import { contextView } from './support.ts'
 
 const nothing = {
@@ -100,7 +99,7 @@ async function refusedBy(schema: string, documents: readonly string[]): Promise<
   return refused
 }
 
-const documentOf = ([root, value]: readonly [string, unknown]) => joinPieces(xmlPieces(value, root))
+const documentOf = ([root, value]: readonly [string, unknown]) => encodeXml(value, root)
 
 test('takes every answer, and refuses other documents', async () => {
   const schema = xmlSchema()

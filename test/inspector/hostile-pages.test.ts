@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/calls.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
 import { createInspector } from '../../src/inspector/inspector.tsx'
-import { jsonText } from '../../src/inspector/parts/json-text.ts'
+import { jsonText } from '../../src/inspector/parts/cut-text.tsx'
 import { ANONYMOUS } from '../../src/model/caller.ts'
-import { xmlPieces } from '../../src/http/formats/xml/encode.ts'
+import { encodeXml } from '../../src/http/formats/xml/encode.ts'
 import { statusOf } from '../../src/http/formats/problem.ts'
 import { turnsDuring } from '../support/turns-during.ts'
 import { contextView, fakeApi, memoryLog } from '../http/support.ts'
@@ -38,7 +38,7 @@ function pagesOf(overrides: Partial<FluxApi>) {
       checkCall() {},
       statusOf,
       takeQuota: () => {},
-      xmlOf: xmlPieces,
+      xmlOf: encodeXml,
       readForm: () => Promise.resolve(new Map()),
       stream: () => Promise.reject(new Error('not here')),
     },

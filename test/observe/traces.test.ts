@@ -11,7 +11,7 @@ import {
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { traceparentOf } from '../../src/http/socket/trace.ts'
+import { traceparentOf } from '../../src/http/socket/observe.ts'
 import { openTraces } from '../../src/observe/traces.ts'
 import { openLive, type Live } from '../http/live.ts'
 

@@ -65,6 +65,7 @@ export async function openServer(files: Files, options: ServerOptions = {}): Pro
   const quiet = new Quiet(stored)
   const bench = await openBench(files, {
     folder,
+    onDisk: true,
     ...(clock && { clock }),
     retention: RETENTION_MS,
     wrap: (store) => wrap(quiet.wrap(store)),

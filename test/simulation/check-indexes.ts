@@ -2,8 +2,8 @@
 import { CONTEXT_STATUSES, type ContextRecord, isFinished } from '../../src/model/context.ts'
 import { keysOfReceivers, keysOfList } from '../../src/engine/record/index-keys.ts'
 import type { Ledger } from './ledger.ts'
-import type { Memory } from './memory.ts'
-import { MemoryStore } from './memory-store.ts'
+import type { Memory } from '../../src/store/memory/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 
 const UNFINISHED = CONTEXT_STATUSES.filter((status) => !isFinished(status))
 

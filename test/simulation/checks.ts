@@ -4,7 +4,7 @@ import { type ContextId, type ContextRecord, isFinished } from '../../src/model/
 import { decodeRecord } from '../../src/engine/record/decode.ts'
 import { checkIndexes } from './check-indexes.ts'
 import type { Ledger } from './ledger.ts'
-import type { Memory } from './memory.ts'
+import type { Memory } from '../../src/store/memory/memory.ts'
 import type { Call } from './runner.ts'
 import { checkNotes } from './check-notes.ts'
 import { isNoteTag, TOKENS, type Sent } from './workload.ts'
@@ -31,7 +31,7 @@ export async function faultsOf(end: End): Promise<string[]> {
   const wrong = (what: string) => {
     faults.push(what)
   }
-  const records = [...end.memory.kept.values()].map(({ context }) => decodeRecord(context))
+  const records = [...end.memory.contexts.values()].map(({ context }) => decodeRecord(context))
   for (const { id, version } of records)
     if (end.ledger.records.get(id)?.version !== version)
       wrong(`context ${id} has version ${version}, and was committed in another`)
@@ -123,12 +123,12 @@ function checkOrder(record: ContextRecord, wrong: Wrong): void {
 /** Everything has settled: what isn't finished waits for an event, and nothing is forgotten. */
 function checkEnd(record: ContextRecord, { memory }: End, wrong: Wrong): void {
   const { id, status, due, lease, moves, tail } = record
-  const kept = memory.kept.get(id)
+  const kept = memory.contexts.get(id)
   if (!isFinished(status) && (status !== 'WAITING' || due !== null || lease !== null))
     wrong(`context ${id}, a ${record.fluxName}, is ${status} in the end`)
   if (isFinished(status) && (due !== null || lease !== null || kept?.context.owner !== null))
     wrong(`context ${id} is ${status}, and has a due time or a lease`)
-  if (kept?.poked) wrong(`context ${id}, which is ${status}, must still look at its relatives`)
+  if (kept?.isNotified) wrong(`context ${id}, which is ${status}, must still look at its relatives`)
   const numbers = [...(kept?.log ?? []), ...tail.split('\n')].flatMap((row) =>
     row === '' ? [] : Number(/,(\d+)\]$/.exec(row)?.[1]),
   )

@@ -1,8 +1,11 @@
 // What goes wrong between a server and the store: slow answers, refused and lost requests, lost answers, requests that
 // arrive late, conflicts.
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
-import type { Store } from '../../src/ports/store.ts'
-import type { MemoryStore } from './memory-store.ts'
+import type { ContextId } from '../../src/model/context.ts'
+import type { CommitRequest, Store, StoredContext, Write } from '../../src/ports/store.ts'
+import type { Memory } from '../../src/store/memory/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
+import { AheadIds } from '../../src/store/redis/ahead-ids.ts'
 import type { Random, Scheduler } from './scheduler.ts'
 import type { SimulatedServer } from './server.ts'
 
@@ -68,6 +71,22 @@ type Verb =
   | 'countRows'
   | 'sweepRows'
 
+/** Is told of what becomes true, before anyone else. */
+export interface Witness {
+  /** `befores`: what was there, in the order of the writes. */
+  committed(writes: readonly Write[], befores: readonly (StoredContext | null)[]): void
+  purged(id: ContextId): void
+}
+
+interface FaultyStoreParts {
+  readonly memory: Memory
+  readonly witness: Witness
+  /** How many ids are reserved ahead this time. */
+  readonly ahead: () => number
+  readonly server: SimulatedServer
+  readonly scheduler: Scheduler
+}
+
 /** The store as one server reaches it. */
 export class FaultyStore implements Store {
   readonly notes = { module: '', place: null }
@@ -76,15 +95,22 @@ export class FaultyStore implements Store {
   /** Until when it is out of reach for this server. */
   awayUntil = 0
   #wasAway = false
+  readonly #memory: Memory
   readonly #store: MemoryStore
+  readonly #witness: Witness
+  readonly #aheadCount: () => number
+  readonly #ahead = new Map<number, AheadIds>()
   readonly #server: SimulatedServer
   readonly #scheduler: Scheduler
 
-  constructor(store: MemoryStore, server: SimulatedServer, scheduler: Scheduler) {
-    this.#store = store
+  constructor({ memory, witness, ahead, server, scheduler }: FaultyStoreParts) {
+    this.#memory = memory
+    this.#store = new MemoryStore(memory)
+    this.#witness = witness
+    this.#aheadCount = ahead
     this.#server = server
     this.#scheduler = scheduler
-    this.partitions = store.partitions
+    this.partitions = memory.partitions
   }
 
   get #isAway(): boolean {
@@ -96,7 +122,7 @@ export class FaultyStore implements Store {
   }
 
   trouble = () => (this.awayUntil > this.#scheduler.now ? 'the store is out of reach' : this.#store.trouble())
-  reserveIds: Store['reserveIds'] = (request) => this.#ask('reserveIds', () => this.#store.reserveIds(request))
+  reserveIds: Store['reserveIds'] = (request) => this.#ask('reserveIds', () => this.#reserve(request))
   highestId: Store['highestId'] = () => this.#ask('highestId', () => this.#store.highestId())
   load: Store['load'] = (request) => this.#ask('load', () => this.#store.load(request))
   version: Store['version'] = (request) => this.#ask('version', () => this.#store.version(request))
@@ -110,7 +136,7 @@ export class FaultyStore implements Store {
   leasedTo: Store['leasedTo'] = (request) => this.#ask('leasedTo', () => this.#store.leasedTo(request))
   servers: Store['servers'] = () => this.#store.servers()
   heartbeat: Store['heartbeat'] = (request) => this.#ask('heartbeat', () => this.#store.heartbeat(request))
-  purge: Store['purge'] = (request) => this.#ask('purge', () => this.#store.purge(request))
+  purge: Store['purge'] = (request) => this.#ask('purge', () => this.#purge(request))
   readRow: Store['readRow'] = (request) => this.#ask('readRow', () => this.#store.readRow(request))
   listRows: Store['listRows'] = (request) => this.#ask('listRows', () => this.#store.listRows(request))
   countRows: Store['countRows'] = (request) => this.#ask('countRows', () => this.#store.countRows(request))
@@ -127,7 +153,7 @@ export class FaultyStore implements Store {
     ]
     const what = `commit ${parts.join('+')}`
     const write = async () => {
-      const outcome = await this.#store.commit(request)
+      const outcome = await this.#write(request)
       this.#scheduler.tell(
         this.#server,
         `${what} ${outcome.ok ? 'is true' : 'stale' in outcome ? 'is stale' : 'is refused'}`,
@@ -146,6 +172,39 @@ export class FaultyStore implements Store {
     }
     if (random.chance(late)) return this.#late(what, write)
     return this.#ask('commit', write)
+  }
+
+  /** As Redis does, more than are asked for: those that are left are refused once another server was given later ones. */
+  async #reserve({ count, partition }: Parameters<Store['reserveIds']>[0]) {
+    const ahead = this.#aheadCount()
+    const { first, count: given } = await this.#store.reserveIds({ count: count + ahead, partition })
+    const last = first + (given - 1) * this.partitions
+    if (ahead > 0) this.#aheadOf(partition).add({ first: first + count * this.partitions, last })
+    return { first, count: given }
+  }
+
+  #aheadOf(partition: number): AheadIds {
+    const ahead = this.#ahead.get(partition) ?? new AheadIds()
+    this.#ahead.set(partition, ahead)
+    return ahead
+  }
+
+  async #write(request: CommitRequest) {
+    const created = request.writes.flatMap(({ context, previous }) => (previous === 0 ? context.id : []))
+    const partition = (created[0] ?? 0) % this.partitions
+    const fence = this.#aheadOf(partition).fenceOf(created)
+    const isOvertaken = fence !== '' && fence !== String(this.#memory.lastIds[partition])
+    const befores = request.writes.map(({ context }) => this.#memory.contexts.get(context.id)?.context ?? null)
+    const outcome = await this.#store.commit(request, isOvertaken ? created : [])
+    if (outcome.ok) this.#witness.committed(request.writes, befores)
+    return outcome
+  }
+
+  async #purge(request: Parameters<Store['purge']>[0]) {
+    const before = [...this.#memory.contexts.keys()]
+    const count = await this.#store.purge(request)
+    for (const id of before) if (!this.#memory.contexts.has(id)) this.#witness.purged(id)
+    return count
   }
 
   /** It is given up before it arrives. */

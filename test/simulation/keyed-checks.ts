@@ -5,7 +5,7 @@ import { decodeRecord } from '../../src/engine/record/decode.ts'
 import type { KeyUse, Variant } from './keyed-calls.ts'
 import type { Attempt, KeyedCalls } from './keyed-workload.ts'
 import type { Ledger } from './ledger.ts'
-import type { Memory } from './memory.ts'
+import type { Memory } from '../../src/store/memory/memory.ts'
 
 type Wrong = (what: string) => void
 
@@ -45,7 +45,7 @@ export async function keyedFaultsOf(calls: KeyedCalls, memory: Memory, probed: n
   const wrong = (what: string) => {
     faults.push(what)
   }
-  const records = [...memory.kept.values()].map(({ context }) => decodeRecord(context))
+  const records = [...memory.contexts.values()].map(({ context }) => decodeRecord(context))
   for (const { name, reply } of calls.starts) checkStart(records, name, reply, wrong)
   for (const use of calls.uses) {
     const attempts = calls.attempts.filter((one) => one.use === use)

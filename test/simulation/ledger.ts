@@ -3,7 +3,7 @@ import type { Catalog } from '../../src/definitions/catalog.ts'
 import { type ContextId, type ContextRecord, isFinished, readyKindOf, UNOWNED } from '../../src/model/context.ts'
 import type { StoredContext, Write } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
-import type { Witness } from './memory.ts'
+import type { Witness } from './faults.ts'
 import type { Call } from './runner.ts'
 import type { Scheduler } from './scheduler.ts'
 

@@ -13,9 +13,8 @@ import { createDispatcher } from '../../src/steps/dispatcher.ts'
 import { Slots } from '../../src/steps/slots.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
 import { Bell } from './bell.ts'
-import { FaultyStore, type Faults } from './faults.ts'
-import type { Memory } from './memory.ts'
-import { MemoryStore } from './memory-store.ts'
+import { FaultyStore, type Faults, type Witness } from './faults.ts'
+import type { Memory } from '../../src/store/memory/memory.ts'
 import { SimulatedRunner, type Calls } from './runner.ts'
 import type { Actor, Scheduler } from './scheduler.ts'
 
@@ -35,6 +34,9 @@ export interface World {
   readonly owners: Map<string, string>
   readonly scheduler: Scheduler
   readonly memory: Memory
+  readonly witness: Witness
+  /** How many ids a server reserves ahead the next time. */
+  readonly ahead: () => number
   readonly catalog: Catalog
   readonly calls: Calls
   /** Those that live and serve. */
@@ -70,9 +72,10 @@ export class SimulatedServer implements Actor {
   constructor(name: string, world: World) {
     this.name = name
     this.#world = world
-    const { scheduler, memory, catalog, calls, servers, isAlone, stepConcurrency, maxWaiting, keeps } = world
+    const { scheduler, memory, witness, ahead, catalog, calls, servers, isAlone, stepConcurrency, maxWaiting, keeps } =
+      world
     if (isAlone) memory.reopen()
-    this.store = new FaultyStore(new MemoryStore(memory), this, scheduler)
+    this.store = new FaultyStore({ memory, witness, ahead, server: this, scheduler })
     const clock: Clock = {
       now: () => scheduler.now,
       after: (milliseconds, callback) => scheduler.after(milliseconds, this, callback),

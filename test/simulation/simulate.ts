@@ -8,7 +8,7 @@ import { checkContextKeys, keyedFaultsOf } from './keyed-checks.ts'
 import { KeyedCalls } from './keyed-workload.ts'
 import { NO_FAULTS, someFaults } from './faults.ts'
 import { Ledger } from './ledger.ts'
-import { Memory } from './memory.ts'
+import { Memory } from '../../src/store/memory/memory.ts'
 import { SimulatedRunner, type Calls } from './runner.ts'
 import { Random, Scheduler, withSeededProcess } from './scheduler.ts'
 import { ISOLATED, SILENCE_MS, SimulatedServer, type World } from './server.ts'
@@ -96,8 +96,6 @@ class Simulation {
       now: () => scheduler.now,
       partitions: isAlone ? 1 : workload === 'keys' ? (random.pick([1, 3, 3]) ?? 3) : random.between(1, 3),
       silence: isAlone ? null : SILENCE_MS,
-      witness: ledger,
-      ahead: () => (isAlone || random.chance(0.4) ? 0 : random.between(1, 5)),
     })
     const stepConcurrency = random.pick([1, 2, 256]) ?? 1
     const calls = {
@@ -113,12 +111,14 @@ class Simulation {
     } satisfies Calls
     ledger.calls = calls.all
     ledger.servers = owners
-    if (!isAlone) ledger.mayBeDead = (owner) => memory.isDead(owner)
+    if (!isAlone) ledger.mayBeDead = (owner) => memory.dead.has(owner)
     const faults = random.chance(0.15) ? NO_FAULTS : someFaults(random)
     this.#world = {
       owners,
       scheduler,
       memory,
+      witness: ledger,
+      ahead: () => (isAlone || random.chance(0.4) ? 0 : random.between(1, 5)),
       catalog,
       calls,
       servers: [],
@@ -166,7 +166,7 @@ class Simulation {
     await this.#scheduler.run(() => working === 0 || violations.length > 0)
     if (violations.length === 0) await this.#calm()
     if (violations.length === 0) violations.push(...(await this.#faults()))
-    const commits = [...memory.kept.values()].reduce((sum, { context }) => sum + context.version, 0)
+    const commits = [...memory.contexts.values()].reduce((sum, { context }) => sum + context.version, 0)
     return { seed: this.#seed, trace: this.#scheduler.trace, violations, commits }
   }
 
@@ -269,7 +269,7 @@ class Simulation {
   #isSettled(): boolean {
     for (const { status, due } of this.#ledger.records.values())
       if (!isFinished(status) && (status !== 'WAITING' || due !== null)) return false
-    for (const { poked } of this.#world.memory.kept.values()) if (poked) return false
+    for (const { isNotified } of this.#world.memory.contexts.values()) if (isNotified) return false
     return true
   }
 }

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest'
 import type { Catalog } from '../../src/definitions/catalog.ts'
 import { openServices, simulate } from './simulate.ts'
 
-const SEEDS = 500
+const SEEDS = Number(process.env['SIMULATED_SEEDS'] ?? 500)
 /** Lines of the trace of a seed that fails. */
 const SHOWN = 100
 /** Seeds that are run twice. */

@@ -515,10 +515,9 @@ describe('an address that is not public', () => {
   test.each(['169.254.169.254', '10.0.0.1', '[fd00:ec2::254]', '[fe80::1]', '192.168.1.1', '100.64.0.1'])(
     'is refused as %s without any attempt',
     async (host) => {
-      const start = performance.now()
+      // An attempt would take longer than this test may.
       for (const scheme of ['http', 'https'])
-        expect(await failure(guarded({ url: `${scheme}://${host}/`, timeout: 5 }))).toMatch(/^ForbiddenAddress: /)
-      expect(performance.now() - start).toBeLessThan(2000)
+        expect(await failure(guarded({ url: `${scheme}://${host}/`, timeout: 120 }))).toMatch(/^ForbiddenAddress: /)
     },
   )
 

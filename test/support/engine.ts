@@ -1,4 +1,4 @@
-// Runs services written in a test on the real engine and the embedded store, on a clock that the test moves.
+// Runs services written in a test on the real engine, on a store in memory and a clock that the test moves.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -21,10 +21,13 @@ import { callPartsOf } from '../../src/engine/calls/call-env.ts'
 import { EngineCore } from '../../src/engine/core/core.ts'
 import { createEngine, type Engine, type EngineParts } from '../../src/engine/engine.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
+import { Memory } from '../../src/store/memory/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { SecretRedactor } from '../../src/model/secret-redactor.ts'
 import type { ServiceSecrets } from '../../src/ports/secrets.ts'
 import type { WebhookSender } from '../../src/ports/steps.ts'
-import { webhookSender } from '../../src/steps/builtin/send-webhook.ts'
+import { webhookSender } from '../../src/steps/builtin/webhooks.ts'
+import { StoreCalls } from './idle.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 
 /** Of a server that hears of no other one. */
@@ -49,11 +52,13 @@ export interface Bench extends FluxApi {
   readonly folder: string
   /** What was logged, newest last. */
   readonly logged: { level: string; message: string; fields: object | undefined }[]
-  /** Moves the clock and lets everything that became due settle. */
+  /** Resolves when nothing goes on by itself while the clock stands still, save for steps. */
+  idle(): Promise<void>
+  /** Moves the clock, and lets what becomes due come to its end. */
   advance(milliseconds: number): Promise<void>
   /** Starts a service of package `p` and gives its context. */
   run(fluxName: string, input?: object, more?: object): Promise<number>
-  /** The context, once it satisfies the condition (real time, at most 5 s). */
+  /** The context, once it satisfies the condition (real time, at least 5 s). */
   until(contextId: number, done: (view: ContextView) => boolean): Promise<ContextView>
   /** Stops as a server does and starts again on the same data. */
   restart(): Promise<Bench>
@@ -63,11 +68,35 @@ export interface Bench extends FluxApi {
 const NOW = Date.UTC(2026, 0, 1)
 const MIB = 1024 * 1024
 
-/** Lets what was set off by a timer get as far as the disk. */
-const settle = () =>
+/** Looks at a context until it is where it should be; before each further look than the first few there is a pause. */
+const LOOKS = { atOnce: 20, all: 5000 }
+
+/** Lets processes and functions of steps get on. */
+const pause = () =>
   new Promise((resolve) => {
-    setTimeout(resolve, 5)
+    setTimeout(resolve, 1)
   })
+
+/** A store in memory, which outlives its server as a folder does. */
+class KeptMemory {
+  clock: SimulatedClock
+  readonly memory = new Memory({ now: () => this.clock.now(), silence: null })
+
+  constructor(clock: SimulatedClock) {
+    this.clock = clock
+  }
+}
+
+/** By folder. */
+const memories = new Map<string, KeptMemory>()
+
+function openMemoryIn(folder: string, clock: SimulatedClock): Store {
+  const kept = memories.get(folder) ?? new KeptMemory(clock)
+  memories.set(folder, kept)
+  kept.clock = clock
+  kept.memory.reopen()
+  return new MemoryStore(kept.memory)
+}
 
 export async function writeFiles(folder: string, files: Files): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
@@ -91,8 +120,10 @@ export interface BenchOptions {
   /** Of each endpoint. */
   readonly deliveries?: number
   readonly wrap?: (store: Store) => Store
-  /** In place of an embedded one of its own. */
+  /** In place of one in memory. */
   readonly store?: Store
+  /** On the embedded store, in the folder. */
+  readonly onDisk?: boolean
   readonly others?: EngineParts['others']
   readonly moves?: EngineParts['moves']
   /** Whether services may send requests to this machine. */
@@ -140,7 +171,12 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
   const { catalog, report } = await openCatalog({ folders: [join(folder, 'actors')], runner, log })
   const faults = report.filter(({ severity }) => severity === 'fault')
   if (faults.length > 0) throw new Error(`the services of the test have faults: ${JSON.stringify(faults)}`)
-  const opened = options.store ?? (await openLmdbStore({ folder: join(folder, 'data'), log, clock }))
+  const openOwn = () =>
+    options.onDisk === true ? openLmdbStore({ folder: join(folder, 'data'), log, clock }) : openMemoryIn(folder, clock)
+  const calls = new StoreCalls()
+  const isBusy = () => calls.isBusy
+  clock.busy.add(isBusy)
+  const opened = calls.watch(options.store ?? (await openOwn()))
   const store = options.wrap?.(opened) ?? opened
   const parts: EngineParts = {
     store,
@@ -186,30 +222,32 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     parts,
     folder,
     logged,
-    async advance(milliseconds) {
-      await clock.advance(milliseconds)
-      await settle()
-    },
+    idle: () => clock.idle(),
+    advance: (milliseconds) => clock.advance(milliseconds),
     async run(fluxName, input, more) {
       const request = { package: 'p', fluxName, ...(input && { input: JSON.parse(JSON.stringify(input)) }), ...more }
       return (await api.execute(request)).contextId
     },
     async until(contextId, done) {
-      for (let attempt = 0; attempt < 1000; attempt += 1) {
+      for (let looks = 0; looks < LOOKS.all; looks += 1) {
         const view = await api.getContext({ contextId })
         if (done(view)) return view
+        if (looks >= LOOKS.atOnce) await pause()
         // What has been committed is seen before its timer is set: one that the clock has passed meanwhile must ring
         // all the same.
-        await bench.advance(0)
+        await clock.advance(0)
       }
       throw new Error(`context ${contextId} did not get there: ${JSON.stringify(await api.getContext({ contextId }))}`)
     },
     async restart() {
       await engine.close({ grace: 0 })
+      clock.busy.delete(isBusy)
       return openBench({}, { ...options, folder, clock })
     },
     async close() {
       await engine.close({ grace: 0 })
+      clock.busy.delete(isBusy)
+      memories.delete(folder)
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -1,5 +1,6 @@
 // A clock that stands still until a test moves it.
 import type { Clock } from '../../src/ports/clock.ts'
+import { idle } from './idle.ts'
 
 interface Timer {
   readonly at: number
@@ -9,6 +10,8 @@ interface Timer {
 export class SimulatedClock implements Clock {
   #now: number
   #timers: Timer[] = []
+  /** Each says whether something is under way elsewhere that goes on without the clock. */
+  readonly busy = new Set<() => boolean>()
 
   constructor(now = Date.UTC(2026, 0, 1)) {
     this.#now = now
@@ -33,20 +36,26 @@ export class SimulatedClock implements Clock {
     }
   }
 
+  /** Resolves when nothing goes on by itself while the clock stands still. */
+  idle(): Promise<void> {
+    return idle(() => [...this.busy].some((isBusy) => isBusy()))
+  }
+
   /**
-   * Moves on, and fires what becomes due, in order and each at its time. What a timer sets off gets a turn of the event
-   * loop before the next.
+   * Moves on, and fires what becomes due, in order and each at its time. What a timer sets off in this process comes to
+   * its end before the next one fires; what is under way elsewhere, before this resolves.
    */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#now + milliseconds
-    await turn()
+    await this.idle()
     for (let timer = this.#timers[0]; timer !== undefined && timer.at <= end; timer = this.#timers[0]) {
       this.#timers.shift()
       this.#now = Math.max(this.#now, timer.at)
       timer.callback()
-      await turn()
+      await idle()
     }
     this.#now = end
+    await this.idle()
   }
 
   /**
@@ -56,10 +65,4 @@ export class SimulatedClock implements Clock {
   jump(milliseconds: number): void {
     this.#now += milliseconds
   }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
 }

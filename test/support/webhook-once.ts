@@ -112,7 +112,7 @@ afterEach(async () => {
 export async function opener(where: Where): Promise<(options?: BenchOptions) => Promise<Bench>> {
   if (where === 'embedded')
     return async (options) => {
-      const bench = await openBench(FILES, { clock, ...options })
+      const bench = await openBench(FILES, { clock, onDisk: true, ...options })
       closing.push(() => bench.close())
       return bench
     }

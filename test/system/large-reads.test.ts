@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createClient } from '../../src/client/client.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 
-const READERS = 300
+/** Several times as many as the memory has room for. */
+const READERS = 100
 /** Half a megabyte of small values. */
 const MANY = Object.fromEntries(Array.from({ length: 49_000 }, (_, index) => [`k${index.toString(36)}`, 1]))
 const SECRET = 'a-secret-of-the-request'

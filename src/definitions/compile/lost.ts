@@ -2,8 +2,8 @@
 // record contains. Its contexts can be read, listed, tagged and terminated; anything that would continue one makes it
 // fail.
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
-import { brokenState, placeholderOf } from './state.ts'
 import type { CompiledFlux } from '../flux.ts'
+import { brokenState, NOTHING, placeholderOf, unused } from './states.ts'
 
 /** What the record of a context contains about a state. */
 export interface KnownState {
@@ -16,32 +16,15 @@ export interface KnownState {
   readonly takesAny: boolean
 }
 
-export interface LostDefinition {
-  readonly hash: string
-  readonly package: string
-  readonly fluxName: string
-  readonly secured: boolean
+export interface LostDefinition extends Pick<CompiledFlux, 'hash' | 'package' | 'fluxName' | 'secured' | 'isForeign'> {
   /** Why the definition can't be read. */
   readonly reason: string
   /** The content of the file; null if it can't be read. */
   readonly source: JsonObject | null
-  /** Whether it has another format than this version's. */
-  readonly isForeign: boolean
   readonly states: readonly KnownState[]
 }
 
-const NOTHING = { properties: new Map(), extra: false }
-
-export function lostFlux({
-  hash,
-  package: owner,
-  fluxName,
-  secured,
-  reason,
-  source,
-  isForeign,
-  states: known,
-}: LostDefinition): CompiledFlux {
+export function lostFlux({ reason, source, states: known, ...about }: LostDefinition): CompiledFlux {
   const byIndex = new Map(known.map((state) => [state.index, state]))
   const names = new Set(known.flatMap(({ name }) => name ?? []))
   const states = Array.from({ length: Math.max(0, ...byIndex.keys()) + 1 }, (_, index) => {
@@ -50,11 +33,9 @@ export function lostFlux({
     return brokenState({ index, name: name ?? unused(placeholderOf(index), names), choice }, reason)
   })
   return {
-    hash,
+    ...about,
     text: '',
-    package: owner,
-    fluxName,
-    source: source ?? { ...(secured && { secured }) },
+    source: source ?? { ...(about.secured && { secured: true }) },
     input: NOTHING,
     output: NOTHING,
     tags: [],
@@ -64,22 +45,11 @@ export function lostFlux({
     early: new Map(),
     onEnd: null,
     webhooks: [],
-    secured,
-    allowExtraProperties: false,
     isSensitive: false,
     states,
     stateIndex: new Map(states.map(({ name, index }) => [name, index])),
     startState: 0,
     faults: [reason],
     lost: source === null ? reason : null,
-    isForeign,
   }
-}
-
-/** Returns the name, with underscores appended until no other state has it, and adds it to `names`. */
-export function unused(name: string, names: Set<string>): string {
-  let free = name
-  while (names.has(free)) free += '_'
-  names.add(free)
-  return free
 }

@@ -1,34 +1,82 @@
-// definitions: compiles the webhooks of a service, and determines which of them have the same endpoint.
+// definitions: compiles the webhooks of a service: their paths, and what each decides before a context exists: who may
+// call, which calls are repeats or of no interest, what is sent, and when it is answered.
 import { METHODS } from 'node:http'
-import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
+import { compileExpression } from '../expressions/compile.ts'
+import type { Expression } from '../expressions/expression.ts'
+import { compileSeen } from '../lines/names.ts'
 import type { Report } from '../report.ts'
-import { take } from '../source/take.ts'
-import { WebhookSchema } from '../source/webhook-schema.ts'
-import { compileDoor, PLAIN_DOOR, type WebhookDoor } from './webhook-door.ts'
+import type { SendSource, WebhookSource } from '../source/webhook-schema.ts'
+import { compileVerify } from './webhook-verify.ts'
 
-export interface Webhook extends WebhookDoor {
+export interface Webhook {
   /** JSON pointer into its file. */
   readonly pointer: string
+  /** Name that people are shown; null: it has none. */
+  readonly name: string | null
   /** As written in the file, with a leading slash. */
   readonly urlPath: string
   readonly httpMethods: readonly string[]
   /** Milliseconds; null: the server's setting applies. */
   readonly timeout: number | null
+  /** null: anyone may call. */
+  readonly verify: WebhookVerify | null
+  /** `key`: equal for repeats. `keepMs`: milliseconds from the commit of the first on. null: no call is a repeat. */
+  readonly dedupe: { readonly key: Expression; readonly keepMs: number } | null
+  /** Calls for which it is false are of no interest. */
+  readonly when: Expression | null
+  /** Sent instead of starting the service. */
+  readonly send: WebhookSend | null
+  readonly answer: 'workflow' | 'accepted'
 }
 
-/** Compiles the enabled webhooks. Those with a fault are reported and left out. */
-export function compileWebhooks(source: JsonObject, report: Report): readonly Webhook[] {
-  const list = getOwn(source, 'webhooks')
-  return Array.isArray(list)
-    ? list.flatMap((entry, index) => compileWebhook(entry, `/webhooks/${index}`, report) ?? [])
-    : []
+/** null: this service's package, this service; none of what expressions give. */
+export interface WebhookStart {
+  readonly package: string | null
+  readonly fluxName: string | null
+  readonly input: Expression | null
+  /** A list of tags, or one tag. */
+  readonly tags: Expression | null
 }
 
-function compileWebhook(source: Json, pointer: string, report: Report): Webhook | null {
-  const webhook = take(WebhookSchema, source, pointer, report)
-  const door = isObject(source) ? compileDoor(source, pointer, report) : PLAIN_DOOR
-  if (webhook === null || webhook.enabled === false) return null
-  const httpMethods = [...new Set((webhook.httpMethods ?? []).map((method) => method.toUpperCase()))]
+/**
+ * At most one of `contextId`, `key` and `tags` is given; without any, the event is for all. `package` and `fluxName`: the
+ * service whose keys are meant.
+ */
+export interface WebhookSend extends WebhookStart {
+  readonly event: Expression
+  readonly contextId: Expression | null
+  readonly key: Expression | null
+  /** What is started when there is none of that key: this service, another one, or, if null, nothing. */
+  readonly orStart: 'self' | WebhookStart | null
+}
+
+/** The service that has the webhooks. */
+interface Owner {
+  readonly package: string
+  readonly fluxName: string
+}
+
+/** Compiles the enabled webhooks. Those with a fault are left out. */
+export const compileWebhooks = (
+  list: readonly (WebhookSource | undefined)[],
+  owner: Owner,
+  report: Report,
+): readonly Webhook[] =>
+  list.flatMap((source, index) => (source && compileWebhook(source, `/webhooks/${index}`, owner, report)) ?? [])
+
+function compileWebhook(source: WebhookSource, pointer: string, owner: Owner, report: Report): Webhook | null {
+  const { name, dedupe, timeout = null, send, answer } = source
+  const compiled = {
+    verify: source.verify ? compileVerify(source.verify, `${pointer}/verify`, report) : null,
+    dedupe: dedupe && { key: overRequest(dedupe.key, `${pointer}/dedupe/key`, report), keepMs: dedupe.keep },
+    when: overRequest(source.when, `${pointer}/when`, report),
+    send: send ? compileSend(send, `${pointer}/send`, owner, report) : null,
+  }
+  if (send && answer)
+    report.warn(`${pointer}/answer`, 'has no effect beside send, which is answered when the event is sent')
+  if (!source.enabled) return null
+  const httpMethods = [...new Set(source.httpMethods.flatMap((method) => method?.toUpperCase() ?? []))]
   if (httpMethods.length === 0) report.warn(`${pointer}/httpMethods`, "without a method it can't be reached")
   const unknown = httpMethods.filter((method) => !METHODS.includes(method) || method === 'CONNECT')
   if (unknown.length > 0)
@@ -36,56 +84,96 @@ function compileWebhook(source: Json, pointer: string, report: Report): Webhook 
       `${pointer}/httpMethods`,
       `no request has the method ${unknown.map((method) => `'${method}'`).join(', ')}`,
     )
-  const urlPath = webhook.urlPath.startsWith('/') ? webhook.urlPath : `/${webhook.urlPath}`
-  if (urlPath !== webhook.urlPath) report.warn(`${pointer}/urlPath`, `taken as "${urlPath}"`)
+  const urlPath = source.urlPath.startsWith('/') ? source.urlPath : `/${source.urlPath}`
+  if (urlPath !== source.urlPath) report.warn(`${pointer}/urlPath`, `taken as "${urlPath}"`)
   for (const reason of warningsOf(urlPath)) report.warn(`${pointer}/urlPath`, reason)
-  if (webhook.timeout === 0) report.warn(`${pointer}/timeout`, 'every call will be answered with 504')
-  const names = urlPath.split('/').flatMap((segment) => parameterOf(segment) ?? [])
-  if (new Set(names).size < names.length) report.warn(`${pointer}/urlPath`, 'two parameters of this path have one name')
-  const timeout = webhook.timeout == null ? null : webhook.timeout * 1000
-  return { pointer, urlPath, httpMethods, timeout, ...door }
+  if (timeout === 0) report.warn(`${pointer}/timeout`, 'every call will be answered with 504')
+  const { dedupe: repeats } = compiled
+  return {
+    ...compiled,
+    dedupe: repeats?.key ? { ...repeats, key: repeats.key } : null,
+    pointer,
+    name: name || null,
+    urlPath,
+    httpMethods,
+    timeout,
+    answer: answer ?? 'workflow',
+  }
 }
 
-/** Warnings about a path that requests may not reach as intended. */
+const REQUEST = new Map([['$request', []]])
+
+/** Compiles an expression that sees `$request` alone. null: there is none, or after a fault. */
+const overRequest = (source: string | null | undefined, pointer: string, report: Report): Expression | null =>
+  compileSeen(compileExpression, source, { visible: REQUEST, pointer, report })
+
+/** null after a fault. */
+function compileSend(source: SendSource, pointer: string, owner: Owner, report: Report): WebhookSend | null {
+  const { package: ownPackage = null, fluxName = null, key } = source
+  const expression = (name: 'event' | 'contextId' | 'key' | 'tags' | 'input') =>
+    overRequest(source[name], `${pointer}/${name}`, report)
+  const receivers = (['contextId', 'key', 'tags'] as const).filter((name) => source[name] != null)
+  for (const name of receivers.slice(1))
+    report.fault(`${pointer}/${name}`, `${receivers.join(' and ')} can't stand together: the event is for one of them`)
+  if (key == null && (fluxName ?? ownPackage) !== null)
+    report.warn(pointer, 'fluxName and package have no effect without a key')
+  const start = source.orStart || null
+  if (start !== null && key == null)
+    report.fault(`${pointer}/orStart`, 'needs a key: it starts what is missing under that key')
+  // Each delivery would be refused if the key were not one of the service that is started.
+  const started = start === true ? owner : start
+  for (const name of ['fluxName', 'package'] as const)
+    if (source[name] != null && started?.[name] != null && source[name] !== started[name])
+      report.fault(`${pointer}/${name}`, `must be "${started[name]}", or be left out: orStart starts what has the key`)
+  const event = expression('event')
+  return (
+    event && {
+      event,
+      contextId: expression('contextId'),
+      key: expression('key'),
+      tags: expression('tags'),
+      input: expression('input'),
+      package: ownPackage,
+      fluxName,
+      orStart:
+        start === true
+          ? 'self'
+          : start && {
+              package: start.package ?? null,
+              fluxName: start.fluxName ?? null,
+              input: overRequest(start.input, `${pointer}/orStart/input`, report),
+              tags: overRequest(start.tags, `${pointer}/orStart/tags`, report),
+            },
+    }
+  )
+}
+
+/** Segments of a path that requests may not reach as intended. */
+const DOUBTFUL: readonly (readonly [RegExp, warning: string])[] = [
+  [/[?#]/, "a path never has ? or #: it can't be reached"],
+  [/^(?:\.|%2e){1,2}$/i, "a path never has a segment . or ..: it can't be reached"],
+  [/^(?!\{[^{}]+\}$).*[{}]/, 'a parameter is a whole segment, {name}: this one is taken as it stands'],
+  [/^[:*]/, 'a parameter is written {name}: this one is taken as it stands'],
+]
+
 function warningsOf(urlPath: string): string[] {
   const segments = urlPath.split('/')
+  const names = segments.flatMap((segment) => parameterOf(segment) ?? [])
   return [
-    ...(/[?#]/.test(urlPath) ? ["a path never has ? or #: it can't be reached"] : []),
-    ...(segments.some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
-      ? ["a path never has a segment . or ..: it can't be reached"]
-      : []),
-    ...(segments.some((segment) => /[{}]/.test(segment) && parameterOf(segment) === null)
-      ? ['a parameter is a whole segment, {name}: this one is taken as it stands']
-      : []),
-    ...(segments.some((segment) => /^[:*]/.test(segment))
-      ? ['a parameter is written {name}: this one is taken as it stands']
-      : []),
+    ...DOUBTFUL.flatMap(([pattern, warning]) => (segments.some((segment) => pattern.test(segment)) ? [warning] : [])),
     ...(segments.some((segment) => decoded(segment) === null)
       ? ["it has a malformed escape: it can't be reached"]
       : []),
     ...(segments[1] === 'api' ? ['/api is put before it: it will be reached at /api/api'] : []),
+    ...(new Set(names).size < names.length ? ['two parameters of this path have one name'] : []),
   ]
 }
 
 /** The name of a segment that is a parameter, `{id}`; null for a literal segment. */
 export const parameterOf = (segment: string): string | null => /^\{([^{}]+)\}$/.exec(segment)?.[1] ?? null
 
-/** Keys of the endpoints of a webhook. Two webhooks with an equal key match the same requests. */
-export function endpointsOf({ httpMethods, urlPath }: Webhook): string[] {
-  const shape = urlPath
-    .split('/')
-    .map((segment) => (parameterOf(segment) === null ? decode(segment) : '{}'))
-    .join('/')
-  return httpMethods.map((method) => `${method} ${shape}`)
-}
-
-function decode(segment: string): string {
-  const text = decoded(segment)
-  return text === null ? segment : encodeURIComponent(text)
-}
-
 /** Decodes a segment; null if it has a malformed escape. */
-function decoded(segment: string): string | null {
+export function decoded(segment: string): string | null {
   try {
     return decodeURIComponent(segment)
   } catch {

@@ -1,107 +1,58 @@
-// definitions: the JSON Schema (2020-12) of .flux and .model files, for editors. It is made of the table of keys with
-// which the validator reads files, so it accepts what the validator accepts; it can't see what a name refers to.
-import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { ACTION_TYPES } from '../actions/actions.ts'
-import { ifElse, refer, type FileObject } from '../source/fields.ts'
+// definitions: the JSON Schema (2020-12) of .flux and .model files, for editors. It is made of the schemas by which the
+// validator reads files, so it accepts what the validator accepts; it can't see what one part says of another.
+import { z } from 'zod'
+import type { JsonObject } from '../../model/json/value.ts'
+import { when } from '../source/fields.ts'
 import { ModelFile, PropertySchema } from '../source/property-schema.ts'
-import { LineSchema, RetrySchema, Root, State, TransitionSchema, TriggerSchema } from '../source/schema.ts'
-import {
-  DedupeSchema,
-  OnEndSchema,
-  OrStartSchema,
-  SendSchema,
-  VerifySchema,
-  WebhookSchema,
-} from '../source/webhook-schema.ts'
-import { closedSchema, openSchema } from './convert.ts'
+import { Root } from '../source/schema.ts'
 
 /**
  * The schema. Its root decides by the keys whether the file is a service or a model; `#/$defs/flux` and `#/$defs/model`
  * are those of one kind.
  */
 export function definitionSchema(): JsonObject {
+  const schema = z.toJSONSchema(z.union([Root, ModelFile, PropertySchema]), {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      if (zodSchema instanceof z.ZodObject) Object.assign(jsonSchema, unknownKeys(zodSchema))
+      if (zodSchema instanceof z.ZodDiscriminatedUnion) Object.assign(jsonSchema, byType(zodSchema, jsonSchema.oneOf))
+    },
+  })
+  const { $defs = {} }: JsonObject = JSON.parse(JSON.stringify(schema))
   const isModel = Object.keys(ModelFile.shape).filter((key) => !Object.hasOwn(Root.shape, key))
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'actorflux',
     description: 'Services (.flux) and models (.model) of actorflux.',
     type: 'object',
-    ...ifElse(
+    ...when(
       { not: { required: ['states'] }, anyOf: isModel.map((key) => ({ required: [key] })) },
-      { holds: refer('model'), fails: refer('flux') },
+      { $ref: '#/$defs/model' },
+      { $ref: '#/$defs/flux' },
     ),
-    $defs: { ...objects(), ...actions() },
+    $defs,
   }
 }
 
-function objects(): { readonly [name in FileObject]?: JsonObject } {
-  return {
-    flux: openSchema(Root),
-    model: modelFile(),
-    property: {
-      ...openSchema(PropertySchema),
-      ...ifElse(
-        {
-          required: ['type'],
-          properties: { type: { const: 'model' }, reference: { anyOf: [{ type: 'null' }, { const: '' }] } },
-        },
-        { holds: { properties: { gloopProperties: { items: refer('property') } } } },
-      ),
-    },
-    line: openSchema(LineSchema),
-    state: openSchema(State),
-    transition: openSchema(TransitionSchema),
-    retry: openSchema(RetrySchema),
-    trigger: openSchema(TriggerSchema),
-    onEnd: closedSchema(OnEndSchema),
-    webhook: openSchema(WebhookSchema),
-    verify: closedSchema(VerifySchema),
-    dedupe: closedSchema(DedupeSchema),
-    send: closedSchema(SendSchema),
-    orStart: closedSchema(OrStartSchema),
-  }
+/** VS Code warns of unknown keys, or refuses them, and says which there are. */
+function unknownKeys({ shape, def: { catchall } }: z.ZodObject) {
+  const known = `there are ${Object.keys(shape).join(', ')}`
+  return catchall
+    ? { additionalProperties: false, errorMessage: `must be an object with known keys: ${known}` }
+    : { additionalProperties: { deprecationMessage: `unknown key: ${known}` } }
 }
 
-const actionName = (type: string) => `${type}Action`
-const actionOf = (type: string) => ({ $ref: `#/$defs/${actionName(type)}` })
-const isAnyOf = (types: readonly string[]) => ({ required: ['type'], properties: { type: { enum: [...types] } } })
-
-/** A schema for all actions, and one for each type. */
-function actions(): JsonObject {
-  const types = [...ACTION_TYPES.values()]
-  const others = types.filter(({ name }) => name !== 'map').map(({ name }) => name)
-  return {
-    action: {
-      title: 'Action',
-      description: 'What runs in a state.',
-      type: 'object',
-      properties: {
-        type: {
-          description: `What the action does: ${types.map(({ name, schema }) => `\`${name}\`: ${schema.meta()?.description}`).join(' ')}`,
-          enum: [...types.map(({ name }) => name), '', null],
-          default: 'map',
-        },
-      },
-      allOf: [
-        ...others.map((name) => ifElse(isAnyOf([name]), { holds: actionOf(name) })),
-        ifElse(isAnyOf(others), { fails: actionOf('map') }),
-      ],
-    },
-    ...Object.fromEntries(types.map(({ name, schema }) => [actionName(name), openSchema(schema)])),
-  }
+/** Says what holds for each type, so that editors need not guess which one is meant. One of them may be left out. */
+function byType({ options }: z.ZodDiscriminatedUnion, variants: readonly unknown[] = []) {
+  const types = options.map(({ _zod: { propValues } }) => [...(propValues?.['type'] ?? [])])
+  const rules = types.map((names, index) => {
+    const isGiven = names.includes(undefined) ? {} : { required: ['type'] }
+    return when<unknown>({ ...isOneOf(names), ...isGiven }, variants[index])
+  })
+  return { oneOf: undefined, type: 'object', ...isOneOf(types.flat()), allOf: rules }
 }
 
-/**
- * Of what a model file says besides its fields, nothing is refused: only a service that refers to it reads that.
- */
-function modelFile(): JsonObject {
-  const { properties, required: _, ...rest } = openSchema(ModelFile)
-  return { ...rest, properties: Object.fromEntries(Object.entries(isObject(properties) ? properties : {}).map(loose)) }
-}
-
-const CHECKED_OF_MODELS = new Set(['$schema', 'gloopProperties', 'reference'])
-
-const loose = ([key, facts]: [string, Json]): [string, Json] => [
-  key,
-  CHECKED_OF_MODELS.has(key) || !isObject(facts) ? facts : { description: facts['description'] ?? null },
-]
+const isOneOf = (names: readonly unknown[]) => ({
+  properties: { type: { enum: names.filter((name) => name !== undefined) } },
+})

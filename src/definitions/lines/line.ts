@@ -1,9 +1,7 @@
-// definitions: the type of a compiled line, the options of its compilation, and functions that its parts share.
-import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+// definitions: the type of a compiled line.
+import type { Json, JsonObject } from '../../model/json/value.ts'
 import { DefinitionError } from '../definition-error.ts'
 import type { Scope } from '../expressions/expression.ts'
-import type { Visible } from './visible.ts'
-import type { Report } from '../report.ts'
 import type { Property } from '../values/properties.ts'
 import type { WorkBudget } from '../work-budget.ts'
 
@@ -17,7 +15,7 @@ export interface Target {
 }
 
 /** Source of a line's value, as written in the file: a path, an expression with its free names, or null for a constant. */
-export type LineSource =
+export type LineOrigin =
   { readonly from: readonly string[] } | { readonly expression: string; readonly names: ReadonlySet<string> } | null
 
 export interface Line {
@@ -29,7 +27,7 @@ export interface Line {
   readonly path: readonly string[]
   /** Whether the value is `$response` as a whole. An output that the line writes is then the answer of a webhook. */
   readonly answers: boolean
-  readonly source: LineSource
+  readonly source: LineOrigin
   /** Names of the secrets that it writes. */
   readonly secrets: readonly string[]
   /**
@@ -52,56 +50,10 @@ export interface Line {
  */
 export type Lines = readonly Line[]
 
-export interface LineOptions {
-  /** Returns the target of a name; null if there is none. */
-  readonly resolve: (name: string) => Target | null
-  /** Whether a name is visible. null: any name may be. */
-  readonly visible: Visible
-  /** Whether the lines see `$secrets`. */
-  readonly seesSecrets?: boolean
-  /** Whether texts with `${…}` are templates. */
-  readonly logs?: boolean
-  /** JSON pointer of the list in its file. */
-  readonly pointer: string
-  /** What the lines are part of, in messages. */
-  readonly of: string
-  readonly report: Report
-}
-
-/** Options for compiling a part of a line. */
-export interface PartOptions extends Omit<LineOptions, 'pointer' | 'of' | 'seesSecrets'> {
-  /** Names into which lines before this one wrote secrets; null: the lines see no secrets. */
-  readonly carriers: ReadonlySet<string> | null
-}
-
-/** Creates the line of a state that can't be run: it fails. */
+/** The line of a state that can't be run: it fails. */
 export function brokenLine(fault: string): Line {
   const fail = (): never => {
     throw new DefinitionError(fault)
   }
   return { place: 'args', path: [], answers: false, source: null, secrets: [], read: fail, write: fail }
-}
-
-/** Reports a fault in a part of a line. */
-export function refuseLine(report: Report, pointer: string, reason: string): null {
-  report.fault(pointer, reason)
-  return null
-}
-
-/**
- * Reads a path: a list of texts that is not empty. Numbers are converted to text. null after a fault, which is
- * reported.
- */
-export function readSegments(
-  source: JsonObject,
-  key: 'from' | 'to',
-  pointer: string,
-  report: Report,
-): readonly string[] | null {
-  const path = getOwn(source, key)
-  const segments = Array.isArray(path)
-    ? path.flatMap((segment) => (typeof segment === 'string' || typeof segment === 'number' ? [String(segment)] : []))
-    : []
-  if (Array.isArray(path) && path.length > 0 && segments.length === path.length) return segments
-  return refuseLine(report, `${pointer}/${key}`, `${key} must be a path: a list of names that is not empty`)
 }

@@ -1,42 +1,137 @@
 // definitions: compiles lists of lines. What a line writes is visible to those after it.
-import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, type Json } from '../../model/json/value.ts'
+import { suggestion } from '../../model/nearest.ts'
+import { SECRETS, secretNameFault } from '../../model/secret-reference.ts'
+import { compileExpression } from '../expressions/compile.ts'
 import { ExpressionError, type Scope } from '../expressions/expression.ts'
+import { secretUses } from '../expressions/secret-uses.ts'
 import type { Report } from '../report.ts'
-import { formatPath, LineError, writePath } from '../values/paths.ts'
-import { coerce, type Property } from '../values/properties.ts'
+import type { LineSource } from '../source/schema.ts'
+import { formatPath, isIndex, LineError, readPath, writePath } from '../values/paths.ts'
+import { coerce, descend, type Property } from '../values/properties.ts'
 import { startOf, toldOf } from '../values/told.ts'
 import { WorkBudget } from '../work-budget.ts'
-import { compileOrigin, type Origin } from './line-origin.ts'
-import { compileTarget, type LineTarget } from './line-target.ts'
-import { refuseLine, type Line, type LineOptions, type Lines } from './line.ts'
+import { brokenLine, type Line, type LineOrigin, type Lines, type Target } from './line.ts'
+import { loggedText } from './logged-text.ts'
+import { compileSeen, NO_SECRETS, RESERVED, strangePaths, type Visible } from './names.ts'
 
-/** Compiles lines. What a line writes is visible to the lines after it. Those with a fault are left out. */
-export function compileLines(
-  list: readonly JsonObject[],
-  { pointer, visible, seesSecrets = false, of, ...others }: LineOptions,
-): Lines {
-  const written = new Set<string>()
-  const carriers = new Set<string>()
-  const names = () => [...written, ...(visible?.names?.() ?? [])]
-  const declared = (name: string) => (written.has(name) ? [] : (visible?.declared?.(name) ?? []))
-  const options = {
-    ...others,
-    carriers: seesSecrets ? carriers : null,
-    visible: visible && Object.assign((name: string) => visible(name) || written.has(name), { names, declared }),
+export interface LineOptions {
+  /** Returns the target of a name; null if there is none. */
+  readonly resolve: (name: string) => Target | null
+  readonly visible: Visible
+  /** Whether the lines see `$secrets`. */
+  readonly seesSecrets?: boolean
+  /** Whether texts with `${…}` are templates. */
+  readonly logs?: boolean
+  /** JSON pointer of the list in its file. */
+  readonly pointer: string
+  /** What the lines are part of, in messages. */
+  readonly of: string
+  readonly report: Report
+}
+
+/** Compiles lines. One with a fault fails when it is run. */
+export function compileLines(list: readonly (LineSource | undefined)[], options: LineOptions): Lines {
+  const visible = options.visible && new Map(options.visible)
+  return list.map((source, index) => {
+    const pointer = `${options.pointer}/${index}`
+    const own = { ...options, visible, pointer }
+    const target = source && compileTarget(source.to, own)
+    const origin = source && compileOrigin(source, own)
+    // What a line wrote may be of another shape than what is declared.
+    if (target) visible?.set(target.name, [])
+    return target && origin
+      ? compileLine(target, origin, `line ${index + 1} of ${options.of}`, own)
+      : brokenLine(`${pointer} has a fault`)
+  })
+}
+
+/** Where a line writes; null after a fault. */
+function compileTarget(to: readonly string[], { resolve, pointer, report }: LineOptions) {
+  const refuse = (reason: string) => report.fault(`${pointer}/to`, reason)
+  const [name = '', ...below] = to
+  if (name === SECRETS) return refuse(RESERVED)
+  const target = resolve(name)
+  if (target === null) return refuse(`there is no "${name}" to write to`)
+  const { place, property } = target
+  if (place === 'fluxEvent' && below.length > 0)
+    return refuse(`"${name}" is a single value: it has no parts to write to`)
+  const path = place === 'fluxEvent' || place === 'response' ? below : to
+  const found = property === null ? { ok: true as const, property, lists: new Set<number>() } : descend(property, below)
+  if (!found.ok) return refuse(found.reason)
+  const lists = new Set([...found.lists].map((position) => position + path.length - below.length))
+  // The lists of `$response` may be written by index.
+  const [part = '', index = ''] = below
+  if (place === 'response' && (part === 'cookies' || part === 'headers') && isIndex(index)) lists.add(1)
+  return { name, place, path, property: found.property, lists, shown: formatPath(to) }
+}
+
+type LineTarget = NonNullable<ReturnType<typeof compileTarget>>
+
+/** Where the value of a line comes from. */
+interface Origin {
+  /** The value before it is coerced to its target's type; undefined where a path leads nowhere. */
+  readonly read: (scope: Scope) => Json | undefined
+  readonly source: LineOrigin
+  /** As messages show it. */
+  readonly shown: string
+  readonly literal?: Json
+  readonly answers?: boolean
+  readonly secrets?: readonly string[]
+}
+
+/** null after a fault. */
+const compileOrigin = (source: LineSource, options: LineOptions): Origin | null =>
+  source.type === 'set' ? compileSet(source, options) : compileMap(source.from, options)
+
+function compileMap(from: readonly string[], { visible, seesSecrets, pointer, report }: LineOptions): Origin | null {
+  const at = `${pointer}/from`
+  const [name = '', ...path] = from
+  const isSecret = name === SECRETS
+  if (isSecret) {
+    const [secret = '', ...more] = path
+    const fault = secret === '' || more.length > 0 ? 'must be ["$secrets", "NAME"]' : secretNameFault(secret)
+    if (!seesSecrets || fault !== null) return report.fault(at, seesSecrets && fault !== null ? fault : NO_SECRETS)
+    report.secrets.push({ pointer: at, name: secret })
+  } else if (visible?.has(name) === false)
+    report.warn(at, `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.keys())}`)
+  for (const warning of strangePaths([from], visible)) report.warn(at, warning)
+  return {
+    source: { from },
+    shown: formatPath(from),
+    secrets: isSecret ? path : [],
+    read: (scope) => readPath(scope.get(name), path, name, scope.budget),
+    answers: name === '$response' && path.length === 0,
   }
-  const compile = (source: JsonObject, at: string, told: string): Line | null => {
-    if (!isObject(source)) return refuseLine(options.report, at, 'a line must be an object')
-    const target = compileTarget(source, at, options)
-    const origin = compileOrigin(source, at, options)
-    if (target !== null) written.add(target.name)
-    if (target !== null && origin?.carries === true) carriers.add(target.name)
-    // A whole value that is replaced by one without secrets has none any more.
-    else if (target?.path.length === 1) carriers.delete(target.name)
-    return target === null || origin === null
-      ? null
-      : compileLine(target, origin, { pointer: at, told, report: options.report })
+}
+
+function compileSet(
+  { expression, evaluate }: LineSource & { readonly type: 'set' },
+  { visible, seesSecrets = false, logs, pointer, report }: LineOptions,
+): Origin | null {
+  const at = `${pointer}/expression`
+  if (expression === undefined && evaluate) return report.fault(at, 'there is no expression to evaluate')
+  if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
+  const written = expression ?? null
+  const seen = { visible, seesSecrets, pointer: at, report }
+  const logged = logs && typeof written === 'string' ? loggedText(written, evaluate, seen) : null
+  if (typeof written !== 'string' || !(evaluate || logged)) {
+    if (typeof written === 'string' && written.includes(`${SECRETS}.`))
+      report.warn(at, 'the $secrets in it is plain text: set "evaluate" to true for what it stands for')
+    return { source: null, shown: JSON.stringify(written), read: () => written, literal: written }
   }
-  return list.flatMap((source, index) => compile(source, `${pointer}/${index}`, `line ${index + 1} of ${of}`) ?? [])
+  const compiled = compileSeen(logged ? () => logged : compileExpression, logged?.source ?? written, seen)
+  if (compiled === null) return null
+  const { source: text, names } = compiled
+  const secrets = names.has(SECRETS) ? secretUses(text, new Set()).secrets : []
+  for (const name of secrets) report.secrets.push({ pointer: at, name })
+  return {
+    secrets,
+    source: { expression: text, names },
+    shown: text,
+    read: (scope) => compiled.evaluate(scope),
+    answers: text.trim() === '$response',
+  }
 }
 
 /** Steps of a line, besides those for reading, computing and writing its value. */
@@ -47,29 +142,25 @@ const ANSWERING: ReadonlySet<string> = new Set(['object', 'model', 'any'])
 
 function compileLine(
   { place, path, property: declared, lists, shown }: LineTarget,
-  origin: Origin,
-  { pointer, told, report }: { readonly pointer: string; readonly told: string; readonly report: Report },
+  { answers = false, literal, source, secrets = [], ...origin }: Origin,
+  told: string,
+  { pointer, report }: LineOptions,
 ): Line {
   // A property without a declared type is a string by default, but not if a line writes the whole `$response` to it.
   const property =
-    origin.answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined
-      ? null
-      : declared
-  if (origin.answers && property !== null && (property.array || !ANSWERING.has(property.type))) {
+    answers && declared !== null && !declared.array && getOwn(declared.source, 'type') === undefined ? null : declared
+  if (answers && property !== null && (property.array || !ANSWERING.has(property.type)))
     report.warn(
       `${pointer}/to`,
       `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`,
     )
-  }
-  if (origin.literal !== undefined && property !== null) {
-    const reason = misfit(property, origin.literal)
-    const warning = `${shown}: the value ${reason}, so the line will always fail`
-    if (reason !== null) report.warn(`${pointer}/expression`, warning)
-  }
-  const name = `${told} (${startOf(`${shown} = ${textOf(origin)}`)})`
+  const reason = literal === undefined || property === null ? null : misfit(property, literal)
+  if (reason !== null)
+    report.warn(`${pointer}/expression`, `${shown}: the value ${reason}, so the line will always fail`)
+  const name = `${told} (${startOf(`${shown} = ${origin.shown}`)})`
   const read = (scope: Scope): Json => {
     scope.budget.spend(STEPS_A_LINE)
-    const value = readFrom(origin, scope, name) ?? null
+    const value = readFrom(origin.read, scope, name) ?? null
     if (property === null) return value
     const coerced = coerce(property, value, scope.turn.now, scope.budget)
     if (coerced.ok) return coerced.value
@@ -82,22 +173,7 @@ function compileLine(
       throw error instanceof LineError ? new LineError(`${name}: ${error.message}`) : error
     }
   }
-  const { answers = false, source, secrets = [] } = origin
-  return {
-    place,
-    path,
-    answers,
-    source,
-    secrets,
-    read,
-    write,
-  }
-}
-
-/** Where the value of a line comes from, as the file has it. */
-function textOf({ source, literal }: Origin): string {
-  if (source === null) return JSON.stringify(literal ?? null)
-  return 'from' in source ? formatPath(source.from) : source.expression
+  return { place, path, answers, source, secrets, read, write }
 }
 
 /** Why a literal can't be coerced to a property; null if it can. */
@@ -106,9 +182,9 @@ function misfit(property: Property, literal: Json): string | null {
   return coerced.ok ? null : coerced.reason
 }
 
-function readFrom(origin: Origin, scope: Scope, name: string): Json | undefined {
+function readFrom(read: Origin['read'], scope: Scope, name: string): Json | undefined {
   try {
-    return origin.read(scope)
+    return read(scope)
   } catch (error) {
     throw error instanceof ExpressionError ? new LineError(`${name}: ${error.message}`, { cause: error }) : error
   }

@@ -1,73 +1,56 @@
 // definitions: texts with `${…}` in the lines of the Logger: they are templates, as the product's own texts in double
 // quotes are.
 import type { AnyNode } from 'acorn'
-import type { Json } from '../../model/json/value.ts'
-import { SECRETS } from '../../model/secret-reference.ts'
 import { compileExpression, compileTemplate } from '../expressions/compile.ts'
-import { ExpressionError, type Expression, type Scope } from '../expressions/expression.ts'
-import { parse } from '../expressions/parse.ts'
-import { secretUses } from '../expressions/secret-uses.ts'
+import { ExpressionError, type Expression } from '../expressions/expression.ts'
 import { looksLikeTemplate } from '../expressions/foreign.ts'
-import { notParsed, unseenNames, type Visible } from './visible.ts'
-import type { Report } from '../report.ts'
-import { NO_SECRETS } from './secret-reference.ts'
-
-interface LoggedText {
-  readonly evaluate: boolean
-  /** As `PartOptions.carriers`. */
-  readonly carriers: ReadonlySet<string> | null
-  readonly visible: Visible
-  readonly pointer: string
-  readonly report: Report
-}
+import { parse } from '../expressions/parse.ts'
+import { faultOfNames, notParsed, type SeenAt } from './names.ts'
 
 /**
- * The expression that stands for the text, or for the expression with such texts in double quotes; null if there is
- * nothing to replace. What can't be replaced is logged as it stands, with a warning.
+ * What stands for a text with placeholders, or for an expression that has such texts in double quotes; null if there is
+ * nothing to replace. What can't be replaced is logged as it stands, with a warning, and so is what can't be computed.
  */
-export function loggedText(text: string, { evaluate, carriers, visible, pointer, report }: LoggedText): string | null {
+export function loggedText(
+  text: string,
+  isExpression: boolean,
+  { pointer, report, ...seen }: SeenAt,
+): Expression | null {
   if (!looksLikeTemplate(text)) return null
+  const plain = isExpression ? compiledOf(text) : null
+  // Of an expression that can't be parsed, the caller tells.
+  if (isExpression && plain === null) return null
   try {
-    const expression = evaluate ? withTemplates(text) : templateOf(text)
-    if (expression === text) return null
-    const { names } = compileExpression(expression)
-    const others = [...names].filter((name) => name !== SECRETS)
-    const fault =
-      unseenNames(others, visible, text) ?? (names.has(SECRETS) ? faultOfSecrets(expression, carriers) : null)
-    if (fault === null) return expression
+    const template = isExpression ? null : compileTemplate(text)
+    const source = template?.placeholders.map((part) => `\${${part}}`).join('') ?? withTemplates(text)
+    if (source === text && isExpression) return null
+    const compiled = compileExpression(template === null ? source : `\`${source}\``)
+    const fault = faultOfNames(compiled.names, compiled.source, seen)
+    if (fault === null)
+      return {
+        ...compiled,
+        evaluate(scope) {
+          try {
+            return (template ?? compiled).evaluate(scope)
+          } catch (error) {
+            if (error instanceof ExpressionError) return plain ? plain.evaluate(scope) : text
+            throw error
+          }
+        },
+      }
     report.warn(pointer, `logged as it stands: ${fault}`)
   } catch (error) {
-    // Of an expression that can't be parsed, the caller tells.
-    if (!evaluate || isParsed(text)) report.warn(pointer, `logged as it stands: ${notParsed(error, text)}`)
+    report.warn(pointer, `logged as it stands: ${notParsed(error, text)}`)
   }
   return null
 }
 
-const faultOfSecrets = (expression: string, carriers: LoggedText['carriers']): string | null =>
-  carriers === null ? NO_SECRETS : secretUses(expression, carriers).fault
-
-/** Evaluates the expression that stands for a text; the text as it stands, where that can't be computed. */
-export const orAsItStands =
-  (template: Expression, asItStands: (scope: Scope) => Json) =>
-  (scope: Scope): Json => {
-    try {
-      return template.evaluate(scope)
-    } catch (error) {
-      if (error instanceof ExpressionError) return asItStands(scope)
-      throw error
-    }
+function compiledOf(source: string): Expression | null {
+  try {
+    return compileExpression(source)
+  } catch {
+    return null
   }
-
-/** The text, as a template literal. */
-function templateOf(text: string): string {
-  let [rest, written] = [text, '']
-  for (const placeholder of compileTemplate(text).placeholders) {
-    const opening = `\${${placeholder}}`
-    const [before = ''] = rest.split(opening, 1)
-    written += before.replace(/[`\\]/g, '\\$&') + opening
-    rest = rest.slice(before.length + opening.length)
-  }
-  return `\`${written}${rest.replace(/[`\\]/g, '\\$&')}\``
 }
 
 /** The expression, with template literals in place of texts in double quotes. */
@@ -88,11 +71,3 @@ function textsIn(node: AnyNode): AnyNode[] {
 }
 
 const isNode = (part: unknown): part is AnyNode => typeof part === 'object' && part !== null && 'type' in part
-
-function isParsed(source: string): boolean {
-  try {
-    return parse(source).source === source
-  } catch {
-    return false
-  }
-}

@@ -1,7 +1,15 @@
-// definitions: the names that are visible in each part of a service, and the names that it can write to.
+// definitions: the names that are visible in each part of a service, those that it can write to, and the messages about
+// names that are not there.
+import { messageOf } from '../../model/error-message.ts'
+import { alternatives, suggestion } from '../../model/nearest.ts'
+import { SECRETS } from '../../model/secret-reference.ts'
+import type { Expression } from '../expressions/expression.ts'
+import { foreignHint } from '../expressions/foreign.ts'
+import { secretUses } from '../expressions/secret-uses.ts'
+import { isIndex } from '../values/paths.ts'
+import type { Report } from '../report.ts'
+import type { Property, Shape } from '../values/properties.ts'
 import type { Place, Target } from './line.ts'
-import type { Shape } from '../values/properties.ts'
-import type { Visible } from './visible.ts'
 
 /** Names that are visible everywhere. One without a value is undefined. */
 export const SPECIAL_NAMES: ReadonlySet<string> = new Set([
@@ -16,6 +24,9 @@ export const SPECIAL_NAMES: ReadonlySet<string> = new Set([
   '$response',
 ])
 
+/** The names that are visible, and how each is declared, as far as that is known; null: any name may be. */
+export type Visible = ReadonlyMap<string, readonly Property[]> | null
+
 interface Data {
   readonly input: Shape
   readonly output: Shape
@@ -23,44 +34,126 @@ interface Data {
 
 /**
  * Names that are visible to the action, the waits and the lines of a state. Lines also see the names that lines before
- * them wrote. null: any name may be visible.
+ * them wrote.
  */
-export function visibleIn(state: Data, service: Data & { readonly extra: boolean }): Visible {
-  return service.extra ? null : seenIn([state.output, state.input, service.output, service.input])
-}
+export const visibleIn = (state: Data, service: Data & { readonly extra: boolean }): Visible =>
+  service.extra ? null : seenIn([state.output, state.input, service.output, service.input])
 
 /** Names of the properties of those shapes, and the special names. */
 export function seenIn(shapes: readonly Shape[]): NonNullable<Visible> {
-  const sees = (name: string) => SPECIAL_NAMES.has(name) || shapes.some(({ properties }) => properties.has(name))
-  const names = () => [...shapes.flatMap(({ properties }) => [...properties.keys()]), ...SPECIAL_NAMES]
-  const declared = (name: string) => shapes.flatMap(({ properties }) => properties.get(name) ?? [])
-  return Object.assign(sees, { names, declared })
+  const seen = new Map<string, Property[]>()
+  for (const { properties } of shapes)
+    for (const [name, property] of properties) seen.set(name, [...(seen.get(name) ?? []), property])
+  for (const name of SPECIAL_NAMES) seen.set(name, seen.get(name) ?? [])
+  return seen
 }
 
 /**
  * Resolves the targets of a map or of an action's outputs: the output of that name of the state, else of the service.
  */
-export function outputsOf(state: Data, service: Data): (name: string) => Target | null {
-  return (name) =>
+export const outputsOf =
+  (state: Data, service: Data) =>
+  (name: string): Target | null =>
     find('stateOutput', state.output, name) ??
     find('serviceOutput', service.output, name) ??
     (name === '$fluxEvent' ? { place: 'fluxEvent', property: null } : null) ??
     (name === '$response' ? { place: 'response', property: null } : null)
-}
 
 /**
  * Resolves the targets of a transition's lines, which write only to the inputs of its target state. An unknown target
  * state is already reported.
  */
-export function inputsOf(target: Data | undefined): (name: string) => Target | null {
-  return (name) =>
+export const inputsOf =
+  (target: Data | undefined) =>
+  (name: string): Target | null =>
     target === undefined ? { place: 'stateInput', property: null } : find('stateInput', target.input, name)
-}
 
 /** Resolves the targets of a call's inputs: any name becomes an argument. */
 export const ARGUMENTS = (): Target => ({ place: 'args', property: null })
 
-function find(place: Place, shape: Shape, name: string): Target | null {
-  const property = shape.properties.get(name)
+function find(place: Place, { properties }: Shape, name: string): Target | null {
+  const property = properties.get(name)
   return property === undefined ? null : { place, property }
 }
+
+interface Seen {
+  readonly visible: Visible
+  /** Whether `$secrets` is visible. */
+  readonly seesSecrets?: boolean
+}
+
+/** And where the expression is in its file. */
+export interface SeenAt extends Seen {
+  readonly pointer: string
+  readonly report: Report
+}
+
+/** Compiles an expression or a template; null if there is none, or after a fault. */
+export function compileSeen<T extends Expression>(
+  compile: (source: string) => T,
+  source: string | null | undefined,
+  { pointer, report, ...seen }: SeenAt,
+): T | null {
+  if (source == null) return null
+  try {
+    const compiled = compile(source)
+    if (compiled.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
+    for (const warning of strangePaths(compiled.paths, seen.visible)) report.warn(pointer, warning)
+    const fault = faultOfNames(compiled.names, source, seen)
+    return fault === null ? compiled : report.fault(pointer, fault)
+  } catch (error) {
+    return report.fault(pointer, notParsed(error, source))
+  }
+}
+
+/** The warning about `"…${x}…"`. */
+const PLAIN_TEXT = 'the ${…} in a text in quotes is plain text: write backticks (`…${x}…`) for what it stands for'
+
+const NOTHING: ReadonlySet<string> = new Set()
+
+/** Why an expression can't use the names that it does; null: it can. */
+export function faultOfNames(
+  names: ReadonlySet<string>,
+  source: string,
+  { visible, seesSecrets }: Seen,
+): string | null {
+  const unseen = [...names].filter((name) => name !== SECRETS && visible?.has(name) === false)
+  const [first] = unseen
+  if (visible === null || first === undefined) {
+    if (!names.has(SECRETS)) return null
+    return seesSecrets ? secretUses(source, NOTHING).fault : NO_SECRETS
+  }
+  const [only, ...others] = visible.keys()
+  const where = others.length > 0 ? 'not visible anywhere:' : `only ${only} is visible here, and not`
+  return `${where} ${unseen.join(', ')}${suggestion(first, visible.keys())}${foreignHint(source)}`
+}
+
+/** Warnings of paths that lead to no field of a declared model, however the name is declared. */
+export function strangePaths(paths: readonly (readonly string[])[], visible: Visible): ReadonlySet<string> {
+  const strange = paths.flatMap(([name = '', ...keys]) => {
+    const fields = (visible?.get(name) ?? []).map((property) => strangeField(property, keys))
+    return fields.includes(null) ? [] : (fields[0] ?? [])
+  })
+  return new Set(strange)
+}
+
+function strangeField(property: Property, [key, ...below]: readonly string[]): string | null {
+  if (key === undefined || property.type !== 'model') return null
+  // Lists have properties of their own.
+  if (property.array) return isIndex(key) ? strangeField({ ...property, array: false }, below) : null
+  const fields = property.fields()
+  const field = fields?.properties.get(key)
+  if (field !== undefined) return strangeField(field, below)
+  if (fields === null || fields.extra) return null
+  return `"${property.name}" has no field "${key}"${alternatives(key, fields.properties.keys())}`
+}
+
+export const notParsed = (error: unknown, source: string): string =>
+  `can't be parsed: ${messageOf(error)}${foreignHint(source)}`
+
+/** The fault of an expression that names `$secrets` where none is visible. */
+export const NO_SECRETS =
+  '$secrets is visible only in "verify" of a webhook, in "onEnd", and in the inputs of an invokeCode'
+
+/** The fault of another use of the name. */
+export const RESERVED = `${SECRETS} stands for the secrets, and for nothing else`

@@ -2,8 +2,9 @@
 // compiled from.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { FORMAT } from '../../model/format.ts'
-import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { FORMAT, otherFormat } from '../../model/format.ts'
+import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { UnreadableDefinition } from '../definition-error.ts'
 
 export interface FluxUnit {
   readonly package: string
@@ -13,11 +14,8 @@ export interface FluxUnit {
   readonly models: ReadonlyMap<string, JsonObject>
 }
 
-export function pinnedText({ package: owner, fluxName, source, models }: FluxUnit): string {
-  const contents: JsonObject = {}
-  for (const [name, model] of models) setOwn(contents, name, model)
-  return JSON.stringify({ format: FORMAT, package: owner, fluxName, source, models: contents })
-}
+export const pinnedText = ({ package: owner, fluxName, source, models }: FluxUnit): string =>
+  JSON.stringify({ format: FORMAT, package: owner, fluxName, source, models: Object.fromEntries(models) })
 
 export const hashOf = (text: string): string => hash('sha256', text)
 
@@ -31,18 +29,21 @@ const Stored = z.object({
 
 /** Parses a stored text; null if it is not a definition, or one of another format. */
 export function readPinned(text: string): FluxUnit | null {
-  const stored = Stored.safeParse(parsed(text))
-  if (!stored.success) return null
-  const { package: owner, fluxName, source, models } = stored.data
-  const contents = Object.entries(models).flatMap(([name, model]) => (isObject(model) ? [[name, model] as const] : []))
-  return { package: owner, fluxName, source, models: new Map(contents) }
+  const { data } = Stored.safeParse(parsed(text))
+  if (data === undefined) return null
+  const models = Object.entries(data.models).flatMap(([name, model]) =>
+    isObject(model) ? [[name, model] as const] : [],
+  )
+  return { package: data.package, fluxName: data.fluxName, source: data.source, models: new Map(models) }
 }
 
-/** The format of a stored text, if it is another one than this version's. The rest may be unreadable. */
-export function foreignFormat(text: string): number | null {
+/** Why a stored text is not a definition of this format. The rest of one of another format may be unreadable. */
+export function unreadable(text: string): UnreadableDefinition {
   const stored = parsed(text)
   const format = isObject(stored) ? stored['format'] : null
-  return typeof format === 'number' && format !== FORMAT ? format : null
+  return typeof format === 'number' && format !== FORMAT
+    ? new UnreadableDefinition(otherFormat(`the definition ${hashOf(text)}`, format), { isForeign: true })
+    : new UnreadableDefinition('what is stored is no definition')
 }
 
 function parsed(text: string): Json {

@@ -1,78 +1,90 @@
-// definitions: the kinds of values that keys of files have. What zod can't tell a JSON Schema, `meta` does: the
-// descriptions, and what the compilation checks later. null stands for what is absent.
+// definitions: the kinds of values that keys of files have. null stands for what is absent.
 import { z } from 'zod'
-import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
+import { alternatives } from '../../model/nearest.ts'
+import { DURATION, durationSecondsOf } from '../values/durations.ts'
 
-/** User data is passed on as it is, without a copy. */
-export const RECORD = z.custom<JsonObject>(isObject, { error: 'must be an object' })
-/** A list of objects. Each entry is checked when it is read, so that a wrong one does not hide the others. */
-export const LIST = z.array(z.custom<JsonObject>(), { error: 'must be a list' }).nullish()
-export const TEXT = z.string({ error: 'must be text' }).nullish()
-export const STATE_NAME = z.string({ error: 'must be text' }).min(1, { error: 'must not be empty' })
-export const TEXTS = z.array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' }).nullish()
-export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
-export const ANYTHING = z.unknown().optional()
-export const JSON_VALUE = z.custom<Json>().nullish()
-export const WHOLE_NUMBER = 'must be a whole number'
-export const SECONDS = z
-  .number({ error: 'must be a number of seconds' })
-  .min(0, { error: 'must not be negative' })
-  .max(1e10, { error: 'is too long' })
-export const TIMEOUT = SECONDS.positive({ error: 'must be greater than 0' }).nullish()
+/** An object, of which further keys may be kept for other programs. */
+export const entry = <T extends z.core.$ZodLooseShape>(shape: T) => z.object(shape, { error: 'must be an object' })
+/** An object in which each unknown key is a fault, since a setting without effect would be dangerous. */
+export const closedEntry = <T extends z.core.$ZodLooseShape>(shape: T) =>
+  z.strictObject(shape, { error: 'must be an object' })
 
-/** The kinds of objects in files, each with an entry in the table and a schema of its own in the JSON Schema. */
-export type FileObject =
-  | 'flux'
-  | 'model'
-  | 'property'
-  | 'line'
-  | 'state'
-  | 'transition'
-  | 'action'
-  | 'retry'
-  | 'trigger'
-  | 'onEnd'
-  | 'webhook'
-  | 'verify'
-  | 'dedupe'
-  | 'send'
-  | 'orStart'
+/** A list. An entry with a fault becomes undefined, so that it hides no other, and the others keep their places. */
+export const list = <T extends z.ZodType>(item: T, error = 'must be a list') =>
+  z
+    .array(item.optional(), { error })
+    .nullish()
+    .transform((given) => given ?? [])
 
-/** A reference to the schema of an object. */
-export const refer = (name: FileObject): { $ref: string } => ({ $ref: `#/$defs/${name}` })
-/** null, or such an object. */
-export const refersOrNull = (name: FileObject): JsonObject => ({ anyOf: [refer(name), { type: 'null' }] })
-/** Text that is not empty. */
-export const NAMED = { type: 'string', minLength: 1 }
-export const NULLABLE_TEXT = { type: ['string', 'null'] }
-
-export const COMMENT = ANYTHING.meta({ description: 'Free text, which has no effect.' })
-
-interface Branches {
-  readonly holds?: JsonObject
-  readonly fails?: JsonObject
+/** What holds of a value of which the condition holds, and of another one. Entries, since `then` is no name for a key. */
+export function when<T>(condition: T, holds: T, fails?: T): { readonly [keyword: string]: T } {
+  const entries = [['if', condition] as const, ['then', holds] as const]
+  return Object.fromEntries(fails === undefined ? entries : [...entries, ['else', fails] as const])
 }
 
-/** What holds of a value that a schema accepts, and of one that it does not. Entries, since `then` is no name for a key. */
-export const ifElse = (condition: JsonObject, { holds, fails }: Branches): JsonObject =>
-  Object.fromEntries([
-    ['if', condition],
-    ...(holds ? [['then', holds] as const] : []),
-    ...(fails ? [['else', fails] as const] : []),
-  ])
+export const ANYTHING = z.unknown().optional()
+export const JSON_VALUE = z.custom<Json>().optional()
+export const text = z.string({ error: 'must be text' })
+export const TEXT = text.nullish()
+export const NAME = text.min(1, { error: 'must not be empty' })
+export const COMMENT = ANYTHING.describe('Free text, which has no effect.')
+export const EDITORS = ANYTHING.describe('Where editors find the JSON Schema of the file.')
 
-/** A list of property declarations. */
-export const PROPERTIES = LIST.meta({ items: refer('property') })
-/** A list of lines. */
-export const LINES = LIST.meta({ items: refer('line') })
+export const FLAG = z.boolean({ error: 'must be true or false' }).nullish()
+export const flag = (otherwise = false) => FLAG.meta({ default: otherwise }).transform((given) => given ?? otherwise)
 
-/** Keys that several types of actions have. */
-export const ACTION_INPUTS = LINES.meta({ description: 'Lines that set the arguments. Any name becomes an argument.' })
-export const ACTION_OUTPUTS = LINES.meta({
-  description: 'Lines that run on the result: they see its keys, `$result`, and all names that the state sees.',
-})
-export const ACTION_RETRY = RECORD.nullish().meta({
-  description: 'How often the action is tried when it fails, and after which pauses.',
-  ...refersOrNull('retry'),
-})
-export const ACTION_TIMEOUT = TIMEOUT.meta({ description: 'Seconds after which an attempt fails.' })
+/** One of some texts. `what`: its name in messages. */
+export const oneOf = <const T extends readonly string[]>(what: string, names: T) =>
+  z.enum(names, {
+    error: ({ input }) =>
+      typeof input === 'string' ? `unknown ${what} "${input}"${alternatives(input, names)}` : 'must be text',
+  })
+
+export const WHOLE_NUMBER = z.int({ error: 'must be a whole number' }).min(1, { error: 'must be at least 1' }).nullish()
+
+export const DAY_SECONDS = 86_400
+
+const seconds = z.number({ error: 'must be a number of seconds' }).max(1e10, { error: 'is too long' })
+const toMs = (given: number) => Math.ceil(given * 1000)
+/** A number of seconds, as milliseconds. */
+export const MS = seconds.min(0, { error: 'must not be negative' }).transform(toMs).nullish()
+export const TIMEOUT_MS = seconds.positive({ error: 'must be greater than 0' }).transform(toMs).nullish()
+
+/** A duration of a second at least, as milliseconds. `most`: seconds. `orZero`: it may be 0, too. */
+export const durationMs = (most: number, orZero: boolean) =>
+  z
+    .custom<Json>()
+    .refine(
+      (given) => {
+        const length = durationSecondsOf(given)
+        return (orZero && length === 0) || (length >= 1 && length <= most)
+      },
+      { error: `must be 1 second to ${most / DAY_SECONDS} days, as ${DURATION}${orZero ? '; or 0' : ''}` },
+    )
+    .meta({
+      type: ['number', 'string'],
+      maximum: most,
+      pattern: '^\\d+(\\.\\d+)?[smhd]?$',
+      errorMessage: `must be ${DURATION}`,
+      examples: ['90s', '15m', '1h', '7d'],
+    })
+    .transform((given) => Math.round(durationSecondsOf(given) * 1000))
+    .nullish()
+
+/** Declarations of properties, which `values/` reads. */
+export const PROPERTIES = z
+  .array(z.custom<JsonObject>(), { error: 'must be a list' })
+  .meta({ items: { $ref: '#/$defs/property' } })
+  .nullish()
+  .transform((given) => given ?? [])
+
+const isName = (segment: unknown) => typeof segment === 'string' || typeof segment === 'number'
+
+/** The names of a path. Numbers become text. */
+export const PATH = z
+  .custom<readonly (string | number)[]>((given) => Array.isArray(given) && given.length > 0 && given.every(isName), {
+    error: 'must be a path: a list of names that is not empty',
+  })
+  .meta({ type: 'array', minItems: 1, items: { type: ['string', 'number'] } })
+  .transform((path) => path.map(String))

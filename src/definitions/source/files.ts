@@ -1,13 +1,11 @@
 // definitions: reads the files of packages. It reports only what can't be read; it does not check the content.
-import type { Dirent } from 'node:fs'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { isObject, type JsonObject } from '../../model/json/value.ts'
-import type { TextPosition } from '../../model/json/scan.ts'
-import type { PackageFolder } from '../../ports/steps.ts'
-import { decodeFile, JsonFault, readJson } from './json.ts'
-import type { Fault } from '../report.ts'
 import { messageOf } from '../../model/error-message.ts'
+import { isObject, type JsonObject } from '../../model/json/value.ts'
+import type { PackageFolder } from '../../ports/steps.ts'
+import type { Fault } from '../report.ts'
+import { JsonFault, readJson } from './json.ts'
 
 /** A `.flux` or `.model` file. */
 export interface DefinitionFile {
@@ -18,138 +16,99 @@ export interface DefinitionFile {
   readonly file: string
   /** Content of the file; null if it can't be read, which a fault explains. */
   readonly source: JsonObject | null
-  /** Text of the file; empty if it can't be decoded. */
-  readonly text: string
-}
-
-export interface SourceFolders {
-  /** A package that is in several folders has an entry for each. */
-  readonly packages: readonly PackageFolder[]
-  readonly fluxes: readonly DefinitionFile[]
-  readonly models: readonly DefinitionFile[]
-  readonly faults: readonly Fault[]
-  /** False if a folder can't be read. Its files may be unchanged. */
-  readonly complete: boolean
+  /** Where the parts of the file are; null if it can't be read. */
+  readonly placeOf: ReturnType<typeof readJson>['placeOf'] | null
 }
 
 const PACKAGE_NAME = /^[A-Za-z\d_-]+$/
 
-const isIgnored = (name: string) => name.startsWith('.') || name === 'node_modules'
+/** Whether the name of a file or folder says that there is nothing of a package in it. */
+export const isIgnored = (name: string): boolean => name.startsWith('.') || name === 'node_modules'
 
 /** Reads all packages below the folders, in a stable order. */
-export async function readFolders(folders: readonly string[]): Promise<SourceFolders> {
-  const reader = new Reader()
+export async function readFolders(folders: readonly string[]) {
+  const reader = new FolderReader()
   const seen = new Set<string>()
   for (const folder of folders) {
-    const real = await realpath(folder).catch(() => resolve(folder))
-    if (seen.has(real)) continue
+    const real = await realPathOf(folder)
+    if (!seen.has(real)) await reader.folder(folder)
     seen.add(real)
-    await reader.folder(folder)
   }
   return reader
 }
 
-class Reader implements SourceFolders {
+class FolderReader {
+  /** A package that is in several folders has an entry for each. */
   readonly packages: PackageFolder[] = []
   readonly fluxes: DefinitionFile[] = []
   readonly models: DefinitionFile[] = []
   readonly faults: Fault[] = []
+  /** False if a folder can't be read. Its files may be unchanged. */
   complete = true
 
   async folder(folder: string): Promise<void> {
     const entries = await this.#entries(folder)
     if (entries === null) return
     const before = this.packages.length
-    for (const entry of entries) {
-      if (isIgnored(entry.name)) continue
-      const path = join(folder, entry.name)
-      if (await isFolder(entry, path)) await this.#package(entry.name, path)
-      else if (isDefinition(entry.name)) this.#warn(path, 'skipped: it lies in no package')
-    }
+    for (const { name, path, found } of entries)
+      if (found?.isDirectory()) await this.#package(name, path)
+      else if (/\.(?:flux|model)$/.test(name)) this.#warn(path, 'skipped: it lies in no package')
     if (this.packages.length === before) this.#warn(folder, 'there is no package in this folder')
   }
 
   async #package(name: string, path: string): Promise<void> {
     if (!PACKAGE_NAME.test(name)) return this.#warn(path, 'skipped: a package name is made of letters, digits, - and _')
     const code = join(path, 'code')
-    const root = (await stat(code).then(
-      (found) => found.isDirectory(),
-      () => false,
-    ))
-      ? code
-      : path
+    const root = (await statOf(code))?.isDirectory() ? code : path
     this.packages.push({ name, root: resolve(root) })
-    await this.#walk(name, root, [], new Set())
+    await this.#walk(name, root, [], [])
   }
 
-  async #walk(owner: string, folder: string, above: readonly string[], ancestors: ReadonlySet<string>): Promise<void> {
-    const real = await realpath(folder).catch(() => resolve(folder))
-    if (ancestors.has(real)) return this.#warn(folder, 'skipped: a link that leads back to a folder above')
-    const entries = await this.#entries(folder)
-    for (const entry of entries ?? []) {
-      if (isIgnored(entry.name)) continue
-      const path = join(folder, entry.name)
-      if (await isFolder(entry, path))
-        await this.#walk(owner, path, [...above, entry.name], new Set([...ancestors, real]))
-      else if (entry.name.endsWith('.flux'))
-        await this.#file(this.fluxes, owner, path, [...above, entry.name.slice(0, -'.flux'.length)])
-      else if (entry.name.endsWith('.model'))
-        await this.#file(this.models, owner, path, [...above, entry.name.slice(0, -'.model'.length)])
-      else this.#warnOfForeign(entry.name, path)
+  async #walk(owner: string, folder: string, above: readonly string[], ancestors: readonly string[]): Promise<void> {
+    const real = await realPathOf(folder)
+    if (ancestors.includes(real)) return this.#warn(folder, 'skipped: a link that leads back to a folder above')
+    for (const { name, path, found } of (await this.#entries(folder)) ?? []) {
+      const [, stem = '', kind] = /^(.*)\.(flux|model|gloop|workflow)$/s.exec(name) ?? []
+      if (found?.isDirectory()) await this.#walk(owner, path, [...above, name], [...ancestors, real])
+      else if (kind === 'flux' || kind === 'model') {
+        // Reading a pipe or a device might never end. A missing file, such as the target of a broken link, is reported
+        // when it is read.
+        if (found?.isFile() === false) this.#warn(path, 'skipped: it is no regular file')
+        else await this.#file(kind === 'flux' ? this.fluxes : this.models, owner, path, [...above, stem].join('.'))
+      } else if (kind !== undefined)
+        this.#warn(
+          path,
+          `skipped: a .${kind} does not run here; write it as a .flux service, for invokeFlux, or as a function of a module, for invokeCode`,
+        )
     }
   }
 
-  /** Warns of files of the product's service types that this server does not support. */
-  #warnOfForeign(name: string, path: string): void {
-    const gloop =
-      'a .gloop service does not run here; write it as a function of a module, for invokeCode, or as a .flux service, for invokeFlux'
-    if (name.endsWith('.gloop')) this.#warn(path, `skipped: ${gloop}`)
-    if (name.endsWith('.workflow'))
-      this.#warn(path, 'skipped: a .workflow does not run here; write it as a .flux service')
-  }
-
-  async #file(list: DefinitionFile[], owner: string, file: string, segments: readonly string[]): Promise<void> {
-    // Reading a pipe or a device might never end. A missing file, such as the target of a broken link, is reported when
-    // it is read.
-    if (
-      await stat(file).then(
-        (found) => !found.isFile(),
-        () => false,
-      )
-    )
-      return this.#warn(file, 'skipped: it is no regular file')
-    const name = segments.join('.')
+  async #file(list: DefinitionFile[], owner: string, file: string, name: string): Promise<void> {
     const other = list.find((known) => known.package === owner && known.name === name)
     if (other !== undefined)
       return this.#fault(file, `${other.file} has the same name, "${name}" in package "${owner}"`)
     list.push({ package: owner, name, file, ...(await this.#content(file)) })
   }
 
-  async #content(file: string): Promise<Pick<DefinitionFile, 'source' | 'text'>> {
-    let text = ''
+  async #content(file: string): Promise<Pick<DefinitionFile, 'source' | 'placeOf'>> {
     try {
-      text = decodeFile(await readFile(file))
-      const { value, repeated } = readJson(text)
+      const { value, repeated, placeOf } = readJson(await readFile(file))
+      const reason = 'this key is there more than once: the last one counts'
       for (const pointer of repeated)
-        this.faults.push({
-          severity: 'warning',
-          file,
-          pointer,
-          reason: 'this key is there more than once: the last one counts',
-          part: 'key',
-        })
-      if (isObject(value)) return { source: value, text }
+        this.faults.push({ severity: 'warning', file, pointer, reason, part: 'key', ...placeOf(pointer, 'key') })
+      if (isObject(value)) return { source: value, placeOf }
       this.#fault(file, 'the file must hold a JSON object')
     } catch (error) {
       this.#fault(file, messageOf(error), error instanceof JsonFault ? error.position : null)
     }
-    return { source: null, text }
+    return { source: null, placeOf: null }
   }
 
-  async #entries(folder: string): Promise<Dirent[] | null> {
+  async #entries(folder: string) {
     try {
-      const entries = await readdir(folder, { withFileTypes: true })
-      return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+      const names = (await readdir(folder)).filter((name) => !isIgnored(name)).sort()
+      const paths = names.map((name) => ({ name, path: join(folder, name) }))
+      return await Promise.all(paths.map(async (entry) => ({ ...entry, found: await statOf(entry.path) })))
     } catch (error) {
       this.complete = false
       const code = error instanceof Error && 'code' in error ? error.code : null
@@ -160,7 +119,7 @@ class Reader implements SourceFolders {
     }
   }
 
-  #fault(file: string, reason: string, position: TextPosition | null = null): void {
+  #fault(file: string, reason: string, position: JsonFault['position'] = null): void {
     this.faults.push({ severity: 'fault', file, pointer: '', reason, ...position })
   }
 
@@ -169,13 +128,7 @@ class Reader implements SourceFolders {
   }
 }
 
-const isDefinition = (name: string) => name.endsWith('.flux') || name.endsWith('.model')
+/** Of a link, what it leads to; null if that is missing. */
+const statOf = (path: string) => stat(path).catch(() => null)
 
-/** Whether an entry is a folder. Links are followed; a broken link counts as a file. */
-const isFolder = async (entry: Dirent, path: string): Promise<boolean> =>
-  entry.isSymbolicLink()
-    ? stat(path).then(
-        (found) => found.isDirectory(),
-        () => false,
-      )
-    : entry.isDirectory()
+const realPathOf = (path: string) => realpath(path).catch(() => resolve(path))

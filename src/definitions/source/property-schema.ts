@@ -1,57 +1,59 @@
-// definitions: the part of the table of keys that is about properties, and .model files.
+// definitions: the keys of property declarations and of .model files. `values/` reads them and checks their values; here
+// is what editors know of these.
 import { z } from 'zod'
 import type { JsonObject } from '../../model/json/value.ts'
 import { NOW, PROPERTY_TYPES } from '../values/types.ts'
-import { ANYTHING, COMMENT, NAMED, NULLABLE_TEXT, PROPERTIES, TEXT } from './fields.ts'
+import { ANYTHING, COMMENT, EDITORS, entry, PROPERTIES, TEXT, when } from './fields.ts'
 
+const told = (description: string, facts: JsonObject = {}) => ANYTHING.meta({ description, ...facts })
 /** Null and empty text count as absent, since editors write them. */
-const absentOr = (type: string): JsonObject => ({ type: [type, 'null', 'string'], maxLength: 0 })
+const absentOr = (type: string) => ({ type: [type, 'null', 'string'], maxLength: 0 })
+const flagged = (description: string, otherwise = false) =>
+  told(description, { ...absentOr('boolean'), default: otherwise })
 
-export const PropertySchema = z
-  .object({
-    name: ANYTHING.meta({ description: 'Name of the property, unique in its list.', ...NAMED }),
-    type: ANYTHING.meta({
-      description: 'Type of the value.',
-      enum: [...PROPERTY_TYPES, '', null],
-      default: 'string',
-    }),
-    array: ANYTHING.meta({
-      description: 'Whether it is a list of such values.',
-      ...absentOr('boolean'),
-      default: false,
-    }),
-    defaultValue: ANYTHING.meta({ description: `The value if none is given; "${NOW}" for a date: the time of use.` }),
-    required: ANYTHING.meta({ description: 'Whether it must be given.', ...absentOr('boolean'), default: false }),
-    allowNull: ANYTHING.meta({ description: 'Whether it may be null.', ...absentOr('boolean'), default: true }),
-    allowExtraProperties: ANYTHING.meta({
-      description: 'Whether a model keeps fields that are not declared.',
-      ...absentOr('boolean'),
-      default: false,
-    }),
-    gloopProperties: ANYTHING.meta({ description: 'The fields of a model.', ...absentOr('array') }),
-    reference: ANYTHING.meta({ description: 'Dotted name of a .model file that has the fields.', ...NULLABLE_TEXT }),
-    comments: COMMENT,
-    min: ANYTHING.meta({ description: 'Least value of a number or a date.' }),
-    max: ANYTHING.meta({ description: 'Greatest value of a number or a date.' }),
-    minLength: ANYTHING.meta({ description: 'Least number of characters.' }),
-    maxLength: ANYTHING.meta({ description: 'Greatest number of characters.' }),
-    choices: ANYTHING.meta({ description: 'The values that are accepted: a list.' }),
-    allowOtherValues: ANYTHING.meta({
-      description: 'Whether others than the choices are accepted.',
-      ...absentOr('boolean'),
-      default: false,
-    }),
-    sensitive: ANYTHING.meta({
-      description: 'Whether views, logs and the live stream show "[redacted]" for the value.',
-      ...absentOr('boolean'),
-      default: false,
-    }),
-  })
-  .meta({ title: 'Property', description: 'A value that has a name and a type.', required: ['name'] })
+export const PropertySchema = entry({
+  name: z.unknown().meta({ description: 'Name of the property, unique in its list.', type: 'string', minLength: 1 }),
+  type: told('Type of the value.', { enum: [...PROPERTY_TYPES, '', null], default: 'string' }),
+  array: flagged('Whether it is a list of such values.'),
+  defaultValue: told(`The value if none is given; "${NOW}" for a date: the time of use.`),
+  required: flagged('Whether it must be given.'),
+  allowNull: flagged('Whether it may be null.', true),
+  allowExtraProperties: flagged('Whether a model keeps fields that are not declared.'),
+  gloopProperties: told('The fields of a model.', absentOr('array')),
+  reference: told('Dotted name of a .model file that has the fields.', { type: ['string', 'null'] }),
+  comments: COMMENT,
+  min: told('Least value of a number or a date.'),
+  max: told('Greatest value of a number or a date.'),
+  minLength: told('Least number of characters.'),
+  maxLength: told('Greatest number of characters.'),
+  choices: told('The values that are accepted: a list.'),
+  allowOtherValues: flagged('Whether others than the choices are accepted.'),
+  sensitive: flagged('Whether views, logs and the live stream show "[redacted]" for the value.'),
+}).meta({
+  id: 'property',
+  description: 'A value that has a name and a type.',
+  ...when(
+    {
+      required: ['type'],
+      properties: { type: { const: 'model' }, reference: { anyOf: [{ type: 'null' }, { const: '' }] } },
+    },
+    { properties: { gloopProperties: { items: { $ref: '#/$defs/property' } } } },
+  ),
+})
 
-/** A .model file, which is a property of type model. */
-export const ModelFile = PropertySchema.extend({
-  $schema: ANYTHING.meta({ description: 'Where editors find the JSON Schema of the file.' }),
-  gloopProperties: PROPERTIES.meta({ description: 'The fields of the model.' }),
-  reference: TEXT.meta({ description: 'Dotted name of the .model file that has the fields, in place of this one.' }),
-}).meta({ title: 'Model', description: 'Fields that properties of type model refer to.' })
+const checked = {
+  $schema: EDITORS,
+  gloopProperties: PROPERTIES.describe('The fields of the model.'),
+  reference: TEXT.describe('Dotted name of the .model file that has the fields, in place of this one.'),
+}
+
+/** What is read of a .model file itself, which is a property of type model. */
+export const ModelFields = entry(checked)
+
+/** All keys of a .model file. The others are read by the services that refer to it, so nothing of them is refused. */
+export const ModelFile = entry({
+  ...Object.fromEntries(
+    Object.entries(PropertySchema.shape).map(([key, facts]) => [key, told(facts.meta()?.description ?? '')]),
+  ),
+  ...checked,
+}).meta({ id: 'model', description: 'Fields that properties of type model refer to.' })

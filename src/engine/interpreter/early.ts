@@ -2,7 +2,7 @@
 // for them. Pure, as all decisions.
 //
 // - A context keeps them in its record (`pending`, a part of its own), so the commits of the context alone decide
-//   about them. `interpreter/early.ts` has the rules, `definitions/compile/early.ts` the times.
+//   about them. `interpreter/early.ts` has the rules, `definitions/service.ts` the times.
 // - After each decision that leaves the context waiting, the turn takes the oldest that the state names (`takeNext` in
 //   `unit-of-work.ts`), in the same commit. When the work of the turn is spent, the rest stays, and the stored due
 //   time, not that of the record, is now: the next turn goes on, also after a crash. A turn first takes what the one

@@ -22,10 +22,10 @@ export function missingOutputs(flux: CompiledFlux, record: ContextRecord, result
   if (read === null) return null
   const given = Object.keys(has)
   if (given.length > 0 && given.every((name) => read.has(name))) return null
-  const isInput = seenIn([state.input, flux.input])
+  const inputs = seenIn([state.input, flux.input])
   const scope = scopeOf(flux, record)
   const missing = [...read].filter(
-    (name) => !Object.hasOwn(has, name) && !isInput(name) && scope.get(name) === undefined,
+    (name) => !Object.hasOwn(has, name) && !inputs.has(name) && scope.get(name) === undefined,
   )
   if (missing.length === 0) return null
   const { className, methodName } = state.action.code

@@ -11,7 +11,7 @@
 // - `$request` and the raw bytes are parts of the record that are written once. A child gets the part of it that must
 //   be hidden, a list of texts (`inheritedSecrets`).
 import { createHash } from 'node:crypto'
-import type { WebhookSend } from '../../definitions/compile/webhook-send.ts'
+import type { WebhookSend } from '../../definitions/compile/webhooks.ts'
 import type { Webhook } from '../../definitions/compile/webhooks.ts'
 import { webhookOf } from '../../definitions/endpoints.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'

@@ -1,25 +1,18 @@
-// http: sends answers of any size. A small answer is one text. A large one is made in pieces, each when its reader has
-// taken the one before, and is charged to a budget until it is sent.
-//
-// - An answer is encoded in pieces (`encode.ts` of each format), each when the client has taken the previous one
-//   (`answers/answers.ts`). In a turn of the event loop, one piece of all answers is encoded. A small answer is one
-//   text and bypasses this. A page of a list is written before its first byte is sent, because its `Link` depends on
-//   its size (`answers/page.ts`): the runtime asks for each context whether it fits before it makes the next one.
+// http: sends answers of any size. A large one is made in a turn of the event loop of its own, charged to a budget until
+// it is sent, and given to its reader piece by piece, as fast as the reader takes them.
 import type { Context } from 'hono'
 import { ByteBudget, type BudgetShare } from '../../model/byte-budget.ts'
-import { bytesOf } from '../../model/json/weight.ts'
-import type { Log } from '../../ports/log.ts'
+import { sizeOf } from '../../model/json/weight.ts'
+import type { Codec } from '../formats/codecs.ts'
 import type { Env } from '../request/incoming.ts'
 import { ownTurn } from '../request/turns.ts'
-import type { TextPieces } from '../formats/json/pieces.ts'
 
 /** Bytes, or characters, up to which an answer is sent in one piece. */
-export const SMALL_BYTES = 65_536
+const SMALL_BYTES = 65_536
 
-export type AnswerHeaders = [string, string][] | { [name: string]: string }
 export interface AnswerInit {
   readonly status?: number
-  readonly headers: AnswerHeaders
+  readonly headers: [string, string][] | { [name: string]: string }
 }
 
 /** Produces the next bytes of a large answer; null at its end. */
@@ -27,25 +20,24 @@ type Source = () => Uint8Array | null | Promise<Uint8Array | null>
 
 export class Answers {
   readonly #budget: ByteBudget
-  readonly #log: Log
 
   /** `bytes`: the budget of all large answers under way. */
-  constructor({ bytes, log }: { readonly bytes: number; readonly log: Log }) {
+  constructor(bytes: number) {
     this.#budget = new ByteBudget({ bytes, what: 'large answers' })
-    this.#log = log
   }
 
   /**
-   * Answers with a value; `pieces` is its text.
+   * Answers with a value, as the format writes it. `root`: the name of the root element in XML.
    * @throws FluxError `overloaded` when it is large and the budget of large answers is used up
    */
-  send(c: Context<Env>, value: unknown, pieces: TextPieces, init: AnswerInit): Response {
-    let text = ''
-    for (let next = pieces.next(); !next.done; next = pieces.next()) {
-      text += next.value
-      if (text.length > SMALL_BYTES) return this.#sendLarge(c, { value, text, pieces }, init)
-    }
-    return new Response(text, init)
+  send(c: Context<Env>, value: unknown, format: Codec, root: string, init: AnswerInit): Response | Promise<Response> {
+    if (sizeOf(value, SMALL_BYTES) <= SMALL_BYTES) return this.text(c, format.encode(value, root), init)
+    return ownTurn().then(() => this.text(c, format.encode(value, root), init))
+  }
+
+  /** Answers with a text. @throws FluxError `overloaded`, as `send` */
+  text(c: Context<Env>, text: string, init: AnswerInit): Response {
+    return text.length <= SMALL_BYTES ? new Response(text, init) : this.bytes(c, Buffer.from(text), init)
   }
 
   /**
@@ -53,94 +45,37 @@ export class Answers {
    */
   bytes(c: Context<Env>, bytes: Uint8Array<ArrayBuffer>, init: AnswerInit, { shared = false } = {}): Response {
     if (bytes.length <= SMALL_BYTES) return new Response(bytes, init)
-    const hold = this.hold()
+    const hold = this.#budget.hold()
     if (!shared) hold.resize(bytes.length)
     let at = 0
-    return this.stream(
-      c,
-      () => (at < bytes.length ? bytes.subarray(at, (at += SMALL_BYTES)) : null),
-      hold,
-      withLength(init, bytes.length),
-    )
-  }
-
-  /** A share of the budget, empty at first. */
-  hold(): BudgetShare {
-    return this.#budget.hold()
+    const next = () => (at < bytes.length ? bytes.subarray(at, (at += SMALL_BYTES)) : null)
+    return this.stream(c, next, init, hold)
   }
 
   /**
-   * Answers with the bytes of the source, and asks for the next ones when the reader has taken those before. On an
-   * error the connection is closed, because part of the answer has been sent.
+   * Answers with the bytes of the source, and asks for the next ones when the reader has taken those before. `hold` is
+   * released at the end.
    */
-  stream(c: Context<Env>, source: Source, hold: BudgetShare, init: AnswerInit): Response {
-    if (c.req.method === 'HEAD') {
-      hold.release()
-      return new Response(null, init)
-    }
-    // In tests without a socket, there is no `outgoing`.
-    const outgoing = c.env?.outgoing
+  stream(c: Context<Env>, source: Source, init: AnswerInit, hold?: BudgetShare): Response {
     let isGone = false
     const leave = () => {
       isGone = true
-      hold.release()
+      hold?.release()
     }
-    outgoing?.once('close', leave)
+    if (c.req.method === 'HEAD') {
+      leave()
+      return new Response(null, init)
+    }
+    // In tests without a socket, there is no `outgoing`.
+    c.env?.outgoing.once('close', leave)
     const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-      try {
-        await ownTurn()
-        if (isGone) return
-        const bytes = await source()
-        if (bytes !== null) return controller.enqueue(bytes)
-        hold.release()
-        controller.close()
-      } catch (error) {
-        hold.release()
-        // Nobody reads any more what could not be written.
-        if (isGone || outgoing?.destroyed === true) return
-        this.#log.error('an answer was aborted', { method: c.req.method, path: c.req.path, error })
-        if (!outgoing) return controller.error(error)
-        outgoing.destroy()
-        controller.close()
-      }
+      await ownTurn()
+      const bytes = isGone ? null : await source()
+      if (isGone) return
+      if (bytes !== null) return controller.enqueue(bytes)
+      hold?.release()
+      controller.close()
     }
     return new Response(new ReadableStream<Uint8Array>({ pull, cancel: leave }, { highWaterMark: 0 }), init)
-  }
-
-  #sendLarge(
-    c: Context<Env>,
-    { value, text, pieces }: { value: unknown; text: string; pieces: TextPieces },
-    init: AnswerInit,
-  ): Response {
-    const hold = this.hold()
-    hold.resize(SMALL_BYTES + bytesOf(value, Infinity))
-    // Bytes: a text that was put together of small ones takes many times as much while it waits.
-    let begun: Buffer | null = Buffer.from(text)
-    return this.stream(
-      c,
-      () => {
-        const start = begun
-        begun = null
-        return start ?? bytesOfNext(pieces)
-      },
-      hold,
-      init,
-    )
-  }
-}
-
-/** The bytes of the next piece; null: that was all. */
-export function bytesOfNext(pieces: TextPieces): Buffer | null {
-  const next = pieces.next()
-  return next.done ? null : Buffer.from(next.value)
-}
-
-export function withLength({ headers, ...init }: AnswerInit, bytes: number): AnswerInit {
-  const length = String(bytes)
-  return {
-    ...init,
-    headers: Array.isArray(headers)
-      ? [...headers, ['content-length', length]]
-      : { ...headers, 'content-length': length },
   }
 }

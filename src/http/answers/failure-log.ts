@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { FluxError, type Failure } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Env } from '../request/incoming.ts'
-import { pathShown } from '../socket/access-log.ts'
+import { pathShown } from '../socket/observe.ts'
 
 /** Gives how a part of that request is refused. */
 export function failureLog(c: Context<Env>, log: Log): (error: unknown) => Failure {

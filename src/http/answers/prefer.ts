@@ -9,38 +9,27 @@ import { FluxError } from '../../model/failure.ts'
 import { hangUpSignal } from '../request/incoming.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 
-/** What a client asks for; a hint, which the calls that it is not for ignore. */
-interface Preferences {
-  /** Seconds for which the answer may be held; null: it isn't asked for. */
-  readonly wait: number | null
-  readonly respondAsync: boolean
-}
+/** The preferences of a client, without their parameters. */
+const preferredOf = (c: Context<Env>): readonly string[] =>
+  headerOf(c, 'prefer')
+    ?.split(',')
+    .map((preference) => (preference.split(';', 1)[0] ?? '').trim()) ?? []
 
-const NONE: Preferences = { wait: null, respondAsync: false }
+/** Whether a client asks for an answer that tells of failures only. */
+export const prefersMinimal = (c: Context<Env>): boolean =>
+  preferredOf(c).some((preference) => /^return *= *"?minimal"?$/i.test(preference))
 
-function preferencesOf(c: Context<Env>): Preferences {
-  const header = headerOf(c, 'prefer')
-  if (header === undefined) return NONE
-  const preferences = header.split(',')
-  return { wait: waitIn(preferences), respondAsync: preferences.some(isAsync) }
-}
-
-/** Of several that are alike the first counts, and what isn't understood is ignored (RFC 7240, 2). */
-function waitIn(preferences: readonly string[]): number | null {
-  for (const preference of preferences) {
-    const [, seconds] = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;|$)/i.exec(preference) ?? []
-    if (seconds !== undefined) return Math.min(Number(seconds), MAX_TIMEOUT_SECONDS)
-  }
-  return null
-}
-
-const isAsync = (preference: string): boolean =>
-  (preference.split(';', 1)[0] ?? '').trim().toLowerCase() === 'respond-async'
-
-/** The fields of an event call that its client's preferences are. */
+/**
+ * What a client asks for; a hint, which the calls that it is not for ignore. Of several that are alike the first counts,
+ * and what isn't understood is ignored (RFC 7240, 2). `respondWithin`: seconds for which the answer may be held.
+ */
 export function preferEvent(c: Context<Env>): { readonly respondAsync?: true; readonly respondWithin?: number } {
-  const { wait, respondAsync } = preferencesOf(c)
-  return { ...(respondAsync && { respondAsync }), ...(wait !== null && { respondWithin: wait }) }
+  const preferred = preferredOf(c)
+  const [seconds] = preferred.flatMap((preference) => /^wait *= *"?(\d{1,9})"?$/i.exec(preference)?.[1] ?? [])
+  return {
+    ...(preferred.some((preference) => /^respond-async$/i.test(preference)) && { respondAsync: true }),
+    ...(seconds !== undefined && { respondWithin: Math.min(Number(seconds), MAX_TIMEOUT_SECONDS) }),
+  }
 }
 
 /** What a client gets whose preference was followed. */
@@ -83,25 +72,22 @@ export interface SettledAnswer {
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** The answer, once its context rests or the time is up; null: the client does not ask for it, or no context does. */
+/**
+ * The answer, once its context rests or the time is up; null: the client does not ask for it, or no context does.
+ * `seconds`: for which it may be held; left out: as the client prefers.
+ */
 export function heldAnswer(
   c: Context<Env>,
   answer: object,
   { contextId, calls, hold }: Holding & { readonly contextId: ContextId | null },
+  seconds = preferEvent(c).respondWithin,
 ): Promise<SettledAnswer> | null {
-  const { wait } = preferencesOf(c)
-  return wait === null || contextId === null ? null : withContext(c, answer, { contextId, calls, hold, seconds: wait })
-}
-
-async function withContext(
-  c: Context<Env>,
-  answer: object,
-  { contextId, calls, hold, seconds }: Holding & { readonly contextId: ContextId; readonly seconds: number },
-): Promise<SettledAnswer> {
+  if (seconds === undefined || contextId === null) return null
   // What was sent is dealt with: a request that is held keeps nothing of it.
   hold?.release()
-  const context = await contextAtRest(calls, contextId, { seconds, signal: hangUpSignal(c) })
-  return context === null ? { answer } : { answer: { ...answer, context }, headers: APPLIED }
+  return contextAtRest(calls, contextId, { seconds, signal: hangUpSignal(c) }).then((context) =>
+    context === null ? { answer } : { answer: { ...answer, context }, headers: APPLIED },
+  )
 }
 
 /**
@@ -114,22 +100,19 @@ export function settledEvent(
   { calls, hold, isForAll }: Holding & { readonly isForAll: boolean },
 ): SettledAnswer | Promise<SettledAnswer> | null {
   if (ended !== undefined) return accepted(c, answer)
-  const { wait, respondAsync } = preferencesOf(c)
-  if (wait === null) return null
-  const contextId = onlyContextOf(answer)
+  const { respondWithin, respondAsync } = preferEvent(c)
+  if (respondWithin === undefined) return null
   // It was waited for already, until it was sent to all.
   const isWaitedFor = isForAll && respondAsync
-  if (contextId !== null) return withContext(c, answer, { contextId, calls, hold, seconds: isWaitedFor ? 0 : wait })
-  return isWaitedFor ? { answer, headers: APPLIED } : null
+  const held = heldAnswer(c, answer, { contextId: onlyContextOf(answer), calls, hold }, isWaitedFor ? 0 : respondWithin)
+  return held ?? (isWaitedFor ? { answer, headers: APPLIED } : null)
 }
 
 function accepted(c: Context<Env>, { message, eventId }: EventAnswer): SettledAnswer {
   const location = `/flux-api/event?eventId=${encodeURIComponent(eventId)}`
-  const applied = preferencesOf(c).respondAsync && { 'preference-applied': 'respond-async' }
-  return { answer: { message, eventId }, status: ACCEPTED, headers: { location, ...applied } }
+  const applied = preferEvent(c).respondAsync && { 'preference-applied': 'respond-async' }
+  return { answer: { message, eventId }, status: 202, headers: { location, ...applied } }
 }
-
-const ACCEPTED = 202
 
 /** Whether a checked request is for all who wait for the event. */
 export const isForAll = ({ contextId, key }: { readonly contextId?: unknown; readonly key?: unknown }): boolean =>

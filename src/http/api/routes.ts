@@ -4,9 +4,9 @@ import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import type { Authenticate } from '../../access/authenticate.ts'
 import { rootOf, type Call } from '../../api/call.ts'
-import { CALL_LIST, callNamed, CALLS, type CallName, type Calls, type Told } from '../../api/calls.ts'
+import { CALL_LIST, callNamed, CALLS, type Calls, type Told } from '../../api/calls.ts'
 import { type OperationStart } from '../../api/operations.ts'
-import { type CommandName, COMMANDS } from '../../api/commands.ts'
+import { COMMANDS } from '../../api/commands.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError, serverPaused } from '../../model/failure.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
@@ -22,10 +22,9 @@ import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, idempotencyKeyOf, readScopeOf, type Env } from '../request/incoming.ts'
 import { isLocal, type OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
-import { traceOf } from '../socket/trace.ts'
+import { traceOf } from '../socket/observe.ts'
 import { acceptedFormat, callHeaders } from '../answers/answer-format.ts'
 import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from '../answers/prefer.ts'
-import { addLists } from './lists.ts'
 import { quotaHeaders, takeQuota } from '../request/quotas.ts'
 import { requestReader } from '../request/reader.ts'
 
@@ -57,14 +56,20 @@ const NO_HEADERS = {}
 interface Parts extends FluxApiParts {
   /** The caller of a request. @throws FluxError when it may not make the call */
   readonly callerOf: (c: Context<Env>, role: Role) => Caller
+  /** The calls that have a route. */
+  readonly added: Set<Call>
 }
 
 export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
-  const { authenticate, requireAuth, origins, isPaused } = given
-  const callerOf = (c: Context<Env>, role: Role): Caller => {
+  const { authenticate, requireAuth, origins, isPaused, resumeServer } = given
+  const identified = (c: Context<Env>): Caller => {
     origins.checkCall(c)
     const caller = authenticate(authorizationOf(c))
     if (caller.quota) takeQuota(c, caller)
+    return caller
+  }
+  const callerOf = (c: Context<Env>, role: Role): Caller => {
+    const caller = identified(c)
     const failure = requireAuth ? denial(caller, role) : null
     if (failure) throw new FluxError(failure)
     if (role !== 'read' && isPaused?.()) throw serverPaused()
@@ -77,9 +82,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   }
   if (requireAuth) app.use('/flux-api/*', guard)
 
-  const parts = { ...given, callerOf }
-  for (const { name, call } of CALL_LIST)
-    if (!EXCEPTIONS.has(name)) addCall(app, parts, call, (calls, request) => callNamed(calls, name, request))
+  const parts = { ...given, callerOf, added: new Set<Call>() }
   addCall(app, parts, CALLS.execute, (calls, request) => calls.call('execute', request), {
     settle: (c, { answer }, holding) => heldAnswer(c, answer, { ...holding, contextId: answer.contextId }),
   })
@@ -93,7 +96,21 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   })
   addOperations(app, parts)
   addLists(app, parts)
-  addResumeServer(app, given)
+  // It concerns the process that answers, not contexts.
+  const resume = async (): Promise<Told<object>> => {
+    await resumeServer?.()
+    return { answer: { message: 'the server goes on' } }
+  }
+  addCall(app, parts, CALLS.resumeServer, resume, {
+    callerOf(c) {
+      const caller = identified(c)
+      const failure = !requireAuth && isLocal(c) ? null : denial(caller, 'admin')
+      if (failure) throw new FluxError(failure)
+      return caller
+    },
+  })
+  for (const { name, call } of CALL_LIST)
+    if (!parts.added.has(call)) addCall(app, parts, call, (calls, request) => callNamed(calls, name, request))
   addBatch(app, parts)
   addLive(app, given.stream, callerOf)
   const schema = xmlSchema()
@@ -104,29 +121,10 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   })
 }
 
-/** Calls whose routes do more than to make them. */
-const EXCEPTIONS: ReadonlySet<string> = new Set<CallName>([
-  'execute',
-  'sendEvent',
-  'startOperation',
-  'getOperations',
-  'stopOperation',
-  'listContexts',
-  'listPending',
-  'listDeliveries',
-  'resumeServer',
-])
-
-/** What is done with many contexts. */
+/** What is done with many contexts. The calls themselves need the lowest role of all that can be done. */
 function addOperations(app: Hono<Env>, parts: Parts): void {
-  const { authenticate, requireAuth } = parts
-  // The call itself needs the lowest role of all that can be done.
-  const checkRole = (c: Context<Env>, name: CommandName) => {
-    const failure = requireAuth ? denial(authenticate(authorizationOf(c)), COMMANDS[name].role) : null
-    if (failure) throw new FluxError(failure)
-  }
   const start: Run<typeof CALLS.startOperation.request, OperationStart> = async (calls, request, c) => {
-    checkRole(c, request.do)
+    parts.callerOf(c, COMMANDS[request.do].role)
     return calls.call('startOperation', request)
   }
   addCall(app, parts, CALLS.startOperation, start, {
@@ -137,7 +135,7 @@ function addOperations(app: Hono<Env>, parts: Parts): void {
     operationId === undefined ? calls.call('listOperations', {}) : calls.call('getOperation', { operationId }),
   )
   addCall(app, parts, CALLS.stopOperation, async (calls, request, c) => {
-    checkRole(c, (await calls.call('getOperation', request)).answer.do)
+    parts.callerOf(c, COMMANDS[(await calls.call('getOperation', request)).answer.do].role)
     return calls.call('stopOperation', request)
   })
 }
@@ -149,32 +147,48 @@ const beganOperation = (operationId: string, matched: number): SettledAnswer => 
   headers: { location: `/flux-api/operations?operationId=${operationId}` },
 })
 
-/** The call that tells a server that was started paused to go on. It concerns the process that answers, not contexts. */
-function addResumeServer(
-  app: Hono<Env>,
-  { authenticate, requireAuth, origins, answers, resumeServer }: FluxApiParts,
-): void {
-  app.on(CALLS.resumeServer.method, CALLS.resumeServer.route, async (c) => {
-    origins.checkCall(c)
-    const caller = authenticate(authorizationOf(c))
-    if (caller.quota) takeQuota(c, caller)
-    const isTrusted = !requireAuth && isLocal(c)
-    const failure = isTrusted ? null : denial(caller, 'admin')
-    if (failure) throw new FluxError(failure)
-    const format = acceptedFormat(c)
-    readQuery(c.req.url, NOTHING)
-    await resumeServer?.()
-    const answer = { message: 'the server goes on' }
-    return answers.send(c, answer, format.pieces(answer, rootOf(CALLS.resumeServer.answer)), {
-      status: 200,
-      headers: callHeaders(c, format),
-    })
+/** Lists, page by page. `Link` leads to the next page. */
+function addLists(app: Hono<Env>, parts: Parts): void {
+  addCall(app, parts, CALLS.listContexts, (calls, request) => calls.call('listPage', request), {
+    settle: (_, { answer: { contexts, next } }, { request }) =>
+      pageOf(CALLS.listContexts.route, request, contexts, next),
   })
+  addCall(app, parts, CALLS.listPending, (calls, request) => calls.call('listPendingPage', request), {
+    settle: (_, { answer: { events, next } }, { request }) => pageOf(CALLS.listPending.route, request, events, next),
+  })
+  addCall(app, parts, CALLS.listDeliveries, (calls, request) => calls.call('listDeliveriesPage', request), {
+    settle: (_, { answer: { deliveries, next } }, { request }) =>
+      pageOf(CALLS.listDeliveries.route, request, deliveries, next),
+  })
+}
+
+/** Fields of a list. */
+type Filters = { readonly tag?: readonly string[] | undefined; readonly [name: string]: unknown }
+
+/**
+ * A page, and the URL of the next one: the same filters and limit, from that place on. It is relative, so that it also
+ * works behind a proxy.
+ */
+function pageOf(
+  route: string,
+  { tag, ...filters }: Filters,
+  answer: readonly object[],
+  next: number | string | null,
+): SettledAnswer {
+  if (next === null) return { answer }
+  const query = new URLSearchParams()
+  const place = { page: undefined, [filters['order'] === 'desc' ? 'before' : 'after']: next }
+  for (const [name, value] of Object.entries({ ...filters, ...place }))
+    if (value !== undefined) query.set(name, String(value))
+  for (const each of tag ?? []) query.append('tag', each)
+  return { answer, headers: { link: `<${route}?${query}>; rel="next"` } }
 }
 
 type Run<R extends z.ZodType, A> = (calls: Calls, request: z.output<R>, c: Context<Env>) => Promise<Told<A>>
 
 interface CallOptions<R, A> {
+  /** Left out: that of the other calls. */
+  readonly callerOf?: Parts['callerOf']
   /** Fields of the request that its client's preferences are. */
   readonly prefer?: (c: Context<Env>) => object
   /** What is answered in the end, if the client prefers that; null: the answer as it is. */
@@ -192,13 +206,14 @@ function addCall<R extends z.ZodType, A extends object>(
   parts: Parts,
   call: Call<R>,
   run: Run<R, A>,
-  { prefer, settle, otherwise }: CallOptions<z.output<R>, A> = {},
+  { callerOf = parts.callerOf, prefer, settle, otherwise }: CallOptions<z.output<R>, A> = {},
 ): void {
-  const { api, callerOf, answers, inFlight } = parts
+  const { api, answers, inFlight } = parts
+  parts.added.add(call)
   const reader = requestReader(call)
   const [root, rootOfOne] = [rootOf(call.answer), call.one && rootOf(call.one)]
   const send = (c: Context<Env>, format: Codec, { answer, status = 200, headers }: SettledAnswer) =>
-    answers.send(c, answer, format.pieces(answer, Array.isArray(answer) ? root : (rootOfOne ?? root)), {
+    answers.send(c, answer, format, Array.isArray(answer) ? root : (rootOfOne ?? root), {
       status,
       headers: { ...callHeaders(c, format), ...headers },
     })

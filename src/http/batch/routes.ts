@@ -8,22 +8,22 @@ import { FluxError, malformed, overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
+import { acceptedOf, callHeaders } from '../answers/answer-format.ts'
 import { failureLog } from '../answers/failure-log.ts'
-import { quotaHeaders } from '../request/quotas.ts'
+import { prefersMinimal } from '../answers/prefer.ts'
 import { requestReader } from '../request/reader.ts'
 import { decodeJson } from '../formats/json/decode.ts'
-import { negotiate, type Format } from '../formats/negotiate.ts'
-import { NOSNIFF } from '../formats/problem.ts'
+import type { Format } from '../formats/negotiate.ts'
 import { typeOfBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import { bodyText } from '../request/text.ts'
 import type { CallFields, FieldsByName } from '../request/call-fields.ts'
-import { headerOf, socketed, type Env } from '../request/incoming.ts'
-import { traceOf } from '../socket/trace.ts'
+import { socketed, type Env } from '../request/incoming.ts'
+import { traceOf } from '../socket/observe.ts'
 import { readQuery } from '../request/query.ts'
-import { mayComeSlowly } from '../socket/faults.ts'
-import { eventLine, startConcernOf } from './concern.ts'
-import { LineStream, type LineRequest } from './line-stream.ts'
-import { codingOf, openSource } from './source.ts'
+import { mayComeSlowly } from '../socket/connections.ts'
+import { eventLine, orderingKeyOf, type LineRequest } from './event-line.ts'
+import { NdjsonSession } from './ndjson-session.ts'
+import { isGzip, openSource } from './source.ts'
 
 export interface BatchOptions {
   readonly clock: Clock
@@ -49,101 +49,86 @@ const LINES: readonly Format[] = [
 
 const NOTHING: FieldsByName = new Map()
 
-/** Milliseconds after which it is asked again who calls: a token may have been withdrawn. */
+/** Milliseconds after which the caller is identified again: a token may have been withdrawn. */
 const CALLER_MS = 1000
 /** Milliseconds for which a connection is kept whose request isn't wanted any more, so that the answer arrives. */
 const GOODBYE_MS = 1000
 
-/** Gives what reads the lines of one stream. `calls`: as the caller may make them now. */
-type ReaderOf = (c: Context<Env>, valueOf: (line: Buffer) => unknown) => (line: Buffer, calls: Calls) => LineRequest
+/** Reads a line. */
+type LineReader = (c: Context<Env>, value: unknown, calls: Calls) => LineRequest
 
 export function addBatch(app: Hono<Env>, parts: BatchParts): void {
-  const streams = new Set<LineStream>()
+  const sessions = new Set<NdjsonSession>()
   const bound = new CountBound({ limit: parts.maxStreams, what: 'streams of lines' })
   parts.stopping.addEventListener('abort', () => {
-    for (const stream of streams) stream.stop()
+    for (const session of sessions) session.stop()
   })
-  addStream(app, parts, { call: SEND_EVENTS, streams, bound, readerOf: events })
-  addStream(app, parts, { call: EXECUTES, streams, bound, readerOf: starts })
+  addStream(app, parts, { call: SEND_EVENTS, sessions, bound, reader: readEvent })
+  addStream(app, parts, { call: EXECUTES, sessions, bound, reader: readStart })
 }
 
 interface Streaming {
   readonly call: StreamCall
-  readonly streams: Set<LineStream>
+  readonly sessions: Set<NdjsonSession>
   readonly bound: CountBound
-  readonly readerOf: ReaderOf
+  readonly reader: LineReader
 }
 
-function addStream(app: Hono<Env>, parts: BatchParts, { call, streams, bound, readerOf }: Streaming): void {
-  const { api, callerOf, answers, inFlight, clock, stopping, maxBody } = parts
+function addStream(app: Hono<Env>, parts: BatchParts, { call, sessions, bound, reader }: Streaming): void {
+  const { api, callerOf, answers, clock, stopping } = parts
+  const { role } = call.each
   app.post(call.route, (c) => {
-    const { role } = call.each
-    const caller = callerOf(c, role)
-    const format = acceptedLines(c)
+    let caller = callerOf(c, role)
+    const format = acceptedOf(c, LINES)
     readQuery(c.req.url, NOTHING)
     if (c.req.header('idempotency-key') !== undefined)
       throw malformed('Idempotency-Key is for single calls: a line has a key of its own')
     typeOfBody(c, LINES)
-    const coding = codingOf(c)
+    const isPacked = isGzip(c)
     if (stopping.aborted) throw overloaded('the server is stopping')
     const scope = scopeOfToken(caller.name)
     bound.take(scope)
-    const minimal = wantsMinimal(headerOf(c, 'prefer'))
-    const nextCall = callsOf({ c, api, callerOf, role, clock, caller })
-    const read = readerOf(c, (line) => decodeJson(bodyText(line), parts))
-    const stream = new LineStream({
+    const minimal = prefersMinimal(c)
+    const trace = traceOf(c)
+    let asked = clock.now()
+    const session = new NdjsonSession({
+      ...parts,
       read(line) {
-        const calls = nextCall()
+        if (clock.now() - asked >= CALLER_MS) {
+          caller = callerOf(c, role)
+          asked = clock.now()
+        }
+        caller.quota?.take(1)
         if (line instanceof FluxError) throw line
-        return read(line, calls)
+        return reader(c, decodeJson(bodyText(line), parts), api(caller, trace))
       },
-      open: (events) => openSource(c, coding, events),
+      source: openSource(c, isPacked),
       failureOf: failureLog(c, parts.log),
       minimal,
-      maxBody,
-      inFlight,
-      clock,
       idleMs: parts.requestTimeout,
     })
-    streams.add(stream)
+    sessions.add(session)
     const end = () => {
-      if (streams.delete(stream)) bound.release(scope)
-      stream.stop()
+      if (sessions.delete(session)) bound.release(scope)
+      session.stop()
     }
-    if (socketed(c)) watch(c, { parts, end })
-    return answers.stream(
-      c,
-      async () => {
-        const bytes = await stream.take()
-        if (bytes === null) end()
-        return bytes
-      },
-      answers.hold(),
-      {
-        headers: {
-          'content-type': format.type,
-          'cache-control': 'no-store',
-          vary: 'Accept, Prefer',
-          ...NOSNIFF,
-          ...quotaHeaders(c),
-          ...(minimal && { 'preference-applied': 'return=minimal' }),
-        },
-      },
-    )
+    if (socketed(c)) watch(c, clock, end)
+    const next = async () => {
+      const bytes = await session.take()
+      if (bytes === null) end()
+      return bytes
+    }
+    const headers = {
+      ...callHeaders(c, { answerType: format.type }),
+      vary: 'Accept, Prefer',
+      ...(minimal && { 'preference-applied': 'return=minimal' }),
+    }
+    return answers.stream(c, next, { headers })
   })
 }
 
-/** @throws FluxError `notAcceptable` */
-function acceptedLines(c: Context<Env>): Format {
-  const format = negotiate(headerOf(c, 'accept'), LINES)
-  if (format === null)
-    throw new FluxError({ kind: 'notAcceptable', detail: `answers are ${LINES.map(({ type }) => type).join(' or ')}` })
-  return format
-}
-
 /** The request may take as long as it likes; what is left of it when the answer ends isn't waited for. */
-function watch(c: Context<Env>, { parts: { clock }, end }: { parts: BatchParts; end: () => void }): void {
-  const { incoming, outgoing } = c.env
+function watch({ env: { incoming, outgoing } }: Context<Env>, clock: Clock, end: () => void): void {
   mayComeSlowly(outgoing)
   outgoing.once('close', end)
   outgoing.once('finish', () => {
@@ -154,51 +139,23 @@ function watch(c: Context<Env>, { parts: { clock }, end }: { parts: BatchParts; 
   })
 }
 
-interface Calling extends Pick<BatchParts, 'api' | 'callerOf' | 'clock'> {
-  readonly c: Context<Env>
-  readonly role: Role
-  readonly caller: Caller
-}
-
-/**
- * Gives what counts a line as a call of its caller. That one throws a FluxError: `rateLimited`, or `unauthorized` once
- * the caller isn't known any more.
- */
-function callsOf({ c, api, callerOf, role, clock, caller: first }: Calling): () => Calls {
-  let caller = first
-  let calls = api(caller, traceOf(c))
-  let asked = clock.now()
-  return () => {
-    const now = clock.now()
-    if (now - asked >= CALLER_MS) {
-      caller = callerOf(c, role)
-      calls = api(caller, traceOf(c))
-      asked = now
-    }
-    caller.quota?.take(1)
-    return calls
-  }
-}
-
-/** RFC 7240, 4.2. */
-const wantsMinimal = (prefer = ''): boolean =>
-  prefer.split(',').some((preference) => /^return *= *"?minimal"?$/i.test((preference.split(';')[0] ?? '').trim()))
-
 const EVENT_READER = requestReader({ ...CALLS.sendEvent, body: SEND_EVENTS.line })
 const START_READER = requestReader({ ...CALLS.execute, body: EXECUTES.line })
 
-const events: ReaderOf = (_, valueOf) => (line, calls) => {
+const readEvent: LineReader = (_, value, calls) => {
   const fields: CallFields = { waits: true }
-  const request = EVENT_READER.finish(fields, { value: valueOf(line), untyped: false })
+  const request = EVENT_READER.finish(fields, { value, untyped: false })
   return eventLine(calls, { request, fields })
 }
 
-const starts: ReaderOf = (c, valueOf) => (line, calls) => {
+const readStart: LineReader = (c, value, calls) => {
   const fields: CallFields = { package: c.req.param('package'), waits: true }
-  const request = START_READER.finish(fields, { value: valueOf(line), untyped: false })
+  const request = START_READER.finish(fields, { value, untyped: false })
+  const { idempotencyKey: key = null } = request
   return {
-    concern: startConcernOf(fields),
-    key: request.idempotencyKey ?? null,
+    // A start that may be repeated under a key keeps its order with those under that key.
+    orderingKey: orderingKeyOf(fields) ?? (key && JSON.stringify([key])),
+    key,
     async run() {
       const { answer, replayed } = await calls.call('execute', request)
       const { message: _message, ...told } = answer

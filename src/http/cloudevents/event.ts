@@ -1,4 +1,5 @@
 // http: what a CloudEvent (CloudEvents 1.0.2) says, as the fields of the event call.
+import { describeErrors } from '../../api/call.ts'
 import { eventIdOf } from '../../model/cloud-event.ts'
 import { FluxError, malformed, unsupportedType } from '../../model/failure.ts'
 import { isObject } from '../../model/json/value.ts'
@@ -9,8 +10,17 @@ import type { ReadBody } from '../request/body.ts'
 
 const REQUIRED = ['specversion', 'id', 'source', 'type'] as const
 
-/** Of our extensions: the field of the event call that each is. */
-const EXTENSIONS = { fluxkey: 'key', fluxname: 'fluxName', fluxpackage: 'package' } as const
+/** Fields of the event call, and the attributes that a CloudEvent has in their place. */
+const ATTRIBUTES: { readonly [field: string]: string } = {
+  event: 'type',
+  input: 'data',
+  contextId: 'fluxcontextid',
+  key: 'fluxkey',
+  fluxName: 'fluxname',
+  package: 'fluxpackage',
+  tags: 'fluxtags',
+  ttl: 'fluxttl',
+}
 
 const BASE64 = /^[A-Za-z\d+/]*={0,2}$/
 
@@ -32,7 +42,10 @@ export function bodyOfEvent(attributes: { readonly [name: string]: unknown }, da
   if (given['specversion'] !== '1.0') throw malformed("the attribute specversion must be '1.0'")
   const fields: CallFields = { event: given['type'] }
   if (data.value !== undefined) fields['input'] = data.value
-  for (const [name, field] of Object.entries(EXTENSIONS)) if (isThere(given[name])) fields[field] = textOf(given, name)
+  for (const field of ['key', 'fluxName', 'package']) {
+    const name = ATTRIBUTES[field] ?? field
+    if (isThere(given[name])) fields[field] = textOf(given, name)
+  }
   if (isThere(given['fluxtags']))
     fields['tags'] = textOf(given, 'fluxtags')
       .split(',')
@@ -91,4 +104,20 @@ function wrong(name: string, detail: string): FluxError {
 function numberOf(attributes: { readonly [name: string]: unknown }, name: string): unknown {
   const value = attributes[name]
   return typeof value === 'string' && /^(?:0|[1-9]\d{0,15})$/.test(value) ? Number(value) : value
+}
+
+/**
+ * The error, whose pointers name the attributes that the sender wrote.
+ * @param inQuery fields that are in the query, and not in the event: they keep their names
+ */
+export function errorAsSent(error: unknown, inQuery: readonly string[] = []): unknown {
+  if (!(error instanceof FluxError) || !('errors' in error.failure)) return error
+  const { failure } = error
+  const nameOf = (field: string) => (inQuery.includes(field) ? field : (ATTRIBUTES[field] ?? field))
+  const errors = failure.errors?.map(({ pointer, detail }) => ({
+    pointer: pointer.replace(/(?<=^\/)\w+/, nameOf),
+    detail,
+  }))
+  const told = errors && { errors, detail: describeErrors(errors) }
+  return new FluxError({ ...failure, ...told }, { cause: error.cause })
 }

@@ -6,22 +6,19 @@ import type { Caller } from '../../model/caller.ts'
 import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
+import { acceptedOf, callHeaders } from '../answers/answer-format.ts'
 import { failureLog } from '../answers/failure-log.ts'
 import { isForAll, preferEvent, settledEvent, type SettledAnswer } from '../answers/prefer.ts'
-import { quotaHeaders } from '../request/quotas.ts'
 import { requestReader } from '../request/reader.ts'
-import { eventLine } from '../batch/concern.ts'
-import { Lanes } from '../batch/lanes.ts'
-import { refusedLineOf, type LineRequest } from '../batch/line-stream.ts'
+import { eventLine, refusedLineOf } from '../batch/event-line.ts'
+import { KeyedQueue } from '../batch/keyed-queue.ts'
 import { JSON_FORMAT } from '../formats/codecs.ts'
-import { negotiate } from '../formats/negotiate.ts'
-import { NOSNIFF } from '../formats/problem.ts'
 import { formatOfBody, parseBody, type BodyLimits } from '../request/body.ts'
 import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
-import { bodyOfEvent, bodyOfStructured, type Decode, type EventBody } from './event.ts'
-import { problemAsSent } from './problem-as-sent.ts'
+import { unescaped } from '../request/text.ts'
+import { bodyOfEvent, bodyOfStructured, errorAsSent, type Decode, type EventBody } from './event.ts'
 
 export interface CloudEventParts extends BodyLimits {
   readonly inFlight: ByteBudget
@@ -36,27 +33,22 @@ const MAX_BATCH_EVENTS = 1000
 /** Those of them that are under way at once. */
 const AT_ONCE = 256
 
-const PREFIX = 'application/cloudevents'
-const HEADERS = { 'content-type': JSON_FORMAT.answerType, 'cache-control': 'no-store', vary: 'Accept', ...NOSNIFF }
 const NOTHING: FieldsByName = new Map()
-const NO_FIELDS: ReadonlySet<string> = new Set()
 const READER = requestReader(CALLS.sendEvent)
+
+const TYPE = /^application\/cloudevents([^;]*)/i
+const MODES: { readonly [suffix: string]: Mode } = { '+json': 'structured', '-batch+json': 'batch' }
 
 /** How the request has CloudEvents; null: it has none. @throws FluxError `unsupportedType` for another format of them */
 export function modeOf(c: Context<Env>): Mode | null {
-  const type = headerOf(c, 'content-type')
-  if (type !== undefined && type.length >= PREFIX.length && type.slice(0, PREFIX.length).toLowerCase() === PREFIX) {
-    const [bare = ''] = type.slice(PREFIX.length).toLowerCase().split(';', 1)
-    if (bare.trim() === '+json') return 'structured'
-    if (bare.trim() === '-batch+json') return 'batch'
-    throw unsupportedType(`CloudEvents must be ${PREFIX}+json or ${PREFIX}-batch+json, or in headers`)
+  const match = TYPE.exec(headerOf(c, 'content-type') ?? '')
+  if (match === null) {
+    const named = headerOf(c, 'ce-specversion') ?? headerOf(c, 'ce-id') ?? headerOf(c, 'ce-type')
+    return (named ?? headerOf(c, 'ce-source')) === undefined ? null : 'binary'
   }
-  return headerOf(c, 'ce-specversion') !== undefined ||
-    headerOf(c, 'ce-id') !== undefined ||
-    headerOf(c, 'ce-type') !== undefined ||
-    headerOf(c, 'ce-source') !== undefined
-    ? 'binary'
-    : null
+  const mode = MODES[match[1]?.trim().toLowerCase() ?? '']
+  if (mode) return mode
+  throw unsupportedType('CloudEvents must be application/cloudevents+json or -batch+json, or in headers')
 }
 
 interface Answering {
@@ -71,41 +63,36 @@ export async function answerCloudEvents(
   mode: Mode,
   { caller, calls, parts }: Answering,
 ): Promise<Response> {
-  if (negotiate(headerOf(c, 'accept'), [JSON_FORMAT]) === null)
-    throw new FluxError({ kind: 'notAcceptable', detail: `the answer to CloudEvents is ${JSON_FORMAT.type}` })
+  acceptedOf(c, [JSON_FORMAT])
   if (c.req.header('idempotency-key') !== undefined)
     throw malformed('a CloudEvent has a key of its own: Idempotency-Key must not be given')
   const { answers, inFlight, maxBody } = parts
   const decode: Decode = (bytes, format) => parseBody(bytes, format, parts)
   const hold = inFlight.hold()
   const read = <T>(use: (bytes: Buffer) => T | Promise<T>) => readBytes(c, { limit: maxBody, charge: hold.resize }, use)
+  const respond = ({ answer, status = 200, headers }: SettledAnswer) =>
+    answers.send(c, answer, JSON_FORMAT, '', { status, headers: { ...callHeaders(c, JSON_FORMAT), ...headers } })
   try {
-    let answer: object
-    let [status, more] = [200, {}]
     if (mode === 'batch') {
       readQuery(c.req.url, NOTHING)
-      answer = await read((bytes) => {
-        const { value } = decode(bytes, formatOfBody(c))
-        return sendAll(value, { caller, calls, decode, failureOf: failureLog(c, parts.log) })
-      })
-    } else {
-      const fields = READER.begin(c)
-      const body = await read((bytes) => (mode === 'binary' ? binary(c, bytes, decode) : structured(c, bytes, decode)))
-      const inQuery = new Set(Object.keys(fields).filter((name) => body.value[name] === undefined))
-      Object.assign(fields, preferEvent(c))
-      const { request, sent } = await inItsNames(inQuery, async () => {
-        const checked = requestOf(fields, body)
-        return { request: checked, sent: await calls.call('sendEvent', checked) }
-      })
-      const settled = settledEvent(c, sent, { calls, hold, isForAll: isForAll(request) })
-      const { answer: told, status: given = 200, headers }: SettledAnswer = (await settled) ?? sent
-      ;[answer, status] = [told, given]
-      more = { ...headers, ...(sent.replayed && { 'idempotency-replayed': 'true' }) }
+      const failureOf = failureLog(c, parts.log)
+      const batch = (bytes: Buffer) =>
+        sendAll(decode(bytes, formatOfBody(c)).value, { caller, calls, decode, failureOf })
+      return await respond({ answer: await read(batch) })
     }
-    return await answers.send(c, answer, JSON_FORMAT.pieces(answer, ''), {
-      status,
-      headers: { ...HEADERS, ...quotaHeaders(c), ...more },
-    })
+    const fields = READER.begin(c)
+    const inQuery = Object.keys(fields)
+    const body = await read((bytes) => (mode === 'binary' ? binary(c, bytes, decode) : structured(c, bytes, decode)))
+    Object.assign(fields, preferEvent(c))
+    try {
+      const request = requestOf(fields, body)
+      const sent = await calls.call('sendEvent', request)
+      const settled = await settledEvent(c, sent, { calls, hold, isForAll: isForAll(request) })
+      const replayed = sent.replayed && { 'idempotency-replayed': 'true' }
+      return await respond({ answer: sent.answer, ...settled, headers: { ...settled?.headers, ...replayed } })
+    } catch (error) {
+      throw errorAsSent(error, inQuery)
+    }
   } finally {
     hold.release()
   }
@@ -114,15 +101,6 @@ export async function answerCloudEvents(
 /** @throws FluxError */
 const requestOf = (fields: CallFields, body: EventBody) =>
   READER.finish(Object.assign(fields, { cloudEventId: body.eventId }), body)
-
-/** What is refused is reported in the names that the sender knows. */
-async function inItsNames<T>(inQuery: ReadonlySet<string>, send: () => Promise<T>): Promise<T> {
-  try {
-    return await send()
-  } catch (error) {
-    throw problemAsSent(error, inQuery)
-  }
-}
 
 const structured = (c: Context<Env>, bytes: Buffer, decode: Decode): EventBody =>
   bodyOfStructured(decode(bytes, formatOfBody(c)).value, decode)
@@ -140,11 +118,7 @@ function binary(c: Context<Env>, bytes: Buffer, decode: Decode): EventBody {
 /** CloudEvents, HTTP binding, 3.1.3.2. */
 function attributeOf(name: string, value: string): string {
   const bare = /^".*"$/s.test(value) ? value.slice(1, -1).replaceAll(/\\(.)/gs, '$1') : value
-  try {
-    return decodeURIComponent(bare)
-  } catch {
-    throw malformed(`the header ${name} has a malformed escape`)
-  }
+  return unescaped(bare, `an escape in the header ${name}`)
 }
 
 interface Sending {
@@ -160,37 +134,36 @@ async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Se
   if (events.length > MAX_BATCH_EVENTS)
     throw new FluxError({ kind: 'tooLarge', detail: `a batch has at most ${MAX_BATCH_EVENTS} CloudEvents` })
   const answers: object[] = []
-  let wake: (() => void) | null = null
-  const lanes = new Lanes({ atOnce: AT_ONCE, onRoom: () => wake?.() })
-  const room = () =>
-    new Promise<void>((resolve) => {
-      wake = resolve
-    })
-  const refuse = (n: number, error: unknown) => {
-    answers[n] = refusedLineOf(n, failureOf(problemAsSent(error, NO_FIELDS)))
-  }
-  const run = async (n: number, { run: send }: LineRequest, placed: () => void) => {
-    try {
-      const { answer, ended } = await send(placed)
-      answers[n] = { n, ...answer }
-      // Those behind it wait for that.
-      if (n < events.length - 1) await ended
-    } catch (error) {
-      refuse(n, error)
-    }
-  }
+  const queue = new KeyedQueue()
+  const underWay: Promise<void>[] = []
+  let sending: Promise<void> | undefined
   for (const [n, event] of events.entries()) {
+    const refuse = (error: unknown) => {
+      answers[n] = refusedLineOf(n, failureOf(errorAsSent(error)))
+    }
     try {
       caller.quota?.take(1)
       const fields: CallFields = { waits: true }
-      const request = requestOf(fields, bodyOfStructured(event, decode))
-      const line = eventLine(calls, { request, fields })
-      while (lanes.isFull) await room()
-      lanes.add({ ...line, run: (placed) => run(n, line, placed) })
+      const line = eventLine(calls, { request: requestOf(fields, bodyOfStructured(event, decode)), fields })
+      const { orderingKey, key } = line
+      const isForAll = orderingKey === 'everything'
+      if (isForAll || queue.size >= AT_ONCE) await Promise.all(underWay.splice(0))
+      await sending
+      const run = async (placed: () => void) => {
+        try {
+          const { answer, ended } = await line.run(placed)
+          answers[n] = { n, ...answer }
+          sending = ended
+        } catch (error) {
+          refuse(error)
+        }
+      }
+      if (isForAll) await run(() => {})
+      else underWay.push(queue.run({ orderingKey, key, run }))
     } catch (error) {
-      refuse(n, error)
+      refuse(error)
     }
   }
-  while (!lanes.isIdle) await room()
+  await Promise.all(underWay)
   return answers
 }

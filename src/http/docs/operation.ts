@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { fieldSchema, referenceTo, rootOf, type Call, type FieldShape } from '../../api/call.ts'
 import { problemSchema } from '../../api/server.ts'
 import type { JsonObject } from '../../model/json/value.ts'
-import { joinPieces } from '../formats/json/pieces.ts'
 import { FORMATS } from '../formats/codecs.ts'
 import { exampleOf, meaningsOf } from '../formats/problem.ts'
 import { withListHints } from './xml-hints.ts'
@@ -127,7 +126,7 @@ const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObje
     Object.fromEntries(
       FORMATS.map((format) => [
         format.type,
-        { schema, example: format.untyped ? joinPieces(format.pieces(example, root)) : example },
+        { schema, example: format.untyped ? format.encode(example, root) : example },
       ]),
     ),
   )

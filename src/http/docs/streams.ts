@@ -18,7 +18,8 @@ export function streamOperation(call: StreamCall): JsonObject {
     description:
       'The schemas are those of one line. Each line is answered by one, in the order of the request, when it is ' +
       'committed; the last line tells that the answer is whole. The body may be compressed with gzip. With ' +
-      '`Prefer: return=minimal`, lines that succeed are not answered.',
+      '`Prefer: return=minimal`, lines that succeed are not answered. Once 1,000 lines more were refused before their ' +
+      'call was made than were not, nothing more is read.',
     parameters: parametersOf('path', each.path),
     requestBody: { required: true, content: perLine(objectOf(line), lineExample) },
     responses: {

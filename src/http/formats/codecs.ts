@@ -1,12 +1,10 @@
 // http: the formats of bodies and answers. The first is the default.
-import { jsonPieces } from './json/encode.ts'
 import type { Json } from '../../model/json/value.ts'
 import { decodeJson } from './json/decode.ts'
 import { negotiate, type Format } from './negotiate.ts'
-import type { TextPieces } from './json/pieces.ts'
 import { encodeProblemPage, PAGE_HEADERS, PAGE_TYPE, type ShownProblem } from './html/problem.ts'
 import { decodeXml, type XmlOptions } from './xml/decode.ts'
-import { encodeProblemXml, xmlItemPieces, xmlListMarkup, xmlPieces } from './xml/encode.ts'
+import { encodeProblemXml, encodeXml } from './xml/encode.ts'
 
 /** A format in which problems are written. */
 export interface ProblemFormat extends Format {
@@ -24,11 +22,8 @@ export interface Codec extends ProblemFormat {
   readonly untyped: boolean
   /** Content-Type of an answer. */
   readonly answerType: string
-  /** The text of a value in pieces, each made when it is asked for. `root`: the name of the root element in XML. */
-  pieces(value: unknown, root: string): TextPieces
-  /** The markup around and between the elements of a list. */
-  list(root: string): ListMarkup
-  itemPieces(value: unknown): TextPieces
+  /** The text of a value. `root`: the name of the root element in XML. */
+  encode(value: unknown, root: string): string
   /** Most bytes of a body. */
   readonly maxBytes: number
   /**
@@ -41,23 +36,13 @@ export interface Codec extends ProblemFormat {
 /** XML is parsed in one go, which takes several times as long as for JSON. */
 const MAX_XML_BYTES = 256 * 1024
 
-/** `empty`: the whole text of a list without elements. */
-export interface ListMarkup {
-  readonly start: string
-  readonly between: string
-  readonly end: string
-  readonly empty: string
-}
-
 export const JSON_FORMAT: Codec = {
   type: 'application/json',
   suffix: '+json',
   untyped: false,
   answerType: 'application/json',
   problemType: 'application/problem+json',
-  pieces: jsonPieces,
-  list: () => ({ start: '[', between: ',', end: ']', empty: '[]' }),
-  itemPieces: jsonPieces,
+  encode: (value) => JSON.stringify(value) ?? 'null',
   encodeProblem: (problem) => JSON.stringify(problem),
   maxBytes: Infinity,
   decode: decodeJson,
@@ -69,9 +54,7 @@ const XML_FORMAT: Codec = {
   untyped: true,
   answerType: 'application/xml',
   problemType: 'application/problem+xml',
-  pieces: xmlPieces,
-  list: (root) => ({ ...xmlListMarkup(root), between: '' }),
-  itemPieces: xmlItemPieces,
+  encode: encodeXml,
   encodeProblem: encodeProblemXml,
   maxBytes: MAX_XML_BYTES,
   decode: decodeXml,

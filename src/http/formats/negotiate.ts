@@ -1,4 +1,5 @@
 // http: content negotiation: which of the offered formats a client asks for (RFC 9110, 12.5.1), and which one it sent.
+import { parseAccept, type Accept } from 'hono/utils/accept'
 
 export interface Format {
   /** The media type, such as `application/json`. */
@@ -9,18 +10,13 @@ export interface Format {
   readonly onlyNamed?: true
 }
 
-interface Range {
-  readonly type: string
-  readonly weight: number
-}
-
 /**
  * The format with the greatest weight in an Accept header; of equal ones the first offered. No header, or an empty one,
  * asks for the first. A media type with a format's suffix asks for that format. A weight that cannot be read counts as
  * 1. null: none is acceptable.
  */
 export function negotiate<F extends Format>(accept: string | undefined, offered: readonly F[]): F | null {
-  const ranges = accept === undefined ? [] : rangesOf(accept)
+  const ranges = parseAccept(accept ?? '')
   if (ranges.length === 0) return offered[0] ?? null
   let best: F | null = null
   let weight = 0
@@ -51,41 +47,24 @@ const isBuiltOn = (type: string, { suffix }: Format): boolean => suffix !== null
 /** The media type without its parameters. */
 const typeWithoutParameters = (text: string): string => (text.split(';', 1)[0] ?? '').trim().toLowerCase()
 
-function rangesOf(accept: string): Range[] {
-  const ranges: Range[] = []
-  // Quoted parameters, which may contain commas, are removed: only the weight counts.
-  for (const element of accept.replaceAll(/"(?:[^"\\]|\\.)*"?/g, '').split(',')) {
-    const type = typeWithoutParameters(element)
-    if (type !== '') ranges.push({ type, weight: readWeight(element) })
-  }
-  return ranges
-}
-
-function readWeight(element: string): number {
-  const [, text] = /;\s*q\s*=\s*([^;\s]*)/i.exec(element) ?? []
-  const weight = text === undefined ? 1 : Number.parseFloat(text)
-  return Number.isNaN(weight) ? 1 : Math.min(Math.max(weight, 0), 1)
-}
-
 /** The most specific range that matches decides, so that a wildcard does not allow a format that was excluded. */
-function weightOf(format: Format, ranges: readonly Range[]): number {
+function weightOf(format: Format, ranges: readonly Accept[]): number {
   let closest = 0
   let weight = 0
   for (const range of ranges) {
     const near = nearness(format, range)
-    if (near > closest || (near === closest && near > 0 && range.weight > weight))
-      [closest, weight] = [near, range.weight]
+    if (near > closest || (near === closest && near > 0 && range.q > weight)) [closest, weight] = [near, range.q]
   }
   return weight
 }
 
 /** How specifically a range matches a format; 0: not at all. */
-function nearness(format: Format, range: Range): number {
-  const { type } = format
-  if (range.type === type) return 4
+function nearness(format: Format, { type: given, q }: Accept): number {
+  const [{ type }, range] = [format, given.toLowerCase()]
+  if (range === type) return 4
   // Excluding one type that is based on a format does not exclude the format.
-  if (isBuiltOn(range.type, format)) return range.weight > 0 ? 3 : 0
+  if (isBuiltOn(range, format)) return q > 0 ? 3 : 0
   if (format.onlyNamed) return 0
-  if (range.type === `${type.slice(0, type.indexOf('/'))}/*`) return 2
-  return range.type === '*/*' || range.type === '*' ? 1 : 0
+  if (range === `${type.slice(0, type.indexOf('/'))}/*`) return 2
+  return range === '*/*' || range === '*' ? 1 : 0
 }

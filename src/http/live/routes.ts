@@ -2,19 +2,17 @@
 import type { Context, Hono } from 'hono'
 import { STREAM_MOVES } from '../../api/streams.ts'
 import { denial, scopeOfToken, type Caller, type Role } from '../../model/caller.ts'
-import { FluxError, invalid } from '../../model/failure.ts'
+import { invalid } from '../../model/failure.ts'
 import { tagErrors, type TagLimits } from '../../model/tags.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { requestReader } from '../request/reader.ts'
-import { quotaHeaders } from '../request/quotas.ts'
-import { negotiate, type Format } from '../formats/negotiate.ts'
-import { NOSNIFF } from '../formats/problem.ts'
+import { acceptedOf, callHeaders } from '../answers/answer-format.ts'
+import type { Format } from '../formats/negotiate.ts'
 import { headerOf, socketed, type Env } from '../request/incoming.ts'
-import { MoveHub, type HubOptions } from './hub.ts'
-import type { Sink } from './stream.ts'
+import { SseBroadcaster, type BroadcasterOptions } from './sse-broadcaster.ts'
 
 export interface LiveOptions {
-  readonly live: Omit<HubOptions, 'clock'> & { readonly tagLimits: TagLimits }
+  readonly live: Omit<BroadcasterOptions, 'clock'> & { readonly tagLimits: TagLimits }
   readonly clock: Clock
   /** Aborted when the server is to end: streams end then. */
   readonly stopping: AbortSignal
@@ -37,13 +35,12 @@ const MAX_ID_CHARACTERS = 128
 /** The streams of this server. */
 export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves {
   const reader = requestReader(STREAM_MOVES)
-  const hub = new MoveHub({ ...live, clock })
-  stopping.addEventListener('abort', () => hub.end('the server is stopping'))
+  const broadcaster = new SseBroadcaster({ ...live, clock })
+  stopping.addEventListener('abort', () => broadcaster.end('the server is stopping'))
   return async (c, caller) => {
     const scope = scopeOfToken(caller().name)
     const mayReadAll = () => denial(caller(), 'read') === null
-    if (negotiate(headerOf(c, 'accept'), EVENT_STREAM) === null)
-      throw new FluxError({ kind: 'notAcceptable', detail: 'the answer is text/event-stream' })
+    acceptedOf(c, EVENT_STREAM)
     const { lastEventId, ...filters } = reader.finish(reader.begin(c), null)
     const errors = tagErrors(filters.tag ?? [], '/tag', live.tagLimits)
     if (errors.length > 0) throw invalid(`invalid filters: ${errors[0]?.pointer} ${errors[0]?.detail}`, errors)
@@ -52,17 +49,19 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
     if (c.req.method === 'HEAD' || !socketed(c)) return new Response(null, { headers })
     const { outgoing } = c.env
     const from = (headerOf(c, 'last-event-id') ?? lastEventId ?? '').slice(0, MAX_ID_CHARACTERS) || null
-    const begin = (opening: string): Sink | null => {
+    const begin = (opening: string) => {
       if (outgoing.destroyed) return null
+      // Its end is that of the connection: to make a chunk of HTTP of each write costs more than the write.
+      outgoing.removeHeader('transfer-encoding')
       outgoing.writeHead(200, headers)
       outgoing.write(opening)
       return outgoing
     }
-    const stream = await hub.open({ scope, filters, from, mayReadAll, begin })
+    const stream = await broadcaster.open({ scope, filters, from, mayReadAll, begin })
     if (stream) {
       outgoing.on('drain', () => stream.onDrained())
-      outgoing.once('close', () => hub.close(stream))
-      if (outgoing.destroyed) hub.close(stream)
+      outgoing.once('close', () => broadcaster.close(stream))
+      if (outgoing.destroyed) broadcaster.close(stream)
     }
     return answered()
   }
@@ -80,12 +79,10 @@ function headersOf(c: Context<Env>): { [name: string]: string } {
   const origin = before['access-control-allow-origin']
   return {
     ...before,
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-store',
+    ...callHeaders(c, { answerType: 'text/event-stream' }),
+    connection: 'close',
     vary: origin === undefined || origin === '*' ? 'Accept' : 'Origin, Accept',
     // Proxies that buffer answers pass this one on at once.
     'x-accel-buffering': 'no',
-    ...NOSNIFF,
-    ...quotaHeaders(c),
   }
 }

@@ -3,7 +3,7 @@
 //
 // - A small body costs one promise (`http/request/incoming.ts`): it is decoded where its last byte arrives. A test
 //   counts the promises of an event.
-import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import type { Quota } from '../../model/caller.ts'
@@ -14,15 +14,12 @@ import { pauseFor } from './turns.ts'
 
 /**
  * In tests without a socket, there is no `incoming`. `quota`: of a caller with a rate. `replayed`: an earlier request
- * under the same `Idempotency-Key` had the same answer.
+ * under the same `Idempotency-Key` had the same answer. `shownPath`: what logs show in place of a path that has a secret.
  */
-export type Env = { Bindings: HttpBindings; Variables: { quota?: Quota; replayed?: true } }
+export type Env = { Bindings: HttpBindings; Variables: { quota?: Quota; replayed?: true; shownPath?: string } }
 
 /** Whether Node's own request is at hand. */
 export const socketed = (c: Context<Env>): boolean => c.env !== undefined
-
-/** Most characters of a header that is read here. Node bounds all headers of a request together: 16 KiB, 431 beyond. */
-const MAX_HEADER_CHARACTERS = 8192
 
 /** Names of headers, in lower case. */
 type HeaderName =
@@ -41,21 +38,11 @@ type HeaderName =
   | 'prefer'
   | 'sec-fetch-site'
 
-function givenHeaderOf(c: Context<Env>, name: HeaderName): string | undefined {
+/** Node bounds all headers of a request together: 16 KiB, 431 beyond. */
+export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
   if (!socketed(c)) return c.req.raw.headers.get(name) ?? undefined
   const value = c.env.incoming.headers[name]
   return typeof value === 'object' ? value.join(', ') : value
-}
-
-/** @throws FluxError `headersTooLarge` for a header of more than 8,192 characters */
-export function headerOf(c: Context<Env>, name: HeaderName): string | undefined {
-  const value = givenHeaderOf(c, name)
-  if (value !== undefined && value.length > MAX_HEADER_CHARACTERS)
-    throw new FluxError({
-      kind: 'headersTooLarge',
-      detail: `the header ${name} is longer than ${MAX_HEADER_CHARACTERS} characters`,
-    })
-  return value
 }
 
 /**
@@ -71,19 +58,20 @@ export function requestHosts(c: Context<Env>): readonly string[] {
   return url.startsWith('/') ? [host] : [host, new URL(c.req.url).host]
 }
 
-/** The Accept header, for answers that are sent in any case; undefined where the header is too long. */
-export function acceptOf(c: Context<Env>): string | undefined {
-  const value = givenHeaderOf(c, 'accept')
-  return value === undefined || value.length <= MAX_HEADER_CHARACTERS ? value : undefined
-}
-
 /** @throws FluxError `malformed` for several headers: Node gives only the first of them */
 export function authorizationOf(c: Context<Env>): string | undefined {
   const header = headerOf(c, 'authorization')
   if (header === undefined || !socketed(c)) return header
-  const names = c.env.incoming.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization')
-  if (names.length > 1) throw malformed('there are several Authorization headers')
+  if (isRepeated(c.env.incoming.rawHeaders, 'authorization')) throw malformed('there are several Authorization headers')
   return header
+}
+
+/** Whether there are several headers of that name, in lower case. `rawHeaders`: names and values in turn. */
+export function isRepeated(rawHeaders: readonly string[], name: string): boolean {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === name.length && rawHeaders[at]?.toLowerCase() === name) count += 1
+  return count > 1
 }
 
 /** Visible ASCII. One pair of quotes around it, which the draft asks for, is removed. */
@@ -165,16 +153,8 @@ export function readBytes<T>(
     const pause = pauseFor(bytes.length)
     return pause ? pause.then(() => use(bytes)) : use(bytes)
   }
-  return socketed(c) ? readIncoming(c.env.incoming, grow, whole) : readStream(c.req.raw.body, grow).then(whole)
-}
-
-/** `grow` is called with the number of bytes that have arrived, and throws when there are too many. */
-function readIncoming<T>(
-  incoming: IncomingMessage,
-  grow: (size: number) => void,
-  whole: (bytes: Buffer) => T | Promise<T>,
-): Promise<T> {
   return new Promise((resolve, reject) => {
+    const body = bodyOf(c)
     const chunks: Buffer[] = []
     let size = 0
     const take = (chunk: Buffer) => {
@@ -184,7 +164,7 @@ function readIncoming<T>(
         grow(size)
       } catch (error) {
         // The rest is not read. Destroying the request would close the connection before the refusal is sent.
-        incoming.off('data', take).pause()
+        body.off('data', take).pause()
         reject(error)
       }
     }
@@ -198,26 +178,18 @@ function readIncoming<T>(
       resolve(made)
     }
     // A request without a length has no body (RFC 9112, 6.3), so there is no end to wait for.
-    if (incoming.headers['transfer-encoding'] === undefined && Number(incoming.headers['content-length'] ?? 0) === 0)
-      return end()
-    if (incoming.destroyed) return reject(brokenOff())
-    incoming
+    if (length === 0 && socketed(c) && c.env.incoming.headers['transfer-encoding'] === undefined) return end()
+    if (body.destroyed) return reject(brokenOff())
+    body
       .on('data', take)
       .on('end', end)
       .on('error', () => reject(brokenOff()))
   })
 }
 
-async function readStream(body: ReadableStream<Uint8Array> | null, grow: (size: number) => void): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body ?? []) {
-    size += chunk.length
-    grow(size)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks, size)
-}
+/** The body of the request, as it comes. */
+export const bodyOf = (c: Context<Env>): Readable =>
+  socketed(c) ? c.env.incoming : Readable.from(c.req.raw.body ?? [], { objectMode: false })
 
 const tooLarge = (limit: number) =>
   new FluxError({ kind: 'tooLarge', detail: `the body is larger than ${limit} bytes` })

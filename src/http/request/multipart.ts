@@ -18,58 +18,45 @@ export function readMultipart(
   // As RFC 2046, 5.1.1, but with up to 200 characters instead of 70.
   if (boundary === undefined || !/^[ -~]{1,200}$/.test(boundary))
     throw malformed('the Content-Type of the form names no boundary')
-  const fields: FormFields<Json> = new Map()
-  for (const part of partsOf(bytes, boundary, maxParts)) {
-    const { name, value } = readPart(part)
-    addField(fields, name, value)
-  }
-  return fieldsToJson(fields)
-}
-
-/** What is between two delimiters, from the end of the first one's line on. */
-function partsOf(bytes: Buffer, boundary: string, maxParts: number): Buffer[] {
   // The first delimiter may be at the very start.
-  const whole = Buffer.concat([Buffer.from('\r\n'), bytes])
-  const delimiter = `\r\n--${boundary}`
-  const parts: Buffer[] = []
-  for (let at = whole.indexOf(delimiter); at !== -1;) {
-    const start = at + delimiter.length
-    if (whole.toString('latin1', start, start + 2) === '--') return parts
-    if (parts.length === maxParts)
-      throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} parts` })
-    at = whole.indexOf(delimiter, start)
-    parts.push(whole.subarray(start, at))
-  }
-  throw malformed('the form ends early')
+  const [, ...parts] = `\r\n${bytes.toString('latin1')}`.split(`\r\n--${boundary}`)
+  const last = parts.findIndex((part) => part.startsWith('--'))
+  const count = last === -1 ? parts.length : last
+  if (count > maxParts) throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} parts` })
+  if (last === -1) throw malformed('the form ends early')
+  const fields: FormFields<Json> = new Map()
+  for (const part of parts.slice(0, count)) addPart(fields, part)
+  return fieldsToJson(fields)
 }
 
 /** Most bytes of the headers of a part. */
 const MAX_HEADERS_BYTES = 8192
 
-/** Other headers are ignored, also Content-Transfer-Encoding (RFC 7578, 4.7). */
-function readPart(part: Buffer): { name: string; value: Json } {
+/**
+ * Other headers are ignored, also Content-Transfer-Encoding (RFC 7578, 4.7).
+ * @param part what is between two delimiters, from the end of the first one's line on; each character is a byte
+ */
+function addPart(fields: FormFields<Json>, part: string): void {
   const end = part.indexOf('\r\n\r\n')
   if (end > MAX_HEADERS_BYTES)
     throw malformed(`the headers of a part of the form are longer than ${MAX_HEADERS_BYTES} bytes`)
-  const headers = headersOf(utf8Of(part.subarray(0, Math.max(0, end))))
+  const headers = headersOf(utf8Of(Buffer.from(part.slice(0, Math.max(0, end)), 'latin1')))
   const { value: kind, parameters } = readHeaderValue(headers.get('content-disposition') ?? '')
   const name = parameters.get('name')
   if (kind !== 'form-data' || name === undefined) throw malformed('a part of the form has no name')
-  const content = part.subarray(end + 4)
+  const content = Buffer.from(part.slice(end + 4), 'latin1')
   const filename = parameters.get('filename')
   const contentType = headers.get('content-type') ?? 'text/plain'
   const type = readHeaderValue(contentType)
-  if (filename === undefined && TEXT.test(type.value)) {
-    requireUtf8(type.parameters.get('charset'))
-    return { name: unescapeName(name), value: utf8Of(content) }
-  }
-  const value = {
+  const isText = filename === undefined && TEXT.test(type.value)
+  if (isText) requireUtf8(type.parameters.get('charset'))
+  const file = () => ({
     filename: filename === undefined ? null : lastOf(unescapeName(filename)),
     contentType,
     size: content.length,
     content: content.toString('base64'),
-  }
-  return { name: unescapeName(name), value }
+  })
+  addField(fields, unescapeName(name), isText ? utf8Of(content) : file())
 }
 
 /** The headers by their names in lower case. The first line is the rest of that of the delimiter. */

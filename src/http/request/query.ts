@@ -3,7 +3,7 @@ import { fieldText } from '../../api/call.ts'
 import { FluxError, malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
 import type { CallFields, Field, FieldsByName } from './call-fields.ts'
-import { addField, decodeField, type FormFields } from './form.ts'
+import { fieldsOf, pairsIn } from './form.ts'
 
 /**
  * The parameters of the URL. A list may be repeated, or separated by commas.
@@ -15,16 +15,8 @@ export function readQuery(url: string, known: FieldsByName): CallFields {
   const start = url.indexOf('?')
   if (start === -1) return query
   const end = url.indexOf('#', start)
-  const given: FormFields<string> = new Map()
-  const unknown = new Set<string>()
-  for (const pair of url.slice(start + 1, end === -1 ? undefined : end).split('&')) {
-    if (pair === '') continue
-    const equals = pair.indexOf('=')
-    const name = decodeField(equals === -1 ? pair : pair.slice(0, equals))
-    if (known.has(name)) addField(given, name, equals === -1 ? '' : decodeField(pair.slice(equals + 1)))
-    else unknown.add(name)
-  }
-  const refusal = unknown.size > 0 ? unknownFields([...unknown], known, 'parameter') : null
+  const given = fieldsOf(pairsIn(url.slice(start + 1, end === -1 ? undefined : end)))
+  const refusal = unknownFields([...given.keys()], known, 'parameter')
   if (refusal) throw refusal
   for (const [name, texts] of given) query[name] = valueOf(name, texts, known.get(name))
   return query

@@ -9,6 +9,15 @@ export function utf8Of(bytes: Buffer): string {
   return bytes.toString()
 }
 
+/** Undoes percent-encoding. `what`: for the failure. @throws FluxError `malformed` */
+export function unescaped(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw malformed(`${what} is malformed`)
+  }
+}
+
 /** The text of a body. RFC 8259, 8.1: a byte order mark may be ignored. @throws FluxError `malformed` */
 export function bodyText(bytes: Buffer): string {
   const text = utf8Of(bytes)

@@ -1,12 +1,11 @@
-// http: bounds the number of connections, and ends those whose clients read nothing.
-//
-// - Large answers hold shares of one budget (`model/byte-budget.ts`) until the connection has taken them, or closes.
-//   `socket/connections.ts` disconnects clients that read nothing. Above 64 KB nothing is written in one piece, so the
-//   progress of a slow socket is noticed.
-import type { Server } from 'node:http'
+// http: the connections of a server: how many there are, which ones end, and what is answered to those that send something
+// other than HTTP, or send too slowly.
+import { STATUS_CODES, type Server, type ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
-import { overloaded } from '../../model/failure.ts'
-import { hangUp } from './faults.ts'
+import type { Duplex } from 'node:stream'
+import { malformed, overloaded, type Failure } from '../../model/failure.ts'
+import { problemAnswer } from '../formats/problem.ts'
 
 /**
  * Connections above the limit that may be refused with an answer at the same time. Further ones are closed without one.
@@ -16,38 +15,42 @@ const MAX_REFUSED_CONNECTIONS = 1000
 /** How long a refused connection stays open, so that its client can read the answer. */
 const REFUSED_OPEN_MS = 1000
 
-/** Longest time between two checks of what clients have read. */
-const MAX_CHECK_INTERVAL_MS = 1000
+/** Answers to requests that may take as long as they like to come. */
+const endless = new WeakSet<object>()
 
-export interface ConnectionLimits {
-  readonly maxConnections: number
-  /** Milliseconds for which a client may read nothing of its answer. */
-  readonly answerTimeout: number
-}
+/** Exempts a request from the time that it may take as a whole. The caller bounds it otherwise. */
+export const mayComeSlowly = (answer: ServerResponse | Http2ServerResponse): void => void endless.add(answer)
 
 /** The connections of one server. */
 export class Connections {
   readonly #open = new Set<Socket>()
-  readonly #refused = new WeakSet<Socket>()
-  readonly #timer: NodeJS.Timeout
+  /** The answer to the newest request of each connection. */
+  readonly #newest = new WeakMap<Duplex, ServerResponse>()
 
-  constructor(server: Server, { maxConnections, answerTimeout }: ConnectionLimits) {
+  constructor(server: Server, maxConnections: number) {
     server.maxConnections = maxConnections + MAX_REFUSED_CONNECTIONS
     server.on('connection', (socket) => {
-      if (this.#open.size >= maxConnections) {
-        this.#refused.add(socket)
-        refuse(socket)
-        return
-      }
+      if (this.#open.size >= maxConnections) return refuse(socket)
       this.#open.add(socket)
       socket.once('close', () => this.#open.delete(socket))
     })
-    this.#timer = watchReaders(this.#open, answerTimeout)
+    // Node has noticed no progress of that connection for `server.timeout`, or `keepAliveTimeout` after an answer.
+    server.on('timeout', (socket) => {
+      const isIdle = this.#newest.get(socket)?.writableFinished !== false
+      if (isIdle || socket.writableLength > 0) socket.destroy()
+    })
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#onFault(error.code, socket))
+    server.on('connect', (_, socket) => {
+      // Node has removed its own listener, and an error without a listener would end the process.
+      socket.on('error', () => socket.destroy())
+      rejectConnection(socket, malformed('this server is no proxy').failure)
+    })
   }
 
-  /** Whether the connection was refused, so that its requests are not served. */
-  isRefused(socket: Socket): boolean {
-    return this.#refused.has(socket)
+  /** To be called for each request before it is answered. */
+  note(answer: ServerResponse): void {
+    // The socket of the request: the response gets its socket only when the answers before it have been sent.
+    this.#newest.set(answer.req.socket, answer)
   }
 
   /** Ends connections on which nothing was ever received, because Node counts them as busy. */
@@ -55,42 +58,49 @@ export class Connections {
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
   }
 
-  /** To be called when the server has closed. */
-  close(): void {
-    clearInterval(this.#timer)
+  /** Node can't parse what was received, or it did not arrive in time. */
+  #onFault(code: string | undefined, socket: Duplex): void {
+    const answer = this.#newest.get(socket)
+    if (!socket.writable || code === 'ECONNRESET') socket.destroy()
+    // The fault is in what comes after the newest request, or in a request that is not answered.
+    else if (answer === undefined || (answer.req.complete ? answer.writableFinished : !isBegun(answer)))
+      rejectConnection(socket, failureOf(code))
+    else if (answer.req.complete) answer.shouldKeepAlive = false
+    else if (endless.has(answer) ? code !== 'ERR_HTTP_REQUEST_TIMEOUT' : answer.writableFinished) socket.destroy()
   }
 }
 
-/**
- * Ends connections whose clients read nothing of their answer for `patience` milliseconds. Answers are written in small
- * pieces, so any progress of a client is noticed. Checks are counted, not time, because no client can make progress
- * while the process is blocked.
- */
-function watchReaders(sockets: ReadonlySet<Socket>, patience: number): NodeJS.Timeout {
-  const every = Math.min(MAX_CHECK_INTERVAL_MS, patience / 4)
-  const stuck = new WeakMap<Socket, { readonly taken: number; readonly looks: number }>()
-  return setInterval(() => {
-    for (const socket of sockets) {
-      if (socket.writableLength === 0) {
-        stuck.delete(socket)
-        continue
-      }
-      const taken = socket.bytesWritten - socket.writableLength
-      const before = stuck.get(socket)
-      const looks = before?.taken === taken ? before.looks + 1 : 0
-      if (looks * every >= patience) socket.destroy()
-      else stuck.set(socket, { taken, looks })
-    }
-  }, every).unref()
-}
+const isBegun = (answer: ServerResponse): boolean => answer.headersSent || endless.has(answer)
 
 /**
  * Answers at once that there are too many connections, without reading the request. The connection stays open for a
  * while, because closing it with unread data would discard the answer.
  */
 function refuse(socket: Socket): void {
-  hangUp(socket, overloaded('there are too many connections').failure, () => {
+  rejectConnection(socket, overloaded('there are too many connections').failure, () => {
     const timer = setTimeout(() => socket.destroy(), REFUSED_OPEN_MS)
     socket.once('close', () => clearTimeout(timer))
   })
+}
+
+/** Answers with a problem, directly on the socket, and closes the connection. */
+function rejectConnection(socket: Duplex, failure: Failure, ended = () => void socket.destroy()): void {
+  const { status, headers, body } = problemAnswer(failure)
+  const lines = Object.entries({
+    ...headers,
+    connection: 'close',
+    'content-length': String(Buffer.byteLength(body)),
+  }).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n'), ended)
+}
+
+function failureOf(code: string | undefined): Failure {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { kind: 'timeout', detail: 'the request did not come whole in time' }
+    case 'HPE_HEADER_OVERFLOW':
+      return { kind: 'headersTooLarge', detail: 'the headers are too large' }
+    default:
+      return malformed('this is not HTTP/1.1').failure
+  }
 }

@@ -1,14 +1,19 @@
-// http: the class of Node's responses, with what every answer of this server has in common.
+// http: the class of Node's responses, with what every answer of this server has in common, and what is noted of a
+// request until its answer has ended.
 import { ServerResponse, type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
+import type { RequestSpan } from '../../ports/signals.ts'
 import { NOSNIFF } from '../formats/problem.ts'
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
-/** A response that knows when its request came, and what route it took. */
 export class TimedResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
   readonly began = performance.now()
-  /** The template of its path, where the handler knows it; null: the router does, if anybody. */
+  /** The template of its path, where the handler knows it; null: the router does, if there is a route. */
   route: string | null = null
+  /** What logs show in place of a path that has a secret; null: the path. */
+  shownPath: string | null = null
+  /** null: nothing is traced. */
+  span: RequestSpan | null = null
 }
 
 /**
@@ -19,17 +24,11 @@ export function responseClass(isClosing: () => boolean): typeof TimedResponse {
   return class<R extends IncomingMessage> extends TimedResponse<R> {
     override writeHead(status: number, second?: string | Headers, third?: Headers): this {
       if (isClosing()) this.shouldKeepAlive = false
-      return typeof second === 'string'
-        ? super.writeHead(status, second, withNosniff(third))
-        : super.writeHead(status, withNosniff(second))
+      const headers = typeof second === 'string' ? third : second
+      if (headers === undefined || !(NAME in headers)) this.setHeader(NAME, NOSNIFF[NAME])
+      return typeof second === 'string' ? super.writeHead(status, second, third) : super.writeHead(status, second)
     }
   }
 }
 
-/** The headers with `X-Content-Type-Options`, unless they have it already. */
-function withNosniff(headers: Headers = {}): Headers {
-  if ('x-content-type-options' in headers) return headers
-  const names = Array.isArray(headers) ? headers.filter((_, at) => at % 2 === 0) : Object.keys(headers)
-  if (names.some((name) => String(name).toLowerCase() in NOSNIFF)) return headers
-  return Array.isArray(headers) ? [...headers, ...Object.entries(NOSNIFF).flat()] : { ...headers, ...NOSNIFF }
-}
+const NAME = 'x-content-type-options'

@@ -33,10 +33,13 @@ export function decodeWebhookBody(bytes: Buffer, contentType: string | undefined
   if (format || isForm || type.startsWith('text/')) requireUtf8(parameters.get('charset'))
   if (isForm) return decoded(fieldsToJson(formFieldsOf(bytes, limits.maxParts)))
   if (format === null && type.startsWith('text/')) return decoded(bodyText(bytes))
-  if (bytes.length === 0) return decoded(null)
-  if (format) return decoded(finite(decodeBody(bytes, format, { ...limits, foreign: true })))
-  return { body: bytes.toString('base64'), encoded: true }
+  const isData = format !== null && bytes.length > 0
+  return isData ? decoded(finite(decodeBody(bytes, format, { ...limits, foreign: true }))) : packed(bytes)
 }
+
+/** The bytes as base64; null if there are none. */
+export const packed = (bytes: Buffer): WebhookBody =>
+  bytes.length === 0 ? decoded(null) : { body: bytes.toString('base64'), encoded: true }
 
 /**
  * JSON text may contain numbers beyond the range of a double, which become infinities: they are replaced by null, in

@@ -9,9 +9,9 @@ import type { Answers } from '../answers/answers.ts'
 import { JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { statusOf } from '../formats/problem.ts'
 import type { Env } from '../request/incoming.ts'
-import { pathShown } from '../socket/access-log.ts'
+import { pathShown } from '../socket/observe.ts'
 import { bodyOf, responseOf, type ResponseBody } from './response.ts'
-import { UnsafeResponse } from './response-fields.ts'
+import { UnsafeResponse } from './response-headers.ts'
 
 /**
  * What an endpoint answers. `handshake`: to a provider that tests it. `refusal`: to a sender that proves nothing;
@@ -21,7 +21,7 @@ export type DoorReply =
   WebhookReply | { readonly handshake: HandshakeAnswer } | { readonly refusal: Failure; readonly reason: string }
 
 /** What is known of one request to an endpoint, and what became of it. It ends as one delivery. */
-export interface Visit extends Pick<Delivery, 'endpoint' | 'method' | 'path' | 'deliveryId' | 'time'> {
+export interface DeliveryInProgress extends Pick<Delivery, 'endpoint' | 'method' | 'path' | 'deliveryId' | 'time'> {
   /** What the endpoint answered; null: it has not, or refused. */
   reply: DoorReply | null
   /** `$request`, as long as no context has it; null: the request is not verified. */
@@ -36,12 +36,12 @@ export interface Visit extends Pick<Delivery, 'endpoint' | 'method' | 'path' | '
 
 /** @param now epoch milliseconds */
 export function deliveryOf(
-  visit: Visit,
+  delivery: DeliveryInProgress,
   result: { readonly status: number } | { readonly error: unknown },
   now: number,
 ): Delivery {
-  const { outcome, status, contextId, reason } = settlementOfVisit(visit, 'error' in result ? result.error : null)
-  const { deliveryId, endpoint, method, path, time, request, rawBody } = visit
+  const { outcome, status, contextId, reason } = settlementInProgress(delivery, 'error' in result ? result.error : null)
+  const { deliveryId, endpoint, method, path, time, request, rawBody } = delivery
   // Without spreads, which take most of the time of a forged request here.
   return {
     deliveryId,
@@ -68,7 +68,7 @@ const FAULT: Settlement = {
   reason: 'a fault of the server: see its log',
 }
 
-function settlementOfVisit({ reply }: Visit, error: unknown): Settlement {
+function settlementInProgress({ reply }: DeliveryInProgress, error: unknown): Settlement {
   if (reply === null) return error instanceof FluxError ? settlementOf(error.failure) : FAULT
   if ('refusal' in reply) return { ...settlementOf(reply.refusal), reason: reply.reason }
   return 'handshake' in reply
@@ -115,13 +115,7 @@ function ofAnswer(answer: WebhookAnswer): Settlement {
 }
 
 /** Kinds of failures that say that the request, or its inputs, can't be read. */
-const INVALID: ReadonlySet<Failure['kind']> = new Set([
-  'malformed',
-  'invalid',
-  'unsupportedType',
-  'tooLarge',
-  'headersTooLarge',
-])
+const INVALID: ReadonlySet<Failure['kind']> = new Set(['malformed', 'invalid', 'unsupportedType', 'tooLarge'])
 
 function ofFailure(failure: Failure): Settlement {
   const { kind, detail: reason } = failure
@@ -135,11 +129,7 @@ function ofFailure(failure: Failure): Settlement {
   return { outcome: INVALID.has(kind) ? 'invalid' : 'refused', status, contextId, reason }
 }
 
-/** The header for a problem; null: it is the first answer. */
-export const replayedHeaders = (c: Context<Env>): { readonly [name: string]: string } | null =>
-  c.get('replayed') ? { 'idempotency-replayed': 'true' } : null
-
-export interface ReplyOptions extends Pick<Visit, 'format' | 'keyed'> {
+export interface ReplyOptions extends Pick<DeliveryInProgress, 'format' | 'keyed'> {
   readonly log: Log
   readonly answers: Answers
   /** Writes a problem. */
@@ -153,7 +143,10 @@ export async function respond(
   { format, log, answers, keyed, refuse }: ReplyOptions,
 ): Promise<Response> {
   if ('refusal' in reply) return refuse(c, reply.refusal)
-  if ('handshake' in reply) return handshaken(reply.handshake)
+  if ('handshake' in reply) {
+    const { status, contentType, text } = reply.handshake
+    return new Response(text, { status, headers: { 'Content-Type': contentType } })
+  }
   const { answer, replayed } = reply
   const isTold = keyed && replayed
   if (isTold) c.set('replayed', true)
@@ -165,11 +158,9 @@ export async function respond(
       reason: answer.reason,
     })
   try {
-    const { content, init } = bodyOfAnswer(answer, format)
-    const whole = isTold ? { ...init, headers: withReplayed(init.headers) } : init
-    if (content === null) return new Response(null, whole)
-    if ('bytes' in content) return answers.bytes(c, content.bytes, whole)
-    return await answers.send(c, content.value, content.pieces, whole)
+    const response = await sent(c, bodyOfAnswer(answer, format), answers)
+    if (isTold) response.headers.set('Idempotency-Replayed', 'true')
+    return response
   } catch (error) {
     if (!(error instanceof UnsafeResponse) || !('contextId' in answer)) throw error
     const { contextId } = answer
@@ -179,8 +170,13 @@ export async function respond(
   }
 }
 
-const handshaken = ({ status, contentType, text }: HandshakeAnswer): Response =>
-  new Response(text, { status, headers: { 'Content-Type': contentType } })
+/** @throws FluxError `overloaded` */
+function sent(c: Context<Env>, { content, init }: ResponseBody, answers: Answers): Response | Promise<Response> {
+  if (content === null) return new Response(null, init)
+  if (typeof content === 'string') return answers.text(c, content, init)
+  if (content instanceof Uint8Array) return answers.bytes(c, content, init)
+  return answers.send(c, content.value, content.format, 'response', init)
+}
 
 /** @throws FluxError where the answer is a problem; UnsafeResponse */
 function bodyOfAnswer(answer: WebhookAnswer, format: Codec): ResponseBody {
@@ -188,7 +184,7 @@ function bodyOfAnswer(answer: WebhookAnswer, format: Codec): ResponseBody {
     case 'response':
       return responseOf(answer.response, format)
     case 'outputs':
-      return bodyOf(answer.value, { status: 200, headers: [], format, always: true })
+      return bodyOf(answer.value, { status: 200, format, always: true })
     case 'nothing':
     case 'filtered':
       return { content: null, init: { status: 204, headers: {} } }
@@ -199,10 +195,10 @@ function bodyOfAnswer(answer: WebhookAnswer, format: Codec): ResponseBody {
       return bodyOf({ contextId, status }, { status: 202, headers: [['Location', location]], format })
     }
     case 'running':
-      return bodyOf({ contextId: answer.contextId }, { status: 202, headers: [], format })
+      return bodyOf({ contextId: answer.contextId }, { status: 202, format })
     case 'sent': {
       const { eventId, contextIds } = answer
-      return bodyOf({ eventId, contextIds: [...contextIds] }, { status: 200, headers: [], format })
+      return bodyOf({ eventId, contextIds: [...contextIds] }, { status: 200, format })
     }
     case 'failed':
       throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId: answer.contextId })
@@ -214,8 +210,3 @@ function bodyOfAnswer(answer: WebhookAnswer, format: Codec): ResponseBody {
       })
   }
 }
-
-const withReplayed = (headers: ResponseBody['init']['headers']): ResponseBody['init']['headers'] =>
-  Array.isArray(headers)
-    ? [...headers, ['Idempotency-Replayed', 'true']]
-    : { ...headers, 'Idempotency-Replayed': 'true' }

@@ -7,7 +7,7 @@ import { UNREADABLE } from '../../model/webhook.ts'
 import type { HeaderPair } from '../../model/webhook-schemes/scheme.ts'
 import { fieldsToJson, formFieldsOf, type FormFields } from '../request/form.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
-import { decodeWebhookBody, type WebhookLimits } from './body.ts'
+import { decodeWebhookBody, packed, type WebhookBody, type WebhookLimits } from './body.ts'
 
 export type { WebhookLimits }
 
@@ -39,16 +39,13 @@ export function readWebhookRequest(
   rawBody: Buffer,
   { path, timeout, proofHeader, limits }: RequestOptions & { readonly limits: WebhookLimits },
 ): WebhookRequest {
-  const uri = targetOf(c)
-  const query = readQueryOf(uri, limits.maxParts)
+  const query = readQueryOf(targetOf(c), limits.maxParts)
   const inPath = parametersOf(path)
   const headers = shownHeaders(c, proofHeader)
   const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? ''
   if (coding !== '' && coding !== 'identity') throw unsupportedType('the body must not be compressed')
-  const contentType = headerOf(c, 'content-type')
-  const { body, encoded } = decodeWebhookBody(rawBody, contentType, limits)
-  const parameters = new Map([...query, ...inPath])
-  const request = requestOf(c, { uri, headers, parameters, body, timeout, encoded })
+  const body = decodeWebhookBody(rawBody, headerOf(c, 'content-type'), limits)
+  const request = requestOf(c, headers, new Map([...query, ...inPath]), body, timeout)
   const inHeaders = (name: string) => headers.filter(([spelled]) => spelled === name).map(([, value]) => value)
   return { request, rawBody, textsOf: (name) => inPath.get(name) ?? query.get(name) ?? inHeaders(name) }
 }
@@ -59,33 +56,20 @@ export const unreadRequest = (
   rawBody: Buffer,
   { path, timeout, proofHeader }: RequestOptions,
 ): JsonObject => ({
-  ...requestOf(c, {
-    uri: targetOf(c),
-    headers: shownHeaders(c, proofHeader),
-    parameters: parametersOf(path),
-    body: rawBody.length === 0 ? null : rawBody.toString('base64'),
-    timeout,
-    encoded: rawBody.length > 0,
-  }),
+  ...requestOf(c, shownHeaders(c, proofHeader), parametersOf(path), packed(rawBody), timeout),
   [UNREADABLE]: true,
 })
 
-interface RequestFacts {
-  readonly uri: string
-  readonly headers: readonly HeaderPair[]
-  readonly parameters: FormFields<string>
-  readonly body: Json
-  /** Milliseconds. */
-  readonly timeout: number
-  readonly encoded: boolean
-}
-
+/** `timeout`: milliseconds. */
 const requestOf = (
   c: Context<Env>,
-  { uri, headers, parameters, body, timeout, encoded }: RequestFacts,
+  headers: readonly HeaderPair[],
+  parameters: FormFields<string>,
+  { body, encoded }: WebhookBody,
+  timeout: number,
 ): JsonObject => ({
   method: c.req.method,
-  uri,
+  uri: targetOf(c),
   contentType: headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? null,
   headers: headers.map(([name, value]) => ({ name, value })),
   cookies: cookiesOf(headers),
@@ -95,11 +79,8 @@ const requestOf = (
   encoded,
 })
 
-function parametersOf(path: ReadonlyMap<string, string>): FormFields<string> {
-  const fields: FormFields<string> = new Map()
-  for (const [name, value] of path) fields.set(name, [value])
-  return fields
-}
+const parametersOf = (path: ReadonlyMap<string, string>): FormFields<string> =>
+  new Map([...path].map(([name, value]) => [name, [value]]))
 
 /**
  * Path and query as they were sent. The origin, which a client may send before them as to a proxy, and a fragment are
@@ -146,17 +127,8 @@ function cookiesOf(headers: readonly HeaderPair[]): Json[] {
     .flatMap((pair) => {
       const equals = pair.indexOf('=')
       if (equals === -1) return []
-      return [
-        {
-          name: pair.slice(0, equals).trim(),
-          value: cookieValue(
-            pair
-              .slice(equals + 1)
-              .trim()
-              .replace(/^"(.*)"$/, '$1'),
-          ),
-        },
-      ]
+      const text = pair.slice(equals + 1).trim()
+      return [{ name: pair.slice(0, equals).trim(), value: cookieValue(text.replace(/^"(.*)"$/, '$1')) }]
     })
 }
 

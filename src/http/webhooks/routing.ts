@@ -1,9 +1,10 @@
 // http: finds the endpoint of a request by its method and path.
 import type { Context } from 'hono'
-import { FluxError, malformed } from '../../model/failure.ts'
+import { FluxError } from '../../model/failure.ts'
 import { isSecretName } from '../../model/secret-names.ts'
 import type { Endpoint, FoundEndpoint, WebhookApi } from '../../model/webhook.ts'
 import { socketed, type Env } from '../request/incoming.ts'
+import { unescaped } from '../request/text.ts'
 import { TimedResponse } from '../socket/response.ts'
 
 /** The prefix of webhooks. */
@@ -21,14 +22,18 @@ export function endpointOf(webhooks: WebhookApi, c: Context<Env>): MatchedEndpoi
   throw new FluxError({ kind: 'wrongMethod', detail, allow: found.allow })
 }
 
-/** Notes for the metrics that the request is one to that webhook: the router knows only that it is one to any. */
+/**
+ * Notes for the metrics that the request is one to that webhook: the router knows only that it is one to any. Where the
+ * path has a parameter whose name indicates a secret, logs show its template.
+ */
 export function noteEndpoint(c: Context<Env>, { urlPath }: Endpoint): void {
-  if (socketed(c) && c.env.outgoing instanceof TimedResponse) c.env.outgoing.route = WEBHOOKS + urlPath
+  const route = WEBHOOKS + urlPath
+  const isSecret = urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
+  if (isSecret) c.set('shownPath', route)
+  if (!socketed(c) || !(c.env.outgoing instanceof TimedResponse)) return
+  c.env.outgoing.route = route
+  if (isSecret) c.env.outgoing.shownPath = route
 }
-
-/** Whether the path has a parameter whose name indicates a secret. */
-export const hasSecretInPath = ({ urlPath }: Endpoint): boolean =>
-  urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
 
 /**
  * The segments of the path behind the prefix, each decoded once: a parameter may have any escape.
@@ -36,12 +41,8 @@ export const hasSecretInPath = ({ urlPath }: Endpoint): boolean =>
  */
 function segmentsOf(url: string): string[] {
   const [path = ''] = url.slice(url.indexOf('/', url.indexOf('//') + 2)).split(/[?#]/, 1)
-  try {
-    return path
-      .replace(/^\/[^/]*\/?/, '')
-      .split('/')
-      .map(decodeURIComponent)
-  } catch {
-    throw malformed('the path has a malformed escape')
-  }
+  return path
+    .replace(/^\/[^/]*\/?/, '')
+    .split('/')
+    .map((segment) => unescaped(segment, 'an escape in the path'))
 }

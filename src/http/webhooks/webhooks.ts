@@ -9,14 +9,13 @@ import { answerFormat, JSON_FORMAT } from '../formats/codecs.ts'
 import { statusOf } from '../formats/problem.ts'
 import type { BodyAdmission } from '../request/body.ts'
 import { headerOf, idempotencyKeyOf, readBytes, type Env } from '../request/incoming.ts'
-import { traceOf } from '../socket/trace.ts'
-import { pathShown, shownPath } from '../socket/access-log.ts'
-import { Door, handshakeOf, proofHeaderOf, type DoorOptions } from './door.ts'
-import { deliveryOf, respond, type DoorReply, type ReplyOptions, type Visit } from './reply.ts'
+import { pathShown, traceOf } from '../socket/observe.ts'
+import { deliveryOf, respond, type DeliveryInProgress, type DoorReply, type ReplyOptions } from './reply.ts'
 import { readWebhookRequest, unreadRequest, type WebhookLimits } from './request.ts'
-import { endpointOf, hasSecretInPath, noteEndpoint, WEBHOOKS, type MatchedEndpoint } from './routing.ts'
+import { endpointOf, noteEndpoint, WEBHOOKS, type MatchedEndpoint } from './routing.ts'
+import { handshakeOf, proofHeaderOf, SignatureVerifier, type VerifierOptions } from './signature-verifier.ts'
 
-export interface WebhookOptions extends WebhookLimits, BodyAdmission, DoorOptions {
+export interface WebhookOptions extends WebhookLimits, BodyAdmission, VerifierOptions {
   readonly webhooks: WebhookApi
   /** Milliseconds after which a webhook is answered with 504, unless it has a `timeout` of its own. */
   readonly webhookTimeout: number
@@ -39,35 +38,15 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, DoorOption
 /** Bytes of memory that a waiting caller takes: a connection, and the state of its context. */
 const WAITING_BYTES = 16 * 1024
 
-interface Served extends Pick<WebhookOptions, 'webhooks' | 'webhookTimeout'> {
-  readonly door: Door
-  readonly limits: WebhookLimits
-}
-
 export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
-  const { webhooks, waiting, unverified, inFlight, log, answers, refuse, isPaused } = options
-  const door = new Door(options)
-  const served = { webhooks, webhookTimeout: options.webhookTimeout, door, limits: options }
-  const answer = async (c: Context<Env>, found: MatchedEndpoint, visit: Visit): Promise<Response> => {
-    const wait = waiting.hold()
-    const arriving = unverified.hold()
-    const hold = inFlight.hold()
-    try {
-      visit.reply = await receive(c, served, { found, visit, wait, arriving, hold })
-      return await respond(c, visit.reply, { format: visit.format, keyed: visit.keyed, log, answers, refuse })
-    } finally {
-      hold.release()
-      arriving.release()
-      wait.release()
-    }
-  }
+  const { webhooks, waiting, unverified, inFlight, secrets, isPaused } = options
+  const verifier = new SignatureVerifier(options)
   app.all(`${WEBHOOKS}/*`, async (c) => {
     const found = matched(c, webhooks)
     const { endpoint } = found
     noteEndpoint(c, endpoint)
     if (isPaused?.()) throw serverPaused()
-    if (hasSecretInPath(endpoint)) shownPath(c, WEBHOOKS + endpoint.urlPath)
-    const visit: Visit = {
+    const delivery: DeliveryInProgress = {
       endpoint,
       method: c.req.method,
       path: pathShown(c),
@@ -78,19 +57,23 @@ export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
       format: JSON_FORMAT,
       keyed: false,
     }
-    const settled = (result: Parameters<typeof deliveryOf>[1]) => {
-      const delivery = deliveryOf(visit, result, webhooks.now())
-      webhooks.settled(delivery.reason === null ? delivery : { ...delivery, reason: door.hidden(delivery.reason) })
+    const settle = (result: Parameters<typeof deliveryOf>[1]) => {
+      const settled = deliveryOf(delivery, result, webhooks.now())
+      const { reason } = settled
+      webhooks.settled(reason === null ? settled : { ...settled, reason: secrets.redactor().text(reason) })
     }
-    let response: Response
+    const shares = { wait: waiting.hold(), arriving: unverified.hold(), hold: inFlight.hold() }
     try {
-      response = await answer(c, found, visit)
+      delivery.reply = await receive(c, options, { ...shares, found, delivery, verifier })
+      const response = await respond(c, delivery.reply, { ...options, format: delivery.format, keyed: delivery.keyed })
+      settle({ status: response.status })
+      return response
     } catch (error) {
-      settled({ error })
+      settle({ error })
       throw error
+    } finally {
+      for (const share of Object.values(shares)) share.release()
     }
-    settled({ status: response.status })
-    return response
   })
 }
 
@@ -107,7 +90,8 @@ function matched(c: Context<Env>, webhooks: WebhookApi): MatchedEndpoint {
 
 interface Received {
   readonly found: MatchedEndpoint
-  readonly visit: Visit
+  readonly delivery: DeliveryInProgress
+  readonly verifier: SignatureVerifier
   /** Charged once the request is verified: strangers must not use up the places of those who wait. */
   readonly wait: BudgetShare
   /** Charged until the request is verified. */
@@ -120,40 +104,49 @@ interface Received {
  * The body is passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
  * memory.
  */
-function receive(c: Context<Env>, served: Served, received: Received): Promise<DoorReply> {
+function receive(c: Context<Env>, options: WebhookOptions, received: Received): Promise<DoorReply> {
   const charge = (bytes: number) => {
     received.arriving.resize(bytes)
     received.hold.resize(bytes)
   }
-  const options = { limit: served.limits.maxBody, charge, trustsLength: false }
-  return readBytes(c, options, (rawBody) => passed(c, rawBody, served, received))
+  const reading = { limit: options.maxBody, charge, trustsLength: false }
+  return readBytes(c, reading, (rawBody) => passed(c, rawBody, options, received))
 }
 
 /** @throws FluxError when it is malformed; see also `WebhookApi.receive` */
 function passed(
   c: Context<Env>,
   rawBody: Buffer,
-  { webhooks, webhookTimeout, door, limits }: Served,
-  { found: { endpoint, parameters }, visit, wait, arriving, hold }: Received,
+  options: WebhookOptions,
+  { found: { endpoint, parameters: path }, delivery, verifier, wait, arriving, hold }: Received,
 ): DoorReply | Promise<DoorReply> {
+  const { webhooks, webhookTimeout } = options
   arriving.release()
-  const refused = door.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
+  const refused = verifier.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
   if (refused) return refused
   wait.resize(WAITING_BYTES)
   const timeout = endpoint.timeout ?? webhookTimeout
-  const about = { path: parameters, timeout, proofHeader: proofHeaderOf(endpoint) }
   // What it asks for may be malformed, and then nothing must be done.
-  visit.format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
-  const { deliveryId, time } = visit
-  const onStarted = () => {
-    hold.release()
-    visit.request = visit.rawBody = null
+  delivery.format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
+  delivery.rawBody = rawBody
+  const about = { path, timeout, proofHeader: proofHeaderOf(endpoint), limits: options }
+  let call
+  try {
+    call = readWebhookRequest(c, rawBody, about)
+  } catch (error) {
+    delivery.request = unreadRequest(c, rawBody, about)
+    throw error
   }
-  const call = parsed(c, rawBody, { ...about, limits, visit })
+  delivery.request = call.request
   const handshake = handshakeOf(endpoint, call.request['body'] ?? null)
   if (handshake) return { handshake }
   const idempotencyKey = idempotencyKeyOf(c) ?? null
-  visit.keyed = idempotencyKey !== null
+  delivery.keyed = idempotencyKey !== null
+  const { deliveryId, time } = delivery
+  const onStarted = () => {
+    hold.release()
+    delivery.request = delivery.rawBody = null
+  }
   return webhooks
     .receive({
       ...call,
@@ -167,23 +160,6 @@ function passed(
       traceparent: traceOf(c),
     })
     .catch(asBadRequest)
-}
-
-function parsed(
-  c: Context<Env>,
-  rawBody: Buffer,
-  { visit, ...options }: Parameters<typeof readWebhookRequest>[2] & { readonly visit: Visit },
-) {
-  try {
-    const call = readWebhookRequest(c, rawBody, options)
-    visit.request = call.request
-    visit.rawBody = rawBody
-    return call
-  } catch (error) {
-    visit.request = unreadRequest(c, rawBody, options)
-    visit.rawBody = rawBody
-    throw error
-  }
 }
 
 /**

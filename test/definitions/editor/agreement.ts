@@ -44,6 +44,20 @@ const UNSEEN: readonly RegExp[] = [
   /^the default /,
   // A key that is near to a known one: editors only warn of unknown keys.
   /^unknown key ".*"; did you mean "/,
+  // What one part says of another.
+  /^the scheme "\w+" has no /,
+  /^needs timestampHeader: /,
+  /^there is no header: /,
+  / can't stand together: /,
+  /^needs a key: /,
+  /^a waiting state needs a transition$/,
+  /^a transition without event needs a wait in a waiting state$/,
+  /^two transitions of this state have no event$/,
+  /^only a transition that names an event can /,
+  /^the event is internal, /,
+  /^there is no expression to evaluate$/,
+  // What a number with a unit comes to.
+  /^must be 1 second to /,
   // What is there twice.
   /^two (states|transitions|properties) of this (state|list) are /,
   /^two states are named "/,

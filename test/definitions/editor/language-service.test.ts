@@ -92,7 +92,7 @@ describe('the language service of VS Code', () => {
 
   test.each([
     ['a key', '{ "sta|tes": [] }', 'One without transitions is an end'],
-    ['a type', inAction('"ty|pe": "script"'), 'Runs JavaScript in a sandbox'],
+    ['a type', inAction('"ty|pe": "script"'), 'runs JavaScript in a sandbox'],
     ['a key of an action', inAction('"type": "script", "scr|ipt": ""'), 'The body of a JavaScript function'],
     ['a key of a property', '{ "input": [{ "allow|Null": true }] }', 'Whether it may be null'],
   ])('tells of %s', async (_, text, expected) => {

@@ -5,12 +5,11 @@ import { array, assert, constantFrom, jsonValue, nat, oneof, property, string, t
 import { describe, expect, test } from 'vitest'
 import { compileFlux } from '../../../src/definitions/service.ts'
 import { definitionSchema } from '../../../src/definitions/editor/document.ts'
-import { checkModelKeys } from '../../../src/definitions/lint/keys.ts'
+import { checkProperties } from '../../../src/definitions/lint/lint.ts'
 import { Report } from '../../../src/definitions/report.ts'
 import { readFolders } from '../../../src/definitions/source/files.ts'
-import { ModelFile } from '../../../src/definitions/source/property-schema.ts'
-import { take } from '../../../src/definitions/source/take.ts'
-import { durationFacts, durationSecondsOf } from '../../../src/definitions/values/durations.ts'
+import { ModelFields, ModelFile } from '../../../src/definitions/source/property-schema.ts'
+import { checkKeys, readBy } from '../../../src/definitions/source/read.ts'
 import { compileShape } from '../../../src/definitions/values/properties.ts'
 import { isObject, type JsonObject } from '../../../src/model/json/value.ts'
 import { disagreement, schemaFaults } from './agreement.ts'
@@ -28,8 +27,9 @@ function checkFlux(source: JsonObject) {
 
 function checkModel(source: JsonObject) {
   const report = new Report('M.model')
-  checkModelKeys(source, report)
-  const list = take(ModelFile, source, '', report)?.gloopProperties ?? []
+  checkKeys(ModelFile, source, report)
+  checkProperties(source['gloopProperties'], '/gloopProperties', report, true)
+  const list = readBy(ModelFields, source, report)?.gloopProperties ?? []
   compileShape(list, { extra: false, models: () => undefined, pointer: '/gloopProperties', report })
   return report.faults
 }
@@ -147,39 +147,13 @@ test('has at most 50 KB', () => {
   expect(JSON.stringify(definitionSchema()).length).toBeLessThan(50_000)
 })
 
-test.each([
-  [7 * 86_400, true],
-  [365 * 86_400, false],
-])('durations up to %i seconds are those of the validator', (most, orZero) => {
-  const { anyOf } = durationFacts({ most, orZero, orNull: false })
-  const texts = Array.isArray(anyOf) ? anyOf.flatMap((one) => (isObject(one) ? (one['pattern'] ?? []) : [])) : []
-  const pattern = new RegExp(String(texts[0]), 'u')
-  const number = oneof(
-    nat(1e9).map(String),
-    constantFrom('0', '7', '168', '365', '8760', '10080', '604800', '525600', '31536000', '00', '0000000001'),
-  )
-  const fraction = oneof(
-    constantFrom('', '.', '.0', '.016', '.017', '.01', '.02', '.0000'),
-    nat(1999).map((n) => `.${n}`),
-  )
-  assert(
-    property(number, fraction, constantFrom('', 's', 'm', 'h', 'd', 'w', '\n'), (whole, part, unit) => {
-      const text = whole + part + unit
-      const seconds = durationSecondsOf(text)
-      const isRight = (orZero && seconds === 0) || (seconds >= 1 && seconds <= most)
-      expect([text, pattern.test(text)]).toEqual([text, isRight])
-    }),
-    { numRuns },
-  )
-})
-
 test('each key has a description', () => {
   const without: string[] = []
   const visit = (schema: unknown, path: string): void => {
     if (!isObject(schema)) return
     for (const [key, facts] of Object.entries(isObject(schema['properties']) ? schema['properties'] : {})) {
       const isTold = isObject(facts) && typeof facts['description'] === 'string'
-      if (!isTold && !(path.endsWith('Action') && key === 'type')) without.push(`${path}/${key}`)
+      if (!isTold && !(key === 'type' && (path === 'action' || path === 'line'))) without.push(`${path}/${key}`)
     }
   }
   const { $defs } = definitionSchema()

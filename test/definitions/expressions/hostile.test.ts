@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { compileExpression, compileTemplate } from '../../../src/definitions/expressions/compile.ts'
 import { ExpressionFault } from '../../../src/definitions/expressions/expression.ts'
+import { effortOf } from '../../support/effort.ts'
 
 const MIB = 1 << 20
 const LONGEST_EXPRESSION = 10_000
@@ -122,23 +123,20 @@ const PARTS = [
 ]
 
 /** Milliseconds of processor time until it is refused, or compiled. */
-function effort(compile: () => unknown): number {
-  const started = process.cpuUsage()
-  try {
-    compile()
-  } catch (error) {
-    expect(error).toBeInstanceOf(ExpressionFault)
-    if (error instanceof ExpressionFault) expect(error.message).toMatch(/^\S.* at character \d+$/s)
-  }
-  const { user, system } = process.cpuUsage(started)
-  return (user + system) / 1000
-}
+const effort = (compile: () => unknown): number =>
+  effortOf(() => {
+    try {
+      compile()
+    } catch (error) {
+      expect(error).toBeInstanceOf(ExpressionFault)
+      if (error instanceof ExpressionFault) expect(error.message).toMatch(/^\S.* at character \d+$/s)
+    }
+  })
 
 const repeated = (part: string, length: number) => part.repeat(Math.ceil(length / part.length)).slice(0, length)
 
 describe('a source of the most characters', () => {
-  // The collector of garbage works at times of its own: a second chance.
-  it.each(PARTS)('%j repeated', { retry: 2 }, (part) => {
+  it.each(PARTS)('%j repeated', (part) => {
     const source = repeated(part, LONGEST_EXPRESSION)
     expect(effort(() => compileExpression(source))).toBeLessThan(250)
     expect(
@@ -155,7 +153,7 @@ describe('a source of the most characters', () => {
     ).toBeLessThan(400)
   })
 
-  it('1 MiB of anything', { retry: 2 }, () => {
+  it('1 MiB of anything', () => {
     for (const part of PARTS) {
       const source = repeated(part, MIB)
       expect(
@@ -171,17 +169,13 @@ describe('a source of the most characters', () => {
 })
 
 describe('a template of the most placeholders', () => {
-  it.each(['${a}', '\n${a}', "${'a'}\r\n", '${`${a}`}'])(
-    '%j takes work in proportion to its length',
-    { retry: 4 },
-    (unit) => {
-      const [half = '', whole = ''] = [LONGEST_TEMPLATE / 2, LONGEST_TEMPLATE].map((length) =>
-        unit.repeat(Math.floor(length / unit.length)),
-      )
-      compileTemplate(half)
-      expect(effort(() => compileTemplate(whole))).toBeLessThan(effort(() => compileTemplate(half)) * 4 + 20)
-    },
-  )
+  it.each(['${a}', '\n${a}', "${'a'}\r\n", '${`${a}`}'])('%j takes work in proportion to its length', (unit) => {
+    const [half = '', whole = ''] = [LONGEST_TEMPLATE / 2, LONGEST_TEMPLATE].map((length) =>
+      unit.repeat(Math.floor(length / unit.length)),
+    )
+    compileTemplate(half)
+    expect(effort(() => compileTemplate(whole))).toBeLessThan(effort(() => compileTemplate(half)) * 4 + 20)
+  })
 })
 
 const DEEP = [

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest'
 import { homeOf, UnclaimedStore, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-store.ts'
 import { quiet } from '../../definitions/catalog-files.ts'
-import { Memory } from '../../simulation/memory.ts'
-import { MemoryStore } from '../../simulation/memory-store.ts'
+import { Memory } from '../../../src/store/memory/memory.ts'
+import { MemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { withVerbs } from '../../support/stores.ts'
 

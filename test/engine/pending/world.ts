@@ -6,8 +6,8 @@ import { unavailable } from '../../../src/model/failure.ts'
 import { explore } from '../../../src/store/redis/connection.ts'
 import { openRedisStore } from '../../../src/store/redis/store.ts'
 import { inject } from 'vitest'
-import { Memory } from '../../simulation/memory.ts'
-import { MemoryStore } from '../../simulation/memory-store.ts'
+import { Memory } from '../../../src/store/memory/memory.ts'
+import { MemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../../support/engine.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { withVerbs } from '../../support/stores.ts'
@@ -160,7 +160,7 @@ export function embedded(): Promise<World> {
   return Promise.resolve({
     clock,
     async open(options = {}) {
-      const bench = await openBench({ ...FILES, ...WIDE }, { clock, ...options })
+      const bench = await openBench({ ...FILES, ...WIDE }, { clock, onDisk: true, ...options })
       benches.push(bench)
       return bench
     },
@@ -180,12 +180,7 @@ export const cutOff =
 
 /** Lets a lease and a sweep go by, on all servers. */
 export async function pass({ clock }: World): Promise<void> {
-  for (let step = 0; step < SWEPT.steps; step += 1) {
-    await clock.advance(SWEPT.ms)
-    await new Promise((resolve) => {
-      setTimeout(resolve, 1)
-    })
-  }
+  for (let step = 0; step < SWEPT.steps; step += 1) await clock.advance(SWEPT.ms)
 }
 
 /** What the context has taken. */

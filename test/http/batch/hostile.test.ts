@@ -63,11 +63,10 @@ describe('a stream', () => {
     const text = textOf(answer)
     outgoing.write('{"event":"x"}\n')
     await once(answer, 'readable')
-    const closed = live.close(10_000)
+    // Longer than this test may take.
+    const closed = live.close(120_000)
     expect(lastOf(await text)).toMatchObject({ done: false, problem: { status: 503 } })
-    const began = performance.now()
     await closed
-    expect(performance.now() - began).toBeLessThan(5000)
   })
 
   test('beyond the bound is refused, until another one ends', async () => {

@@ -1,8 +1,8 @@
 // Readers of the stream of moves who take nothing, or ask for much: they hold up nobody else.
 import { expect, test } from 'vitest'
 import type { MoveFilters } from '../../../src/api/streams.ts'
-import { MoveHub } from '../../../src/http/live/hub.ts'
-import type { Sink } from '../../../src/http/live/stream.ts'
+import { SseBroadcaster } from '../../../src/http/live/sse-broadcaster.ts'
+import type { Sink } from '../../../src/http/live/sse-connection.ts'
 import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { move } from './moves.ts'
@@ -24,7 +24,7 @@ class Reader implements Sink {
 function setUp() {
   const clock = new SimulatedClock(0)
   const feed = new MoveRing(clock)
-  const hub = new MoveHub({ feed, clock, isSecured: () => false, maxReaders: 1000 })
+  const hub = new SseBroadcaster({ feed, clock, isSecured: () => false, maxReaders: 1000 })
   let readers = 0
   const open = async (takes: boolean, from: string | null = null, filters: MoveFilters = {}) => {
     const reader = new Reader(takes)

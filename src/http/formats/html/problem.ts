@@ -7,9 +7,6 @@ import { hash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import type { FieldError } from '../../../model/failure.ts'
 
-/** The result of a template with `html`. */
-type Markup = ReturnType<typeof html>
-
 const STYLE = `
 :root { color-scheme: light dark }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem }
@@ -37,27 +34,6 @@ export const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 } as const
 
-/** The whole document. `content` is made with `html`, which escapes the values in it. */
-function page(title: string, content: Markup): string {
-  const text = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
-<link rel="icon" href="data:,">
-<style>${raw(STYLE)}</style>
-</head>
-<body>
-${content}
-</body>
-</html>
-`
-  // The result is a promise only if the content contains one.
-  if (text instanceof Promise) throw new TypeError('the content of a page must be there')
-  return text.toString()
-}
-
 /** The fields of a problem that the page shows. */
 export interface ShownProblem {
   readonly type: string
@@ -69,10 +45,20 @@ export interface ShownProblem {
   readonly hint?: string
 }
 
+/** The whole document. `html` escapes the values in it. */
 export function encodeProblemPage({ type, title, status, detail, instance, errors = [], hint }: ShownProblem): string {
-  return page(
-    `${status} ${title}`,
-    html`<h1>${status} <small>${title}</small></h1>
+  const root = instance === undefined ? '' : rootFrom(instance)
+  const text = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${status} ${title}</title>
+<link rel="icon" href="data:,">
+<style>${raw(STYLE)}</style>
+</head>
+<body>
+<h1>${status} <small>${title}</small></h1>
 <p>${detail}</p>
 ${hint === undefined ? '' : html`<p>${hint}</p>`}
 <dl>
@@ -80,8 +66,13 @@ ${errors.map((error) => html`<dt><code>${error.pointer}</code></dt><dd>${error.d
 ${instance === undefined ? '' : html`<dt>Path</dt><dd><code>${instance}</code></dd>`}
 <dt>Type</dt><dd><code>${type}</code></dd>
 </dl>
-${instance === undefined ? '' : html`<p><a href="${rootFrom(instance)}">What runs here</a>, <a href="${rootFrom(instance)}docs">its API</a></p>`}`,
-  )
+${root === '' ? '' : html`<p><a href="${root}">What runs here</a>, <a href="${root}docs">its API</a></p>`}
+</body>
+</html>
+`
+  // The result is a promise only if the content contains one.
+  if (text instanceof Promise) throw new TypeError('the content of a page must be there')
+  return text.toString()
 }
 
 /** The relative path from that path to the root of the server, which may be behind a proxy under any path. */

@@ -1,0 +1,73 @@
+// Tells when nothing in this process goes on by itself. Tests wait for that, and not for a time.
+import type { Store } from '../../src/ports/store.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
+
+/** What ends soon, and goes on with something then: turns of the event loop, reads and writes of files and sockets. */
+const UNDER_WAY = /^(?:Immediate|FSReq|GetAddrInfo|TCPConnect|PipeConnect|Write|Shutdown)/
+
+/** A call of a store that takes longer is held back by a test, milliseconds. */
+const HELD_AFTER_MS = 250
+/** For all that is under way, milliseconds. */
+const PATIENCE_MS = 10_000
+
+/** Counts calls of stores that are under way elsewhere: on disk, or in Redis. */
+export class StoreCalls {
+  readonly #calls = new Set<{ readonly since: number }>()
+
+  /** Whether one is under way that no test holds back. */
+  get isBusy(): boolean {
+    const before = performance.now() - HELD_AFTER_MS
+    for (const { since } of this.#calls) if (since > before) return true
+    return false
+  }
+
+  /** The store, watched. What is in memory needs no watch: it is under way only in turns of the event loop. */
+  readonly watch = (store: Store): Store =>
+    store instanceof MemoryStore
+      ? store
+      : new Proxy(store, {
+          get: (target, name) => {
+            const value: unknown = Reflect.get(target, name, target)
+            return typeof value === 'function'
+              ? (...given: unknown[]) => this.#noted(value.apply(target, given))
+              : value
+          },
+        })
+
+  #noted(answer: unknown): unknown {
+    if (!(answer instanceof Promise)) return answer
+    const call = { since: performance.now() }
+    this.#calls.add(call)
+    const end = () => this.#calls.delete(call)
+    answer.then(end, end)
+    return answer
+  }
+}
+
+const turn = () =>
+  new Promise<void>((resolve) => {
+    setImmediate(resolve)
+  })
+
+/** Gives others the processor. */
+const pause = () =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, 1)
+  })
+
+const isTurning = () => process.getActiveResourcesInfo().some((name) => UNDER_WAY.test(name))
+
+/**
+ * Resolves when no turn of the event loop is queued, no file is read, and `isBusy` says no: each promise that could be
+ * resolved is. Timers, and functions and processes of steps, are not waited for.
+ * @throws Error when it takes too long
+ */
+export async function idle(isBusy: () => boolean = () => false): Promise<void> {
+  const limit = performance.now() + PATIENCE_MS
+  for (let isDone = false; !isDone;) {
+    await turn()
+    isDone = !isTurning() && !isBusy()
+    if (!isDone && !isTurning()) await pause()
+    if (performance.now() > limit) throw new Error(`still under way: ${process.getActiveResourcesInfo().join(', ')}`)
+  }
+}
