@@ -67,7 +67,7 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   lmdb: ['store/lmdb'],
   'fs-native-extensions': ['store/lmdb'],
   hono: ['http', 'inspector'],
-  '@dagrejs/dagre': ['inspector'],
+  elkjs: ['inspector'],
   'fast-xml-parser': ['http'],
   '@hono/node-server': ['http'],
   '@opentelemetry/api': ['observe'],

@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest'
-import { readSettings, SETTINGS, unknownSettings, unsupported } from '../src/settings.ts'
+import { expect, test } from 'vitest'
+import { readSettings, SETTINGS, unknownSettings } from '../src/settings.ts'
 
 const read = (name: string, value: string) => readSettings({ [`ACTORFLUX_${name}`]: value })
 
@@ -79,7 +79,6 @@ test.each([
   ['REDIS_URL', 'redis://[::1]:1', { redisUrl: 'redis://[::1]:1' }],
   ['NAMESPACE', '.a.', { namespace: '.a.' }],
   ['REQUIRE_AUTH', 'true', { requireAuth: true }],
-  ['PARTITIONS', '16', { partitions: 16 }],
   ['MIN_FREE', '10gb', { minFree: 10_737_418_240 }],
   ['MAX_IN_FLIGHT', '2gb', { maxInFlight: 2 * 1024 ** 3 }],
   ['MAX_RECORD', '64mb', { maxRecord: 64 * 1024 ** 2 }],
@@ -180,9 +179,10 @@ test('that nobody knows are told by name', () => {
   expect(unknownSettings(Object.fromEntries(SETTINGS.map(({ variable }) => [variable, 'x'])))).toEqual([])
 })
 
-describe('what this version can not do', () => {
-  test('is nothing by default', () => expect(unsupported(readSettings({}))).toEqual([]))
-  test.each([['PARTITIONS', '2']])('%s=%s', (name, value) => {
-    expect(unsupported(read(name, value))).toEqual([expect.stringMatching(new RegExp(`^ACTORFLUX_${name} .*`))])
+test('several partitions need Redis', () => {
+  expect(readSettings({ ACTORFLUX_PARTITIONS: '16', ACTORFLUX_REDIS_URL: 'redis://h' })).toMatchObject({
+    partitions: 16,
   })
+  expect(read('PARTITIONS', '1')).toMatchObject({ partitions: 1 })
+  expect(() => read('PARTITIONS', '2')).toThrow(/^ACTORFLUX_PARTITIONS must be 1 with the embedded store$/)
 })

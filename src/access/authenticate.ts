@@ -1,7 +1,6 @@
 // access: identifies the caller by the Authorization header. An invalid header is refused; it is never treated as
 // anonymous.
 import { timingSafeEqual } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ANONYMOUS, type Caller } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 import { readText } from './change-file.ts'
@@ -55,13 +54,12 @@ export async function openTokens(options: TokensOptions): Promise<Tokens> {
   // The text that was read last, or why the file could not be read, so that each failure is reported once.
   let seen = await readText(file)
   let known = knownOf(seen, options)
-  let closed = false
 
   // The text is short and is compared as a whole: modification times are too coarse to show every change.
   const check = async () => {
     const found = await readText(file).catch(asError)
     const content = found instanceof Error ? found.message : found
-    if (closed || content === seen) return
+    if (content === seen) return
     seen = content
     try {
       if (found instanceof Error) throw found
@@ -70,20 +68,11 @@ export async function openTokens(options: TokensOptions): Promise<Tokens> {
       onError(asError(error))
     }
   }
-  const watch = async () => {
-    for (;;) {
-      await sleep(CHECK_INTERVAL_MS, undefined, { ref: false })
-      if (closed) return
-      await check()
-    }
-  }
-  void watch()
+  const timer = setInterval(() => void check(), CHECK_INTERVAL_MS).unref()
 
   return {
     authenticate: (header) => (header === undefined ? ANONYMOUS : callerOf(header, known, now)),
-    close() {
-      closed = true
-    },
+    close: () => clearInterval(timer),
   }
 }
 
@@ -98,7 +87,7 @@ const knownOf = (text: string | null, { file, now }: TokensOptions, before: read
   })
 
 /** Finds the token. It compares with all tokens in constant time, so the time taken reveals nothing about them. */
-function callerOf(header: string, known: readonly Known[], now: () => number): Caller {
+function callerOf(header: string, known: readonly Known[], now: () => number) {
   const [, text] = BEARER.exec(header) ?? []
   if (text === undefined) throw refusal(header)
   const digest = digestOf(text)

@@ -1,25 +1,12 @@
 // access: replaces the content of a small file atomically. Concurrent changes are serialized, and a crash leaves the
 // previous content.
-import {
-  closeSync,
-  fchownSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { readFile, realpath } from 'node:fs/promises'
+import { open, readFile, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../model/error-message.ts'
 
-/** Age of a temporary file after which its command is assumed to have died. */
-const STALE_MS = 10_000
-/** How long to wait for other commands. It exceeds `STALE_MS`, so a stale temporary file is removed first. */
-const MAX_WAIT_MS = 15_000
+/** How long to wait for other commands. */
+const MAX_WAIT_MS = 5_000
 
 /**
  * Returns the file's text, or null if there is no such file.
@@ -37,54 +24,43 @@ export async function readText(file: string): Promise<string | null> {
 /**
  * Replaces the file's text by the result of `change`, which gets the present text, or null if there is no file. Only
  * the owner can read the new file. The promise resolves when it is on the disk. The new text is written to `<file>.new`
- * first, which only one command can create at a time. `change` is called again when another command was faster. If it
- * throws, the file is unchanged.
+ * first, which only one command can create at a time. If `change` throws, the file is unchanged.
  */
 export async function changeFile(file: string, change: (text: string | null) => string): Promise<void> {
   // A symbolic link is kept; the file that it points to is replaced.
   const target = await realpath(file).catch(() => file)
   const fresh = `${target}.new`
-  for (const deadline = Date.now() + MAX_WAIT_MS; !(await tryChange(target, fresh, change));) {
-    if (Date.now() > deadline)
-      throw new Error(`${file} is being changed by another command; if there is none, remove ${fresh}`)
-    // Synchronous, so that no other file takes the place of a stale one between the check and the removal.
-    const found = statSync(fresh, { throwIfNoEntry: false })
-    if (found && Date.now() - found.mtimeMs > STALE_MS) rmSync(fresh, { force: true })
-    await sleep(10 + Math.random() * 20)
-  }
-}
-
-/** Returns false if another command holds the temporary file, or took it over. */
-async function tryChange(target: string, fresh: string, change: (text: string | null) => string): Promise<boolean> {
-  const folder = dirname(target)
-  let descriptor: number
+  const handle = await createAlone(fresh, target)
   try {
-    descriptor = openSync(fresh, 'wx', 0o600)
+    await handle.writeFile(change(await readText(target)))
+    await restoreOwner(handle, target)
+    await handle.sync()
+    await rename(fresh, target)
   } catch (error) {
-    if (hasCode(error, 'EEXIST')) return false
-    throw hasCode(error, 'ENOENT')
-      ? new Error(`there is no folder ${folder} to keep ${basename(target)} in`, { cause: error })
-      : error
-  }
-  const { ino } = fstatSync(descriptor)
-  const isOurs = () => statSync(fresh, { throwIfNoEntry: false })?.ino === ino
-  try {
-    writeFileSync(descriptor, change(await readText(target)))
-    restoreOwner(descriptor, target)
-    fsyncSync(descriptor)
-    // If this process was suspended for longer than STALE_MS, another command may have replaced the temporary file. Its
-    // half-written file must not be renamed.
-    if (!isOurs()) return false
-    renameSync(fresh, target)
+    await rm(fresh, { force: true })
+    throw error
   } finally {
-    if (isOurs()) rmSync(fresh)
-    closeSync(descriptor)
+    await handle.close()
   }
   // The rename must survive a loss of power.
-  const opened = openSync(folder, 'r')
-  fsyncSync(opened)
-  closeSync(opened)
-  return true
+  const folder = await open(dirname(target))
+  await folder.sync().finally(() => folder.close())
+}
+
+/** Creates the file, once no other command has it. */
+async function createAlone(fresh: string, target: string) {
+  for (const deadline = Date.now() + MAX_WAIT_MS; ; await sleep(10 + Math.random() * 20))
+    try {
+      return await open(fresh, 'wx', 0o600)
+    } catch (error) {
+      if (hasCode(error, 'ENOENT'))
+        throw new Error(`there is no folder ${dirname(target)} to keep ${basename(target)} in`, { cause: error })
+      if (!hasCode(error, 'EEXIST')) throw error
+      if (Date.now() > deadline)
+        throw new Error(`${target} is being changed by another command; if there is none, remove ${fresh}`, {
+          cause: error,
+        })
+    }
 }
 
 /**
@@ -92,15 +68,12 @@ async function tryChange(target: string, fresh: string, change: (text: string | 
  * usually runs as that user and could not read the file otherwise. In some environments root can't change the owner of a
  * file; the change itself, such as revoking a token, is more important.
  */
-function restoreOwner(descriptor: number, target: string): void {
+async function restoreOwner(handle: FileHandle, target: string) {
   if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(target, { throwIfNoEntry: false }) ?? statSync(dirname(target))
-  try {
-    fchownSync(descriptor, uid, gid)
-  } catch {
-    process.emitWarning(`${target} can't be given to user ${uid}: see that the server can read it`)
-  }
+  const { uid, gid } = await stat(target).catch(() => stat(dirname(target)))
+  await handle
+    .chown(uid, gid)
+    .catch(() => process.emitWarning(`${target} can't be given to user ${uid}: see that the server can read it`))
 }
 
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code
+const hasCode = (error: unknown, code: string) => error instanceof Error && 'code' in error && error.code === code

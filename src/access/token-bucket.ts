@@ -1,6 +1,6 @@
 // access: how many calls a token may make, and the like. A bucket holds one window's worth of calls and is refilled steadily; each
 // server has its own.
-import type { Quota, QuotaState } from '../model/caller.ts'
+import type { Quota } from '../model/caller.ts'
 import { FluxError } from '../model/failure.ts'
 
 export interface Rate {
@@ -40,7 +40,7 @@ export class TokenBucket implements Quota {
     this.#at = now()
   }
 
-  take(calls: number): void {
+  take(calls: number) {
     this.#refill()
     // More than it ever holds is taken when it is full, and paid back afterwards.
     const needed = Math.min(calls, this.#limit)
@@ -53,7 +53,7 @@ export class TokenBucket implements Quota {
     this.#left -= calls
   }
 
-  state(): QuotaState {
+  state() {
     this.#refill()
     const remaining = Math.max(0, Math.floor(this.#left))
     const reset = this.#left >= this.#limit ? 0 : this.#secondsUntil(remaining + 1)
@@ -61,14 +61,14 @@ export class TokenBucket implements Quota {
   }
 
   /** A clock that is set back gives nothing. */
-  #refill(): void {
+  #refill() {
     const now = this.#now()
     const passed = Math.max(0, now - this.#at)
     this.#at = now
     this.#left = Math.min(this.#limit, this.#left + (passed / 1000) * (this.#limit / this.#window))
   }
 
-  #secondsUntil(calls: number): number {
+  #secondsUntil(calls: number) {
     return Math.max(1, Math.ceil(((calls - this.#left) * this.#window) / this.#limit))
   }
 }

@@ -105,7 +105,7 @@ export const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer')
 const NAME_KEPT_MS = 30 * 86_400_000
 
 /** The hash that a token has once it is revoked: no token has such a text. */
-const revokedHash = (name: string): string => digestOf(`revoked ${name}`).toString('hex')
+const revokedHash = (name: string) => digestOf(`revoked ${name}`).toString('hex')
 
 /** Whether the file has it only to keep its name; `expires` says since when. */
 export const isRevoked = ({ name, sha256 }: Token): boolean => sha256 === revokedHash(name)
@@ -129,7 +129,7 @@ export async function createToken(file: string, details: Omit<Token, 'sha256'>):
 }
 
 /** Epoch milliseconds from which the name of a revoked token may be given to another. */
-const freeAt = ({ expires }: Token): number => (expires ?? 0) + NAME_KEPT_MS
+const freeAt = ({ expires }: Token) => (expires ?? 0) + NAME_KEPT_MS
 
 /**
  * Ends a token: the file keeps its name alone.
@@ -144,7 +144,7 @@ export async function revokeToken(file: string, name: string): Promise<void> {
   })
 }
 
-async function changeTokens(file: string, change: (tokens: readonly Token[]) => readonly Token[]): Promise<void> {
+async function changeTokens(file: string, change: (tokens: readonly Token[]) => readonly Token[]) {
   await changeFile(file, (text) => {
     const tokens = parseTokens(text, file).filter((token) => !isRevoked(token) || freeAt(token) > Date.now())
     return `${JSON.stringify({ tokens: change(tokens) }, null, 2)}\n`

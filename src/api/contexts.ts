@@ -163,7 +163,6 @@ export const contextField = contextAnswer
 
 export type ContextView = z.output<typeof contextAnswer>
 export type RelativeView = z.output<typeof relative>
-export type StepView = z.output<typeof step>
 
 export const CONTEXT_EXAMPLE: ContextView = {
   fluxName: 'ApprovalWithTimeout',

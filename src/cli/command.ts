@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { messageOf } from '../model/error-message.ts'
 import { suggestion } from '../model/nearest.ts'
+import { aligned } from './remote/text.ts'
 
 export interface World {
   readonly env: { readonly [variable: string]: string | undefined }
@@ -17,16 +18,11 @@ export interface World {
   /** Asks the person at the terminal; resolves with the line that they type. Null: nobody is there. */
   readonly ask: ((question: string) => Promise<string>) | null
   /** What stdout is written to; null: no terminal. */
-  readonly screen: Screen | null
+  readonly screen: { readonly columns: number; readonly hasColour: boolean } | null
   /** Where progress is shown; null: stderr is no terminal. */
   readonly progress: NodeJS.WriteStream | null
   /** Aborted at SIGINT, once somebody has asked for it. */
   interrupted(): AbortSignal
-}
-
-export interface Screen {
-  readonly columns: number
-  readonly hasColour: boolean
 }
 
 export interface FlagOption {
@@ -93,11 +89,15 @@ export interface Group {
   readonly [word: string]: CommandSpec
 }
 
-export interface Commands {
-  readonly [name: string]:
-    | { readonly summary: string; readonly load: () => Promise<CommandSpec> }
-    | { readonly summary: string; readonly group: () => Promise<Group> }
+/** A command, or a group of them, that is loaded when it is used. */
+export interface LoadableCommand {
+  /** Behind `actorflux`. */
+  readonly name: string
+  readonly summary: string
+  readonly load: () => Promise<CommandSpec | Group>
 }
+
+export const isCommand = (found: CommandSpec | Group): found is CommandSpec => typeof found['run'] === 'function'
 
 interface Named extends CommandSpec {
   /** Behind `actorflux`. */
@@ -158,21 +158,18 @@ function helpOf(command: Named) {
   ].join('\n')
 }
 
-/** A line for each row. Each column is as wide as its widest text. */
-export function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
-  const widths = (rows[0] ?? []).map((_, column) => widthOf(column))
-  return rows.map((row) =>
-    row
-      .map((text, column) => text.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-}
-
 /** A mistake on the command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
+}
+
+/** What `read` gives. @throws UsageError that begins so, when it fails */
+export async function orUsage<Result>(beginning: string, read: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await read()
+  } catch (error) {
+    throw new UsageError(`${beginning}: ${messageOf(error)}`)
+  }
 }
 
 /** Told where no server answers. */

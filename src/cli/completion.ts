@@ -1,9 +1,9 @@
 // cli: `actorflux completion`: prints a script with which a shell completes commands and their options.
-import { command, optionsOf, UsageError, type Commands, type CommandSpec } from './command.ts'
+import { command, isCommand, optionsOf, UsageError, type CommandSpec, type LoadableCommand } from './command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish']
 
-export const completionOf = (commands: Commands): CommandSpec =>
+export const completionOf = (commands: readonly LoadableCommand[]): CommandSpec =>
   command({
     summary: 'print a script that completes commands in a shell',
     word: `<${SHELLS.join('|')}>`,
@@ -22,29 +22,24 @@ export const completionOf = (commands: Commands): CommandSpec =>
   })
 
 /** Words that may follow words: of nothing, the first words; of a first word, the second ones, or options. */
-type Following = ReadonlyMap<string, readonly string[]>
+type Following = readonly (readonly [before: string, words: readonly string[]])[]
 
-async function wordsOf(commands: Commands) {
-  const words = new Map<string, readonly string[]>([['', [...Object.keys(commands), '--help', '--version']]])
-  const add = (name: string, spec: CommandSpec) =>
-    words.set(
-      name,
-      Object.keys(optionsOf(spec)).map((option) => `--${option}`),
-    )
-  for (const [name, entry] of Object.entries(commands)) {
-    if (name === 'completion') words.set(name, [...SHELLS, '--help'])
-    else if ('load' in entry) add(name, await entry.load())
-    else {
-      const group = await entry.group()
-      words.set(name, Object.keys(group))
-      for (const [word, spec] of Object.entries(group)) add(`${name} ${word}`, spec)
-    }
-  }
-  return new Map(Array.from(words, ([before, some]) => [before, some.toSorted()]))
+const optionsIn = (spec: CommandSpec) => Object.keys(optionsOf(spec)).map((option) => `--${option}`)
+
+async function wordsOf(commands: readonly LoadableCommand[]): Promise<Following> {
+  const all = commands.map(async ({ name, load }): Promise<Following> => {
+    const loaded = await load()
+    if (isCommand(loaded)) return [[name, name === 'completion' ? [...SHELLS, '--help'] : optionsIn(loaded)]]
+    const own = Object.entries(loaded).map(([word, spec]) => [`${name} ${word}`, optionsIn(spec)] as const)
+    return [[name, Object.keys(loaded)], ...own]
+  })
+  const first = [...commands.map(({ name }) => name), '--help', '--version']
+  const following: Following = [['', first], ...(await Promise.all(all)).flat()]
+  return following.map(([before, words]) => [before, words.toSorted()])
 }
 
 function bashScript(following: Following) {
-  const cases = Array.from(following, ([before, words]) => `    '${before}') echo '${words.join(' ')}' ;;`)
+  const cases = following.map(([before, words]) => `    '${before}') echo '${words.join(' ')}' ;;`)
   // A word of the user's own, such as an id, stands behind a command of one word.
   return `_actorflux_words() {
   case "$1" in
@@ -64,7 +59,7 @@ complete -o default -F _actorflux actorflux`
 }
 
 function fishScript(following: Following) {
-  const lines = Array.from(following, ([before, words]) => {
+  const lines = following.map(([before, words]) => {
     const seen = before.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`)
     const isHere = before === '' ? '__fish_use_subcommand' : seen.join('; and ')
     return words.map(

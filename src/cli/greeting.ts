@@ -6,22 +6,22 @@ import { counted } from './report.ts'
 
 type Service = Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>
 
-export interface GreetingOptions {
+/** Names that are printed; further ones are only counted. */
+const MAX_SHOWN = 12
+
+export function greeting({
+  url,
+  storage,
+  services,
+  requireAuth,
+  pid,
+}: {
   readonly url: string
   readonly storage: string
   readonly services: readonly Service[]
   readonly requireAuth: boolean
   readonly pid: number
-}
-
-/** Names that are printed; further ones are only counted. */
-const MAX_SHOWN = 12
-
-export function greeting(options: GreetingOptions): string[] {
-  return linesOf(options).map(plain)
-}
-
-function linesOf({ url, storage, services, requireAuth, pid }: GreetingOptions) {
+}): string[] {
   const packages = new Map<string, number>()
   for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
   const triggers = [...new Set(services.flatMap(({ triggers }) => triggers.map(({ event }) => event)))]
@@ -39,7 +39,7 @@ function linesOf({ url, storage, services, requireAuth, pid }: GreetingOptions) 
     `inspector  ${reachable}/inspector shows what runs here, ${reachable}/docs the API`,
   ]
   const command = startCommand(services, reachable, requireAuth)
-  return command === undefined ? lines : [...lines, '', 'Try:', `  ${command}`]
+  return [...lines, ...(command === undefined ? [] : ['', 'Try:', `  ${command}`])].map(plain)
 }
 
 function shown(names: readonly string[]) {

@@ -1,5 +1,6 @@
 // cli: `actorflux init`: writes a first service into a folder, and what an editor and a compiler need for it.
-import { mkdir, open, readFile, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -27,12 +28,11 @@ Writes ${[...projectFiles('').keys()].join(', ')}.`,
  */
 export async function writeProject(folder: string): Promise<void> {
   const files = [...projectFiles(await dependency())].map(([path, text]) => [join(folder, path), text] as const)
-  for (const [path] of files) if (await exists(path)) throw new Error(`${path} is there already: nothing was written`)
+  for (const [path] of files) if (existsSync(path)) throw new Error(`${path} is there already: nothing was written`)
   for (const [path, text] of files) {
     await mkdir(dirname(path), { recursive: true })
-    // A file that somebody has written meanwhile stays as it is.
-    const file = await open(path, 'wx')
-    await file.writeFile(text).finally(() => file.close())
+    // A file that was written meanwhile stays as it is.
+    await writeFile(path, text, { flag: 'wx' })
   }
 }
 
@@ -56,7 +56,7 @@ async function dependency() {
   if (resolved === undefined || /\/actorflux\/-\/actorflux-[^/]+\.tgz$/.test(resolved)) return `^${versionText()}`
   if (!resolved.startsWith('file:')) return resolved
   const file = resolve(modules, '..', resolved.slice('file:'.length))
-  return `file:${(await exists(file)) ? file : ROOT}`
+  return `file:${existsSync(file) ? file : ROOT}`
 }
 
 /** Offers to write a project, where there is no service; resolves with whether it did. */
@@ -84,13 +84,4 @@ function nextSteps(folder: string) {
     `  npx actorflux event send approve --context-id 1`,
     `  npx actorflux context show 1`,
   ]
-}
-
-async function exists(path: string) {
-  try {
-    await stat(path)
-    return true
-  } catch {
-    return false
-  }
 }

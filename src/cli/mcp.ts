@@ -1,27 +1,40 @@
 // cli: `actorflux mcp`: the calls of a server as tools for agents (Model Context Protocol), over standard input and output.
+// Their names, inputs and hints are those of `api/`. What a waiting context can take are tools, too, with the inputs of its
+// events: each is there as long as the context was last seen to take its event.
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
+import { fromJsonSchema, McpServer, type RegisteredTool } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { fieldSchema, type Call } from '../api/call.ts'
 import { CLIENT_METHODS } from '../api/calls.ts'
 import type { Client } from '../client/client.ts'
+import { ConnectionError, Problem } from '../client/problem.ts'
 import type { JsonObject } from '../model/json/value.ts'
 import { flagOption } from './command.ts'
-import { AgentCalls } from './mcp/answer.ts'
-import { EventTools } from './mcp/event-tools.ts'
-import { callTools } from './mcp/tools.ts'
 import { remote } from './remote/remote.ts'
 import { versionText } from './version.ts'
+
+/** Characters of a result: an agent reads all of it. */
+const MAX_CHARACTERS = 200_000
+/** Contexts that have tools at once: the tools of the one that was looked at first go first. */
+const MAX_CONTEXTS = 8
+/** Tools of one context. */
+const MAX_EVENTS = 32
+const MAX_NAME_CHARACTERS = 64
 
 export const mcp = remote({
   summary: 'offer the calls of a server as tools for agents, over standard input and output',
   hasOwnForm: true,
   options: { write: flagOption('also the calls that change something; without it, only those that read') },
   notes: `An agent starts it by itself: name "node ${process.argv[1]} mcp" as the command of a server in its settings.`,
-  async run({ values }, { client }) {
-    const calls = new AgentCalls()
-    const server = serverOf(client, calls, values)
+  async run({ values: { write = false } }, { client }) {
+    const underWay = new Set<Promise<unknown>>()
+    const server = serverOf(client, write, (call) => {
+      const answer = resultOf(call)
+      underWay.add(answer)
+      return answer.finally(() => underWay.delete(answer))
+    })
     // The transport closes at the end of its input, and drops the answers of calls that are under way.
     const input = new PassThrough()
     process.stdin.pipe(input, { end: false })
@@ -39,33 +52,106 @@ export const mcp = remote({
     if (fault !== null) throw new Error(`the agent can not be spoken to any more: ${fault.message}`)
     // Messages that were just read begin their calls, and results are written, in the same turn of the event loop.
     await nextTurn()
-    await calls.settled()
+    while (underWay.size > 0) await Promise.allSettled(underWay)
     await nextTurn()
     await transport.close()
   },
 })
 
-function serverOf(client: Client, calls: AgentCalls, { write = false }: { readonly write?: boolean | undefined }) {
-  const server = new McpServer(
-    { name: 'actorflux', version: versionText() },
-    { instructions: write ? `${READING} ${WRITING}` : READING },
-  )
-  for (const { name, description, input, hints } of callTools({ write }))
-    server.registerTool(
-      name,
-      { description, inputSchema: fromJsonSchema<JsonObject>(input), annotations: hints },
-      (given) => calls.answer(() => callOf(client, name)(given)),
-    )
-  if (write) addEventTools(server, client, calls)
-  return server
+/** The answer of a call as the result of a tool. A refusal is a result too, so that the agent can read why. */
+async function resultOf(call: () => Promise<unknown>) {
+  try {
+    return textResult(JSON.stringify(await call()) ?? 'null', false)
+  } catch (error) {
+    if (error instanceof Problem) {
+      const { status, type, detail, errors, retryable } = error
+      return textResult(JSON.stringify({ status, type, detail, errors, retryable }), true)
+    }
+    if (error instanceof ConnectionError || error instanceof TypeError) return textResult(error.message, true)
+    throw error
+  }
 }
+
+function textResult(text: string, isError: boolean) {
+  const isLong = text.length > MAX_CHARACTERS
+  const shown = isLong
+    ? `${text.slice(0, MAX_CHARACTERS)}\n… cut: the answer has ${text.length} characters; ask for less`
+    : text
+  return { content: [{ type: 'text' as const, text: shown }], isError }
+}
+
+type Answer = (call: () => Promise<unknown>) => ReturnType<typeof resultOf>
 
 const READING =
   'Contexts are running workflows. listServices tells which there are, listContexts finds contexts, getContext tells why one is where it is, getContextEvents what it can take.'
 const WRITING = 'offerEvents makes each event that a waiting context can take a tool of its own, with typed inputs.'
 
-function addEventTools(server: McpServer, client: Client, calls: AgentCalls) {
-  const tools = new EventTools(server, client, calls)
+const UNDOES: ReadonlySet<string> = new Set(['terminate', 'withdraw', 'stopEvent', 'removeTags', 'stopOperation'])
+
+/** The tools that read; with `write`, also those that change something. */
+function serverOf(client: Client, write: boolean, answer: Answer) {
+  const instructions = write ? `${READING} ${WRITING}` : READING
+  const server = new McpServer({ name: 'actorflux', version: versionText() }, { instructions })
+  for (const [name, call] of Object.entries<Call>(CLIENT_METHODS)) {
+    const method: unknown = Reflect.get(client, name)
+    if (typeof method !== 'function') throw new Error(`the client has no call ${name}`)
+    if (!write && call.method !== 'GET') continue
+    const annotations = {
+      readOnlyHint: call.method === 'GET',
+      destructiveHint: UNDOES.has(name),
+      idempotentHint: call.method !== 'POST',
+    }
+    server.registerTool(name, { description: call.summary, inputSchema: inputOf(call), annotations }, (given) =>
+      answer(async () => method(given)),
+    )
+  }
+  if (write) addEventTools(server, client, answer)
+  return server
+}
+
+const KEY = { type: 'string', minLength: 1, maxLength: 255, description: 'The call is carried out once under this key' }
+
+function inputOf({ path, query, body, takesKey }: Call) {
+  const fields = Object.entries({ ...path, ...query, ...body })
+  const properties = Object.fromEntries(fields.map(([name, type]) => [name, fieldSchema(type)]))
+  return fromJsonSchema<JsonObject>({
+    type: 'object',
+    properties: { ...properties, ...(takesKey && { idempotencyKey: KEY }) },
+    required: fields.filter(([, type]) => !type.safeParse(undefined).success).map(([name]) => name),
+    additionalProperties: false,
+  })
+}
+
+function addEventTools(server: McpServer, client: Client, answer: Answer) {
+  const toolsOf = new Map<number, readonly RegisteredTool[]>()
+  const drop = (contextId: number) => {
+    for (const tool of toolsOf.get(contextId) ?? []) tool.remove()
+    toolsOf.delete(contextId)
+  }
+  /** Looks at a context, and offers its events as tools. Gives what it can take. */
+  const offer = async (contextId: number): Promise<object> => {
+    const { events, state, ...others } = await client.getContextEvents({ contextId })
+    drop(contextId)
+    const names = new Set<string>()
+    const tools = events.slice(0, MAX_EVENTS).map(({ event, to, input }) => {
+      const title = `${event} to context ${contextId}`
+      const description = `Send the event ${JSON.stringify(event)} to context ${contextId} of ${state}, which then goes to ${to ?? 'its next state'}`
+      const annotations = { readOnlyHint: false }
+      const inputSchema = fromJsonSchema<JsonObject>(input)
+      const send = async (given: JsonObject) => {
+        const sent = await client.sendEvent({ contextId, event, input: given })
+        return { ...sent, now: await offer(contextId) }
+      }
+      const name = nameOf(event, contextId, names)
+      return server.registerTool(name, { title, description, inputSchema, annotations }, (given) =>
+        answer(() => send(given)),
+      )
+    })
+    if (tools.length > 0) toolsOf.set(contextId, tools)
+    const [oldest] = toolsOf.size > MAX_CONTEXTS ? toolsOf.keys() : []
+    if (oldest !== undefined) drop(oldest)
+    return { ...others, state, events, tools: [...names] }
+  }
   server.registerTool(
     'offerEvents',
     {
@@ -78,13 +164,15 @@ function addEventTools(server: McpServer, client: Client, calls: AgentCalls) {
       }),
       annotations: { readOnlyHint: true },
     },
-    ({ contextId }) => calls.answer(() => tools.offer(contextId)),
+    ({ contextId }) => answer(() => offer(contextId)),
   )
 }
 
-/** The method of the client that has the name of the call. */
-function callOf(client: Client, name: string): (fields: JsonObject) => Promise<unknown> {
-  const method: unknown = Object.hasOwn(CLIENT_METHODS, name) ? Reflect.get(client, name) : undefined
-  if (typeof method !== 'function') throw new Error(`the client has no call ${name}`)
-  return async (fields) => method.call(client, fields)
+/** Names of tools are of few characters; two events never have the same. */
+function nameOf(event: string, contextId: number, taken: Set<string>) {
+  const head = `send_${contextId}_${event.replaceAll(/[^\w-]/g, '_')}`.slice(0, MAX_NAME_CHARACTERS)
+  let name = head
+  for (let n = 2; taken.has(name); n += 1) name = `${head.slice(0, MAX_NAME_CHARACTERS - 4)}_${n}`
+  taken.add(name)
+  return name
 }

@@ -1,7 +1,7 @@
 // cli: `actorflux move`: moves all that an embedded store has into an empty namespace of a single Redis.
 import { resolve } from 'node:path'
 import { createLog } from '../observe/log.ts'
-import { command, EXIT, UsageError } from './command.ts'
+import { command, UsageError } from './command.ts'
 import { dataSettings } from './doctor.ts'
 import { withBar } from './progress-bar.ts'
 
@@ -26,10 +26,7 @@ end, no server opens the namespace. Exits with 1 when it can't be done, or a con
       `moved to namespace '${settings.namespace}' of Redis at ${place}: contexts ${contexts}, definitions ${definitions}, rows ${rows}`,
     )
     world.out(`start servers with ACTORFLUX_REDIS_URL, and do not serve ${resolve(folder)} again`)
-    if (unreadable === 0) return EXIT.fine
-    world.err(
-      `actorflux: ${unreadable} contexts can't be read and were not moved: see actorflux doctor --data ${folder}`,
-    )
-    return EXIT.failed
+    if (unreadable > 0)
+      throw new Error(`${unreadable} contexts can't be read and were not moved: see actorflux doctor --data ${folder}`)
   },
 })

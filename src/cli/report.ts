@@ -62,21 +62,14 @@ const oneLine = (text: string) =>
     .filter((line) => line !== '')
     .join(' ')
 
-/** Compares the parts by code units, so the order is the same in every locale. */
+/** Compared by code units, so the order is the same in every locale. */
 function sorted(report: readonly Fault[], severity: Fault['severity']) {
   return report
     .filter((fault) => fault.severity === severity)
-    .sort(
-      (one, other) =>
-        compare(one.file, other.file) ||
-        placeOf(one) - placeOf(other) ||
-        compare(one.pointer, other.pointer) ||
-        compare(one.reason, other.reason),
-    )
+    .sort((one, other) => Number(keyOf(one) > keyOf(other)) - Number(keyOf(one) < keyOf(other)))
     .map((fault) => plain(`${shownPlace(fault)}: ${severity === 'warning' ? 'warning: ' : ''}${oneLine(fault.reason)}`))
 }
 
 /** Faults of the file as a whole come first. */
-const placeOf = ({ line = 0, column = 0 }: Fault) => line * 1e6 + column
-
-const compare = (one: string, other: string) => Number(one > other) - Number(one < other)
+const keyOf = ({ file, line = 0, column = 0, pointer, reason }: Fault) =>
+  [file, ...[line, column].map((place) => String(place).padStart(9, '0')), pointer, reason].join('\0')

@@ -1,102 +1,95 @@
 // cli: finds and runs the command that the command line names. A command is loaded only when it is used, so help
 // appears at once.
 import { messageOf } from '../model/error-message.ts'
-import { getOwn } from '../model/json/value.ts'
 import { alternatives, suggestion } from '../model/nearest.ts'
-import { aligned, asksForHelp, EXIT, execute, UsageError, type Commands, type Group, type World } from './command.ts'
-import { plain } from './remote/text.ts'
+import { getOwn } from '../model/json/value.ts'
+import {
+  asksForHelp,
+  EXIT,
+  execute,
+  isCommand,
+  UsageError,
+  type CommandSpec,
+  type Group,
+  type LoadableCommand,
+  type World,
+} from './command.ts'
+import { aligned, plain } from './remote/text.ts'
 import { versionText } from './version.ts'
+
+/** The command, or the group, that a module exports by its name. */
+const from = <Name extends string>(
+  name: Name,
+  summary: string,
+  load: () => Promise<{ readonly [exported in Name]: CommandSpec | Group }>,
+): LoadableCommand => ({ name, summary, load: async () => (await load())[name] })
 
 const services = () => import('./remote/commands/services.ts')
 
-const COMMANDS: Commands = {
-  serve: { summary: 'serve the services over HTTP', load: async () => (await import('./serve.ts')).serve },
-  dev: { summary: 'serve, and follow changes of the files', load: async () => (await import('./dev.ts')).dev },
-  init: { summary: 'write a first service into a folder', load: async () => (await import('./init.ts')).init },
-  validate: {
-    summary: 'check the services without serving them',
-    load: async () => (await import('./validate.ts')).validate,
-  },
-  types: {
-    summary: 'write the types of the services, for programs that use the client',
-    load: async () => (await import('./types.ts')).types,
-  },
-  token: {
-    summary: 'make, list and revoke the tokens of service users',
-    group: async () => (await import('./token.ts')).token,
-  },
-  webhook: {
-    summary: 'list webhooks and their deliveries, replay them, and try them',
-    group: async () => ({
-      ...(await import('./remote/commands/webhooks.ts')).webhook,
-      test: (await import('./webhook-test.ts')).testWebhook,
-    }),
-  },
-  contexts: {
-    summary: 'list contexts',
-    load: async () => (await import('./remote/commands/contexts.ts')).contexts,
-  },
-  context: {
-    summary: 'show, wait for, retry, pause, resume, terminate and tag contexts, also many at once',
-    group: async () => (await import('./remote/commands/context.ts')).context,
-  },
-  event: { summary: 'send an event', group: async () => (await import('./remote/commands/event.ts')).event },
-  execute: { summary: 'start a service', load: async () => (await import('./remote/commands/execute.ts')).start },
-  services: { summary: 'list the services of a server', load: async () => (await services()).list },
-  service: { summary: 'show and draw a service', group: async () => (await services()).service },
-  operation: {
-    summary: 'list, show and stop operations on many contexts',
-    group: async () => (await import('./remote/commands/operation.ts')).operation,
-  },
-  tail: {
-    summary: 'follow moves of contexts as they happen',
-    load: async () => (await import('./remote/commands/tail.ts')).tail,
-  },
-  schema: {
-    summary: 'print the JSON Schemas of a service, or that of the files, for editors',
-    load: async () => (await services()).schema,
-  },
-  machine: { summary: 'print a service as a machine of XState', load: async () => (await services()).machine },
-  server: { summary: 'let a paused server go on', group: async () => (await services()).server },
-  mcp: { summary: 'offer the calls of a server as tools for agents', load: async () => (await import('./mcp.ts')).mcp },
-  completion: {
-    summary: 'print a script that completes commands in a shell',
-    load: async () => (await import('./completion.ts')).completionOf(COMMANDS),
-  },
-  backup: {
-    summary: 'copy the data of the embedded store, also while it is served',
-    load: async () => (await import('./backup.ts')).backup,
-  },
-  move: {
-    summary: 'move the data of the embedded store to Redis',
-    load: async () => (await import('./move.ts')).move,
-  },
-  doctor: { summary: 'check the data of the embedded store', load: async () => (await import('./doctor.ts')).doctor },
-}
+const COMMANDS: readonly LoadableCommand[] = [
+  from('serve', 'serve the services over HTTP', () => import('./serve.ts')),
+  from('dev', 'serve, and follow changes of the files', () => import('./dev.ts')),
+  from('init', 'write a first service into a folder', () => import('./init.ts')),
+  from('validate', 'check the services without serving them', () => import('./validate.ts')),
+  from('types', 'write the types of the services, for programs that use the client', () => import('./types.ts')),
+  from('token', 'make, list and revoke the tokens of service users', () => import('./token.ts')),
+  from(
+    'webhook',
+    'list webhooks and their deliveries, replay them, and try them',
+    () => import('./remote/commands/webhooks.ts'),
+  ),
+  from('contexts', 'list contexts', () => import('./remote/commands/context.ts')),
+  from(
+    'context',
+    'show, wait for, retry, pause, resume, terminate and tag contexts, also many at once',
+    () => import('./remote/commands/context.ts'),
+  ),
+  from('event', 'send an event', () => import('./remote/commands/event.ts')),
+  from('execute', 'start a service', () => import('./remote/commands/event.ts')),
+  from('services', 'list the services of a server', services),
+  from('service', 'show and draw a service', services),
+  from('operation', 'list, show and stop operations on many contexts', () => import('./remote/commands/operation.ts')),
+  from('tail', 'follow moves of contexts as they happen', () => import('./remote/commands/tail.ts')),
+  from('schema', 'print the JSON Schemas of a service, or that of the files, for editors', services),
+  from('machine', 'print a service as a machine of XState', services),
+  from('server', 'let a paused server go on', services),
+  from('mcp', 'offer the calls of a server as tools for agents', () => import('./mcp.ts')),
+  from('completion', 'print a script that completes commands in a shell', async () => {
+    const { completionOf } = await import('./completion.ts')
+    return { completion: completionOf(COMMANDS) }
+  }),
+  from('backup', 'copy the data of the embedded store, also while it is served', () => import('./backup.ts')),
+  from('move', 'move the data of the embedded store to Redis', () => import('./move.ts')),
+  from('doctor', 'check the data of the embedded store', () => import('./doctor.ts')),
+]
 
 /** Runs the command that the arguments name; resolves with the exit code. */
 export async function run([name, ...args]: string[], world: World): Promise<number> {
-  if (name === '--version' || name === '-v') {
-    world.out(versionText())
-    return EXIT.fine
-  }
-  if (name === 'help' || (name !== undefined && asksForHelp(name))) {
-    world.out(help())
-    return EXIT.fine
-  }
-  const found = getOwn(COMMANDS, name ?? '')
-  if (name === undefined || found === undefined) {
-    const unknown = `there is no command ${name}${suggestion(name ?? '', Object.keys(COMMANDS))}`
-    world.err(name === undefined ? help() : misuse(unknown, 'actorflux'))
-    return EXIT.usage
-  }
+  const found = COMMANDS.find((command) => command.name === name)
   try {
-    if ('group' in found) return await runOneOf({ name, group: await found.group() }, args, world)
-    return await execute({ ...(await found.load()), name }, args, world)
+    if (found) {
+      const loaded = await found.load()
+      if (isCommand(loaded)) return await execute({ ...loaded, name: found.name }, args, world)
+      return await runOneOf(found.name, loaded, args, world)
+    }
+    if (name === undefined) {
+      world.err(help())
+      return EXIT.usage
+    }
+    if (name === '--version' || name === '-v') world.out(versionText())
+    else if (name === 'help' || asksForHelp(name)) world.out(help())
+    else
+      throw new UsageError(
+        `there is no command ${name}${suggestion(
+          name,
+          COMMANDS.map((each) => each.name),
+        )}`,
+      )
+    return EXIT.fine
   } catch (error) {
     const lines = messageOf(error).split('\n')
     if (error instanceof UsageError) {
-      world.err(misuse(lines.join('; '), `actorflux ${name}`))
+      world.err(plain(`actorflux: ${lines.join('; ')} (see actorflux ${found ? `${name} ` : ''}--help)`))
       return EXIT.usage
     }
     for (const line of lines) world.err(plain(`actorflux: ${line}`))
@@ -104,7 +97,7 @@ export async function run([name, ...args]: string[], world: World): Promise<numb
   }
 }
 
-async function runOneOf({ name, group }: { name: string; group: Group }, args: readonly string[], world: World) {
+async function runOneOf(name: string, group: Group, args: readonly string[], world: World) {
   const [word, ...rest] = args.toSorted((one, other) => Number(asksForHelp(one)) - Number(asksForHelp(other)))
   const words = Object.keys(group)
   if (word === undefined) throw new UsageError(`${name} needs a command: ${words.join(', ')}`)
@@ -119,13 +112,11 @@ async function runOneOf({ name, group }: { name: string; group: Group }, args: r
   throw new UsageError(`there is no command ${name} ${word}${alternatives(word, words)}`)
 }
 
-const misuse = (message: string, command: string) => plain(`actorflux: ${message} (see ${command} --help)`)
-
 const help = () =>
   [
     'Usage: actorflux <command> [options]',
     '',
-    ...aligned(Object.entries(COMMANDS).map(([name, { summary }]) => [`  ${name}`, summary])),
+    ...aligned(COMMANDS.map(({ name, summary }) => [`  ${name}`, summary])),
     '',
     '  --help     this, or after a command: its options and settings',
     '  --version',

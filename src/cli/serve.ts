@@ -6,9 +6,10 @@ import { messageOf } from '../model/error-message.ts'
 import { asksForToken } from '../model/start-command.ts'
 import { createLog } from '../observe/log.ts'
 import type { Log } from '../ports/log.ts'
-import { readSettings, SETTINGS, unknownSettings, unsupported, type Settings } from '../settings.ts'
-import { aligned, command, EXIT, flagOption, textOption, UsageError, type World } from './command.ts'
+import { readSettings, SETTINGS, unknownSettings, type Settings } from '../settings.ts'
+import { command, flagOption, textOption, UsageError, type Given, type World } from './command.ts'
 import { greeting } from './greeting.ts'
+import { aligned } from './remote/text.ts'
 import { counted, reportLines, reportSummary } from './report.ts'
 import { untilStopped } from './stop.ts'
 
@@ -19,6 +20,10 @@ const GRACE_MS = 9_000
 export const SERVE_OPTIONS = {
   host: textOption('address', 'the address to listen on; else ACTORFLUX_HOST'),
   port: textOption('port', 'the port to listen on; else ACTORFLUX_PORT'),
+}
+
+const PAUSED = {
+  paused: flagOption('only serve what reads, take no steps and wake no context, until actorflux server resume'),
 }
 
 /** The settings, for help. */
@@ -33,19 +38,12 @@ ACTORFLUX_SECRET_<NAME>_FILE names the file that has it.`,
 
 export const serve = command({
   summary: 'check the services, then serve them until SIGTERM or SIGINT',
-  options: {
-    ...SERVE_OPTIONS,
-    paused: flagOption('only serve what reads, take no steps and wake no context, until actorflux server resume'),
-  },
+  options: { ...SERVE_OPTIONS, ...PAUSED },
   notes: settingsHelp(),
   run: ({ values }, world) => runServer(values, world),
 })
 
-export interface ServeOptions {
-  readonly host?: string | undefined
-  readonly port?: string | undefined
-  readonly paused?: boolean | undefined
-}
+type ServeOptions = Given<typeof SERVE_OPTIONS & typeof PAUSED>['values']
 
 /** Options have precedence over the environment. @throws UsageError for a bad option; as `readSettings` */
 export function settingsOf({ host, port }: ServeOptions, { env }: World): Settings {
@@ -54,11 +52,8 @@ export function settingsOf({ host, port }: ServeOptions, { env }: World): Settin
   } catch (error) {
     throw new UsageError(messageOf(error).replace('ACTORFLUX_PORT', '--port'))
   }
-  return readSettings({
-    ...env,
-    ...(host !== undefined && { ACTORFLUX_HOST: host }),
-    ...(port !== undefined && { ACTORFLUX_PORT: port }),
-  })
+  const { ACTORFLUX_HOST, ACTORFLUX_PORT } = env
+  return readSettings({ ...env, ACTORFLUX_HOST: host ?? ACTORFLUX_HOST, ACTORFLUX_PORT: port ?? ACTORFLUX_PORT })
 }
 
 /**
@@ -75,22 +70,16 @@ export async function runServer(
   for (const variable of unknownSettings(env))
     err(`actorflux: warning: there is no setting ${variable}: it is ignored; serve --help lists them all`)
   const settings = settingsOf(options, world)
-  const refusals = unsupported(settings)
-  if (refusals.length > 0) {
-    for (const line of refusals) err(`actorflux: ${line}`)
-    return EXIT.failed
-  }
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   const { LoadError, startServer } = await import('../main.ts')
   let server: Server
   try {
     server = await startServer(settings, { log, env, paused: options.paused })
   } catch (error) {
-    const report = error instanceof LoadError ? error.report : []
-    for (const line of reportLines(report)) err(line)
-    err(`actorflux: ${messageOf(error)}${report.length > 0 ? `: ${reportSummary(report)}` : ''}`)
     log.debug('could not start', { error })
-    return EXIT.failed
+    if (!(error instanceof LoadError)) throw error
+    for (const line of reportLines(error.report)) err(line)
+    throw new Error(`${error.message}: ${reportSummary(error.report)}`, { cause: error })
   }
   const watcher = await started?.(server, log)
   const stopped = untilStopped({
@@ -100,12 +89,10 @@ export async function runServer(
       await server.close({ grace: GRACE_MS })
     },
   })
-  const { url, storage, loaded } = server
-  const { services } = loaded
-  const { requireAuth } = settings
-  for (const line of reportLines(loaded.report)) out(line)
+  const { services, report } = server.loaded
+  for (const line of reportLines(report)) out(line)
   await warnOfNobody(settings, services, world)
-  for (const line of greeting({ url, storage, services, requireAuth, pid: process.pid })) out(line)
+  for (const line of greeting({ ...server, services, requireAuth: settings.requireAuth, pid: process.pid })) out(line)
   if (options.paused) out('paused: nothing changes until actorflux server resume')
   return stopped
 }
@@ -115,12 +102,12 @@ export async function warnOfNobody(
   { tokens: file, requireAuth }: Settings,
   services: readonly Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'source'>[],
   { err }: World,
-): Promise<void> {
+) {
   const secured = services.filter(asksForToken)
-  if (!requireAuth && secured.length === 0) return
+  const [first] = secured
+  if (!requireAuth && first === undefined) return
   const tokens = await readTokens(file).catch(() => null)
   if (tokens === null || tokens.some(({ expires }) => expires === null || expires > Date.now())) return
-  const [first] = secured
   const what =
     requireAuth || first === undefined
       ? 'every call'

@@ -13,7 +13,8 @@ import {
 import { ROLE_MEANINGS } from '../model/caller.ts'
 import { quantityOf } from '../model/quantity.ts'
 import { readSome } from '../settings.ts'
-import { aligned, command, textOption, UsageError, type World } from './command.ts'
+import { command, textOption, UsageError, type World } from './command.ts'
+import { aligned } from './remote/text.ts'
 
 const FILE =
   'The file of tokens is ACTORFLUX_TOKENS (tokens.json). A running server follows changes of it within 5 seconds.'
@@ -39,20 +40,17 @@ ${ROLES.map((role) => `  ${role.padEnd(6)}  ${ROLE_MEANINGS[role]}`).join('\n')}
 
 It prints the token alone on the last line. The token is shown only once: the file keeps its SHA-256.
 ${FILE}`,
-    async run({ values: { name, roles = 'invoke', expires, rate } }, world) {
+    async run({ values }, world) {
+      const created = Date.now()
       const file = fileIn(world)
-      const now = Date.now()
-      const details: Omit<Token, 'sha256'> = {
-        name: nameOf(name),
-        roles: rolesOf(roles),
-        created: now,
-        expires: expires === undefined ? null : now + durationOf(expires, END_OF_TIME - now),
-        ...(rate !== undefined && { rate: rateGiven(rate) }),
-      }
-      const text = await createToken(file, details)
-      world.out(
-        `Made the token ${details.name} in ${file}: roles ${details.roles.join(', ')}; expires ${details.expires === null ? 'never' : dateOf(details.expires)}${details.rate === undefined ? '' : `; at most ${details.rate}`}.`,
-      )
+      const name = nameOf(values.name)
+      const roles = rolesOf(values.roles ?? 'invoke')
+      const expires = values.expires === undefined ? null : created + durationOf(values.expires, END_OF_TIME - created)
+      const rate = values.rate?.trim().toLowerCase()
+      if (rate !== undefined && rateOf(rate) === null) throw new UsageError(`--rate must be ${RATE_FORM}`)
+      const text = await createToken(file, { name, roles, created, expires, ...(rate !== undefined && { rate }) })
+      const limits = `expires ${expires === null ? 'never' : dateOf(expires)}${rate === undefined ? '' : `; at most ${rate}`}`
+      world.out(`Made the token ${name} in ${file}: roles ${roles.join(', ')}; ${limits}.`)
       world.out('It is shown this once. Send it as the header Authorization: Bearer <token>')
       world.out(text)
     },
@@ -62,17 +60,15 @@ ${FILE}`,
     notes: `The tokens themselves are not kept.\n${FILE}`,
     async run(_, world) {
       const tokens = await readTokens(fileIn(world))
-      const now = Date.now()
-      const hasRates = tokens.some(({ rate }) => rate !== undefined)
       const rows = tokens.map((token) => [
         token.name,
         token.roles.join(','),
         dateOf(token.created),
-        endOf(token, now),
+        endOf(token),
         token.rate ?? '',
       ])
-      for (const line of aligned([['NAME', 'ROLES', 'CREATED', 'EXPIRES', hasRates ? 'RATE' : ''], ...rows]))
-        world.out(line)
+      const rateHead = tokens.some(({ rate }) => rate !== undefined) ? 'RATE' : ''
+      for (const line of aligned([['NAME', 'ROLES', 'CREATED', 'EXPIRES', rateHead], ...rows])) world.out(line)
     },
   }),
   revoke: command({
@@ -90,10 +86,11 @@ ${FILE}`,
   }),
 }
 
-function endOf(token: Token, now: number) {
+function endOf(token: Token) {
   const { expires } = token
   if (expires === null) return 'never'
-  return `${dateOf(expires)}${isRevoked(token) ? ' (revoked)' : expires <= now ? ' (expired)' : ''}`
+  const state = expires <= Date.now() ? ' (expired)' : ''
+  return dateOf(expires) + (isRevoked(token) ? ' (revoked)' : state)
 }
 
 function nameOf(name: string | undefined) {
@@ -102,17 +99,11 @@ function nameOf(name: string | undefined) {
   return name
 }
 
-function rateGiven(text: string) {
-  const rate = text.trim().toLowerCase()
-  if (rateOf(rate) === null) throw new UsageError(`--rate must be ${RATE_FORM}`)
-  return rate
-}
-
-function rolesOf(list: string): Token['roles'] {
-  const roles = list.split(',').map((word) => ROLES.find((role) => role === word.trim()))
-  const known = roles.filter((role) => role !== undefined)
-  if (known.length < roles.length) throw new UsageError(`--roles must be of ${ROLES.join(', ')}, separated by commas`)
-  return [...new Set(known)]
+function rolesOf(list: string) {
+  const words = new Set(list.split(',').map((word) => word.trim()))
+  const known = [...words].flatMap((word) => ROLES.find((role) => role === word) ?? [])
+  if (known.length < words.size) throw new UsageError(`--roles must be of ${ROLES.join(', ')}, separated by commas`)
+  return known
 }
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

@@ -1,7 +1,7 @@
 // cli: `actorflux types`: writes the types of the services of a folder, for programs that use the client.
 import { writeFile } from 'node:fs/promises'
 import { messageOf } from '../model/error-message.ts'
-import { checkFolders, noService } from './check.ts'
+import { checkFolders, noService } from './validate.ts'
 import { command, EXIT, textOption, UsageError } from './command.ts'
 import { counted, isBroken, reportLines } from './report.ts'
 
@@ -25,10 +25,11 @@ export const types = command({
   async run({ word, values: { out } }, world) {
     if (out === '') throw new UsageError('--out takes the name of a file')
     const { services, report } = await printingToStderr(() => checkFolders([word], world))
-    const faults = isBroken(report) ? reportLines(report) : []
-    if (services.length === 0 && faults.length === 0) faults.push(noService([word]))
-    for (const line of faults) world.err(line)
-    if (faults.length > 0) return EXIT.failed
+    if (isBroken(report)) {
+      for (const line of reportLines(report)) world.err(line)
+      return EXIT.failed
+    }
+    if (services.length === 0) throw noService([word])
     const { serviceTypes } = await import('../definitions/typescript/service-types.ts')
     const text = serviceTypes(services)
     if (out === undefined) {

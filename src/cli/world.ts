@@ -5,28 +5,21 @@ import type { World } from './command.ts'
 
 export function processWorld(): World {
   const { env, stdin, stdout, stderr } = process
-  const [output, errors] = [new Output(stdout), new Output(stderr)]
+  const [output, errors] = [outputTo(stdout), outputTo(stderr)]
   const hasColour = !env['NO_COLOR'] && env['TERM'] !== 'dumb'
-  let interruption: AbortController | null = null
   return {
     env,
-    out: (line) => output.write(line),
-    err: (line) => errors.write(line),
-    async flushed() {
-      const faults = [await output.flushed(), await errors.flushed()]
-      return faults.find((fault) => fault !== null) ?? null
-    },
+    out: output.write,
+    err: errors.write,
+    flushed: async () => (await output.flushed()) ?? errors.flushed(),
     input: () => text(stdin),
     ask: stdin.isTTY && stdout.isTTY ? ask : null,
     screen: stdout.isTTY ? { columns: stdout.columns, hasColour } : null,
     progress: stderr.isTTY ? stderr : null,
     interrupted() {
-      if (interruption === null) {
-        const controller = new AbortController()
-        interruption = controller
-        process.once('SIGINT', () => controller.abort())
-      }
-      return interruption.signal
+      const controller = new AbortController()
+      process.once('SIGINT', () => controller.abort())
+      return controller.signal
     },
   }
 }
@@ -40,32 +33,26 @@ async function ask(question: string) {
   }
 }
 
-/** A stream of the process. A pipe takes 64 KB at once, and the rest as its reader reads. */
-class Output {
-  readonly #stream: NodeJS.WriteStream
-  #fault: Error | null = null
-
-  constructor(stream: NodeJS.WriteStream) {
-    this.#stream = stream
-    stream.on('error', (error) => this.#fail(error))
+/** Writes to a stream of the process. A pipe takes 64 KB at once, and the rest as its reader reads. */
+function outputTo(stream: NodeJS.WriteStream) {
+  let fault: Error | null = null
+  const fail = (error: unknown) => {
+    fault ??= error instanceof Error ? error : new Error(String(error))
   }
-
-  write(line: string) {
-    try {
-      this.#stream.write(`${line}\n`)
-    } catch (error) {
-      // Writes to a file are synchronous.
-      this.#fail(error)
-    }
-  }
-
-  /** Resolves once all that was written is taken, with the error if it can not be. */
-  async flushed(): Promise<Error | null> {
-    if (this.#fault === null) await new Promise<void>((resolve) => this.#stream.write('', () => resolve()))
-    return this.#fault
-  }
-
-  #fail(error: unknown) {
-    this.#fault ??= error instanceof Error ? error : new Error(String(error))
+  stream.on('error', fail)
+  return {
+    write(line: string) {
+      try {
+        stream.write(`${line}\n`)
+      } catch (error) {
+        // Writes to a file are synchronous.
+        fail(error)
+      }
+    },
+    /** Resolves once all that was written is taken, with the error if it can not be. */
+    async flushed(): Promise<Error | null> {
+      if (fault === null) await new Promise<void>((resolve) => stream.write('', () => resolve()))
+      return fault
+    },
   }
 }

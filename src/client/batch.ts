@@ -43,33 +43,22 @@ export type EventLine = (Replayed & { readonly status: 200 } & Omit<EventAnswer,
 export type StartLine = Replayed & { readonly status: 200 } & Omit<ExecuteAnswer, 'message' | 'context'>
 
 /** Sends events, a line each. */
-export function sendLines(transport: Transport, events: Items<EventItem>, { signal }: LinesOptions) {
-  const source = new LineSource(events, (item) => keyed(transport, item, 'eventId'))
-  return exchange<EventLine>({ transport, route: OTHER_ROUTES.sendEvents, fields: {}, source, signal })
-}
+export const sendLines = (transport: Transport, items: Items<EventItem>, { signal }: LinesOptions) =>
+  exchange<EventLine>(transport, { route: OTHER_ROUTES.sendEvents, fields: {}, items, key: 'eventId', signal })
 
 /** Starts contexts of services of a package, a line each. */
-export function startLines(
+export const startLines = (
   transport: Transport,
-  starts: Items<StartItem>,
+  items: Items<StartItem>,
   { signal, ...fields }: LinesOptions & { readonly package: string },
-) {
-  const source = new LineSource(starts, (item) => keyed(transport, item, 'idempotencyKey'))
-  return exchange<StartLine>({ transport, route: OTHER_ROUTES.executeMany, fields, source, signal })
-}
+) => exchange<StartLine>(transport, { route: OTHER_ROUTES.executeMany, fields, items, key: 'idempotencyKey', signal })
 
-/** Without tries to come, the server need not remember the line. */
-function keyed({ retries }: Transport, item: object, name: 'eventId' | 'idempotencyKey') {
-  const { [name]: given, ...fields }: { [field: string]: unknown } = { ...item }
-  return bodyText({ ...fields, [name]: given ?? (retries > 0 ? newKey() : undefined) })
-}
-
-interface Exchange {
-  readonly transport: Transport
+interface Exchange extends LinesOptions {
   readonly route: Route
   readonly fields: RequestFields
-  readonly source: Pick<LineSource<unknown>, 'next' | 'fault' | 'close'>
-  readonly signal: AbortSignal | undefined
+  readonly items: Items<object>
+  /** The field that has the key of a line. */
+  readonly key: string
 }
 
 interface AnyLine {
@@ -77,52 +66,91 @@ interface AnyLine {
   readonly status: number
 }
 
-async function* exchange<Line extends AnyLine>({
-  transport,
-  route,
-  fields,
-  source,
-  signal,
-}: Exchange): AsyncGenerator<Line | RefusedLine | LastLine, void, undefined> {
-  const total = { lines: 0, ok: 0, failed: 0 }
-  const limits = limitedBy(signal, undefined)
-  let lines: string[] = []
-  let isRepeated = false
-  let failures = 0
+async function* exchange<Line extends AnyLine>(
+  transport: Transport,
+  { route, fields, items, key, signal: given }: Exchange,
+): AsyncGenerator<Line | RefusedLine | LastLine, void, undefined> {
+  const { path } = requestTarget(route, fields)
+  // Without tries to come, the server need not remember the line.
+  const keyFor = () => (transport.retries > 0 ? newKey() : undefined)
+  const lineOf = (item: { readonly [field: string]: unknown }) => bodyText({ ...item, [key]: item[key] ?? keyFor() })
+  const total: Total = { lines: 0, ok: 0, failed: 0 }
+  const { signal, left, clear } = limitedBy(given)
   try {
-    const { path } = requestTarget(route, fields)
-    for (;;) {
-      limits.signal.throwIfAborted()
-      if (lines.length === 0) {
-        lines = await source.next(limits.signal)
-        isRepeated = false
+    for await (const lines of gathered(items, (item) => lineOf({ ...item }), signal)) {
+      let failures = 0
+      for (let isRepeated = false; lines.length > 0; isRepeated = true) {
+        signal.throwIfAborted()
+        const before = total.lines
+        const ended = yield* request<Line>(transport, { path, lines, isRepeated, total, signal })
+        signal.throwIfAborted()
+        const isAnswered = total.lines > before
+        if (isAnswered) failures = 0
+        const failure = ended instanceof Error ? ended : failureOf(ended, transport, isAnswered)
+        if (failure === null) continue
+        const delay = delayAfter(failures, failure)
+        if (!failure.retryable || failures >= transport.retries || delay > left()) {
+          if (!(ended instanceof Error)) yield { ...ended, ...total }
+          throw failure
+        }
+        failures += 1
+        await untilLater(delay, signal)
       }
-      limits.signal.throwIfAborted()
-      if (lines.length === 0) {
-        if (source.fault) throw source.fault.error
-        yield { done: true, ...total }
-        return
-      }
-      const before = total.lines
-      const ended = yield* request<Line>({ transport, path, lines, isRepeated, total, signal: limits.signal })
-      limits.signal.throwIfAborted()
-      isRepeated = true
-      const isAnswered = total.lines > before
-      if (isAnswered) failures = 0
-      const failure = ended instanceof Error ? ended : failureOf(ended, transport, isAnswered)
-      if (failure === null) continue
-      const delay = delayAfter(failures, failure)
-      if (!failure.retryable || failures >= transport.retries || delay > limits.left()) {
-        if (!(ended instanceof Error)) yield { ...ended, ...total }
-        throw failure
-      }
-      failures += 1
-      await untilLater(delay, limits.signal)
     }
+    yield { done: true, ...total }
   } finally {
-    limits.clear()
-    await source.close()
+    clear()
   }
+}
+
+/** Of a request. */
+const MAX_LINES = 512
+const MAX_CHARACTERS = 262_144
+/** Milliseconds for which a request waits for more lines. */
+const GATHER_MS = 20
+
+/** The lines of each request. @throws the reason of the signal; what the source throws, behind the lines before it */
+async function* gathered<Item>(items: Items<Item>, lineOf: (item: Item) => string, signal: AbortSignal) {
+  const iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
+  let arriving: Promise<IteratorResult<Item>> | null = null
+  let isOver = false
+  let fault: { readonly error: unknown } | null = null
+  try {
+    while (!isOver && fault === null) {
+      const lines: string[] = []
+      let late: Promise<void> | null = null
+      try {
+        for (let characters = 0; lines.length < MAX_LINES && characters < MAX_CHARACTERS;) {
+          arriving ??= Promise.resolve(iterator.next())
+          const next: IteratorResult<Item> | void = await (late
+            ? Promise.race([arriving, late])
+            : orAborted(arriving, signal))
+          if (next) arriving = null
+          isOver = next?.done === true
+          if (!next || next.done) break
+          const line = lineOf(next.value)
+          lines.push(line)
+          characters += line.length
+          late ??= untilLater(GATHER_MS, signal).catch(() => undefined)
+        }
+      } catch (error) {
+        fault = { error }
+      }
+      if (lines.length > 0) yield lines
+    }
+    if (fault) throw fault.error
+  } finally {
+    const ended = isOver ? null : Promise.resolve(iterator.return?.()).catch(() => undefined)
+    // A source that is asked for its next line ends when it has that one.
+    if (arriving === null) await ended
+  }
+}
+
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(signal.reason))
+    void promise.then(resolve, reject).finally(forget)
+  })
 }
 
 /** Why the server has broken off a request; null: it has not. */
@@ -137,26 +165,27 @@ const TOO_LATE = 'urn:actorflux:problem:request-timeout'
 const LINES = 'application/x-ndjson'
 const FAILED = 400
 
+interface Total {
+  lines: number
+  ok: number
+  failed: number
+}
+
 interface Request {
-  readonly transport: Transport
   readonly path: string
   /** Those without an answer. */
   readonly lines: string[]
   readonly isRepeated: boolean
   /** What has been answered, over all requests. */
-  readonly total: { lines: number; ok: number; failed: number }
+  readonly total: Total
   readonly signal: AbortSignal
 }
 
 /** Yields the answers; returns the last line of the answer, or why there is none. */
-async function* request<Line extends AnyLine>({
-  transport,
-  path,
-  lines,
-  isRepeated,
-  total,
-  signal,
-}: Request): AsyncGenerator<Line | RefusedLine, LastLine | Problem | ConnectionError, undefined> {
+async function* request<Line extends AnyLine>(
+  transport: Transport,
+  { path, lines, isRepeated, total, signal }: Request,
+): AsyncGenerator<Line | RefusedLine, LastLine | Problem | ConnectionError, undefined> {
   try {
     const headers = clientHeaders(transport, { accept: LINES, 'content-type': LINES })
     const body = lines.map((line) => `${line}\n`).join('')
@@ -166,13 +195,13 @@ async function* request<Line extends AnyLine>({
     for await (const text of linesOf(response.body)) {
       const line: Line | RefusedLine | LastLine = JSON.parse(text)
       if ('done' in line) return line
-      const underWay = isRepeated ? problemOfLine(line) : null
+      const underWay = isRepeated ? problemOf(line) : null
+      // The server may still be at what it was sent before the connection broke.
       if (underWay && isInProgress(underWay)) return underWay
       if (lines.shift() === undefined) throw new Error('it has more lines than were sent')
       const n = total.lines
       total.lines += 1
-      if (line.status < FAILED) total.ok += 1
-      else total.failed += 1
+      total[line.status < FAILED ? 'ok' : 'failed'] += 1
       yield { ...line, n }
     }
     throw new Error('the answer was cut off')
@@ -181,85 +210,7 @@ async function* request<Line extends AnyLine>({
   }
 }
 
-/** The server may still be at what it was sent before the connection broke. */
-function problemOfLine(line: { readonly status: number } | RefusedLine): Problem | null {
-  return 'problem' in line
+const problemOf = (line: AnyLine | RefusedLine) =>
+  'problem' in line
     ? new Problem({ ...problemFields(line.problem), status: line.status, retryAfter: line.retryAfter })
     : null
-}
-
-/** Of a request. */
-const MAX_LINES = 512
-const MAX_CHARACTERS = 262_144
-/** Milliseconds for which a request waits for more lines. */
-const GATHER_MS = 20
-
-/** The lines of a source. */
-class LineSource<Item> {
-  readonly #iterator: AsyncIterator<Item> | Iterator<Item>
-  readonly #lineOf: (item: Item) => string
-  #lines: string[] = []
-  #characters = 0
-  #arriving: Promise<void> | null = null
-  #isOver = false
-  /** What the source has thrown. */
-  fault: { readonly error: unknown } | null = null
-
-  constructor(items: Items<Item>, lineOf: (item: Item) => string) {
-    this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
-    this.#lineOf = lineOf
-  }
-
-  /** The lines of the next request; none: there are no more. @throws the reason of the signal */
-  async next(signal: AbortSignal): Promise<string[]> {
-    while (this.#lines.length === 0 && this.#hasMore) await orAborted(this.#arrival(), signal)
-    const late = untilLater(GATHER_MS, signal).catch(() => undefined)
-    while (this.#hasMore && this.#lines.length < MAX_LINES && this.#characters < MAX_CHARACTERS)
-      if (!(await Promise.race([this.#arrival().then(() => true), late]))) break
-    const lines = this.#lines
-    this.#lines = []
-    this.#characters = 0
-    return lines
-  }
-
-  /** Ends the source. One that is asked for its next line ends when it has that one. */
-  async close() {
-    if (this.#isOver) return
-    const ended = Promise.resolve(this.#iterator.return?.()).catch(() => undefined)
-    if (this.#arriving === null) await ended
-  }
-
-  get #hasMore(): boolean {
-    return !this.#isOver && this.fault === null
-  }
-
-  /** Resolves when the next line is there, or the source has no more. */
-  #arrival() {
-    this.#arriving ??= this.#read().finally(() => {
-      this.#arriving = null
-    })
-    return this.#arriving
-  }
-
-  async #read() {
-    try {
-      const { done, value } = await this.#iterator.next()
-      if (done === true) {
-        this.#isOver = true
-        return
-      }
-      const line = this.#lineOf(value)
-      this.#lines.push(line)
-      this.#characters += line.length
-    } catch (error) {
-      this.fault = { error }
-    }
-  }
-}
-
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal) {
-  return new Promise((resolve, reject) => {
-    const forget = onAbort(signal, () => reject(signal.reason))
-    void promise.then(resolve, reject).finally(forget)
-  })
-}

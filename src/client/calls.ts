@@ -1,7 +1,7 @@
 // client: the types of the calls. They are those of the calls in process, so the two can not differ.
 import type { MessageAnswer } from '../api/fields.ts'
 import type { CLIENT_METHODS, FluxApi } from '../api/calls.ts'
-import type { ListedContext, ListRequest } from '../api/context-lists.ts'
+import type { ContextPage, ListedContext, ListRequest } from '../api/context-lists.ts'
 import type { ContextView } from '../api/contexts.ts'
 import type { DeliveriesRequest, DeliveryPage } from '../api/webhooks.ts'
 import type { EventAnswer, PendingPage, PendingRequest } from '../api/events.ts'
@@ -46,13 +46,6 @@ type Call<Name extends CallName> =
     ? (request?: CallRequest<Name>, options?: OptionsOf<Name>) => Promise<CallAnswer<Name>>
     : (request: CallRequest<Name>, options?: OptionsOf<Name>) => Promise<CallAnswer<Name>>
 
-/** One page of contexts. */
-export interface ListedPage {
-  readonly contexts: ListedContext[]
-  /** Value of `after` for the next page, under `desc` of `before`; null if this is the last page. */
-  readonly next: number | null
-}
-
 type PlainCalls = { readonly [Name in Exclude<CallName, 'listContexts'>]: Call<Name> }
 
 /** The calls. Each throws a `Problem` when the server refuses it, and a `ConnectionError` when there is no answer. */
@@ -63,7 +56,7 @@ export interface ClientCalls extends PlainCalls {
     options?: CallOptions,
   ): Promise<ContextView[]>
   listContexts(request: ListRequest, options?: CallOptions): Promise<ListedContext[]>
-  listPage(request?: ListRequest, options?: CallOptions): Promise<ListedPage>
+  listPage(request?: ListRequest, options?: CallOptions): Promise<ContextPage>
   listPendingPage(request?: PendingRequest, options?: CallOptions): Promise<PendingPage>
   listDeliveriesPage(request?: DeliveriesRequest, options?: CallOptions): Promise<DeliveryPage>
   /** Tells the server that answers, if it was started paused, to go on. */

@@ -24,7 +24,8 @@ import { clientHeaders, type FetchFunction, type Transport } from './transport.t
 import { serverAddress } from './url.ts'
 
 export { ConnectionError, Problem } from './problem.ts'
-export type { CallOptions, ClientCalls, ListedPage, SentAnswer, WaitOptions } from './calls.ts'
+export type { CallOptions, ClientCalls, SentAnswer, WaitOptions } from './calls.ts'
+export type { ContextPage as ListedPage } from '../api/context-lists.ts'
 export type { StreamDropped, StreamFilters, StreamGap, StreamItem, StreamOptions } from './moves.ts'
 export type { AcceptedLine, LinesOptions, EventItem, EventLine, StartItem, StartLine } from './batch.ts'
 export type { LastLine, RefusedLine } from '../api/streams.ts'
@@ -81,34 +82,32 @@ export interface Client<Services extends ServicesOf<Services> = AnyServices> ext
 const DEFAULT_RETRIES = 4
 
 /** @throws TypeError for options that no request could have */
-export function createClient<Services extends ServicesOf<Services> = AnyServices>(
-  options: ClientOptions,
-): Client<Services> {
-  const transport = transportOf(options)
+export function createClient<Services extends ServicesOf<Services> = AnyServices>({
+  url,
+  token,
+  fetch = globalThis.fetch,
+  retries = DEFAULT_RETRIES,
+  timeout,
+}: ClientOptions): Client<Services> {
+  if (!(retries >= 0)) throw new TypeError('retries must be a number, 0 or more')
+  if (timeout !== undefined && !(timeout > 0)) throw new TypeError('timeout must be a number of milliseconds')
+  const transport: Transport = {
+    base: serverAddress(url),
+    token,
+    // A browser's fetch must not be called as a method of something else.
+    fetch: (target, init) => fetch(target, init),
+    retries,
+    timeout,
+  }
+  clientHeaders(transport, {})
   const calls = callsOver(transport)
-  const contexts = (filters: ContextFilters = {}, given?: CallOptions) =>
-    allContexts<ContextView>(transport, filters, given)
   return {
     ...calls,
     service: (name) => serviceOver(calls, name),
-    contexts,
+    contexts: (filters: ContextFilters = {}, given?: CallOptions) =>
+      allContexts<ContextView>(transport, filters, given),
     stream: (filters = {}, given = {}) => streamMoves(transport, filters, given),
     sendEvents: (events, given = {}) => sendLines(transport, events, given),
     executeMany: (owner, starts, given = {}) => startLines(transport, starts, { ...given, package: owner }),
   }
 }
-
-function transportOf(options: ClientOptions): Transport {
-  const { url, token, fetch: given = globalThis.fetch, retries = DEFAULT_RETRIES, timeout } = options
-  if (!(retries >= 0)) throw new TypeError('retries must be a number, 0 or more')
-  if (timeout !== undefined && !(timeout > 0)) throw new TypeError('timeout must be a number of milliseconds')
-  // A browser's fetch must not be called as a method of something else.
-  const transport = { base: serverAddress(url), token, fetch: call(given), retries, timeout }
-  clientHeaders(transport, {})
-  return transport
-}
-
-const call =
-  (given: FetchFunction): FetchFunction =>
-  (url, init) =>
-    given(url, init)

@@ -1,6 +1,28 @@
 // client: what ends a call before its answer: a signal, or the time.
 
-export interface Limits {
+/** What ends with each signal. A signal has one listener, however many wait for it: platforms warn of many. */
+const CALLBACKS = new WeakMap<AbortSignal, Set<() => void>>()
+
+/** Calls it when the signal is aborted, or is already, unless what it returns was called before. */
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return () => {}
+  if (signal.aborted) callback()
+  const callbacks = CALLBACKS.get(signal) ?? listenTo(signal)
+  callbacks.add(callback)
+  return () => void callbacks.delete(callback)
+}
+
+function listenTo(signal: AbortSignal) {
+  const callbacks = new Set<() => void>()
+  CALLBACKS.set(signal, callbacks)
+  signal.addEventListener('abort', () => callbacks.forEach((callback) => callback()))
+  return callbacks
+}
+
+/** Timers of a longer time ring at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+interface Limits {
   /** Aborted with the reason of the given signal, or with a TimeoutError. */
   readonly signal: AbortSignal
   /** Milliseconds that are left. */
@@ -9,49 +31,13 @@ export interface Limits {
   clear(): void
 }
 
-interface Listening {
-  readonly calls: Set<() => void>
-  readonly ring: () => void
-}
-
-const LISTENING = new WeakMap<AbortSignal, Listening>()
-
-/**
- * Calls it when the signal is aborted, unless what it returns was called before. However many wait for a signal, it has
- * one listener: platforms warn of many.
- */
-export function onAbort(signal: AbortSignal, call: () => void): () => void {
-  const listening = LISTENING.get(signal) ?? listenTo(signal)
-  const own = () => call()
-  listening.calls.add(own)
-  return () => {
-    listening.calls.delete(own)
-    if (listening.calls.size > 0) return
-    signal.removeEventListener('abort', listening.ring)
-    if (LISTENING.get(signal) === listening) LISTENING.delete(signal)
-  }
-}
-
-function listenTo(signal: AbortSignal) {
-  const calls = new Set<() => void>()
-  const listening = { calls, ring: () => calls.forEach((call) => call()) }
-  LISTENING.set(signal, listening)
-  signal.addEventListener('abort', listening.ring)
-  return listening
-}
-
-/** Timers of a longer time ring at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-
-/** @param timeout milliseconds; undefined: as long as it takes */
-export function limitedBy(signal: AbortSignal | undefined, timeout: number | undefined): Limits {
+/** @param timeout milliseconds */
+export function limitedBy(signal: AbortSignal | undefined, timeout = Infinity): Limits {
   const controller = new AbortController()
-  const forward = () => controller.abort(signal?.reason)
-  if (signal?.aborted) forward()
-  const forget = signal === undefined || signal.aborted ? () => {} : onAbort(signal, forward)
-  const end = timeout === undefined ? Infinity : Date.now() + timeout
+  const forget = onAbort(signal, () => controller.abort(signal?.reason))
+  const end = Date.now() + timeout
   const late = () => controller.abort(new DOMException(`no answer within ${timeout} ms`, 'TimeoutError'))
-  const timer = timeout === undefined || timeout > MAX_TIMER_MS ? undefined : setTimeout(late, timeout)
+  const timer = timeout > MAX_TIMER_MS ? undefined : setTimeout(late, timeout)
   return {
     signal: controller.signal,
     left: () => Math.min(end - Date.now(), MAX_TIMER_MS),
@@ -65,17 +51,14 @@ export function limitedBy(signal: AbortSignal | undefined, timeout: number | und
 /** Resolves after so many milliseconds. @throws the reason of the signal when that is aborted before */
 export function untilLater(delay: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    const abort = () => {
-      clearTimeout(timer)
-      forget()
-      reject(signal?.reason)
-    }
-    const forget = signal === undefined ? () => {} : onAbort(signal, abort)
     const ring = () => {
       forget()
       resolve()
     }
     const timer = setTimeout(ring, Math.min(delay, MAX_TIMER_MS))
+    const forget = onAbort(signal, () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    })
   })
 }

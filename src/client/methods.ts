@@ -13,32 +13,29 @@ import { sendRequest, type Transport } from './transport.ts'
 export function callsOver(transport: Transport): ClientCalls {
   const entries: unknown[][] = Object.entries(ROUTES).map(([name, route]) => [
     name,
-    async (request?: object, options?: WaitOptions) =>
-      (await made<unknown>(transport, route, { request, options })).value,
+    async (request?: object, options?: WaitOptions) => (await made(transport, route, request, options)).value,
   ])
   const calls: Omit<ClientCalls, 'resumeServer' | 'listPage' | 'listPendingPage' | 'listDeliveriesPage'> =
     Object.fromEntries(entries)
   return {
     ...calls,
     async sendEvent(request, options) {
-      const sent = { request, options }
-      const { status, value } = await made<CallAnswer<'sendEvent'>>(transport, ROUTES.sendEvent, sent)
+      const { status, value } = await made<CallAnswer<'sendEvent'>>(transport, ROUTES.sendEvent, request, options)
       return status === ACCEPTED ? { ...NO_OUTCOMES, ...value, accepted: true } : value
     },
-    async resumeServer(options) {
-      return (await made<MessageAnswer>(transport, OTHER_ROUTES.resumeServer, { options })).value
-    },
+    resumeServer: async (options) =>
+      (await made<MessageAnswer>(transport, OTHER_ROUTES.resumeServer, {}, options)).value,
     async listPage(request = {}, options) {
-      const { items, next } = await pageOf<ContextView>(transport, ROUTES.listContexts, { request, options })
+      const { items, next } = await pageOf<ContextView>(transport, ROUTES.listContexts, request, options)
       const place = next?.[request.order === 'desc' ? 'before' : 'after']
       return { contexts: items, next: place === undefined ? null : Number(place) }
     },
     async listPendingPage(request, options) {
-      const { items, next } = await pageOf<PendingView>(transport, ROUTES.listPending, { request, options })
+      const { items, next } = await pageOf<PendingView>(transport, ROUTES.listPending, request, options)
       return { events: items, next: next?.['after'] ?? null }
     },
     async listDeliveriesPage(request, options) {
-      const { items, next } = await pageOf<DeliveryView>(transport, ROUTES.listDeliveries, { request, options })
+      const { items, next } = await pageOf<DeliveryView>(transport, ROUTES.listDeliveries, request, options)
       return { deliveries: items, next: next?.['after'] ?? null }
     },
   }
@@ -49,38 +46,26 @@ const ACCEPTED = 202
 /** What an answer lacks that only says that the event is stored. */
 const NO_OUTCOMES = { transitions: [], executions: [], ignored: [], pending: [] }
 
-interface Making {
-  readonly request?: object | undefined
-  readonly options?: WaitOptions | undefined
-}
-
-async function made<Value>(transport: Transport, route: Route, { request, options = {} }: Making) {
-  const { wait, signal, timeout } = options
+async function made<Value>(transport: Transport, route: Route, request?: object, options: WaitOptions = {}) {
+  const { wait, ...ends } = options
   // The server passes over a preference that it does not understand.
   if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
     throw new TypeError('wait must be a whole number of seconds')
-  const { idempotencyKey, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
-  const prefers = [respondAsync === true ? 'respond-async' : '', wait === undefined ? '' : `wait=${wait}`]
+  const { idempotencyKey: key, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
+  if (typeof (key ?? '') !== 'string') throw new TypeError('idempotencyKey must be a text')
+  const prefers = [...(respondAsync === true ? ['respond-async'] : []), ...(wait === undefined ? [] : [`wait=${wait}`])]
   return sendRequest<Value>(transport, {
+    ...ends,
     route,
     fields,
-    signal,
-    timeout,
-    idempotencyKey: keyIn(idempotencyKey),
-    prefer: prefers.filter((each) => each !== '').join(', ') || undefined,
+    idempotencyKey: typeof key === 'string' ? key : undefined,
+    prefer: prefers.join(', ') || undefined,
   })
 }
 
-/** Null means that there is none. @throws TypeError for what can not be one */
-function keyIn(given: unknown): string | undefined {
-  if (given === undefined || given === null) return undefined
-  if (typeof given === 'string') return given
-  throw new TypeError('idempotencyKey must be a text')
-}
-
 /** One page of a list. `next`: fields of the request for the next page; null: this is the last one. */
-async function pageOf<Item>(transport: Transport, route: Route, making: Making) {
-  const { value, headers } = await made<Item[]>(transport, route, making)
+async function pageOf<Item>(transport: Transport, route: Route, request?: object, options?: CallOptions) {
+  const { value, headers } = await made<Item[]>(transport, route, request, options)
   return { items: value, next: placeIn(headers.get('link')) }
 }
 
@@ -105,7 +90,7 @@ export async function* allContexts<Context extends ListedContext>(
 ): AsyncGenerator<Context, void, undefined> {
   let request: object = filters
   for (;;) {
-    const { items, next } = await pageOf<Context>(transport, ROUTES.listContexts, { request, options })
+    const { items, next } = await pageOf<Context>(transport, ROUTES.listContexts, request, options)
     yield* items
     if (next === null) return
     // One bound moves, the other one stays.

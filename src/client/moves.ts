@@ -1,14 +1,12 @@
-// client: the stream of moves. It goes on where it stopped when the connection breaks, until its signal ends it.
-//
-// - `moves.ts` keeps the id of the last message. A watch, which rests while the reader works, ends a connection
-//   without heartbeats.
+// client: the stream of moves. It keeps the id of the last message, and goes on behind it when the connection breaks,
+// until its signal ends it.
 import type { RequestOf } from '../api/call.ts'
 import type { MoveMessage, STREAM_MOVES } from '../api/streams.ts'
-import { onAbort, untilLater } from './limits.ts'
-import { linesOf, MAX_TEXT_BYTES } from './lines.ts'
+import { limitedBy, untilLater } from './limits.ts'
+import { linesOf, MAX_TEXT_CHARACTERS } from './lines.ts'
 import { ConnectionError, Problem, problemIn } from './problem.ts'
 import { OTHER_ROUTES } from './routes.ts'
-import { delayAfter, clientHeaders, type Transport } from './transport.ts'
+import { clientHeaders, delayAfter, type Transport } from './transport.ts'
 import { requestTarget } from './url.ts'
 
 /** Filters of a stream, as in a list; `lastEventId`: go on behind that message. */
@@ -45,134 +43,91 @@ interface Place {
 /** @param silence milliseconds: see `SILENCE_MS` */
 export async function* streamMoves(
   transport: Transport,
-  filters: StreamFilters,
+  { lastEventId, ...filters }: StreamFilters,
   { signal, silence = SILENCE_MS }: StreamOptions & { readonly silence?: number } = {},
 ): AsyncGenerator<StreamItem, void, undefined> {
-  const { lastEventId, ...rest } = filters
   const place: Place = { id: lastEventId, failures: 0, hasOpened: false }
   // Checks the filters before the first attempt.
-  requestTarget(OTHER_ROUTES.stream, rest)
-  for (;;) {
-    if (signal?.aborted) return
-    const ended = new AbortController()
-    const forget = signal === undefined ? () => {} : onAbort(signal, () => ended.abort())
-    let failure: unknown = null
-    try {
-      yield* connection(transport, { filters: rest, place, silence, ended })
-    } catch (error) {
-      failure = error
-    } finally {
-      forget()
-      ended.abort()
+  requestTarget(OTHER_ROUTES.stream, filters)
+  const limits = limitedBy(signal)
+  try {
+    for (;;) {
+      if (signal?.aborted) return
+      let failure: unknown = null
+      try {
+        yield* connection(transport, filters, place, { signal: limits.signal, silence })
+      } catch (error) {
+        failure = error
+      }
+      if (signal?.aborted) return
+      if (failure !== null && !isRetried(transport, place, failure)) throw failure
+      // A signal that is aborted ends it.
+      await untilLater(delayAfter(place.failures, failure), signal).catch(() => undefined)
+      place.failures += 1
     }
-    if (signal?.aborted) return
-    if (!goesOn(transport, place, failure)) throw failure
-    // A signal that is aborted ends it.
-    await untilLater(delayAfter(place.failures, failure), signal).catch(() => undefined)
-    place.failures += 1
+  } finally {
+    limits.clear()
   }
 }
 
 /** A stream that was open once goes on for as long as the server may come back; one that never was, as other calls. */
-function goesOn({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown) {
-  if (failure === null) return true
-  const isRetried = failure instanceof ConnectionError || (failure instanceof Problem && failure.retryable)
-  return isRetried && (hasOpened || failures < retries)
-}
-
-interface Connection {
-  readonly filters: Omit<StreamFilters, 'lastEventId'>
-  readonly place: Place
-  readonly silence: number
-  /** Aborting it closes the connection. */
-  readonly ended: AbortController
-}
+const isRetried = ({ retries }: Transport, { hasOpened, failures }: Place, failure: unknown) =>
+  (failure instanceof ConnectionError || (failure instanceof Problem && failure.retryable)) &&
+  (hasOpened || failures < retries)
 
 async function* connection(
   transport: Transport,
-  { filters, place, silence, ended }: Connection,
+  filters: Omit<StreamFilters, 'lastEventId'>,
+  place: Place,
+  { signal, silence }: { readonly signal: AbortSignal; readonly silence: number },
 ): AsyncGenerator<StreamItem, void, undefined> {
   const { base, fetch } = transport
   const { path } = requestTarget(OTHER_ROUTES.stream, { ...filters, lastEventId: place.id })
   const headers = clientHeaders(transport, { accept: 'text/event-stream' })
-  const watch = watchOf(silence, () => ended.abort())
   try {
-    const response = await fetch(base + path, { headers, signal: ended.signal, redirect: 'manual' })
+    const response = await fetch(base + path, { headers, signal, redirect: 'manual' })
     if (!response.ok || !response.body) throw await problemIn(response)
-    const messages = messagesOf(response.body, watch)
-    for (;;) {
-      // The reader's own time does not count.
-      watch.start()
-      const { done, value: message } = await messages.next()
-      watch.stop()
-      if (done) break
-      place.hasOpened ||= message.isKnown
-      if (message.id !== undefined) place.id = message.id
-      if (message.event === 'bye') return
-      if (message.event !== null || message.isHeartbeat) place.failures = 0
-      const item = itemOf(message)
-      if (item !== null) yield item
+    for await (const message of messagesOf(linesOf(response.body, silence))) {
+      const { id = place.id, event = 'message', data } = message
+      place.hasOpened ||= Object.keys(message).length > 0
+      place.id = id
+      if (data !== undefined && event === 'bye') return
+      if (data !== undefined || message[''] === 'heartbeat') place.failures = 0
+      if (data !== undefined) yield* itemsOf(event, data)
     }
     // Such as a page of something on the way.
     if (!place.hasOpened) throw new Error('the answer is no stream of moves')
   } catch (error) {
     throw error instanceof Problem ? error : new ConnectionError(base, { cause: error })
-  } finally {
-    watch.stop()
-    ended.abort()
   }
 }
 
-/** Rings when no byte comes for too long while one is waited for. */
-function watchOf(limit: number, onSilence: () => void) {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const stop = () => clearTimeout(timer)
-  return {
-    stop,
-    start() {
-      stop()
-      timer = setTimeout(onSilence, limit)
-    },
+/** A message of a stream (server-sent events); the empty name is that of a comment. */
+type Fields = { [name in '' | 'data' | 'event' | 'id']?: string }
+
+const isField = (name: string): name is keyof Fields => ['', 'data', 'event', 'id'].includes(name)
+
+async function* messagesOf(lines: AsyncIterable<string>) {
+  let fields: Fields = {}
+  let characters = 0
+  for await (const line of lines) {
+    const [, name = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? []
+    characters += line.length
+    if (characters > MAX_TEXT_CHARACTERS)
+      throw new Error(`a message of the stream is longer than ${MAX_TEXT_CHARACTERS} characters`)
+    if (line === '') {
+      yield fields
+      fields = {}
+      characters = 0
+    } else if (name === 'data' && fields.data !== undefined) fields.data += `\n${value}`
+    else if (isField(name)) fields[name] = value
   }
 }
 
-const FIELDS: ReadonlySet<string> = new Set(['', 'data', 'event', 'id'])
-
-/**
- * The messages of a stream (server-sent events); without `event` and with no id one is a comment. `isKnown`: whether it
- * has a field that such messages have.
- */
-async function* messagesOf(body: ReadableStream<Uint8Array>, watch: ReturnType<typeof watchOf>) {
-  let fields = new Map<string, string>()
-  let size = 0
-  for await (const line of linesOf(body, { onBytes: watch.start })) {
-    if (line !== '') {
-      size += line.length
-      if (size > MAX_TEXT_BYTES) throw new Error(`a message of the stream is longer than ${MAX_TEXT_BYTES} characters`)
-      const colon = line.indexOf(':')
-      const [name, value] = colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
-      if (!FIELDS.has(name)) continue
-      const before = name === 'data' ? fields.get('data') : undefined
-      fields.set(name, before === undefined ? value : `${before}\n${value}`)
-      continue
-    }
-    const [data, id] = [fields.get('data'), fields.get('id')]
-    yield {
-      event: data === undefined ? null : (fields.get('event') ?? 'message'),
-      id,
-      data: data ?? '',
-      isHeartbeat: fields.get('') === 'heartbeat',
-      isKnown: fields.size > 0,
-    }
-    fields = new Map()
-    size = 0
-  }
-}
-
-function itemOf({ event, data }: { readonly event: string | null; readonly data: string }): StreamItem | null {
-  if (event === 'move') return parsed<MoveMessage>(data)
-  if (event === 'gap') return { gap: parsed<StreamGap['gap']>(data) }
-  return event === 'dropped' ? { dropped: parsed<StreamDropped['dropped']>(data) } : null
+function itemsOf(event: string, data: string): StreamItem[] {
+  if (event === 'move') return [parsed<MoveMessage>(data)]
+  if (event === 'gap') return [{ gap: parsed<StreamGap['gap']>(data) }]
+  return event === 'dropped' ? [{ dropped: parsed<StreamDropped['dropped']>(data) }] : []
 }
 
 const parsed = <T>(data: string): T => JSON.parse(data)

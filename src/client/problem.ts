@@ -6,19 +6,8 @@ import { boundedText } from './lines.ts'
 const IN_PROGRESS = 'urn:actorflux:problem:idempotency-in-progress'
 
 /** What is known of an answer that is no success. */
-export interface ProblemFields {
-  readonly status: number
-  readonly type?: string | undefined
-  readonly title?: string | undefined
-  readonly detail?: string | undefined
-  readonly errors?: readonly FieldError[] | undefined
-  readonly instance?: string | undefined
-  readonly hint?: string | undefined
-  readonly contextId?: number | undefined
-  readonly context?: object | undefined
-  /** Seconds. */
-  readonly retryAfter?: number | null | undefined
-  readonly idempotencyKey?: string | null | undefined
+export type ProblemFields = { readonly status: number } & {
+  readonly [Field in Exclude<keyof Problem, keyof Error | 'retryable'>]?: Problem[Field] | undefined
 }
 
 /** The server has refused a call (RFC 9457). `message` is `detail`. */
@@ -45,21 +34,20 @@ export class Problem extends Error {
   /** The key under which the call was made, for another try of the same call. */
   readonly idempotencyKey: string | null
 
-  constructor(refusal: ProblemFields, options?: ErrorOptions) {
-    const { status, type = 'about:blank', title = `HTTP status ${status}`, detail = title } = refusal
-    super(detail, options)
+  constructor({ status, title = `HTTP status ${status}`, detail = title, ...others }: ProblemFields) {
+    super(detail)
     this.status = status
-    this.type = type
     this.title = title
     this.detail = detail
-    this.errors = refusal.errors ?? []
-    this.retryable = isRetried(status) || type === IN_PROGRESS
-    this.retryAfter = refusal.retryAfter ?? null
-    this.instance = refusal.instance ?? null
-    this.contextId = refusal.contextId ?? null
-    this.context = refusal.context ?? null
-    this.hint = refusal.hint ?? null
-    this.idempotencyKey = refusal.idempotencyKey ?? null
+    this.type = others.type ?? 'about:blank'
+    this.errors = others.errors ?? []
+    this.retryable = isRetried(status) || isInProgress(this)
+    this.retryAfter = others.retryAfter ?? null
+    this.instance = others.instance ?? null
+    this.contextId = others.contextId ?? null
+    this.context = others.context ?? null
+    this.hint = others.hint ?? null
+    this.idempotencyKey = others.idempotencyKey ?? null
   }
 }
 
@@ -67,11 +55,12 @@ export class Problem extends Error {
 const isRetried = (status: number) => status === 429 || status === 503
 
 /** Whether an earlier request under the same key is still under way. */
-export const isInProgress = ({ type }: Problem): boolean => type === IN_PROGRESS
+export const isInProgress = (refusal: Problem | ConnectionError): boolean =>
+  refusal instanceof Problem && refusal.type === IN_PROGRESS
 
 /** The server did nothing for the request: it is at a limit. */
-export const didNothing = ({ status, type }: Problem): boolean =>
-  status === 429 || type === 'urn:actorflux:problem:overloaded'
+export const didNothing = (refusal: Problem | ConnectionError): boolean =>
+  refusal instanceof Problem && (refusal.status === 429 || refusal.type === 'urn:actorflux:problem:overloaded')
 
 /** There is no answer: the server is out of reach, or the connection broke. The call may have been carried out. */
 export class ConnectionError extends Error {
@@ -100,22 +89,21 @@ function reasonOf(thrown: unknown) {
  */
 export async function problemIn(response: Response, idempotencyKey: string | null = null): Promise<Problem> {
   const { status, headers, type } = response
-  const retryAfter = retryAfterOf(headers.get('retry-after'), Date.now())
+  const retryAfter = retryAfterIn(headers.get('retry-after') ?? '')
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400)
   // What is not read would hold the connection.
   const text = await boundedText(response)
-  const fields = isRedirect ? redirectFields(headers.get('location')) : fieldsIn(text)
+  // Browsers do not tell where it leads.
+  const place = headers.get('location') ?? 'another address'
+  const fields = isRedirect
+    ? { title: 'Redirect', detail: `redirected to ${place}: url must be that of the server` }
+    : fieldsIn(text)
   return new Problem({ ...fields, status, retryAfter, idempotencyKey })
-}
-
-/** Browsers do not tell where it leads. */
-function redirectFields(location: string | null): Partial<ProblemFields> {
-  return { title: 'Redirect', detail: `redirected to ${location ?? 'another address'}: url must be that of the server` }
 }
 
 const MAX_DETAIL_CHARACTERS = 1000
 
-function fieldsIn(text: string): Partial<ProblemFields> {
+function fieldsIn(text: string) {
   try {
     const fields = problemFields(JSON.parse(text))
     if (fields.detail !== undefined) return fields
@@ -129,21 +117,19 @@ function fieldsIn(text: string): Partial<ProblemFields> {
 /** What a document says of a problem, as far as it has the right types. Only a title is the detail, too. */
 export function problemFields(document: unknown): Partial<ProblemFields> {
   const given: { readonly [name: string]: unknown } = { ...Object(document) }
+  const textOf = (name: string) => (typeof given[name] === 'string' ? given[name] : undefined)
   const { contextId, context, errors } = given
-  const title = textOf(given['title'])
   return {
-    type: textOf(given['type']),
-    title,
-    detail: textOf(given['detail']) ?? title,
+    type: textOf('type'),
+    title: textOf('title'),
+    detail: textOf('detail') ?? textOf('title'),
+    instance: textOf('instance'),
+    hint: textOf('hint'),
     errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
-    instance: textOf(given['instance']),
-    hint: textOf(given['hint']),
     contextId: typeof contextId === 'number' ? contextId : undefined,
     context: typeof context === 'object' && context !== null ? context : undefined,
   }
 }
-
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 function isFieldError(value: unknown): value is FieldError {
   const { pointer, detail }: { pointer?: unknown; detail?: unknown } = Object(value)
@@ -151,11 +137,9 @@ function isFieldError(value: unknown): value is FieldError {
 }
 
 /** Seconds in `Retry-After`, which may be a date (RFC 9110, 10.2.3); null: there is none, or it is not understood. */
-export function retryAfterOf(header: string | null, now: number): number | null {
-  if (header === null) return null
+function retryAfterIn(header: string) {
   if (/^\s*\d+(?:\.\d+)?\s*$/.test(header)) return Number(header)
   // Of a number that is none, such as -1, the platform would make a date.
-  if (!/[a-z]/i.test(header)) return null
-  const date = Date.parse(header)
-  return Number.isNaN(date) ? null : Math.max(0, (date - now) / 1000)
+  const date = /[a-z]/i.test(header) ? Date.parse(header) : Number.NaN
+  return Number.isNaN(date) ? null : Math.max(0, (date - Date.now()) / 1000)
 }

@@ -49,24 +49,21 @@ type StartOptions = Omit<CallRequest<'execute'>, 'package' | 'fluxName' | 'input
 type StartArguments<Input> =
   IsOptional<Input> extends true ? [input?: Input, options?: StartOptions] : [input: Input, options?: StartOptions]
 
-/** Whom an event is for: one context, or all with any of the tags. */
+type Addressed = 'contextId' | 'key' | 'package' | 'fluxName' | 'tags' | 'orStart'
+
+/** Without the other ways to say which contexts are meant. */
+type Alone<Way> = Way & { readonly [Other in Exclude<Addressed, keyof Way>]?: undefined }
+
+/** The contexts that an event is for: one, or all with any of the tags. */
 type Receiver<Input> =
-  | { readonly contextId: number; readonly key?: undefined; readonly tags?: undefined; readonly orStart?: undefined }
-  | {
+  | Alone<{ readonly contextId: number }>
+  | Alone<{ readonly tags: readonly string[] }>
+  | Alone<{
       readonly key: string
-      readonly contextId?: undefined
-      readonly tags?: undefined
       /** Starts a context under that key where there is none, which takes the event. */
       readonly orStart?: (WithInput<Input> & { readonly tags?: readonly string[] | undefined }) | undefined
-    }
-  | {
-      readonly tags: readonly string[]
-      readonly contextId?: undefined
-      readonly key?: undefined
-      readonly orStart?: undefined
-    }
+    }>
 
-type Addressed = 'contextId' | 'key' | 'package' | 'fluxName' | 'tags' | 'orStart'
 type EventOptions = Omit<CallRequest<'sendEvent'>, Addressed | 'event' | 'input'> & WaitOptions
 
 /** One service. */

@@ -1,8 +1,5 @@
 // client: sends requests, and sends them again where that does nothing twice: after a network error, 429 and 503, under
-// the same idempotency key and never before `Retry-After`.
-//
-// - `transport.ts` is the only place that decides whether a call is made again. A call is repeatable by its key or its
-//   method; `Retry-After` is a lower bound; the time of a call is that of all its attempts.
+// the same idempotency key and never before `Retry-After`. The time of a call is that of all its attempts.
 import { limitedBy, untilLater } from './limits.ts'
 import { ConnectionError, didNothing, isInProgress, Problem, problemIn } from './problem.ts'
 import type { Route } from '../api/routes.ts'
@@ -32,7 +29,7 @@ export interface Sent {
 }
 
 /** An answer of success. */
-export interface Answered<Value> {
+interface Answered<Value> {
   readonly status: number
   readonly value: Value
   readonly headers: Headers
@@ -42,64 +39,52 @@ export interface Answered<Value> {
  * @throws Problem when the server refuses the request; ConnectionError when there is no answer; the reason of the signal
  * when that is aborted; TimeoutError when the time is up
  */
-export async function sendRequest<Value>(transport: Transport, sent: Sent): Promise<Answered<Value>> {
-  const { route, fields, prefer } = sent
+export async function sendRequest<Value>(
+  transport: Transport,
+  { route, fields, prefer, ...sent }: Sent,
+): Promise<Answered<Value>> {
+  const { base, fetch, retries } = transport
   const { path, body } = requestTarget(route, fields)
   // An event that has an id has a key already. Without tries to come, the server need not remember the call.
-  const eventId = typeof fields['eventId'] === 'string' ? fields['eventId'] : undefined
-  const made = route.key && eventId === undefined && transport.retries > 0 ? newKey() : undefined
+  const eventId = route.key && typeof fields['eventId'] === 'string' ? fields['eventId'] : undefined
+  const made = route.key && eventId === undefined && retries > 0 ? newKey() : undefined
   const sentKey = sent.idempotencyKey ?? made
-  const key = sentKey ?? (route.key ? eventId : undefined)
+  const key = sentKey ?? eventId ?? null
   const headers = clientHeaders(transport, {
     accept: 'application/json',
     ...(body !== null && { 'content-type': 'application/json' }),
     ...(sentKey !== undefined && { 'idempotency-key': sentKey }),
     ...(prefer !== undefined && { prefer }),
   })
-  const limits = limitedBy(sent.signal, sent.timeout ?? transport.timeout)
-  const request: RequestInit = { method: route.method, headers, body, signal: limits.signal, redirect: 'manual' }
+  const { signal, left, clear } = limitedBy(sent.signal, sent.timeout ?? transport.timeout)
+  const init: RequestInit = { method: route.method, headers, body, signal, redirect: 'manual' }
+  const attempt = async () => {
+    try {
+      const response = await fetch(base + path, init)
+      if (!response.ok) return await problemIn(response, key)
+      // What is no JSON was cut off, or is not from the server.
+      const value: Value = JSON.parse(await response.text())
+      return { status: response.status, value, headers: response.headers }
+    } catch (cause) {
+      return new ConnectionError(base, { cause, idempotencyKey: key })
+    }
+  }
+  const isRepeatable = route.method !== 'POST' || key !== null
   try {
     let mayBeUnderWay = false
-    for (let attempt = 0; ; attempt += 1) {
-      limits.signal.throwIfAborted()
-      const outcome = await attempted<Value>(transport, { path, request, key: key ?? null })
+    for (let attempts = 0; ; attempts += 1) {
+      signal.throwIfAborted()
+      const outcome = await attempt()
       if (!(outcome instanceof Error)) return outcome
-      limits.signal.throwIfAborted()
-      const isRetried = mayRepeat(outcome, {
-        isRepeatable: route.method !== 'POST' || key !== undefined,
-        mayBeUnderWay,
-      })
-      if (!isRetried || attempt >= transport.retries) throw outcome
-      mayBeUnderWay ||= !(outcome instanceof Problem) || !didNothing(outcome)
-      const delay = delayAfter(attempt, outcome)
-      // Rather than the news that the time is up.
-      if (delay > limits.left()) throw outcome
-      await untilLater(delay, limits.signal)
+      signal.throwIfAborted()
+      const delay = delayAfter(attempts, outcome)
+      // Without time for another attempt it fails with the outcome, not with the news that the time is up.
+      if (!mayRepeat(outcome, { isRepeatable, mayBeUnderWay }) || attempts >= retries || delay > left()) throw outcome
+      mayBeUnderWay ||= !didNothing(outcome)
+      await untilLater(delay, signal)
     }
   } finally {
-    limits.clear()
-  }
-}
-
-interface Attempt {
-  readonly path: string
-  readonly request: RequestInit
-  readonly key: string | null
-}
-
-async function attempted<Value>(
-  { base, fetch }: Transport,
-  { path, request, key }: Attempt,
-): Promise<Answered<Value> | Problem | ConnectionError> {
-  try {
-    const response = await fetch(base + path, request)
-    const { ok, status, headers } = response
-    if (!ok) return await problemIn(response, key)
-    // What is no JSON was cut off, or is not from the server.
-    const value: Value = JSON.parse(await response.text())
-    return { status, value, headers }
-  } catch (cause) {
-    return new ConnectionError(base, { cause, idempotencyKey: key })
+    clear()
   }
 }
 
@@ -107,13 +92,10 @@ async function attempted<Value>(
  * Whether the request is made again. `isRepeatable`: to make it twice does what making it once does. `mayBeUnderWay`: an
  * earlier attempt of this call may not have ended, so the server may say that it is still under way.
  */
-function mayRepeat(
+const mayRepeat = (
   outcome: Problem | ConnectionError,
   { isRepeatable, mayBeUnderWay }: { readonly isRepeatable: boolean; readonly mayBeUnderWay: boolean },
-) {
-  if (!isRepeatable) return outcome instanceof Problem && didNothing(outcome)
-  return outcome.retryable && (mayBeUnderWay || !(outcome instanceof Problem) || !isInProgress(outcome))
-}
+) => (isRepeatable ? outcome.retryable && (mayBeUnderWay || !isInProgress(outcome)) : didNothing(outcome))
 
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5000

@@ -1,7 +1,7 @@
 // client: the URL and the body of a request, from the fields of a call.
 import type { Route } from '../api/routes.ts'
 
-/** RequestFields of a call, by name. */
+/** Fields of a call, by name. */
 export interface RequestFields {
   readonly [name: string]: unknown
 }
@@ -20,10 +20,7 @@ export function serverAddress(url: string | URL): string {
 }
 
 /** @throws TypeError if a field that the path needs is missing */
-export function requestTarget(
-  route: Route,
-  fields: RequestFields,
-): { readonly path: string; readonly body: string | null } {
+export function requestTarget(route: Route, fields: RequestFields) {
   const rest = new Map(Object.entries(fields).filter(([, value]) => value !== undefined))
   const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => {
     const value = rest.get(name)
@@ -31,19 +28,17 @@ export function requestTarget(
     if (typeof value === 'string' && value !== '') return encodeURIComponent(value)
     throw new TypeError(`${name} must be a text that is not empty`)
   })
-  if (route.body !== true) return { path: path + queryText(rest), body: null }
-  const inQuery = new Map([...rest].filter(([name]) => route.query?.includes(name)))
-  for (const name of inQuery.keys()) rest.delete(name)
-  return { path: path + queryText(inQuery), body: bodyText(Object.fromEntries(rest)) }
+  const inBody = [...rest].filter(([name]) => route.body && !route.query?.includes(name))
+  for (const [name] of inBody) rest.delete(name)
+  return { path: path + queryText(rest), body: route.body ? bodyText(Object.fromEntries(inBody)) : null }
 }
 
 /** Each element of a list has a parameter of its own. An empty list is not left out: without it, a call may do more. */
-export function queryText(fields: ReadonlyMap<string, unknown>): string {
+function queryText(fields: ReadonlyMap<string, unknown>) {
   const query = new URLSearchParams()
   for (const [name, value] of fields) {
-    if (!Array.isArray(value)) query.append(name, textOf(name, value))
-    else if (value.length === 0) query.append(name, '')
-    else for (const each of value) query.append(name, textOf(name, each))
+    const values: unknown[] = [value].flat()
+    for (const each of values.length === 0 ? [''] : values) query.append(name, textOf(name, each))
   }
   const text = query.toString()
   return text === '' ? '' : `?${text}`

@@ -1,11 +1,10 @@
-// inspector: the pages. Each is made on the server from calls of the visitor; forms change things by POST, which needs the
-// token of the form, and answer with 303.
+// inspector: the pages. Each is made on the server from calls of its viewer; forms change things by POST.
 //
 // - Pages are made on the server with Hono's JSX, which escapes all data. There is no build step, no state in the
 //   browser, and no script but `assets/live.js` and idiomorph.
-// - `routes/` call the API with the rights of the visitor (`sessions.ts`), so nothing is shown that
-//   the API would not show. The application around gives what they need (`host.ts`): checks of origin and host, forms,
-//   and the stream.
+// - A file of `pages/` has a page with its routes (`routes.tsx`). It calls the API with the rights of its viewer
+//   (`sessions.ts`), so nothing is shown that the API would not show. The application around gives what the pages need
+//   (`host.ts`): checks of origin and host, forms, and the stream.
 // - Forms change things by POST. They need the token of a `SameSite=Strict` cookie, answer with 303, and are shown
 //   again with what was typed when they are refused. `forms/controls.ts` makes fields of JSON Schemas; texts are
 //   coerced by the server as untyped ones.
@@ -16,24 +15,25 @@ import { Hono, type Context } from 'hono'
 import { secureHeaders } from 'hono/secure-headers'
 import { FluxError, type Failure } from '../model/failure.ts'
 import { addAssets } from './assets.ts'
-import { Drawings } from './diagram/drawing.ts'
 import type { InspectorOptions, PageHost } from './host.ts'
-import { addContextPage } from './routes/context.tsx'
-import { addContextsPages } from './routes/contexts.tsx'
-import { addDeliveriesPages } from './routes/deliveries.tsx'
-import { addHealthPage } from './routes/health.tsx'
-import { addManyPages } from './routes/many.tsx'
-import { addServicePages } from './routes/services.tsx'
+import { addBulkPage } from './pages/bulk.tsx'
+import { addContextPage } from './pages/context/context.tsx'
+import { addContextsPages } from './pages/contexts.tsx'
+import { addDeliveriesPage } from './pages/deliveries.tsx'
+import { addHealthPage } from './pages/health.tsx'
+import { addOperationPages } from './pages/operations.tsx'
 import { LogInPage, ProblemPage } from './pages/problem.tsx'
-import { documentOf, Pages } from './routes/pages.ts'
+import { addServicePage } from './pages/service.tsx'
+import { addServicesPage } from './pages/services.tsx'
+import { addWakeUpsPage } from './pages/wake-ups.tsx'
+import { documentOf, PageRoutes } from './routes.tsx'
 import { Sessions } from './sessions.ts'
-import type { Visitor } from './visitor.ts'
 
 /** Of the pages, under /inspector. */
 export function createInspector(options: InspectorOptions, host: PageHost): Hono {
   const app = new Hono()
   const sessions = new Sessions(options)
-  const pages = new Pages({ options, host, sessions, drawings: new Drawings() })
+  const pages = new PageRoutes(app, options, host, sessions)
   app.use(
     '*',
     secureHeaders({
@@ -50,7 +50,7 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
       },
       xFrameOptions: 'DENY',
       referrerPolicy: 'same-origin',
-      // Whoever adds TLS in front of this server decides about this header.
+      // A proxy that adds TLS decides about this header.
       strictTransportSecurity: false,
     }),
   )
@@ -62,13 +62,19 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
     return undefined
   })
   addAssets(app)
-  addLogIn(app, { pages, sessions })
-  addServicePages(app, pages)
-  addContextsPages(app, pages)
-  addManyPages(app, pages)
-  addContextPage(app, pages)
-  addDeliveriesPages(app, pages)
-  addHealthPage(app, pages, options)
+  addLogIn(app, pages, sessions)
+  for (const add of [
+    addServicesPage,
+    addServicePage,
+    addContextsPages,
+    addBulkPage,
+    addOperationPages,
+    addContextPage,
+    addWakeUpsPage,
+    addDeliveriesPage,
+    addHealthPage,
+  ])
+    add(pages)
   app.get('/stream', (c) => host.stream(c, () => pages.caller(c)))
   app.all('*', () => {
     throw new FluxError({ kind: 'noRoute', detail: 'There is no such page.' })
@@ -77,13 +83,8 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
   return app
 }
 
-interface LogInParts {
-  readonly pages: Pages
-  readonly sessions: Sessions
-}
-
-function addLogIn(app: Hono, { pages, sessions }: LogInParts): void {
-  app.get('/login', (c) => logIn(c, pages.stranger(c), { next: c.req.query('next') ?? '', detail: null, status: 200 }))
+function addLogIn(app: Hono, pages: PageRoutes, sessions: Sessions): void {
+  app.get('/login', (c) => logIn(c, pages, { next: c.req.query('next') ?? '' }))
   app.post('/login', async (c) => {
     const form = await pages.form(c)
     const next = form.get('next')?.[0] ?? ''
@@ -91,9 +92,7 @@ function addLogIn(app: Hono, { pages, sessions }: LogInParts): void {
       sessions.logIn(c, form.get('token')?.[0] ?? '')
     } catch (error) {
       if (!(error instanceof FluxError)) throw error
-      tellHow(c, error.failure)
-      const status = pages.statusOf(error.failure)
-      return logIn(c, pages.stranger(c), { next, detail: error.failure.detail, status })
+      return logIn(c, pages, { next, detail: error.failure.detail, status: refuse(c, pages, error.failure) })
     }
     return c.redirect(localPath(next), 303)
   })
@@ -104,7 +103,7 @@ function addLogIn(app: Hono, { pages, sessions }: LogInParts): void {
   })
 }
 
-/** Of no server: whatever resolves to it has no host of its own. */
+/** Of no server: what resolves to it has no host of its own. */
 const NOWHERE = 'http://inspector.invalid'
 
 /** Only pages of the inspector, as a browser understands the address. */
@@ -114,38 +113,32 @@ function localPath(path: string): string {
   return isOwn ? url.pathname + url.search : '/inspector'
 }
 
-interface LogIn {
-  readonly next: string
-  readonly detail: string | null
-  readonly status: number
-}
+const logIn = (
+  c: Context,
+  pages: PageRoutes,
+  { status = 200, ...asked }: Parameters<typeof LogInPage>[0] & { readonly status?: number },
+): Response => documentOf(c, pages.anonymousViewer(c), <LogInPage {...asked} />, status)
 
-const logIn = (c: Context, visitor: Visitor, { next, detail, status }: LogIn): Response =>
-  documentOf(c, <LogInPage visitor={visitor} next={next} detail={detail} />, status)
-
-/** Whoever has no token, or one that is not valid any more, is asked for one. */
-function problem(c: Context, pages: Pages, error: Error): Response {
-  const visitor = pages.stranger(c)
+/** A viewer without a token, or with one that is not valid any more, is asked for one. */
+function problem(c: Context, pages: PageRoutes, error: Error): Response {
+  const show = (title: string, detail: string, status: number) =>
+    documentOf(c, pages.anonymousViewer(c), <ProblemPage title={title} detail={detail} />, status)
   if (!(error instanceof FluxError)) {
-    pages.log.error('a page of the inspector failed', { path: c.req.path, error })
-    const detail = 'The reason is in the log of the server.'
-    return documentOf(c, <ProblemPage visitor={visitor} title="The server failed" detail={detail} />, 500)
+    pages.options.log.error('a page of the inspector failed', { path: c.req.path, error })
+    return show('The server failed', 'The reason is in the log of the server.', 500)
   }
   const { failure } = error
-  const status = pages.statusOf(failure)
-  tellHow(c, failure)
-  if (failure.kind === 'unauthorized') {
-    const { pathname, search } = new URL(c.req.url)
-    const detail = failure.token === 'none' ? null : failure.detail
-    return logIn(c, visitor, { next: c.req.method === 'GET' ? pathname + search : '/inspector', detail, status })
-  }
-  return documentOf(c, <ProblemPage visitor={visitor} title={titleOf(status)} detail={failure.detail} />, status)
+  const status = refuse(c, pages, failure)
+  if (failure.kind !== 'unauthorized')
+    return show(status === 404 ? 'Not found' : `Refused (${status})`, failure.detail, status)
+  const { pathname, search } = new URL(c.req.url)
+  const next = c.req.method === 'GET' ? pathname + search : '/inspector'
+  return logIn(c, pages, { next, status, ...(failure.token === 'invalid' && { detail: failure.detail }) })
 }
 
-/** For programs: how to come in, or when to come again. */
-function tellHow(c: Context, failure: Failure): void {
+/** The status. Headers tell programs how to come in, or when to come again. */
+function refuse(c: Context, { host }: PageRoutes, failure: Failure): number {
   if (failure.kind === 'unauthorized') c.header('www-authenticate', 'Bearer')
   if ('retryAfter' in failure) c.header('retry-after', String(Math.max(1, Math.ceil(failure.retryAfter))))
+  return host.statusOf(failure)
 }
-
-const titleOf = (status: number): string => (status === 404 ? 'Not found' : `Refused (${status})`)

@@ -7,7 +7,7 @@ import type { FC } from 'hono/jsx'
 import type { ContextEventsView, ContextView } from '../api/contexts.ts'
 import type { JsonObject } from '../model/json/value.ts'
 import { graphOf } from './diagram/graph.ts'
-import { contextHref } from './parts/links.ts'
+import { contextHref } from './parts/links.tsx'
 import { ClockTime, durationText, relativeText, When } from './parts/time.tsx'
 
 export interface Situation {
@@ -30,6 +30,11 @@ type Piece =
   | { readonly when: number }
   | { readonly contextId: number; readonly name: string }
   | { readonly aside: string }
+type Pieces = readonly Piece[]
+
+/** The pieces of a template, in their order. */
+const say = (texts: TemplateStringsArray, ...between: readonly (Piece | Pieces)[]): Pieces =>
+  texts.flatMap((text, index) => [text, between[index] ?? '']).flat()
 
 /** Events that are named; further ones are counted. */
 const MAX_NAMED = 4
@@ -80,110 +85,90 @@ export const sentenceText = (situation: Situation, clockText: (at: number) => st
     })
     .join('')
 
-const sentenceOf = (situation: Situation): readonly Piece[] => [
-  ...(situation.context.paused ? [pausedText(situation.context)] : []),
+const sentenceOf = (situation: Situation): Pieces => [
+  ...(situation.context.paused ? pausedText(situation.context) : []),
   ...standing(situation),
 ]
 
-function pausedText({ step, pending }: ContextView): string {
-  const kept = pending.length === 1 ? 'an event' : `${pending.length} events`
-  return `${step?.startedAt ? 'Paused after this step' : 'Paused'}: nothing goes on until it is resumed${
-    pending.length > 0 ? `, and it keeps ${kept}` : ''
-  }. `
+function pausedText({ step, pending }: ContextView): Pieces {
+  const events = pending.length === 1 ? 'an event' : `${pending.length} events`
+  const kept = pending.length > 0 ? `, and it keeps ${events}` : ''
+  return say`Paused${step?.startedAt ? ' after this step' : ''}: nothing goes on until it is resumed${kept}. `
 }
 
 /** What a time would do to one that is paused. */
 const would = ({ paused }: ContextView, does: string, infinitive: string): string => (paused ? infinitive : does)
 
-function standing(situation: Situation): readonly Piece[] {
+function standing(situation: Situation): Pieces {
   const { context, awaited } = situation
   const { status, step, child, nextRun, startedAt } = context
   const state = { state: context.currentState }
   const end = context.endedAt ?? context.updatedAt
-  if (status === 'COMPLETED')
-    return ['Completed in ', state, ' at ', { clock: end }, `, after ${durationText(end - startedAt)}.`]
-  if (status === 'TERMINATED') return ['Terminated in ', state, ' at ', { clock: end }, '.']
-  if (status === 'FAILED') return failed(context, end)
+  const clock = { clock: end }
+  if (status === 'COMPLETED') return say`Completed in ${state} at ${clock}, after ${durationText(end - startedAt)}.`
+  if (status === 'TERMINATED') return say`Terminated in ${state} at ${clock}.`
+  if (status === 'FAILED') return say`Failed in ${state} at ${clock}${failure(context)}`
   if (child) {
     const relative = { contextId: child.contextId, name: child.fluxName ?? 'context' }
-    const stands: readonly Piece[] = child.state === null ? [] : [', which is in ', { state: child.state }]
-    return ['Waits in ', state, ' for its child ', relative, ...stands, '.']
+    const where = child.state === null ? '' : say`, which is in ${{ state: child.state }}`
+    return say`Waits in ${state} for its child ${relative}${where}.`
   }
   if (step) return running(context, step)
   if (status === 'WAITING' || (status === 'WAITING_UNTIL' && awaited?.length !== 0)) return waiting(situation)
-  if (nextRun !== null) return ['Waits in ', state, ' until a time: ', ...goesOn(situation, nextRun), '.']
-  return ['Is about to go on in ', state, '.']
+  if (nextRun !== null) return say`Waits in ${state} until a time: ${goesOn(situation, nextRun)}.`
+  return say`Is about to go on in ${state}.`
 }
 
-function failed({ error, currentState }: ContextView, end: number): readonly Piece[] {
-  const place = error?.stack?.match(/\(([^()\n]{1,200}:\d{1,7}:\d{1,7})\)/)?.[1]
-  return [
-    'Failed in ',
-    { state: currentState },
-    ' at ',
-    { clock: end },
-    ...(error ? [': ', { code: shortened(error.message || error.type) }] : []),
-    ...(place === undefined ? [] : [{ aside: ` (${place})` }]),
-  ]
+function failure({ error }: ContextView): Pieces {
+  if (!error) return []
+  const place = error.stack?.match(/\(([^()\n]{1,200}:\d{1,7}:\d{1,7})\)/)?.[1]
+  const aside = place === undefined ? '' : { aside: ` (${place})` }
+  return say`: ${{ code: shortened(error.message || error.type) }}${aside}`
 }
 
-function waiting(situation: Situation): readonly Piece[] {
+function waiting(situation: Situation): Pieces {
   const { context, awaited, next, since } = situation
-  const events: readonly Piece[] = awaited === null || awaited.length === 0 ? ['an event'] : named(awaited)
-  const { nextRun } = context
-  const byTime: readonly Piece[] =
+  const { nextRun, currentState } = context
+  const events = awaited === null || awaited.length === 0 ? 'an event' : named(awaited)
+  const givesUp = would(context, 'gives up', 'would give up')
+  const then =
     nextRun === null
-      ? []
+      ? ''
       : next?.isEnd === true
-        ? [would(context, 'gives up ', 'would give up '), { when: nextRun }]
-        : goesOn(situation, nextRun)
-  return [
-    'Waits for ',
-    ...events,
-    ' in ',
-    { state: context.currentState },
-    ', since ',
-    { clock: since },
-    ...(byTime.length === 0 ? [] : ['; ', ...byTime]),
-    '.',
-  ]
+        ? say`; ${givesUp} ${{ when: nextRun }}`
+        : say`; ${goesOn(situation, nextRun)}`
+  return say`Waits for ${events} in ${{ state: currentState }}, since ${{ clock: since }}${then}.`
 }
 
-const goesOn = ({ context, next }: Situation, at: number): readonly Piece[] =>
-  next === null
-    ? [would(context, 'goes on ', 'would go on '), { when: at }]
-    : [would(context, 'goes to ', 'would go to '), { state: next.state }, ' ', { when: at }]
+function goesOn({ context, next }: Situation, at: number): Pieces {
+  const goes = would(context, 'goes', 'would go')
+  return next === null ? say`${goes} on ${{ when: at }}` : say`${goes} to ${{ state: next.state }} ${{ when: at }}`
+}
 
-function named(events: readonly string[]): readonly Piece[] {
+function named(events: readonly string[]): Pieces {
   const shown = events.slice(0, MAX_NAMED)
   const more = events.length - shown.length
   const before = (index: number) => (index === 0 ? '' : index === shown.length - 1 && more === 0 ? ' or ' : ', ')
   return [...shown.flatMap((code, index) => [before(index), { code }]), more > 0 ? ` or ${more} more` : '']
 }
 
-function running(context: ContextView, step: NonNullable<ContextView['step']>): readonly Piece[] {
+function running(context: ContextView, step: NonNullable<ContextView['step']>): Pieces {
   const { kind, className, methodName, attempt, maxAttempts, startedAt, nextAttemptAt, timeoutAt, lastError } = step
+  const state = { state: context.currentState }
   const code = { code: `${className ?? ''}.${methodName ?? ''}` }
-  const isAgain = nextAttemptAt !== null
-  const last: readonly Piece[] = lastError
-    ? ['; the last failed ', { when: lastError.at }, ': ', { code: shortened(lastError.message) }]
-    : []
-  const then: readonly Piece[] = isAgain
-    ? ['; ', would(context, 'tries again ', 'would try again '), { when: nextAttemptAt }]
-    : timeoutAt === null
-      ? []
-      : ['; times out ', { when: timeoutAt }]
-  return [
-    isAgain ? 'Will try ' : startedAt === null ? 'Waits for a free slot for ' : 'Runs ',
-    kind === 'script' ? 'its script' : kind === 'invokeFlux' ? 'its child' : code,
-    isAgain ? ' again in ' : ' in ',
-    { state: context.currentState },
-    maxAttempts > 1 ? `, attempt ${attempt} of ${maxAttempts}` : '',
-    ...(startedAt === null ? [] : [', since ', { clock: startedAt }]),
-    ...last,
-    ...then,
-    '.',
-  ]
+  const what = kind === 'script' ? 'its script' : kind === 'invokeFlux' ? 'its child' : code
+  const count = maxAttempts > 1 ? `, attempt ${attempt} of ${maxAttempts}` : ''
+  const since = startedAt === null ? '' : say`, since ${{ clock: startedAt }}`
+  const last = lastError
+    ? say`; the last failed ${{ when: lastError.at }}: ${{ code: shortened(lastError.message) }}`
+    : ''
+  if (nextAttemptAt !== null) {
+    const tries = would(context, 'tries', 'would try')
+    return say`Will try ${what} again in ${state}${count}${since}${last}; ${tries} again ${{ when: nextAttemptAt }}.`
+  }
+  const runs = startedAt === null ? 'Waits for a free slot for' : 'Runs'
+  const limit = timeoutAt === null ? '' : say`; times out ${{ when: timeoutAt }}`
+  return say`${runs} ${what} in ${state}${count}${since}${last}${limit}.`
 }
 
 const shortened = (text: string): string =>

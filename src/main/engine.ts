@@ -14,7 +14,7 @@ import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { Settings } from '../settings.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
 import { Slots } from '../steps/slots.ts'
-import { webhookSender } from '../steps/builtin/send-webhook.ts'
+import { webhookSender } from '../steps/builtin/webhooks.ts'
 import { MoveRing } from '../store/lmdb/move-ring.ts'
 import { openLmdbStore } from '../store/lmdb/store.ts'
 

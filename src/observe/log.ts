@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { pino, type DestinationStream } from 'pino'
 import { atEachLevel, type Log, type LogLevel } from '../ports/log.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
-import { redact, redactLine } from './redact.ts'
+import { redact } from './redact.ts'
 
 export interface LogOptions {
   readonly level: LogLevel
@@ -56,7 +56,6 @@ export function hidingLog(log: Log, secrets: Pick<ServiceSecrets, 'redactor'>): 
   return atEachLevel((level) => (message, fields) => {
     const redactor = secrets.redactor()
     if (redactor.isEmpty) return log[level](message, fields)
-    const line = redactLine(message, fields ?? {}, redactor)
-    log[level](line.message, fields && line.fields)
+    log[level](String(redact(message, redactor)), fields && Object(redact(fields, redactor)))
   })
 }

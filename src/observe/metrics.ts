@@ -2,8 +2,7 @@
 // (see `accumulators.ts`); labels are templates and closed lists, and the number of them is bounded.
 //
 // - The engine and the HTTP server tell `ports/signals.ts` what they do. `observe/metrics.ts` adds it to numbers of
-//   its own (`accumulators.ts`), which `handed.ts` hands to prom-client at a scrape: a child of prom-client
-//   hashes its labels with each call, which costs more than the addition. The numbers of a service, an endpoint or a
+//   its own (`accumulators.ts`), which `exposition.ts` shows at a scrape. The numbers of a service, an endpoint or a
 //   route are found by the object that stands for it.
 // - What is counted of contexts (moves, steps, lateness) is noted in the turn and counted after its commit
 //   (`engine/turn/commit.ts`), so a turn that is decided again counts once. Each server counts its own commits.
@@ -18,7 +17,7 @@ import type {
   StepOutcome,
 } from '../ports/signals.ts'
 import { Distribution, Series, Tally } from './accumulators.ts'
-import { HandedHistogram, registerCounter, registerGauge } from './handed.ts'
+import { counter, expositionOf, histogram, type Metric } from './exposition.ts'
 
 export interface MetricsParts {
   /** The store that commits go to. */
@@ -38,7 +37,6 @@ const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 /** Messages. */
 const DEPTH_BOUNDS = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
-const PREFIX = 'actorflux_'
 const OTHER = 'other'
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 /** Of a request whose client left before it was answered. */
@@ -48,15 +46,12 @@ const ABORTED = 'aborted'
 const MAX_AGE_MS = 10_000
 
 /** What a scrape gives. */
-export interface Exposition {
-  readonly contentType: string
-  readonly text: string
-}
+type Exposition = { readonly contentType: string; readonly text: string }
 
 /** Of the process, for all servers in it. What they measure costs a little: nothing before the first scrape. */
 let ofNode: Registry | null = null
 
-function nodeRegistry(): Registry {
+function nodeRegistry() {
   if (ofNode === null) {
     ofNode = new Registry()
     collectDefaultMetrics({ register: ofNode })
@@ -65,7 +60,6 @@ function nodeRegistry(): Registry {
 }
 
 export class ServerMetrics implements Signals, RequestSignals {
-  readonly #registry = new Registry()
   readonly #events: { readonly [outcome in EventOutcome]: Tally }
   readonly #moves = new Series(() => new Tally())
   readonly #movesOf = new WeakMap<SignalledService, Tally>()
@@ -81,6 +75,7 @@ export class ServerMetrics implements Signals, RequestSignals {
   /** By route, method and status. */
   readonly #requestsOf = new Map<string, Distribution>()
   readonly #parts: MetricsParts
+  readonly #metrics: readonly Metric[]
   #exposing: Promise<Exposition> | null = null
   #counted: { at: number; readonly counts: Promise<readonly StatusCount[]> } | null = null
 
@@ -94,42 +89,47 @@ export class ServerMetrics implements Signals, RequestSignals {
       pending: events.of('pending'),
       refused: events.of('refused'),
     }
-    const metric = (name: string, labelNames: readonly string[], help: string) => ({
-      name: PREFIX + name,
-      help,
-      labelNames,
-      registers: [this.#registry],
-    })
-    const counter = (name: string, labels: readonly string[], series: Series<Tally>, help: string) =>
-      registerCounter(metric(name, labels, help), series)
-    const histogram = (name: string, labels: readonly string[], series: Series<Distribution>, help: string) =>
-      new HandedHistogram(metric(name, labels, help), series)
-    counter('events_total', ['outcome'], events, 'Events, by what they came to for each context')
-    counter('moves_total', ['flux'], this.#moves, 'States that contexts entered')
-    counter('steps_total', ['flux', 'state', 'outcome'], this.#steps, 'Attempts of functions and scripts that ended')
-    histogram('step_duration_seconds', [], only(this.#stepTimes), 'How long functions and scripts ran')
-    histogram('commit_duration_seconds', ['store'], only(this.#commits, parts.store), 'How long commits took')
-    counter('commit_conflicts_total', [], only(this.#conflicts), 'Commits that found a newer version of a context')
-    histogram('wakeup_lateness_seconds', [], only(this.#lateness), 'How late contexts that were due were woken')
-    histogram('mailbox_depth', [], only(this.#depths), 'Messages that waited for the context of another that came')
-    counter('webhook_requests_total', ['endpoint', 'outcome'], this.#deliveries, 'Requests to webhooks')
-    histogram('http_request_duration_seconds', ['route', 'method', 'status'], this.#requests, 'Requests over HTTP')
-    const contexts = metric('contexts', ['flux', 'status'], 'Contexts; with Redis, those of the namespace')
-    registerGauge(contexts, async (set) => {
-      for (const { service, status, count } of await this.#contexts())
-        set([service === null ? OTHER : nameOf(service), status], count)
-    })
-    registerGauge(metric('steps_running', [], 'Functions and scripts that run here'), (set) => set([], this.#running))
-    registerGauge(metric('build_info', ['version', 'node'], 'Versions of actorflux and Node'), (set) =>
-      set([parts.version, process.version], 1),
-    )
+    this.#metrics = [
+      counter('events_total', ['outcome'], events, 'Events, by what they came to for each context'),
+      counter('moves_total', ['flux'], this.#moves, 'States that contexts entered'),
+      counter('steps_total', ['flux', 'state', 'outcome'], this.#steps, 'Attempts of functions and scripts that ended'),
+      histogram('step_duration_seconds', [], only(this.#stepTimes), 'How long functions and scripts ran'),
+      histogram('commit_duration_seconds', ['store'], only(this.#commits, parts.store), 'How long commits took'),
+      counter('commit_conflicts_total', [], only(this.#conflicts), 'Commits that found a newer version of a context'),
+      histogram('wakeup_lateness_seconds', [], only(this.#lateness), 'How late contexts that were due were woken'),
+      histogram('mailbox_depth', [], only(this.#depths), 'Messages that waited for the context of another that came'),
+      counter('webhook_requests_total', ['endpoint', 'outcome'], this.#deliveries, 'Requests to webhooks'),
+      histogram('http_request_duration_seconds', ['route', 'method', 'status'], this.#requests, 'Requests over HTTP'),
+      {
+        name: 'contexts',
+        type: 'gauge',
+        help: 'Contexts; with Redis, those of the namespace',
+        samples: async () =>
+          (await this.#contexts()).map(({ service, status, count }) => ({
+            labels: { flux: service === null ? OTHER : nameOf(service), status },
+            value: count,
+          })),
+      },
+      {
+        name: 'steps_running',
+        type: 'gauge',
+        help: 'Functions and scripts that run here',
+        samples: () => [{ labels: {}, value: this.#running }],
+      },
+      {
+        name: 'build_info',
+        type: 'gauge',
+        help: 'Versions of actorflux and Node',
+        samples: () => [{ labels: { version: parts.version, node: process.version }, value: 1 }],
+      },
+    ]
   }
 
   /**
    * Counted once for all who ask within some seconds, and never twice at the same time. Where they can't be counted, the
    * others are shown.
    */
-  async #contexts(): Promise<readonly StatusCount[]> {
+  async #contexts() {
     const { countContexts, now = () => performance.now() } = this.#parts
     const began = now()
     if (this.#counted !== null && began - this.#counted.at <= MAX_AGE_MS) return this.#counted.counts
@@ -141,21 +141,22 @@ export class ServerMetrics implements Signals, RequestSignals {
     return counts
   }
 
-  /** All metrics, with those of the process. Whoever asks while they are gathered gets the same. */
-  exposition(): Promise<Exposition> {
-    this.#exposing ??= Promise.all([this.#registry.metrics(), nodeRegistry().metrics()])
-      .then((parts) => ({ contentType: this.#registry.contentType, text: parts.join('') }))
+  /** All metrics, with those of the process. Scrapes that come while they are gathered get the same. */
+  exposition() {
+    const node = nodeRegistry()
+    this.#exposing ??= Promise.all([...this.#metrics.map(expositionOf), node.metrics()])
+      .then((parts) => ({ contentType: node.contentType, text: parts.join('') }))
       .finally(() => {
         this.#exposing = null
       })
     return this.#exposing
   }
 
-  event(outcome: EventOutcome, count = 1): void {
+  event(outcome: EventOutcome, count = 1) {
     this.#events[outcome].value += count
   }
 
-  moves(service: SignalledService, count: number): void {
+  moves(service: SignalledService, count: number) {
     let tally = this.#movesOf.get(service)
     if (tally === undefined) {
       tally = this.#moves.of(nameOf(service))
@@ -164,44 +165,44 @@ export class ServerMetrics implements Signals, RequestSignals {
     tally.value += count
   }
 
-  step(service: SignalledService, state: string, outcome: StepOutcome): void {
+  step(service: SignalledService, state: string, outcome: StepOutcome) {
     this.#steps.of(nameOf(service), state, outcome).value += 1
   }
 
-  stepBegan(): void {
+  stepBegan() {
     this.#running += 1
   }
 
-  stepEnded(milliseconds: number): void {
+  stepEnded(milliseconds: number) {
     this.#running -= 1
     this.#stepTimes.observe(milliseconds / 1000)
   }
 
-  commit(milliseconds: number): void {
+  commit(milliseconds: number) {
     this.#commits.observe(milliseconds / 1000)
   }
 
-  conflict(): void {
+  conflict() {
     this.#conflicts.value += 1
   }
 
-  lateness(milliseconds: number): void {
+  lateness(milliseconds: number) {
     this.#lateness.observe(milliseconds / 1000)
   }
 
-  depth(messages: number): void {
+  depth(messages: number) {
     this.#depths.observe(messages)
   }
 
-  delivery({ urlPath }: Endpoint, outcome: DeliveryOutcome): void {
+  delivery({ urlPath }: Endpoint, outcome: DeliveryOutcome) {
     this.#deliveries.of(urlPath, outcome).value += 1
   }
 
-  unmatchedDelivery(): void {
+  unmatchedDelivery() {
     this.#deliveries.of(OTHER, 'refused').value += 1
   }
 
-  request(route: string | null, method: string, status: number | null, milliseconds: number): void {
+  request(route: string | null, method: string, status: number | null, milliseconds: number) {
     const key = `${route} ${method} ${status}`
     let times = this.#requestsOf.get(key)
     if (times === undefined) {
@@ -221,4 +222,4 @@ function only<T>(cell: T, ...values: readonly string[]): Series<T> {
   return series
 }
 
-const nameOf = ({ package: owner, fluxName }: SignalledService): string => `${owner}/${fluxName}`
+const nameOf = ({ package: owner, fluxName }: SignalledService) => `${owner}/${fluxName}`

@@ -23,11 +23,9 @@ const WORD = /^(?:[A-Za-z][a-z]{0,14}|\d{1,7})\.*$/
 const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 
 /** What the rest of the line may still hold. */
-interface Room {
-  characters: number
-  items: number
-  readonly redactor: SecretRedactor
-}
+type Room = ReturnType<typeof roomOf>
+
+const roomOf = (redactor: SecretRedactor) => ({ characters: MAX_LINE_CHARACTERS, items: MAX_LINE_ITEMS, redactor })
 
 /**
  * Returns a copy for the log. An error becomes its name, message, stack and cause. In an object `{ name, value }`, the
@@ -36,25 +34,6 @@ interface Room {
 export function redact(value: unknown, redactor: SecretRedactor = HIDES_NOTHING): unknown {
   return shown(value, 0, roomOf(redactor))
 }
-
-/** The same for the fields of a line, and for its message. */
-export function redactLine(
-  message: string,
-  fields: object,
-  redactor: SecretRedactor,
-): { readonly message: string; readonly fields: object } {
-  const copy = shown(fields, 0, roomOf(redactor))
-  return {
-    message: textShown(message, roomOf(redactor)),
-    fields: typeof copy === 'object' && copy !== null ? copy : {},
-  }
-}
-
-const roomOf = (redactor: SecretRedactor): Room => ({
-  characters: MAX_LINE_CHARACTERS,
-  items: MAX_LINE_ITEMS,
-  redactor,
-})
 
 function shown(value: unknown, depth: number, room: Room): unknown {
   if (typeof value === 'string') return textShown(value, room)
@@ -70,7 +49,7 @@ function shown(value: unknown, depth: number, room: Room): unknown {
 }
 
 /** A long text is cut before it is searched. */
-function textShown(text: string, room: Room): string {
+function textShown(text: string, room: Room) {
   const length = Math.min(text.length, MAX_TEXT_CHARACTERS, room.characters)
   room.characters -= length
   if (length === text.length) return redactText(room.redactor.text(text))
@@ -80,20 +59,20 @@ function textShown(text: string, room: Room): string {
   return `${shownStart}[… ${text.length - length} characters more]`
 }
 
-const redactText = (text: string): string =>
+const redactText = (text: string) =>
   text
     .replace(CREDENTIALS, `://${REDACTED}@`)
     .replace(SCHEME, hideCredentials)
     .replace(PARAMETER, (pair) => pair.slice(0, 1) + redactQuery(pair.slice(1)))
 
-function listShown(list: readonly unknown[], depth: number, room: Room): unknown[] {
+function listShown(list: readonly unknown[], depth: number, room: Room) {
   const items = list.slice(0, Math.min(MAX_ITEMS, room.items))
   room.items -= items.length
   const copy = items.map((item) => shown(item, depth + 1, room))
   return items.length === list.length ? copy : [...copy, `[… ${list.length - items.length} more]`]
 }
 
-function fieldsShown(value: object, depth: number, room: Room): object {
+function fieldsShown(value: object, depth: number, room: Room) {
   const copy: { [key: string]: unknown } = {}
   const entries = entriesOf(value)
   const some = entries.slice(0, Math.min(MAX_ITEMS, room.items))
@@ -108,16 +87,15 @@ function fieldsShown(value: object, depth: number, room: Room): object {
 }
 
 /** Whether a value under a secret's name may be the secret. A boolean only says something about it. */
-const isFilled = (item: unknown): boolean =>
-  item !== '' && item !== null && item !== undefined && typeof item !== 'boolean'
+const isFilled = (item: unknown) => item !== '' && item !== null && item !== undefined && typeof item !== 'boolean'
 
 /** Redacts what follows `Bearer` or `Basic`, unless it is an ordinary word of a sentence. */
-function hideCredentials(found: string, scheme: string, space: string, credentials: string): string {
+function hideCredentials(found: string, scheme: string, space: string, credentials: string) {
   return WORD.test(credentials) ? found : scheme + space + REDACTED
 }
 
 /** The entries of an object. The standard properties of an error aren't enumerable, so they are added. */
-function entriesOf(value: object): [string, unknown][] {
+function entriesOf(value: object) {
   if (!(value instanceof Error)) return Object.entries(value)
   const { name, message, stack, cause } = value
   return [

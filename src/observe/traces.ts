@@ -7,15 +7,13 @@
 //   for a span, and nothing is wrapped.
 import {
   context,
-  type Context,
   ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   trace,
-  type SpanContext,
-  type Tracer,
 } from '@opentelemetry/api'
 import type { Traces } from '../ports/signals.ts'
 
@@ -27,86 +25,73 @@ export function openTraces(): Traces | null {
   // Until an SDK is registered, the API stands in for it with a proxy that leads nowhere.
   if (provider instanceof ProxyTracerProvider && provider.getDelegateTracer(NAME) === undefined) return null
   const tracer = provider.getTracer(NAME)
+  /** Begins a span. `inside`: the context of what it has begun. */
+  const begin = (name: string, options: SpanOptions, traceparent: string | undefined) => {
+    const parent =
+      traceparent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, spanContextOf(traceparent))
+    const span = tracer.startSpan(name, options, parent)
+    const inside = trace.setSpan(parent, span)
+    return { span, inside, traceparent: traceparentOf(span), run: <T>(call: () => T) => context.with(inside, call) }
+  }
   return {
-    request: requestSpan(tracer),
-    turn: turnSpan(tracer),
-    step: stepSpan(tracer),
+    request(method, parent) {
+      const attributes = { 'http.request.method': method }
+      const { span, traceparent, run } = begin(`request ${method}`, { kind: SpanKind.SERVER, attributes }, parent)
+      return {
+        traceparent,
+        run,
+        end(route, status) {
+          if (route !== null) span.updateName(`request ${method} ${route}`).setAttribute('http.route', route)
+          if (status !== null) span.setAttribute('http.response.status_code', status)
+          endSpan(span, status !== null && status >= 500)
+        },
+      }
+    },
+    turn(contextId, [first, ...others]) {
+      const attributes = contextId === null ? {} : { 'actorflux.context_id': contextId }
+      const { span, inside } = begin('turn', { attributes, links: others.map(linkTo) }, first)
+      return {
+        commit() {
+          const commit = tracer.startSpan('commit', {}, inside)
+          return (isDone) => endSpan(commit, !isDone)
+        },
+        end: () => span.end(),
+      }
+    },
+    step({ contextId, service, state, attempt, parent, sender }) {
+      const attributes = {
+        'actorflux.context_id': contextId,
+        'actorflux.flux': service,
+        'actorflux.state': state,
+        'actorflux.attempt': attempt,
+      }
+      const links = parent === undefined && sender !== undefined ? [linkTo(sender)] : []
+      const { span, traceparent, run } = begin(`step ${service} ${state}`, { attributes, links }, parent)
+      return {
+        traceparent,
+        run,
+        end(error) {
+          if (error !== null) span.setAttribute('error.type', error)
+          endSpan(span, error !== null)
+        },
+      }
+    },
   }
 }
 
-const requestSpan =
-  (tracer: Tracer): Traces['request'] =>
-  (method, traceparent) => {
-    const parent = contextOf(traceparent)
-    const attributes = { 'http.request.method': method }
-    const span = tracer.startSpan(`request ${method}`, { kind: SpanKind.SERVER, attributes }, parent)
-    return {
-      traceparent: traceparentOfSpan(span),
-      run: (call) => context.with(trace.setSpan(parent, span), call),
-      end(route, status) {
-        if (route !== null) span.updateName(`request ${method} ${route}`).setAttribute('http.route', route)
-        if (status !== null) span.setAttribute('http.response.status_code', status)
-        if (status !== null && status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-        span.end()
-      },
-    }
-  }
-
-const turnSpan =
-  (tracer: Tracer): Traces['turn'] =>
-  (contextId, traceparents) => {
-    const [first, ...others] = traceparents
-    const parent = contextOf(first)
-    const links = others.flatMap(linkOf)
-    const attributes = contextId === null ? {} : { 'actorflux.context_id': contextId }
-    const span = tracer.startSpan('turn', { attributes, links }, parent)
-    return {
-      commit() {
-        const commit = tracer.startSpan('commit', {}, trace.setSpan(parent, span))
-        return (isDone) => {
-          if (!isDone) commit.setStatus({ code: SpanStatusCode.ERROR })
-          commit.end()
-        }
-      },
-      end: () => span.end(),
-    }
-  }
-
-const stepSpan =
-  (tracer: Tracer): Traces['step'] =>
-  ({ contextId, service, state, attempt, parent: before, sender }) => {
-    const parent = contextOf(before)
-    const attributes = {
-      'actorflux.context_id': contextId,
-      'actorflux.flux': service,
-      'actorflux.state': state,
-      'actorflux.attempt': attempt,
-    }
-    const links = before === undefined && sender !== undefined ? linkOf(sender) : []
-    const span = tracer.startSpan(`step ${service} ${state}`, { attributes, links }, parent)
-    return {
-      traceparent: traceparentOfSpan(span),
-      run: (call) => context.with(trace.setSpan(parent, span), call),
-      end(error) {
-        if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', error)
-        span.end()
-      },
-    }
-  }
-
-/** What a span begins in. */
-function contextOf(traceparent: string | undefined): Context {
-  return traceparent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, spanContextOf(traceparent))
+function endSpan(span: Span, hasFailed: boolean) {
+  if (hasFailed) span.setStatus({ code: SpanStatusCode.ERROR })
+  span.end()
 }
 
-const linkOf = (traceparent: string) => [{ context: spanContextOf(traceparent) }]
+const linkTo = (traceparent: string) => ({ context: spanContextOf(traceparent) })
 
-function spanContextOf(traceparent: string): SpanContext {
+function spanContextOf(traceparent: string) {
   const [, traceId = '', spanId = '', flags = ''] = traceparent.split('-')
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }
 }
 
-function traceparentOfSpan(span: Span): string {
+function traceparentOf(span: Span) {
   const { traceId, spanId, traceFlags } = span.spanContext()
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }

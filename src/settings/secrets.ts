@@ -1,5 +1,6 @@
 // settings: secrets from the environment: `ACTORFLUX_SECRET_NAME` has the value, or `ACTORFLUX_SECRET_NAME_FILE` names
 // the file that has it, which is read again while the server runs.
+import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
 import { messageOf } from '../model/error-message.ts'
 import { getOwn } from '../model/json/value.ts'
@@ -18,17 +19,19 @@ const SUFFIX = '_FILE'
 /** Time between two reads of the files. A change counts within 5 seconds. */
 const CHECK_INTERVAL_MS = 2000
 const MAX_FILE_BYTES = 1024 * 1024
-/** Earlier values of a secret that are still hidden: a call may have got one before the change. */
+/** Earlier values of a secret. */
 const MAX_EARLIER = 10
 
 interface Entry {
   readonly name: string
-  /** null: the variable has the value. */
+  /** null: the variable has the value, or there are both. */
   readonly file: string | null
   readonly isTwofold: boolean
   value: string | null
   /** Why the file was unusable when it was last read; null: it was not. */
   unusable: string | null
+  /** Values that are still hidden: a call may have got one before the change. */
+  earlier: string[]
 }
 
 /** Names of the secrets that a variable may give; null: the variable gives none. */
@@ -41,25 +44,24 @@ export function secretOf(variable: string): string | null {
 
 /** Reads all secrets. A file that can't be read gives none: whoever needs it says so. */
 export async function openSecrets(environment: Environment): Promise<WatchedSecrets> {
-  const names = new Set(
-    Object.keys(environment).flatMap((variable) => (environment[variable] ? (secretOf(variable) ?? []) : [])),
-  )
+  const given = Object.keys(environment).filter((variable) => environment[variable])
+  const names = new Set(given.flatMap((variable) => secretOf(variable) ?? []))
   const entries = [...names].map((name) => entryOf(name, environment))
   await Promise.all(entries.map((entry) => readEntry(entry)))
   return new WatchedSecrets(entries)
 }
 
-function entryOf(name: string, environment: Environment) {
+function entryOf(name: string, environment: Environment): Entry {
   // An empty variable counts as not set: an empty key would let everyone in.
   const value = getOwn(environment, PREFIX + name) || null
   const file = getOwn(environment, PREFIX + name + SUFFIX) || null
   const isTwofold = value !== null && file !== null
-  return { name, file, isTwofold, value: isTwofold ? null : value, unusable: null }
+  const one = isTwofold ? { value: null, file: null } : { value, file }
+  return { ...one, name, isTwofold, unusable: null, earlier: [] }
 }
 
 export class WatchedSecrets implements ServiceSecrets {
   readonly #entries: ReadonlyMap<string, Entry>
-  readonly #earlier = new Map<string, string[]>()
   #redactor: SecretRedactor
   #stop: () => void = () => {}
   #closed = false
@@ -69,7 +71,7 @@ export class WatchedSecrets implements ServiceSecrets {
     this.#redactor = this.#makeRedactor()
   }
 
-  get(name: string): string | null {
+  get(name: string) {
     return this.#entries.get(name)?.value ?? null
   }
 
@@ -78,16 +80,14 @@ export class WatchedSecrets implements ServiceSecrets {
   }
 
   fault(name: string) {
-    const [variable, entry] = [PREFIX + name, this.#entries.get(name)]
-    if (entry?.isTwofold === true) {
-      const reason = `the secret ${name} is set twice, by ${variable} and by ${variable}${SUFFIX}`
-      return { reason, isTwofold: true }
-    }
+    const variable = PREFIX + name
+    const { isTwofold = false, unusable = null } = this.#entries.get(name) ?? {}
     const set =
-      entry?.unusable == null
+      unusable === null
         ? `set ${variable}, or ${variable}${SUFFIX} to the file that has it${suggestion(name, this.#entries.keys())}`
-        : `the file of ${variable}${SUFFIX} ${entry.unusable}`
-    return { reason: `there is no secret ${name}: ${set}`, isTwofold: false }
+        : `the file of ${variable}${SUFFIX} ${unusable}`
+    const twice = `the secret ${name} is set twice, by ${variable} and by ${variable}${SUFFIX}`
+    return { reason: isTwofold ? twice : `there is no secret ${name}: ${set}`, isTwofold }
   }
 
   /**
@@ -96,7 +96,7 @@ export class WatchedSecrets implements ServiceSecrets {
    * @param onError called once for each change that makes a file unusable; the value that was read last stays
    */
   watch(clock: Clock, onError: (name: string, reason: string) => void) {
-    const files = [...this.#entries.values()].filter(({ file, isTwofold }) => file !== null && !isTwofold)
+    const files = [...this.#entries.values()].filter(({ file }) => file !== null)
     if (files.length === 0) return
     const schedule = () => {
       this.#stop = clock.after(CHECK_INTERVAL_MS, () => {
@@ -119,46 +119,36 @@ export class WatchedSecrets implements ServiceSecrets {
     await readEntry(entry)
     if (entry.unusable !== null && entry.unusable !== unusable) onError(entry.name, entry.unusable)
     if (entry.value === before) return
-    if (before !== null) {
-      const earlier = this.#earlier.get(entry.name) ?? []
-      this.#earlier.set(entry.name, [...earlier.filter((value) => value !== before), before].slice(-MAX_EARLIER))
-    }
+    if (before !== null)
+      entry.earlier = [...entry.earlier.filter((value) => value !== before), before].slice(-MAX_EARLIER)
     this.#redactor = this.#makeRedactor()
   }
 
   #makeRedactor() {
-    const values = [...this.#entries.values()].flatMap(({ value }) => value ?? [])
-    return SecretRedactor.ofSecrets([...values, ...[...this.#earlier.values()].flat()])
+    const entries = [...this.#entries.values()]
+    const earlier = entries.flatMap((entry) => entry.earlier)
+    return SecretRedactor.ofSecrets([...entries.flatMap(({ value }) => value ?? []), ...earlier])
   }
 }
 
 /** Reads the file of a secret. If it is unusable, the value stays as it was. Never rejects. */
 async function readEntry(entry: Entry) {
-  if (entry.file === null || entry.isTwofold) return
+  if (entry.file === null) return
   try {
     const found = await stat(entry.file)
+    const isLarge = found.size > MAX_FILE_BYTES
     // Reading a pipe or a device might never end.
-    if (!found.isFile()) throw new UnusableFile('is no regular file')
-    if (found.size > MAX_FILE_BYTES) throw new UnusableFile('is larger than 1 MB')
-    const value = decodeSecret(await readFile(entry.file))
-    entry.value = value
-    entry.unusable = null
+    const bytes = found.isFile() && !isLarge ? await readFile(entry.file) : Buffer.alloc(0)
+    const value = new TextDecoder().decode(bytes).replace(/\r?\n$/, '')
+    const faults = [
+      [!found.isFile(), 'is no regular file'],
+      [isLarge, 'is larger than 1 MB'],
+      [!isUtf8(bytes), 'is no UTF-8'],
+      [value === '', 'is empty'],
+    ] as const
+    entry.unusable = faults.find(([isSo]) => isSo)?.[1] ?? null
+    if (entry.unusable === null) entry.value = value
   } catch (error) {
-    entry.unusable = error instanceof UnusableFile ? error.message : `can't be read: ${messageOf(error)}`
+    entry.unusable = `can't be read: ${messageOf(error)}`
   }
-}
-
-class UnusableFile extends Error {}
-
-/** The text without one line break at its end. @throws UnusableFile */
-function decodeSecret(bytes: Uint8Array) {
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new UnusableFile('is no UTF-8')
-  }
-  const value = text.replace(/\r?\n$/, '')
-  if (value === '') throw new UnusableFile('is empty')
-  return value
 }

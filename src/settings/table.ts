@@ -1,21 +1,8 @@
 // settings: the table of the environment variables, each with its field, default, meaning and type. Help and checks are
-// derived from it, and tests compare the documents with it.
+// derived from it, and tests compare the documents with it. The error of each type shows what a valid value looks like.
 import { delimiter } from 'node:path'
 import { z } from 'zod'
-import {
-  byteCount,
-  duration,
-  durationOrNever,
-  trueOrFalse,
-  folders,
-  hosts,
-  integer,
-  memorySize,
-  namespaceName,
-  origins,
-  publicUrl,
-  redisUrls,
-} from './values.ts'
+import { quantityOf } from '../model/quantity.ts'
 
 /** A row of the table: `default` null means not set. */
 export interface SettingRow {
@@ -42,6 +29,102 @@ function setting<T>(
 /** A setting without a default: null where it is not set. `shown`: the default that help tells all the same. */
 function unset<T>(variable: string, meaning: string, type: z.ZodType<T, string>, shown: string | null = null) {
   return type.nullable().default(null).register(rows, { variable, default: shown, meaning })
+}
+
+/** What `parse` makes of the text; null: the text is not valid. */
+const parsed = <T>(error: string, parse: (text: string) => T | null) =>
+  z.string().transform((text, context) => {
+    const value = parse(text)
+    if (value !== null) return value
+    context.addIssue({ code: 'custom', message: error })
+    return z.NEVER
+  })
+
+/** An integer within bounds, both included. */
+const integer = (from: number, to: number) =>
+  parsed(`must be an integer from ${from} to ${to}`, (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    return value >= from && value <= to ? value : null
+  })
+
+/** A number with one of the units, converted to the smallest unit. */
+const quantity = (units: { readonly [unit: string]: number }, error: string, least = 1) =>
+  parsed(error, (text) => {
+    const value = quantityOf(text, units)
+    return Number.isSafeInteger(value) && value >= least ? value : null
+  })
+
+const TIMES = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+/** Milliseconds. */
+const duration = quantity(TIMES, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
+/** Milliseconds; 0 means never, or none. */
+const durationOrNever = quantity(
+  { ...TIMES, '': 0 },
+  'must be a duration such as 1500ms, 30s, 5m or 12h, or 0',
+  0,
+).refine((time) => time === 0 || time >= 100, { error: 'must be at least 100ms, or 0' })
+/** Bytes. */
+const byteCount = quantity(
+  { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 },
+  'must be a size such as 65536, 512kb or 1mb',
+)
+/** Bytes of something that is held in memory as a whole. */
+const memorySize = byteCount.refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
+const trueOrFalse = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
+/** The name of a namespace: part of a file name and of keys in Redis. */
+const namespaceName = z
+  .string()
+  .regex(/^(?!\.+$)[\w.-]{1,64}$/, { error: 'must be letters, digits, -, _ and ., at most 64, and not only dots' })
+/** Folders, separated like those in PATH. */
+const folders = parsed('must name a folder', (list): readonly string[] | null => {
+  const some = list.split(delimiter).filter((folder) => folder !== '')
+  return some.length > 0 ? some : null
+})
+
+/** The parts of a list, separated by commas, as `read` gives each; null: one of them is not valid. */
+function partsOf(list: string, read: (part: string) => string | null) {
+  const parts = list.split(',').map((part) => read(part.trim()))
+  return parts.every((part) => part !== null) ? parts : null
+}
+
+/** Origins as browsers send them, or `*`. */
+const origins = parsed('must be origins such as https://shop.example, separated by commas, or *', (list) =>
+  partsOf(list, (origin) =>
+    origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin) ? origin : null,
+  ),
+)
+/** Host names as in URLs, in lower case and ASCII, or `*`. */
+const hosts = parsed(
+  'must be host names or addresses such as flux.example or [2001:db8::1], without ports, separated by commas, or *',
+  (list) =>
+    partsOf(list, (host) => {
+      if (host === '*') return host
+      const isHost = !/[@/\\?#\s]|^$|[^\]]:\d*$|\]:/.test(host) && URL.canParse(`http://${host}`)
+      return isHost ? new URL(`http://${host}`).hostname : null
+    }),
+)
+/**
+ * A URL before which nothing else stands, and to which the path and query of a request are added. A scheme compares it as
+ * text: spaces around it, which a URL may have, would never fit.
+ */
+const publicUrl = parsed('must be a URL such as https://flux.example, without user, query and fragment', (url) =>
+  /^https?:\/\/[^\s?#\\@]+$/i.test(url) && URL.canParse(url) ? url : null,
+)
+
+/** The URL of a Redis server, or of several nodes of a cluster. */
+const redisUrls = parsed(
+  'must be redis://… or rediss://…, several nodes separated by commas, each with a valid port, and with user and password as a URL has them',
+  (urls) => (urls.split(',').every((url) => isRedisUrl(url.trim())) ? urls : null),
+)
+
+function isRedisUrl(url: string) {
+  try {
+    const { username, password } = new URL(url)
+    decodeURIComponent(`${username}:${password}`)
+    return /^rediss?:\/\/[^\s,]+$/.test(url)
+  } catch {
+    return false
+  }
 }
 
 const FORMATS = ['pretty', 'json', 'auto'] as const

@@ -1,14 +1,11 @@
 // steps: runs one step with its time limit and its abort signal, in this process or in another. It knows neither
-// contexts nor definitions.
-//
-// - `steps/dispatcher.ts` puts the values in at each attempt. A secret that is missing then fails the attempt.
-import type { Json, JsonObject } from '../model/json/value.ts'
+// contexts nor definitions. Secrets are put into the arguments at each attempt; a missing one fails the attempt.
 import { argumentsWithSecrets } from '../model/secret-reference.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
-import type { FunctionStep, StepDispatcher, StepRunner } from '../ports/steps.ts'
+import type { StepDispatcher, StepRunner } from '../ports/steps.ts'
 
-export function createDispatcher({
+export const createDispatcher = ({
   runner,
   clock,
   secrets,
@@ -17,31 +14,21 @@ export function createDispatcher({
   readonly clock: Clock
   /** Absent: there are none. */
   readonly secrets?: Pick<ServiceSecrets, 'get'>
-}): StepDispatcher {
-  return {
-    async run(step) {
-      if ('script' in step) {
-        // The sandbox enforces the time limit, which starts when the script gets a process.
-        const { timeoutMs, controller, ...script } = step
-        return runner.runScript({ ...script, timeout: timeoutMs, signal: controller.signal })
-      }
-      const { args: stored, hasSecrets = false } = step
-      // A copy of the arguments, with the present values of secrets.
-      const args = hasSecrets
-        ? argumentsWithSecrets(stored, (name) => secrets?.get(name) ?? null)
-        : structuredClone(stored)
-      // The pool enforces the time limit, which starts when the function is called.
-      if (step.isolate) return runner.runIsolated({ ...step.name, args, flux: step.flux, timeout: step.timeoutMs })
-      return runHere(step, args)
-    },
-  }
-
-  /** After the timeout or an abort, the function is no longer waited for, even if it ignores its signal. */
-  async function runHere({ name, flux, timeoutMs, controller }: FunctionStep, args: JsonObject): Promise<Json> {
+}): StepDispatcher => ({
+  async run({ timeoutMs, controller, ...step }) {
     const { signal } = controller
+    // The sandbox and the pool enforce the time limit, which starts when the script or the function begins.
+    if ('script' in step) return runner.runScript({ ...step, timeout: timeoutMs, signal })
+    const { name, flux, args: stored, hasSecrets = false } = step
+    // A copy of the arguments, with the present values of secrets.
+    const args = hasSecrets
+      ? argumentsWithSecrets(stored, (name) => secrets?.get(name) ?? null)
+      : structuredClone(stored)
+    if (step.isolate) return runner.runIsolated({ ...name, args, flux, timeout: timeoutMs })
     const cancelTimer = clock.after(timeoutMs, () =>
       controller.abort(new DOMException(`no result within ${timeoutMs / 1000} s`, 'TimeoutError')),
     )
+    // After the timeout or an abort, the function is no longer waited for, even if it ignores its signal.
     const aborted = new Promise<never>((_, reject) =>
       signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
     )
@@ -50,5 +37,5 @@ export function createDispatcher({
     } finally {
       cancelTimer()
     }
-  }
-}
+  },
+})

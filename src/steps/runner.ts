@@ -1,12 +1,11 @@
 // steps: runs functions (built-in ones and those of users' modules) and scripts.
+import { messageOf } from '../model/error-message.ts'
 import { toBoundedJson } from '../model/json/value.ts'
 import type { Log } from '../ports/log.ts'
-import type { Flux, FunctionName, StepRunner, RunningStep, StepWatch } from '../ports/steps.ts'
-import { Functions, NoModule } from './modules/functions.ts'
+import type { StepRunner, StepWatch } from '../ports/steps.ts'
+import { Functions } from './modules/functions.ts'
 import { IsolatePool } from './modules/isolate-pool.ts'
 import { Scripts } from './script/scripts.ts'
-import type { UserError } from './modules/user-stack.ts'
-import { messageOf } from '../model/error-message.ts'
 
 export interface StepRunnerOptions {
   readonly log: Log
@@ -39,24 +38,16 @@ export function stepRunner({
 
   return {
     mount(packages) {
-      functions.mount(packages)
-      isolates.mount(packages)
-      watch?.mount(packages)
+      for (const part of [functions, isolates, watch]) part?.mount(packages)
       log.debug('packages mounted', { packages: packages.map(({ name }) => name) })
     },
-    async missing(name) {
-      try {
-        await functions.newest(name)
-        return null
-      } catch (error) {
-        const reason = messageOf(error)
-        return error instanceof NoModule ? reason + (await functions.meant(name)) : reason
-      }
-    },
+    missing: (name) => functions.newest(name).then(() => null, messageOf),
     async run({ args, flux, ...name }) {
       const method = await functions.lastGood(name)
       const call = () => method(args, flux)
-      return toBoundedJson(await (watch ? watch.run(runningStep(name, flux), call) : call()), maxResult)
+      const { contextId, fluxName, stateName: state, stepKey, attempt } = flux
+      const step = { ...name, contextId, fluxName, state, stepKey, attempt }
+      return toBoundedJson(await (watch ? watch.run(step, call) : call()), maxResult)
     },
     stackOf(thrown, packageName) {
       const read = thrownOf(thrown)
@@ -74,15 +65,11 @@ export function stepRunner({
 }
 
 /** The parts of a thrown error; null: it is not an error. Reading a property of a thrown value may throw. */
-function thrownOf(thrown: unknown): UserError | null {
+function thrownOf(thrown: unknown) {
   try {
     if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return null
     return { name: String(thrown.name), message: String(thrown.message), stack: thrown.stack }
   } catch {
     return null
   }
-}
-
-function runningStep(name: FunctionName, { contextId, fluxName, stateName, stepKey, attempt }: Flux): RunningStep {
-  return { ...name, contextId, fluxName, state: stateName, stepKey, attempt }
 }

@@ -1,7 +1,7 @@
 // steps: limits the number of steps of each kind that run at once, and queues a bounded number of context ids, in
 // order. It is the only bound on steps in memory: a step without a slot has no lease and no data.
 import type { ContextId } from '../model/context.ts'
-import type { StepKind, StepSlots, StepUsage } from '../ports/steps.ts'
+import type { StepKind, StepSlots } from '../ports/steps.ts'
 
 /** Maximum number of queued ids of each kind. Other ready steps are found in the store. */
 const MAX_WAITING = 10_000
@@ -23,81 +23,74 @@ export interface SlotsOptions {
  */
 const SCRIPTS = { script: 64, slowScript: 16 }
 
-interface Lane {
-  readonly kind: StepKind
-  readonly slots: number
-  taken: number
-  readonly waiting: ContextId[]
-}
+const laneOf = (kind: StepKind, slots: number) => ({ kind, slots, taken: 0, waiting: new Array<ContextId>() })
 
 export class Slots implements StepSlots {
-  readonly #lanes: { readonly [kind in StepKind]: Lane }
+  readonly #lanes: { readonly [kind in StepKind]: ReturnType<typeof laneOf> }
   readonly #maxWaiting: number
   #onFree: (kind: StepKind) => void = () => {}
   #isClosed = false
 
   constructor({ maxWaiting = MAX_WAITING, ...given }: SlotsOptions) {
-    const slots = { ...SCRIPTS, ...given }
+    const { code, isolated, script, slowScript } = { ...SCRIPTS, ...given }
     this.#maxWaiting = maxWaiting
     this.#lanes = {
-      code: laneOf('code', slots.code),
-      isolated: laneOf('isolated', slots.isolated),
-      script: laneOf('script', slots.script),
-      slowScript: laneOf('slowScript', slots.slowScript),
+      code: laneOf('code', code),
+      isolated: laneOf('isolated', isolated),
+      script: laneOf('script', script),
+      slowScript: laneOf('slowScript', slowScript),
     }
   }
 
-  tryTake(kind: StepKind): boolean {
+  tryTake(kind: StepKind) {
     if (this.free(kind) <= 0) return false
     this.#lanes[kind].taken += 1
     return true
   }
 
-  release(kind: StepKind): void {
+  release(kind: StepKind) {
     this.#lanes[kind].taken -= 1
     this.#onFree(kind)
   }
 
-  free(kind: StepKind): number {
+  free(kind: StepKind) {
     const { slots, taken } = this.#lanes[kind]
     return this.#isClosed ? 0 : slots - taken
   }
 
-  usage(): readonly StepUsage[] {
+  usage() {
     return Object.values(this.#lanes).map((lane) => ({ ...lane, waiting: lane.waiting.length }))
   }
 
-  isFull(kind: StepKind): boolean {
+  isFull(kind: StepKind) {
     return this.#lanes[kind].waiting.length >= this.#maxWaiting
   }
 
-  wait(kind: StepKind, id: ContextId): boolean {
+  wait(kind: StepKind, id: ContextId) {
     if (this.#isClosed || this.isFull(kind)) return false
     this.waitLast(kind, id)
     return true
   }
 
-  waitLast(kind: StepKind, id: ContextId): void {
+  waitLast(kind: StepKind, id: ContextId) {
     if (!this.#isClosed) this.#lanes[kind].waiting.push(id)
   }
 
-  waitFirst(kind: StepKind, id: ContextId): void {
+  waitFirst(kind: StepKind, id: ContextId) {
     if (!this.#isClosed) this.#lanes[kind].waiting.unshift(id)
   }
 
-  next(kind: StepKind): ContextId | null {
+  next(kind: StepKind) {
     const { waiting } = this.#lanes[kind]
     return waiting.length > 0 && this.tryTake(kind) ? (waiting.shift() ?? null) : null
   }
 
-  onFree(listener: (kind: StepKind) => void): void {
+  onFree(listener: (kind: StepKind) => void) {
     this.#onFree = listener
   }
 
-  close(): void {
+  close() {
     this.#isClosed = true
     for (const { waiting } of Object.values(this.#lanes)) waiting.length = 0
   }
 }
-
-const laneOf = (kind: StepKind, slots: number): Lane => ({ kind, slots, taken: 0, waiting: [] })

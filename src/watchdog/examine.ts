@@ -88,7 +88,7 @@ function factsOf(session: Session): Promise<Facts> {
 }
 
 /** The path of a module's URL. The URL of a reloaded module has a query. */
-function pathOf(url: string): string {
+function pathOf(url: string) {
   if (!url.startsWith('file:')) return url
   const parsed = new URL(url)
   parsed.search = ''

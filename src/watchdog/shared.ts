@@ -45,16 +45,16 @@ export class Shared {
     this.#text = new Uint8Array(buffer, HEADER_BYTES)
   }
 
-  beat(isOff: boolean): void {
+  beat(isOff: boolean) {
     Atomics.store(this.#header, OFF, Number(isOff))
     Atomics.add(this.#header, BEAT, 1)
   }
 
-  get beats(): number {
+  get beats() {
     return Atomics.load(this.#header, BEAT)
   }
 
-  get isOff(): boolean {
+  get isOff() {
     return Atomics.load(this.#header, OFF) === 1
   }
 

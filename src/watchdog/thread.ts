@@ -62,7 +62,7 @@ parentPort?.on('message', (message: string) => {
  * Resolves to true when the event loop has been blocked for `to` milliseconds, of which `from` have passed; to false when
  * it turns again or a debugger may be attached.
  */
-async function staysBlocked(beats: number, from: number, to: number): Promise<boolean> {
+async function staysBlocked(beats: number, from: number, to: number) {
   const tick = Math.min(TICK_MS, options.noted / 10)
   const mostCounted = Math.min(MAX_COUNTED_MS, options.noted / 2)
   let blockedMs = from
@@ -76,7 +76,7 @@ async function staysBlocked(beats: number, from: number, to: number): Promise<bo
   return true
 }
 
-async function watch(): Promise<void> {
+async function watch() {
   const { beats } = shared
   if (!(await staysBlocked(beats, 0, options.noted))) return
   const began = performance.now()
@@ -108,13 +108,13 @@ async function watch(): Promise<void> {
 }
 
 /** Finds the cause; null if the event loop turns again, or if a debugger has stopped it. */
-async function examine(beats: number, timeoutMs: number): Promise<Verdict | null> {
+async function examine(beats: number, timeoutMs: number) {
   const snapshot = await examineThread(timeoutMs)
   return snapshot?.facts.isDebugged === true || shared.beats !== beats ? null : judge(snapshot, shared.suspect)
 }
 
 /** Writes the note, with retries while the event loop is blocked. Never fails. */
-async function writeNote(beats: number, { standstill }: Verdict): Promise<void> {
+async function writeNote(beats: number, { standstill }: Verdict) {
   while (shared.beats === beats) {
     try {
       await notes.write(owner, JSON.stringify(standstill))
@@ -126,12 +126,12 @@ async function writeNote(beats: number, { standstill }: Verdict): Promise<void> 
   }
 }
 
-function report({ step, reason, stack }: Verdict): void {
+function report({ step, reason, stack }: Verdict) {
   const { contextId, fluxName, state, className, methodName } = step ?? {}
   log.error('the event loop stands still', { contextId, fluxName, state, className, methodName, reason, stack })
 }
 
-async function endProcess(verdict: Verdict, noteWritten: Promise<void>): Promise<void> {
+async function endProcess(verdict: Verdict, noteWritten: Promise<void>) {
   // A debugger may have been attached meanwhile.
   if ((await examineThread(EXAMINE_MS))?.facts.isDebugged === true) return
   await Promise.race([noteWritten, sleep(NOTE_MS)])

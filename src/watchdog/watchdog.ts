@@ -49,11 +49,11 @@ export class Watchdog implements StepWatch {
   #thread: Worker | null = null
   #beating: NodeJS.Timeout | undefined
 
-  mount(packages: readonly PackageFolder[]): void {
+  mount(packages: readonly PackageFolder[]) {
     this.#packages = packages
   }
 
-  async run(step: RunningStep, call: () => unknown): Promise<unknown> {
+  async run(step: RunningStep, call: () => unknown) {
     const [oldest] = this.#running
     if (oldest && this.#running.size >= MAX_RUNNING) this.#running.delete(oldest)
     this.#running.add(step)
@@ -82,7 +82,7 @@ export class Watchdog implements StepWatch {
   }
 
   /** Starts the thread. Does nothing when `after` and `kill` are both 0, or if it is running. */
-  start({ after, kill, silence, logLevel, logFormat, notes }: WatchdogOptions): void {
+  start({ after, kill, silence, logLevel, logFormat, notes }: WatchdogOptions) {
     if ((after === 0 && kill === 0) || this.#thread !== null) return
     const named = Math.min(after || Infinity, kill || Infinity)
     // Examining takes some time, and the note must be stored before other servers take over.
@@ -107,18 +107,18 @@ export class Watchdog implements StepWatch {
     this.#thread.unref()
   }
 
-  close(): void {
+  close() {
     clearInterval(this.#beating)
     void this.#thread?.terminate()
     this.#thread = null
   }
 
-  #suspectTheOnlyOne(): void {
+  #suspectTheOnlyOne() {
     const [step] = this.#running
     this.#shared.suspect = step && this.#running.size === 1 ? { step, isCalled: false } : null
   }
 
-  #beat(): void {
+  #beat() {
     this.#shared.beat(inspectorUrl() !== undefined)
   }
 
@@ -134,7 +134,7 @@ export class Watchdog implements StepWatch {
   }
 }
 
-function startThread(options: ThreadOptions): Worker {
+function startThread(options: ThreadOptions) {
   const common = { execArgv: [], stdout: false, stderr: false }
   if (import.meta.url.endsWith('.js'))
     return new Worker(new URL('./thread.js', import.meta.url), { ...common, workerData: options })

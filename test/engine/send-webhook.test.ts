@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { verify } from '../../src/steps/builtin/standard-webhooks.ts'
+import { verify } from '../../src/steps/builtin/webhooks.ts'
 import { openBench, outputs, type Bench } from '../support/engine.ts'
 
 const SECRET = `whsec_${Buffer.from('a secret of 24 bytes....').toString('base64')}`

@@ -158,7 +158,7 @@ describe('the list', () => {
     const { text } = await get(
       '/contexts?tag=a&tag=b&status=FAILED&paused=true&parent=3&key=&page=x&startedAfter=5&view=full',
     )
-    const filters = { tag: ['a', 'b'], status: 'FAILED', paused: true, parent: 3, startedAfter: '5' }
+    const filters = { tag: ['a', 'b'], status: ['FAILED'], paused: true, parent: 3, startedAfter: 5 }
     expect(asked).toEqual([{ ...filters, order: 'desc', limit: 50, view: 'summary' }])
     // Counts show how many there are of each status, whichever is listed.
     const { status: _listed, ...others } = filters
@@ -230,11 +230,11 @@ describe('many', () => {
 
   test('all that match means what the list shows; of a list, only what has failed or was terminated is retried', async () => {
     for (const [command, query, filter] of [
-      ['untag', '?tag=x', { tag: ['x'] }],
-      ['untag', '?tag=x&status=FAILED&order=asc&before=3', { tag: ['x'], status: 'FAILED' }],
-      ['retry', '?status=all', { status: ['FAILED', 'TERMINATED'] }],
-      ['retry', '?status=FAILED,WAITING', { status: ['FAILED'] }],
-      ['retry', '?tag=x', { tag: ['x'] }],
+      ['untag', '?tag=x', { tag: 'x' }],
+      ['untag', '?tag=x&status=FAILED&order=asc&before=3', { tag: 'x', status: 'FAILED' }],
+      ['retry', '?status=all', { status: 'FAILED,TERMINATED' }],
+      ['retry', '?status=FAILED,WAITING', { status: 'FAILED' }],
+      ['retry', '?tag=x', { tag: 'x' }],
     ] as const) {
       const { post, asked } = open()
       const fields = [
@@ -788,7 +788,7 @@ describe('a service', () => {
     expect(asked('countContexts')).toContainEqual({ fluxName: 'p/Order', by: 'currentState' })
     // Of a name that two have, both are found.
     expect((await get('/find?q=Order')).location).toBe('/inspector/contexts?fluxName=Order')
-    expect((await get('/contexts')).text).toMatch(/<datalist id="services"><option value="q\/Order"/)
+    expect((await get('/contexts')).text).toMatch(/<datalist id="fluxName-list"><option value="q\/Order"/)
   })
 
   test('is started with what was typed', async () => {

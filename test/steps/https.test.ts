@@ -44,6 +44,6 @@ test.each(['localhost', '127.0.0.1'])('an answer comes from whom Node is told to
 test('nobody else is asked', async () => {
   const asked = httpRequest({ allowPrivate: true })({ url: `https://localhost:${port}/?secret` }, new AbortController())
   await expect(asked).rejects.toThrow(
-    `can't get an answer from "localhost:${port}": nobody whom this server trusts has signed its certificate`,
+    `can't get an answer from "localhost:${port}": its certificate is signed by no authority that this server trusts`,
   )
 })

@@ -47,6 +47,7 @@ export const clearsUp = (_: object, flux: any) => new Promise((resolve) => { flu
   flux.log.info('called off')
   resolve(await flux.getContext({ contextId: 1 }))
 }) })
+export const slowPid = () => new Promise((resolve) => { setTimeout(() => resolve(process.pid), 300) })
 export const slow = () => new Promise((resolve) => { setTimeout(() => resolve(refused), 300) })
 export const odd = () => ({ date: new Date(5), map: new Map([['a', 1n]]), bytes: new Uint8Array([1, 2]) })
 `
@@ -229,6 +230,15 @@ describe('an isolated function', () => {
     const looping = Array.from({ length: 6 }, () => run('loop', { timeout: 400 }).catch((error: unknown) => error))
     expect(await run('pid', { timeout: 5000 })).toEqual(expect.any(Number))
     expect(await Promise.all(looping)).toHaveLength(6)
+  })
+
+  test('has as many processes as there are places, however many wait', async () => {
+    const places = stepRunner({ log: quiet, isolated: 3 })
+    places.mount([{ name: 'p', root: folder }])
+    const call = { package: 'p', className: 'fn', methodName: 'slowPid', args: {}, timeout: 60_000, flux }
+    const pids = await Promise.all(Array.from({ length: 9 }, () => places.runIsolated(call)))
+    expect(new Set(pids).size).toBe(3)
+    places.close()
   })
 
   test('gets the place of one that was called off while its process started', async () => {

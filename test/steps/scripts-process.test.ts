@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process'
 import { once, setMaxListeners } from 'node:events'
 import { createRequire } from 'node:module'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
@@ -146,10 +146,29 @@ test.skipIf(process.platform !== 'linux')(
   180_000,
 )
 
+const busy = (milliseconds: number, nr: number) =>
+  run(`/* ${nr} */ const start = Date.now(); while (Date.now() - start < ${milliseconds}); return 1`)
+
+test('as many scripts as there are places run at once, and those that are slow have places of their own', async () => {
+  const places = Math.max(2, Math.min(4, availableParallelism() - 1))
+  runner.close()
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]), 10_000)
+  let most = 0
+  const counting = setInterval(async () => {
+    most = Math.max(most, (await sandboxesOf(process.pid)).length)
+  }, 20)
+  await Promise.all(Array.from({ length: 4 * places }, (_, nr) => busy(100, nr)))
+  expect(most).toBe(places)
+  await Promise.all(Array.from({ length: 3 * places }, (_, nr) => busy(1200, nr)))
+  clearInterval(counting)
+  expect(most).toBeGreaterThan(places)
+  expect(most).toBeLessThanOrEqual(2 * places)
+})
+
 test('a runner that is closed leaves no process', async () => {
   expect(await run('return 1')).toBe(1)
   runner.close()
-  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]))
+  await vi.waitFor(async () => expect(await sandboxesOf(process.pid)).toEqual([]), 10_000)
 })
 
 test('a runtime that can not open its store leaves no process', async () => {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { verify } from '../../src/steps/builtin/standard-webhooks.ts'
+import { verify } from '../../src/steps/builtin/webhooks.ts'
 import type { Json } from '../../src/model/json/value.ts'
 
 const SECRET = `whsec_${Buffer.from('a secret of 24 bytes....').toString('base64')}`

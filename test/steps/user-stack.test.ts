@@ -134,8 +134,6 @@ describe('the text of a stack', () => {
     ['    at new Foo (/srv/p/code/x/a.ts:3:4)', '    at new Foo (x/a.ts:3:4)'],
     ['    at Object.<anonymous> (/srv/p/code/a.ts:3:4)', '    at a.ts:3:4'],
     ['    at a.b [as c] (/srv/p/code/(x)/a.ts:3:4)', '    at a.b [as c] ((x)/a.ts:3:4)'],
-    // What another process has shown already.
-    ['    at f (lib/a.mjs:3:4)', '    at f (lib/a.mjs:3:4)'],
     ['    at script:1:2', '    at script:1:2'],
   ])('%s is shown as %s', (frame, shown) => expect(read(`E: m\n${frame}`)).toBe(`E: m\n${shown}`))
 

@@ -26,7 +26,7 @@ import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { SecretRedactor } from '../../src/model/secret-redactor.ts'
 import type { ServiceSecrets } from '../../src/ports/secrets.ts'
 import type { WebhookSender } from '../../src/ports/steps.ts'
-import { webhookSender } from '../../src/steps/builtin/send-webhook.ts'
+import { webhookSender } from '../../src/steps/builtin/webhooks.ts'
 import { StoreCalls } from './idle.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 

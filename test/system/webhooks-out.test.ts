@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
 import { afterEach, expect, inject, onTestFinished, test, vi } from 'vitest'
 import type { ContextView } from '../../src/api/contexts.ts'
-import { verify } from '../../src/steps/builtin/standard-webhooks.ts'
+import { verify } from '../../src/steps/builtin/webhooks.ts'
 import { startRedis } from '../support/redis.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 

@@ -3,10 +3,9 @@ import { readFile } from 'node:fs/promises'
 import type { z } from 'zod'
 import { check, fieldSchema, fieldText, type Call, type FieldShape } from '../../api/call.ts'
 import { NOT_SEPARATED } from '../../api/fields.ts'
-import { messageOf } from '../../model/error-message.ts'
 import { FluxError } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { listOption, textOption, UsageError, type Given, type OptionSpecs, type World } from '../command.ts'
+import { listOption, orUsage, textOption, UsageError, type Given, type OptionSpecs, type World } from '../command.ts'
 
 type Values = Given['values']
 
@@ -32,22 +31,18 @@ export const withoutFields = (shape: FieldShape, ...names: readonly string[]): F
 
 /** The fields of a shape that options have, as the call takes them. */
 export function fieldsIn(shape: FieldShape, values: Values): JsonObject {
-  const given = Object.entries(shape).flatMap(([field, type]): [string, Json][] => {
+  const fields: { [field: string]: Json } = {}
+  for (const [field, type] of Object.entries(shape)) {
     const value = values[optionNameOf(field)]
-    if (value === undefined) return []
     const { type: kind, [NOT_SEPARATED]: isWhole } = fieldSchema(type)
-    if (typeof value === 'object') return [[field, isWhole === true ? [...value] : separated(value)]]
-    return [[field, typeof value === 'string' ? fieldText(value, kind) : value]]
-  })
-  return Object.fromEntries(given)
+    if (typeof value === 'object') fields[field] = isWhole === true ? [...value] : separated(value)
+    else if (value !== undefined) fields[field] = typeof value === 'string' ? fieldText(value, kind) : value
+  }
+  return fields
 }
 
 /** Texts that may have several, separated by commas. */
 export const separated = (texts: readonly string[]): string[] => texts.flatMap((text) => text.split(','))
-
-/** The fields that are there. */
-export const definedIn = (fields: { readonly [name: string]: Json | undefined }): JsonObject =>
-  Object.fromEntries(Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 
 /**
  * The request, as the server would check it, so that a mistake is told before anything is sent.
@@ -87,25 +82,10 @@ export function serviceFields(word: string): { readonly fluxName: string; readon
  */
 export async function jsonIn(text: string | undefined, option: string, world: World): Promise<JsonObject | undefined> {
   if (text === undefined) return undefined
-  const value = parsed(await contentOf(text, option, world), option)
+  const content = await orUsage(`--${option}`, () =>
+    text === '-' ? world.input() : text.startsWith('@') ? readFile(text.slice(1), 'utf8') : text,
+  )
+  const value = await orUsage(`--${option} is no JSON`, (): unknown => JSON.parse(content))
   if (isObject(value)) return value
   throw new UsageError(`--${option} must be a JSON object`)
-}
-
-async function contentOf(text: string, option: string, world: World) {
-  if (text === '-') return world.input()
-  if (!text.startsWith('@')) return text
-  try {
-    return await readFile(text.slice(1), 'utf8')
-  } catch (error) {
-    throw new UsageError(`--${option}: ${messageOf(error)}`)
-  }
-}
-
-function parsed(text: string, option: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new UsageError(`--${option} is no JSON: ${messageOf(error)}`)
-  }
 }

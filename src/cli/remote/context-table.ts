@@ -8,7 +8,7 @@ import { sentenceText, situationOf } from '../../inspector/sentence.tsx'
 import type { Status } from '../../model/context.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Remote } from './remote.ts'
-import { plain, timeText, type Cell, type Style, type StyledText } from './text.ts'
+import { aligned, plain, timeText, type Cell, type Style, type StyledText } from './text.ts'
 
 const STYLES: { readonly [status in Status]: Style } = {
   RUNNING: 'blue',
@@ -69,38 +69,31 @@ export function standingLines(
  */
 export function contextLines(
   context: ContextView,
-  { style, table }: Remote,
+  { table, world }: Remote,
   definition: JsonObject | null = null,
 ): string[] {
   const { error, step, lastEvent, parent, child, pending } = context
-  const status = statusCell(context)
-  const facts: (readonly [string, string | null])[] = [
+  const facts: (readonly [string, Cell | null])[] = [
     ['context', `${context.id}  ${context.package}/${context.fluxName}`],
-    ['status', style(status.style ?? 'bold', status.text)],
+    ['status', statusCell(context)],
     ['state', context.currentState],
     ['next run', context.nextRun === null ? null : timeText(context.nextRun)],
     ['started', timeText(context.startedAt)],
     ['updated', timeText(context.updatedAt)],
     ['ended', context.endedAt === null ? null : timeText(context.endedAt)],
     ['key', context.key],
-    ['tags', context.tags.length === 0 ? null : context.tags.join(', ')],
+    ['tags', context.tags.join(', ')],
     ['parent', parent && `${parent.contextId}  ${parent.fluxName}`],
     ['child', child && `${child.contextId}  ${child.fluxName}, ${child.state}`],
     ['last event', lastEvent && `${lastEvent.event} at ${timeText(lastEvent.at)}`],
-    ['pending', pending.length === 0 ? null : pending.map(({ event }) => event).join(', ')],
+    ['pending', pending.map(({ event }) => event).join(', ')],
     ['step', step && stepText(step)],
     ['error', error && `${error.type}: ${error.message}`],
   ]
-  const width = Math.max(...facts.map(([name]) => name.length))
+  const known = facts.flatMap(([name, text]) => (text ? [[name, text]] : []))
+  const stack = error?.stack ? String(error.stack).split('\n') : []
   return [
-    ...facts.flatMap(([name, text]) =>
-      text === null ? [] : [`${name.padEnd(width)}  ${name === 'status' ? text : plain(text)}`],
-    ),
-    ...(error?.stack
-      ? String(error.stack)
-          .split('\n')
-          .map((line) => `${' '.repeat(width + 2)}${plain(line)}`)
-      : []),
+    ...aligned([...known, ...stack.map((line) => ['', line])], world.screen?.hasColour),
     ...dataLines('input', context.input),
     ...dataLines('output', context.output),
     '',

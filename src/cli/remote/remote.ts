@@ -1,5 +1,5 @@
 // cli/remote: a command that speaks to a server: it opens the client, and tells what went wrong in one line.
-import { createClient, type Client } from '../../client/client.ts'
+import { createClient } from '../../client/client.ts'
 import { ConnectionError, Problem } from '../../client/problem.ts'
 import {
   flagOption,
@@ -21,20 +21,6 @@ interface RemoteSpec<Options extends OptionSpecs = OptionSpecs> extends Descript
   run(given: Given<Options>, remote: Remote): Promise<number | void>
 }
 
-export interface Remote {
-  readonly client: Client
-  readonly world: World
-  /** Whether a program reads what is written. */
-  readonly isJson: boolean
-  /** Writes an answer: as one line of JSON, or what `lines` makes of it for people. */
-  readonly answer: (data: unknown, lines: () => readonly string[]) => void
-  /** Writes a list: for programs, a line for each element. */
-  readonly answerList: (list: readonly unknown[], lines: () => readonly string[]) => void
-  readonly table: (heads: readonly string[], rows: readonly (readonly Cell[])[]) => readonly string[]
-  /** In colour, where there is colour. */
-  readonly style: (style: Style, text: string) => string
-}
-
 const TOKEN_NOTE = 'ACTORFLUX_TOKEN has the token, if the server asks for one.'
 
 /** A command whose values have the types of its options. */
@@ -51,31 +37,37 @@ export function remote<Options extends OptionSpecs>(given: RemoteSpec<Options>):
       try {
         return await spec.run(given, open(address, json === true, world))
       } catch (error) {
-        throw told(error)
+        throw toUserError(error)
       }
     },
   }
 }
 
-function open(url: string, isJson: boolean, world: World): Remote {
+export type Remote = ReturnType<typeof open>
+
+/** `isJson`: whether a program reads what is written. */
+function open(url: string, isJson: boolean, world: World) {
   const { env, screen } = world
   const hasColour = screen?.hasColour ?? false
-  const write = (lines: readonly string[]) => {
-    for (const line of lines) world.out(line)
-  }
+  const write = (lines: readonly string[]) => lines.forEach((line) => world.out(line))
   return {
     client: createClient({ url, token: env['ACTORFLUX_TOKEN'] || undefined }),
     world,
     isJson,
-    answer: (data, lines) => write(isJson ? [plainJson(data)] : lines()),
-    answerList: (list, lines) => write(isJson ? list.map((each) => plainJson(each)) : lines()),
-    table: (heads, rows) => tableLines(heads, rows, { columns: screen?.columns ?? null, hasColour }),
-    style: (style, text) => (hasColour ? styled(style, plain(text)) : plain(text)),
+    /** Writes an answer: as one line of JSON, or what `lines` makes of it for people. */
+    answer: (data: unknown, lines: () => readonly string[]) => write(isJson ? [plainJson(data)] : lines()),
+    /** Writes a list: for programs, a line for each element. */
+    answerList: (list: readonly unknown[], lines: () => readonly string[]) =>
+      write(isJson ? list.map((each) => plainJson(each)) : lines()),
+    table: (heads: readonly string[], rows: readonly (readonly Cell[])[]) =>
+      tableLines([heads.map((text) => ({ text, style: 'dim' as const })), ...rows], screen?.columns ?? null, hasColour),
+    /** In colour, where there is colour. */
+    style: (style: Style, text: string) => (hasColour ? styled(style, plain(text)) : plain(text)),
   }
 }
 
 /** The error as one line for people. */
-function told(error: unknown) {
+function toUserError(error: unknown) {
   if (error instanceof UsageError || !(error instanceof Error)) return error
   return new Error(error instanceof Problem ? problemText(error) : plain(textOf(error)), { cause: error })
 }

@@ -1,17 +1,13 @@
 // cli/remote: an operation on all contexts that match, with its progress.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { contextFilters } from '../../api/context-lists.ts'
-import { MIN_RATE } from '../../api/operations.ts'
+import { MIN_RATE, type OperationView } from '../../api/operations.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { EXIT, flagOption, textOption, UsageError, type Given } from '../command.ts'
 import { withBar } from '../progress-bar.ts'
 import { fieldsIn, jsonIn, optionsFor } from './arguments.ts'
 import type { Remote } from './remote.ts'
 import { plain, plainJson } from './text.ts'
-
-export type OperationKind = 'terminate' | 'tag' | 'untag' | 'retry' | 'pause' | 'resume'
-
-export type Operation = Awaited<ReturnType<Remote['client']['getOperation']>>
 
 const FILTERS = contextFilters('those that have not ended')
 
@@ -35,7 +31,7 @@ const LOOK_MS = 250
 
 /** Starts it, and shows how far it is until it has ended. @throws UsageError without `--yes` */
 export async function runOperation(
-  kind: OperationKind,
+  kind: 'terminate' | 'tag' | 'untag' | 'retry' | 'pause' | 'resume',
   known: JsonObject,
   { values }: Given<typeof TOLD_OPERATION>,
   remote: Remote,
@@ -63,11 +59,10 @@ export async function runOperation(
 }
 
 /** @throws UsageError */
-function rateIn(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const rate = Number(text)
-  if (!Number.isFinite(rate) || rate < MIN_RATE) throw new UsageError(`--rate must be a number, at least ${MIN_RATE}`)
-  return rate
+function rateIn(text: string | undefined) {
+  const rate = Number(text ?? MIN_RATE)
+  if (!(rate >= MIN_RATE && rate < Infinity)) throw new UsageError(`--rate must be a number, at least ${MIN_RATE}`)
+  return text === undefined ? undefined : rate
 }
 
 /** Resolves with the operation once it has ended. A program is told of its progress as lines. */
@@ -86,7 +81,7 @@ function followed(operationId: string, { client, world, isJson }: Remote) {
   })
 }
 
-function endLines({ do: kind, status, done, matched, changed, failed, errors }: Operation) {
+function endLines({ do: kind, status, done, matched, changed, failed, errors }: OperationView) {
   const head = `${kind}: ${status}, ${done} of ${matched}, ${changed} changed, ${failed} failed`
   return [plain(head), ...errors.map(({ contextId, detail }) => `  ${contextId}  ${plain(detail)}`)]
 }

@@ -9,8 +9,7 @@ const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u206
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** One line, without characters that control a terminal. */
-export const plain = (text: string): string =>
-  text.replace(CONTROLS, (character) => (character === '\n' || character === '\t' ? ' ' : escaped(character)))
+export const plain = (text: string): string => plainText(text).replaceAll(/[\n\t]/g, ' ')
 
 /** Lines, without characters that control a terminal, and that XML does not have. */
 export const plainText = (text: string): string =>
@@ -19,48 +18,37 @@ export const plainText = (text: string): string =>
     .replace(CONTROLS, (character) => (character === '\n' || character === '\t' ? character : escaped(character)))
 
 /** The data as JSON, whose own escapes stand for such characters. */
-export const plainJson = (data: unknown, indent = 0): string =>
-  JSON.stringify(data, null, indent).replace(CONTROLS, (character) =>
-    character === '\n' ? character : escaped(character),
-  )
+export const plainJson = (data: unknown, indent = 0): string => plainText(JSON.stringify(data, null, indent))
 
 export type Style = 'dim' | 'bold' | 'green' | 'yellow' | 'red' | 'blue' | 'cyan'
-
-/** Of a table. */
-export type Cell = string | number | StyledText
 
 export interface StyledText {
   readonly text: string
   readonly style?: Style | undefined
 }
 
+/** Of a table. */
+export type Cell = string | number | StyledText
+
 const ELLIPSIS = '…'
 const GAP = '  '
 /** A column is not made narrower than this. */
 const MIN_COLUMN = 8
 
-export interface TableOptions {
-  /** Columns of the terminal; null: lines may be as long as they are. */
-  readonly columns: number | null
-  readonly hasColour: boolean
-}
+/** A line for each row. Each column is as wide as its widest text. */
+export const aligned = (rows: readonly (readonly Cell[])[], hasColour = false): string[] =>
+  tableLines(rows, null, hasColour)
 
-/** The lines of a table: a head in capitals, then the rows. The widest columns give way until it fits the terminal. */
-export function tableLines(
-  heads: readonly string[],
-  rows: readonly (readonly Cell[])[],
-  { columns, hasColour }: TableOptions,
-): string[] {
-  const all = [
-    heads.map((text): StyledText => ({ text, style: 'dim' })),
-    ...rows.map((row) =>
-      row.map((cell): StyledText =>
-        typeof cell === 'object' ? { ...cell, text: plain(cell.text) } : { text: plain(String(cell)) },
-      ),
+/** The lines of a table. The widest columns give way until it fits so many columns of the terminal; null: there is none. */
+export function tableLines(rows: readonly (readonly Cell[])[], columns: number | null, hasColour: boolean): string[] {
+  const all = rows.map((row) =>
+    row.map((cell): StyledText =>
+      typeof cell === 'object' ? { ...cell, text: plain(cell.text) } : { text: plain(String(cell)) },
     ),
-  ]
-  const natural = heads.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column]?.text ?? ''))))
-  const widths = columns === null ? natural : narrowed(natural, columns - GAP.length * (heads.length - 1))
+  )
+  const [first = []] = all
+  const natural = first.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column]?.text ?? ''))))
+  const widths = columns === null ? natural : narrowed(natural, columns - GAP.length * (first.length - 1))
   return all.map((row) =>
     row
       .map(({ text, style }, column) => {

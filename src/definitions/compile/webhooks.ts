@@ -105,7 +105,7 @@ const REQUEST = new Map([['$request', []]])
 
 /** Compiles an expression that sees `$request` alone. null: there is none, or after a fault. */
 const overRequest = (source: string | null | undefined, pointer: string, report: Report): Expression | null =>
-  source == null ? null : compileSeen(compileExpression, source, { visible: REQUEST, pointer, report })
+  compileSeen(compileExpression, source, { visible: REQUEST, pointer, report })
 
 /** null after a fault. */
 function compileSend(source: SendSource, pointer: string, owner: Owner, report: Report): WebhookSend | null {

@@ -88,12 +88,13 @@ export interface SeenAt extends Seen {
   readonly report: Report
 }
 
-/** Compiles an expression or a template; null after a fault. */
+/** Compiles an expression or a template; null if there is none, or after a fault. */
 export function compileSeen<T extends Expression>(
   compile: (source: string) => T,
-  source: string,
+  source: string | null | undefined,
   { pointer, report, ...seen }: SeenAt,
 ): T | null {
+  if (source == null) return null
   try {
     const compiled = compile(source)
     if (compiled.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)

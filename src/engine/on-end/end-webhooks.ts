@@ -16,8 +16,8 @@
 //   sent by another one within `ACTORFLUX_RECOVERY`.
 // - The outcome is the commit that ends the task: the larger row is deleted, or the next attempt is due. If the store
 //   cannot be reached, that commit is tried again, and not the webhook.
-// - `WebhookSender` of `ports/steps.ts` is implemented by `steps/builtin/send-webhook.ts`, with the code of
-//   `Webhooks.send`. The pauses are those of its action (`DELIVERY_RETRY`).
+// - `WebhookSender` of `ports/steps.ts` is implemented by `steps/builtin/webhooks.ts`, with the code of `Webhooks.send`. The
+//   pauses are those of its action (`DELIVERY_RETRY`).
 // - A server that stops gives webhooks that are being sent its grace period, then aborts them, which is no attempt.
 import { hash } from 'node:crypto'
 import { DELIVERY_RETRY } from '../../definitions/actions/actions.ts'

@@ -1,7 +1,7 @@
 // engine/record: the definition that a stored context was started with. If it cannot be read, a replacement is made
 // from the record and its index keys.
 import type { Catalog } from '../../definitions/catalog.ts'
-import { brokenState } from '../../definitions/compile/state.ts'
+import { brokenState } from '../../definitions/compile/states.ts'
 import { UnreadableDefinition } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { lostFlux, type KnownState } from '../../definitions/compile/lost.ts'

@@ -1,16 +1,14 @@
 // inspector/diagram: the states and transitions of a definition, as far as a drawing needs them. A pinned definition may
 // be faulty, so whatever is missing or has another type is left out.
 import { durationText } from '../parts/time.tsx'
-import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-
-/** What a state does. */
-export type StateKind = 'waiting' | 'function' | 'script' | 'child' | 'map'
+import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 
 export interface GraphState {
   readonly name: string
   /** What is written in the drawing. */
   readonly title: string
-  readonly kind: StateKind
+  /** What it does. */
+  readonly kind: 'waiting' | 'function' | 'script' | 'child' | 'map'
   /** The function or service that it calls; null: none. */
   readonly calls: string | null
   readonly comment: string | null
@@ -19,33 +17,25 @@ export interface GraphState {
   readonly place: { readonly x: number; readonly y: number } | null
 }
 
-/** When a transition is taken: by an event, any other event, an exception, a time, or by itself. */
-export type EdgeKind = 'event' | 'else' | 'exception' | 'timed' | 'next'
-
 export interface GraphEdge {
   readonly from: string
   readonly to: string
-  readonly kind: EdgeKind
+  /** When it is taken: by an event, any other event, an exception, a time, or by itself. */
+  readonly kind: 'event' | 'else' | 'exception' | 'timed' | 'next'
   /** Name of the event, or the time; empty for a transition that is taken by itself. */
   readonly label: string
 }
 
-export interface Graph {
-  readonly states: readonly GraphState[]
-  readonly edges: readonly GraphEdge[]
-  readonly start: string | null
-}
+export type Graph = ReturnType<typeof graphOf>
 
-export function graphOf(definition: JsonObject): Graph {
-  const listed = objectsOf(definition['states'] ?? null).filter((state) => typeof state['name'] === 'string')
+export function graphOf(definition: JsonObject) {
+  const listed = objectsIn(definition['states']).filter((state) => typeof state['name'] === 'string')
   const states = listed.map(stateOf)
   const known = new Set(states.map(({ name }) => name))
   const edges = listed
-    .flatMap((state) =>
-      objectsOf(state['transitions'] ?? null).map((transition) => edgeOf(textOf(state['name']), transition)),
-    )
+    .flatMap(({ name, transitions }) => objectsIn(transitions).map((transition) => edgeOf(textOf(name), transition)))
     .filter(({ to }) => known.has(to))
-  const start = textOf(definition['startState'] ?? null)
+  const start = textOf(definition['startState'])
   return { states, edges, start: known.has(start) ? start : (states[0]?.name ?? null) }
 }
 
@@ -56,16 +46,16 @@ function stateOf(state: JsonObject): GraphState {
   const isPlaced = typeof x === 'number' && typeof y === 'number' && Number.isFinite(x) && Number.isFinite(y)
   return {
     name,
-    title: textOf(state['displayName'] ?? null) || name,
+    title: textOf(state['displayName']) || name,
     kind: state['waiting'] === true ? 'waiting' : kindOf(action),
     calls: callsOf(action),
-    comment: textOf(state['comment'] ?? null) || null,
-    isEnd: objectsOf(state['transitions'] ?? null).length === 0,
+    comment: textOf(state['comment']) || null,
+    isEnd: objectsIn(state['transitions']).length === 0,
     place: isPlaced ? { x, y } : null,
   }
 }
 
-function kindOf(action: JsonObject): StateKind {
+function kindOf(action: JsonObject): GraphState['kind'] {
   if (action['type'] === 'invokeCode') return 'function'
   if (action['type'] === 'script') return 'script'
   return action['type'] === 'invokeFlux' ? 'child' : 'map'
@@ -76,17 +66,22 @@ function callsOf(action: JsonObject): string | null {
   return action['type'] === 'invokeFlux' ? textOf(action['name']) : null
 }
 
+/** What is written of events that have no names. */
+const LABELS = { $exception: 'exception', $else: 'any other' }
+
 function edgeOf(from: string, transition: JsonObject): GraphEdge {
-  const event = textOf(transition['event'] ?? null)
-  const wait = textOf(transition['wait'] ?? null)
-  const facts = { from, to: textOf(transition['to'] ?? null) }
-  if (event === '$exception') return { ...facts, kind: 'exception', label: withWait('exception', wait) }
-  if (event === '$else') return { ...facts, kind: 'else', label: withWait('any other', wait) }
-  if (event !== '') return { ...facts, kind: 'event', label: withWait(event, wait) }
-  return wait === '' ? { ...facts, kind: 'next', label: '' } : { ...facts, kind: 'timed', label: timeOf(wait) }
+  const event = textOf(transition['event'])
+  const wait = textOf(transition['wait'])
+  const named: string = getOwn(LABELS, event) ?? event
+  const label = [named, wait && timeOf(wait)].filter((text) => text !== '').join(', ')
+  return { from, to: textOf(transition['to']), kind: edgeKindOf(event, wait), label }
 }
 
-const withWait = (label: string, wait: string): string => (wait === '' ? label : `${label}, ${timeOf(wait)}`)
+function edgeKindOf(event: string, wait: string): GraphEdge['kind'] {
+  if (event === '') return wait === '' ? 'next' : 'timed'
+  if (event === '$exception') return 'exception'
+  return event === '$else' ? 'else' : 'event'
+}
 
 /** `duration:60` is a number of seconds, `date:` a time; either may be a template. */
 function timeOf(wait: string): string {
@@ -97,4 +92,6 @@ function timeOf(wait: string): string {
 
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
-const objectsOf = (value: Json): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
+/** The objects of a list; none of what is none. */
+export const objectsIn = (value: Json | undefined): readonly JsonObject[] =>
+  Array.isArray(value) ? value.filter(isObject) : []

@@ -1,124 +1,104 @@
-// inspector/diagram: where the states lie. Their own places are kept, spread so that nothing overlaps and labels have
-// room; where places are missing, dagre lays the states out.
-import { graphlib, layout } from '@dagrejs/dagre'
-import type { Graph, GraphEdge, GraphState } from './graph.ts'
+// inspector/diagram: where states, lines and labels lie. ELK lays them out in columns from left to right.
+//
+// - A layout may take a second, so it is made in a thread, and is given up after a while.
+// - Where the file places all states, those above each other stay so, in their order.
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import type { ElkNode } from 'elkjs'
+import { cutText } from '../parts/texts.ts'
+import type { Graph } from './graph.ts'
 
-export interface Box {
-  readonly name: string
-  /** Of the left upper corner, in pixels. */
-  readonly x: number
-  readonly y: number
-  readonly width: number
-  readonly height: number
+/** The size of a state, at least. */
+export const BOX = { width: 172, height: 44 }
+/** Pixels of a character of a label, about. */
+const CHARACTER_PX = 6.4
+const LABEL_HEIGHT_PX = 14
+const MAX_LABEL_CHARACTERS = 28
+
+const LAYOUT = {
+  'elk.algorithm': 'layered',
+  'elk.direction': 'RIGHT',
+  'elk.edgeRouting': 'ORTHOGONAL',
+  'elk.padding': '[left=40, top=40, right=40, bottom=40]',
+  'elk.spacing.nodeNode': '40',
+  'elk.spacing.edgeNode': '20',
+  'elk.spacing.edgeEdge': '14',
+  'elk.layered.spacing.nodeNodeBetweenLayers': '28',
+  'elk.layered.spacing.edgeNodeBetweenLayers': '14',
+  'elk.layered.spacing.edgeEdgeBetweenLayers': '14',
 }
-
-export const BOX_WIDTH = 172
-export const BOX_HEIGHT = 44
-/** Between two states, for labels and lines. */
-const GAP = { x: 116, y: 48, most: 200 }
-/** Around the drawing. */
-export const MARGIN = 40
-/**
- * A larger graph is laid out by fewer of its edges, and by so many at most: the time grows with their lengths and crossings,
- * and others wait for it.
- */
-const MAX_LAID_OUT_EDGES = 30
-const MAX_LEADING_EDGES = 200
-/** A drawing is never spread more. */
-const MAX_SPREAD = 6
-
-/** Room for the longest label beside the bends of lines, unless that is very long. */
-function rankGap(edges: readonly GraphEdge[]): number {
-  const longest = Math.max(0, ...edges.map(({ label }) => label.length))
-  return Math.min(GAP.most, Math.max(GAP.x, Math.ceil(longest * 6.4) + 64))
+/** Keeps the columns that the file makes, and the order of their states. */
+const PLACED = {
+  'elk.layered.cycleBreaking.strategy': 'INTERACTIVE',
+  'elk.layered.layering.strategy': 'INTERACTIVE',
+  'elk.layered.crossingMinimization.semiInteractive': 'true',
 }
+/** Of a state: it grows with the lines that begin or end there. */
+const STATE = {
+  'elk.nodeSize.constraints': '[PORTS, MINIMUM_SIZE]',
+  'elk.nodeSize.minimum': `(${BOX.width}, ${BOX.height})`,
+  'elk.spacing.portPort': '10',
+}
+const LABEL = { 'elk.edgeLabels.inline': 'true' }
+/** States whose places differ by less than the width of one, as the file gives them times this, are one column. */
+const COLUMN_SCALE = 4
 
-type Point = { readonly x: number; readonly y: number }
-
-/** Left upper corners are at or right of and below (MARGIN, MARGIN). */
-export function boxesOf(graph: Graph): readonly Box[] {
-  const places = graph.states.map(({ place }) => place).filter((place) => place !== null)
-  const own = places.length === graph.states.length ? spread(places) : null
-  const points = own ?? laidOut(graph)
-  const left = Math.min(...points.map(({ x }) => x))
-  const top = Math.min(...points.map(({ y }) => y))
-  return graph.states.map(({ name }, index) => {
-    const { x, y } = points[index] ?? { x: left, y: top }
-    return {
-      name,
-      x: Math.round(x - left) + MARGIN,
-      y: Math.round(y - top) + MARGIN,
-      width: BOX_WIDTH,
-      height: BOX_HEIGHT,
-    }
+/** The graph with places; its states and lines are in their order. null: it took too long. */
+export function laidOut({ states, edges, start }: Graph): Promise<ElkNode | null> {
+  const places = new Set(states.flatMap(({ place }) => (place ? [`${place.x} ${place.y}`] : [])))
+  const isPlaced = places.size === states.length
+  // Names may be any text, so states are known by their numbers.
+  const ids = new Map(states.map(({ name }, index) => [name, `s${index}`]))
+  const idOf = (name: string) => ids.get(name) ?? ''
+  return runThread({
+    id: '',
+    layoutOptions: isPlaced ? { ...LAYOUT, ...PLACED } : LAYOUT,
+    children: states.map(({ name, place }) => ({
+      id: idOf(name),
+      ...BOX,
+      ...(isPlaced && place
+        ? { x: place.x * COLUMN_SCALE, layoutOptions: { ...STATE, 'elk.position': `(${place.x}, ${place.y})` } }
+        : { layoutOptions: name === start ? { ...STATE, 'elk.layered.layering.layerConstraint': 'FIRST' } : STATE }),
+    })),
+    edges: edges.map(({ from, to, label }, index) => {
+      const text = cutText(label, MAX_LABEL_CHARACTERS)
+      const size = { width: text.length * CHARACTER_PX + 8, height: LABEL_HEIGHT_PX }
+      return {
+        id: `e${index}`,
+        sources: [idOf(from)],
+        targets: [idOf(to)],
+        labels: text === '' ? [] : [{ text, ...size, layoutOptions: LABEL }],
+      }
+    }),
   })
 }
 
-/**
- * The edges that the layout knows. The time it takes grows with the lengths of edges, so those of a large graph are the
- * ones that lead one step further from the start.
- */
-function leadingEdges({ states, edges, start }: Graph): readonly GraphEdge[] {
-  const others = edges.filter(({ from, to }) => from !== to)
-  if (others.length <= MAX_LAID_OUT_EDGES) return others
-  const depths = depthsOf({ states, edges: others, start })
-  const leading = others.filter(({ from, to }) => (depths.get(to) ?? 0) - (depths.get(from) ?? 0) === 1)
-  const firsts = new Set(new Map(leading.toReversed().map((edge) => [edge.to, edge])).values())
-  return [...firsts, ...leading.filter((edge) => !firsts.has(edge))].slice(0, MAX_LEADING_EDGES)
-}
+const require = createRequire(import.meta.url)
+const THREAD = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const Elk = require(${JSON.stringify(require.resolve('elkjs/lib/elk.bundled.js'))})
+  new Elk().layout(workerData).then((graph) => parentPort.postMessage(graph))
+`
+const MAX_LAYOUT_MS = 30_000
+const MAX_THREAD_MB = 512
 
-/** Steps from the start. Exceptions count only where nothing else leads to. */
-function depthsOf({ states, edges, start }: Graph): ReadonlyMap<string, number> {
-  const next = new Map<string, GraphEdge[]>(states.map(({ name }) => [name, []]))
-  for (const edge of edges) next.get(edge.from)?.push(edge)
-  const depths = new Map<string, number>()
-  for (const root of [...(start === null ? [] : [start]), ...states.map(({ name }) => name)]) {
-    if (depths.has(root)) continue
-    depths.set(root, 0)
-    const queue = [root]
-    for (const withExceptions of [false, true])
-      for (const name of queue)
-        for (const { to, kind } of next.get(name) ?? []) {
-          if (depths.has(to) || (kind === 'exception' && !withExceptions)) continue
-          depths.set(to, (depths.get(name) ?? 0) + 1)
-          queue.push(to)
-        }
+async function runThread(graph: ElkNode): Promise<ElkNode | null> {
+  const thread = new Worker(THREAD, {
+    eval: true,
+    execArgv: [],
+    workerData: graph,
+    resourceLimits: { maxOldGenerationSizeMb: MAX_THREAD_MB },
+  })
+  const timer = setTimeout(() => void thread.terminate(), MAX_LAYOUT_MS)
+  try {
+    return await new Promise((resolve) => {
+      thread.once('message', resolve)
+      // It was ended, or ELK failed.
+      thread.once('error', () => resolve(null))
+      thread.once('exit', () => resolve(null))
+    })
+  } finally {
+    clearTimeout(timer)
+    void thread.terminate()
   }
-  return depths
-}
-
-/** null: two states lie so close together that they can't be spread. */
-function spread(places: readonly Point[]): readonly Point[] | null {
-  let [minX, minY] = [Infinity, Infinity]
-  for (const [index, one] of places.entries())
-    for (const other of places.slice(index + 1)) {
-      const dx = Math.abs(one.x - other.x)
-      const dy = Math.abs(one.y - other.y)
-      // They are beside each other, or one is above the other.
-      if (dx >= dy) minX = Math.min(minX, dx)
-      else minY = Math.min(minY, dy)
-      if (dx === 0 && dy === 0) return null
-    }
-  const scaleX = Math.max(1, (BOX_WIDTH + GAP.x) / minX)
-  const scaleY = Math.max(1, (BOX_HEIGHT + GAP.y) / minY)
-  if (scaleX > MAX_SPREAD || scaleY > MAX_SPREAD) return null
-  return places.map(({ x, y }) => ({ x: x * scaleX, y: y * scaleY }))
-}
-
-function laidOut({ states, edges, start }: Graph): readonly Point[] {
-  const graph = new graphlib.Graph()
-  const leading = leadingEdges({ states, edges, start })
-  // The best ranks take a minute for some large graphs, and are no better: each edge of these leads one step further.
-  const ranker = leading.length > MAX_LAID_OUT_EDGES ? 'tight-tree' : 'network-simplex'
-  graph.setGraph({ rankdir: 'LR', nodesep: GAP.y, ranksep: rankGap(edges), edgesep: 20, ranker })
-  graph.setDefaultEdgeLabel(() => ({}))
-  // Names may be any text, so nodes are known by their numbers.
-  const numbers = new Map(states.map(({ name }, index) => [name, String(index)]))
-  for (const index of states.keys()) graph.setNode(String(index), { width: BOX_WIDTH, height: BOX_HEIGHT })
-  for (const { from, to } of leading) graph.setEdge(numbers.get(from) ?? '', numbers.get(to) ?? '', { minlen: 1 })
-  layout(graph)
-  return states.map((_state: GraphState, index) => {
-    const { x = 0, y = 0 } = graph.node(String(index))
-    return { x, y }
-  })
 }

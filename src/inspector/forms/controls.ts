@@ -1,17 +1,14 @@
 // inspector/forms: which control a property of a JSON Schema gets, and how what was typed there becomes an input.
-import { escapedKey } from '../../model/failure.ts'
+import { escapedKey, invalid, type FieldError } from '../../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { FieldError } from '../../model/failure.ts'
 import type { FormValues } from '../host.ts'
 import { skeletonOf } from './skeleton.ts'
-
-/** How a value is typed: as text, as one of some texts, as yes or no, or as JSON. */
-export type ControlKind = 'text' | 'number' | 'choice' | 'flag' | 'json'
 
 export interface Control {
   /** Of the property. */
   readonly name: string
-  readonly kind: ControlKind
+  /** How a value is typed: as text, as one of some texts, as yes or no, or as JSON. */
+  readonly kind: 'text' | 'number' | 'choice' | 'flag' | 'json'
   readonly isRequired: boolean
   /** Whether an empty text is a value that it takes. */
   readonly takesEmpty: boolean
@@ -24,45 +21,37 @@ export interface Control {
   readonly skeleton: string | null
 }
 
-const PROTO = '__proto__'
-
 /** Names of the fields of a form. */
 export const fieldNameOf = (property: string): string => `input.${property}`
 export const emptyBoxOf = (property: string): string => `empty.${property}`
 
-export function controlsOf(schema: JsonObject): readonly Control[] {
-  const properties = isObject(schema['properties']) ? schema['properties'] : {}
-  const required = Array.isArray(schema['required']) ? schema['required'] : []
-  const patterns = isObject(schema['patternProperties']) ? schema['patternProperties'] : {}
-  // Schemas have a property of this name as a pattern, since some validators would miss it.
-  const proto = patterns[`^${PROTO}$`]
-  const listed = [...Object.entries(properties), ...(proto === undefined ? [] : [[PROTO, proto] as const])]
-  const models = isObject(schema['$defs']) ? schema['$defs'] : {}
-  return listed.map(([name, property]) => {
-    const own = isObject(property) ? property : {}
-    return { ...controlOf(name, own, required.includes(name)), skeleton: skeletonOf(own, models) }
-  })
+export function controlsOf({ properties, required, $defs: models }: JsonObject): readonly Control[] {
+  const needed = Array.isArray(required) ? required : []
+  return Object.entries(objectOf(properties)).map(([name, property]) =>
+    controlOf(name, objectOf(property), needed.includes(name), objectOf(models)),
+  )
 }
 
-function controlOf(name: string, schema: JsonObject, isRequired: boolean): Omit<Control, 'skeleton'> {
+const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
+
+function controlOf(name: string, schema: JsonObject, isRequired: boolean, models: JsonObject): Control {
+  const { description, default: initial, minLength, enum: values } = schema
   const types = typesOf(schema)
-  const choices = Array.isArray(schema['enum']) ? schema['enum'].filter((choice) => typeof choice === 'string') : []
+  const choices = Array.isArray(values) ? values.filter((choice) => typeof choice === 'string') : []
   const kind = kindOf(types, choices.length > 0)
-  const { description, default: initial, minLength } = schema
   return {
     name,
     kind,
     isRequired,
-    takesEmpty:
-      (kind === 'text' && types.has('string') && (typeof minLength !== 'number' || minLength === 0)) ||
-      (kind === 'choice' && choices.includes('')),
+    takesEmpty: kind === 'text' ? types.has('string') && !minLength : kind === 'choice' && choices.includes(''),
     choices: choices.filter((choice) => choice !== ''),
     description: typeof description === 'string' ? description : null,
     initial: initial === undefined ? null : typeof initial === 'string' ? initial : JSON.stringify(initial),
+    skeleton: skeletonOf(schema, models),
   }
 }
 
-function kindOf(types: ReadonlySet<string>, hasChoices: boolean): ControlKind {
+function kindOf(types: ReadonlySet<string>, hasChoices: boolean): Control['kind'] {
   if (types.size === 0 || types.has('object') || types.has('array')) return 'json'
   if (hasChoices) return 'choice'
   if (types.has('boolean')) return 'flag'
@@ -80,14 +69,11 @@ function typesOf(schema: JsonObject): Set<string> {
   return types
 }
 
-export interface ReadInput {
-  readonly input: JsonObject
-  /** By fields that can't be read at all. */
-  readonly errors: readonly FieldError[]
-}
-
-/** An empty field means that there is no value; texts are coerced to the declared type when the input is checked. */
-export function inputOf(controls: readonly Control[], form: FormValues): ReadInput {
+/**
+ * The input that was typed, and the fields that can't be read at all. An empty field means that there is no value; texts
+ * are coerced to the declared type when the input is checked.
+ */
+export function inputOf(controls: readonly Control[], form: FormValues) {
   const input: JsonObject = {}
   const errors: FieldError[] = []
   for (const { name, kind } of controls) {
@@ -96,14 +82,22 @@ export function inputOf(controls: readonly Control[], form: FormValues): ReadInp
       if (form.has(emptyBoxOf(name))) setOwn(input, name, '')
       continue
     }
-    const value = kind === 'json' ? parsed(text) : text
+    const value = kind === 'json' ? jsonOf(text) : text
     if (value === undefined) errors.push({ pointer: pointerOf(name), detail: 'must be JSON' })
     else setOwn(input, name, value)
   }
   return { input, errors }
 }
 
-function parsed(text: string): Json | undefined {
+/** The input that was typed in a form of that schema. @throws FluxError `invalid` for fields that are no JSON */
+export function typedInput(schema: JsonObject, form: FormValues): JsonObject {
+  const { input, errors } = inputOf(controlsOf(schema), form)
+  if (errors.length > 0) throw invalid('the input can not be read', errors)
+  return input
+}
+
+/** undefined: it is no JSON. */
+export function jsonOf(text: string): Json | undefined {
   try {
     const value: Json = JSON.parse(text)
     return value

@@ -3,7 +3,8 @@
 //
 // - A page has forms for the first few events and `?event=` for any other, each with the inputs of its event as far as
 //   the definition tells them apart (`forms/event-inputs.ts`).
-import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { objectsIn } from '../diagram/graph.ts'
+import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { Control } from './controls.ts'
 
 export interface EventInputs {
@@ -13,35 +14,31 @@ export interface EventInputs {
   readonly mayLeadElsewhere: boolean
 }
 
-const objectsIn = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? value.filter(isObject) : []
-
 /** `definition` null: it is not known. */
 export function eventInputsOf(definition: JsonObject | null, stateName: string): EventInputs {
   const state = objectsIn(definition?.['states']).find(({ name }) => name === stateName) ?? {}
   const transitions = objectsIn(state['transitions'])
-  const sent = transitions.filter(({ event }) => typeof event === 'string' && !event.startsWith('$'))
-  const events = new Set(sent.map(({ event }) => String(event)))
-  const action = JSON.stringify(state['action'] ?? {})
-  const others = wordsIn(action, JSON.stringify(transitions.filter((transition) => !sent.includes(transition))))
-  const readers = new Map<string, Set<string>>()
-  for (const transition of sent)
-    for (const word of wordsIn(JSON.stringify(transition)))
-      readers.set(word, (readers.get(word) ?? new Set()).add(String(transition['event'])))
+  const sent = transitions.filter(isSent).map((each) => ({ event: String(each['event']), words: wordsIn(each) }))
+  const events = new Set(sent.map(({ event }) => event))
+  const action = state['action'] ?? {}
+  const others = wordsIn([action, ...transitions.filter((each) => !isSent(each))])
   const belongs = ({ name, description, isRequired }: Control, event: string): boolean => {
     const told = namedIn(description, events)
     if (isRequired || told) return isRequired || told?.includes(event) === true
     // A name of other characters may be written in many ways.
     if (!/^\w+$/.test(name) || others.has(name)) return true
-    return readers.get(name)?.has(event) ?? true
+    const readers = sent.filter(({ words }) => words.has(name))
+    return readers.length === 0 || readers.some((reader) => reader.event === event)
   }
   return {
     of: (event, controls) => controls.filter((control) => belongs(control, event)),
-    mayLeadElsewhere: action.includes('["$fluxEvent"]'),
+    mayLeadElsewhere: JSON.stringify(action).includes('["$fluxEvent"]'),
   }
 }
 
-const wordsIn = (...texts: readonly string[]): ReadonlySet<string> => new Set(texts.join(' ').match(/\w+/g))
+const isSent = ({ event }: JsonObject): boolean => typeof event === 'string' && !event.startsWith('$')
+
+const wordsIn = (value: Json): ReadonlySet<string> => new Set(JSON.stringify(value).match(/\w+/g))
 
 /** `with paid or refunded; in euros`: the events; null: the comment says something else. */
 function namedIn(comment: string | null, events: ReadonlySet<string>): readonly string[] | null {

@@ -1,30 +1,126 @@
-// inspector/forms: the fields of an input, with what was typed and what was wrong with it.
-import type { FC } from 'hono/jsx'
-import type { FieldError } from '../../model/failure.ts'
-import type { FormValues } from '../host.ts'
+// inspector/forms: the fields of a form, with what was typed and what was wrong with it.
+import type { Child, FC, PropsWithChildren } from 'hono/jsx'
+import type { Refusal } from '../routes.tsx'
 import { emptyBoxOf, fieldNameOf, pointerOf, type Control } from './controls.ts'
 
-/** A form that was sent and refused. */
-export interface Refusal {
-  readonly values: FormValues
-  readonly detail: string
-  readonly errors: readonly FieldError[]
+interface FieldProps {
+  readonly id: string
+  readonly label: string
+  readonly hint?: string
+  readonly isRequired?: boolean
+  /** Of its value in the request; faults within it are told beside the field. */
+  readonly pointer: string
+  readonly refusal: Refusal | null
+  /** What is typed or chosen in, with these attributes. */
+  readonly control: (attributes: object) => Child
 }
+
+export const Field: FC<PropsWithChildren<FieldProps>> = ({
+  id,
+  label,
+  hint = '',
+  isRequired = false,
+  pointer,
+  refusal,
+  control,
+  children,
+}) => {
+  const faults = refusal?.errors.filter((error) => isWithin(error.pointer, pointer)) ?? []
+  const isWrong = faults.length > 0
+  const described = [hint !== '' && `${id}-hint`, isWrong && `${id}-wrong`].filter(Boolean).join(' ')
+  return (
+    <div class="field">
+      <div class="row">
+        <label for={id}>{label}</label>
+        {isRequired && <small>required</small>}
+      </div>
+      {control({
+        id,
+        'aria-required': isRequired,
+        'aria-invalid': isWrong,
+        'aria-describedby': described || undefined,
+      })}
+      {hint !== '' && <small id={`${id}-hint`}>{hint}</small>}
+      {children}
+      {isWrong && (
+        <span class="wrong" id={`${id}-wrong`}>
+          {faults.map((fault) => `${fault.pointer.slice(pointer.length + 1)} ${fault.detail}`.trim()).join('; ')}
+        </span>
+      )}
+    </div>
+  )
+}
+
+const isWithin = (pointer: string, outer: string): boolean => pointer === outer || pointer.startsWith(`${outer}/`)
+
+/** What was typed in a field of a form that was refused. */
+export const typedIn = (refusal: Refusal | null, name: string): string => refusal?.values.get(name)?.[0] ?? ''
+
+export const CheckBox: FC<{ readonly name: string; readonly refusal: Refusal | null; readonly label: string }> = ({
+  name,
+  refusal,
+  label,
+}) => (
+  <label class="row">
+    <input type="checkbox" name={name} checked={refusal?.values.has(name) ?? false} /> {label}
+  </label>
+)
+
+interface OptionsProps {
+  readonly values: readonly string[]
+  readonly selected: string
+  /** What values are called, where it isn't their own text. */
+  readonly texts?: { readonly [value: string]: string }
+  /** What the empty text stands for. */
+  readonly empty?: string
+}
+
+export const Options: FC<OptionsProps> = ({ values, selected, texts = {}, empty = '–' }) => (
+  <>
+    <option value="">{empty}</option>
+    {values.map((value) => (
+      <option value={value} selected={value === selected}>
+        {texts[value] ?? value}
+      </option>
+    ))}
+  </>
+)
 
 /** Fields of one form. */
 const MAX_FIELDS = 200
-/** Lines of a text area. */
-const MAX_ROWS = 16
 
-export const InputFields: FC<{
+export interface InputFieldsProps {
   readonly controls: readonly Control[]
   readonly refusal: Refusal | null
   /** Makes ids of fields unique on the page. */
   readonly prefix: string
-}> = ({ controls, refusal, prefix }) => (
+}
+
+/** The fields of an input, and what was refused. */
+export const InputFields: FC<InputFieldsProps> = ({ controls, refusal, prefix }) => (
   <>
-    {controls.slice(0, MAX_FIELDS).map((control, index) => (
-      <Field control={control} refusal={refusal} id={`${prefix}-${index}`} />
+    <RefusalNotice refusal={refusal} pointers={controls.map(({ name }) => pointerOf(name))} />
+    {controls.slice(0, MAX_FIELDS).map(({ name, ...control }, index) => (
+      <Field
+        id={`${prefix}-${index}`}
+        label={name}
+        hint={[control.description, control.initial !== null && `${control.initial} if left empty`]
+          .filter(Boolean)
+          .join('; ')}
+        isRequired={control.isRequired}
+        pointer={pointerOf(name)}
+        refusal={refusal}
+        // What must be given begins with what it looks like; what may be left out stays empty, which means that it is.
+        control={(attributes) =>
+          input(
+            control,
+            refusal ? typedIn(refusal, fieldNameOf(name)) : control.isRequired ? (control.skeleton ?? '') : '',
+            { ...attributes, name: fieldNameOf(name) },
+          )
+        }
+      >
+        {control.takesEmpty && <CheckBox name={emptyBoxOf(name)} refusal={refusal} label="empty text" />}
+      </Field>
     ))}
     {controls.length > MAX_FIELDS && (
       <p class="faint">{`${controls.length - MAX_FIELDS} more inputs are left out here: the API takes them.`}</p>
@@ -32,57 +128,14 @@ export const InputFields: FC<{
   </>
 )
 
-const Field: FC<{ readonly control: Control; readonly refusal: Refusal | null; readonly id: string }> = ({
-  control,
-  refusal,
-  id,
-}) => {
-  const { name, isRequired, description, initial, takesEmpty, skeleton } = control
-  const pointer = pointerOf(name)
-  const wrong = refusal?.errors.filter((error) => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`))
-  // What must be given begins with what it looks like; what may be left out stays empty, which means that it is.
-  const value = refusal ? (refusal.values.get(fieldNameOf(name))?.[0] ?? '') : isRequired ? (skeleton ?? '') : ''
-  const hints = [description, initial === null ? null : `${initial} if left empty`].filter(Boolean).join('; ')
-  const describedBy = [hints !== '' && `${id}-hint`, wrong?.length && `${id}-wrong`].filter(Boolean).join(' ')
-  const common = {
-    id,
-    name: fieldNameOf(name),
-    'aria-required': isRequired,
-    'aria-invalid': Boolean(wrong?.length),
-    'aria-describedby': describedBy === '' ? undefined : describedBy,
-  }
-  return (
-    <div class="field">
-      <div class="row">
-        <label for={id}>{name}</label>
-        {isRequired && <small>required</small>}
-      </div>
-      <Input control={control} value={value} common={common} />
-      {hints !== '' && <small id={`${id}-hint`}>{hints}</small>}
-      {takesEmpty && (
-        <label class="row faint">
-          <input type="checkbox" name={emptyBoxOf(name)} checked={refusal?.values.has(emptyBoxOf(name)) ?? false} />{' '}
-          empty text
-        </label>
-      )}
-      {wrong !== undefined && wrong.length > 0 && (
-        <span class="wrong" id={`${id}-wrong`}>
-          {wrong.map(({ pointer: place, detail }) => `${place.slice(pointer.length + 1)} ${detail}`.trim()).join('; ')}
-        </span>
-      )}
-    </div>
-  )
-}
+/** Lines of a text area. */
+const MAX_ROWS = 16
 
-const Input: FC<{ readonly control: Control; readonly value: string; readonly common: object }> = ({
-  control: { kind, choices, skeleton },
-  value,
-  common,
-}) => {
+function input({ kind, choices, skeleton }: Omit<Control, 'name'>, value: string, attributes: object): Child {
   if (kind === 'json')
     return (
       <textarea
-        {...common}
+        {...attributes}
         spellcheck={false}
         placeholder={skeleton ?? 'JSON'}
         rows={skeleton === null ? undefined : Math.min(MAX_ROWS, skeleton.split('\n').length)}
@@ -90,34 +143,24 @@ const Input: FC<{ readonly control: Control; readonly value: string; readonly co
         {value}
       </textarea>
     )
-  if (kind === 'choice' || kind === 'flag') {
-    const options = kind === 'flag' ? ['true', 'false'] : choices
+  if (kind === 'choice' || kind === 'flag')
     return (
-      <select {...common}>
-        <option value="">–</option>
-        {options.map((option) => (
-          <option value={option} selected={option === value}>
-            {option}
-          </option>
-        ))}
+      <select {...attributes}>
+        <Options values={kind === 'flag' ? ['true', 'false'] : choices} selected={value} />
       </select>
     )
-  }
-  return <input {...common} value={value} inputmode={kind === 'number' ? 'decimal' : undefined} autocomplete="off" />
+  return (
+    <input {...attributes} value={value} inputmode={kind === 'number' ? 'decimal' : undefined} autocomplete="off" />
+  )
 }
 
-/** What was refused, and of which fields without a place in the form. */
-export const RefusalNotice: FC<{
-  readonly refusal: Refusal | null
-  readonly controls: readonly Control[]
-  /** Further pointers whose faults are told beside their fields. */
-  readonly places?: readonly string[]
-}> = ({ refusal, controls, places = [] }) => {
+/** What was refused. `pointers`: of what is told beside fields. */
+export const RefusalNotice: FC<{ readonly refusal: Refusal | null; readonly pointers?: readonly string[] }> = ({
+  refusal,
+  pointers = [],
+}) => {
   if (!refusal) return null
-  const own = [...controls.map(({ name }) => pointerOf(name)), ...places]
-  const others = refusal.errors.filter(
-    ({ pointer }) => !own.some((place) => pointer === place || pointer.startsWith(`${place}/`)),
-  )
+  const others = refusal.errors.filter(({ pointer }) => !pointers.some((outer) => isWithin(pointer, outer)))
   return (
     <div class="notice bad" role="alert">
       <p>{refusal.detail}</p>

@@ -9,34 +9,33 @@ const MAX_VALUES = 200
 export function skeletonOf(schema: JsonObject, models: JsonObject): string | null {
   let left = MAX_VALUES
   const valueOf = (given: JsonObject, depth: number, isRequired = true): Json => {
+    const { default: initial, enum: values, $ref: reference, items, minimum } = given
+    const types = new Set([given['type']].flat())
     left -= 1
-    const type = new Set([given['type']].flat())
-    if (given['default'] !== undefined) return given['default']
-    if (left < 0 || depth > MAX_DEPTH || (!isRequired && type.has('null'))) return null
-    const chosen = [given['enum'], given['anyOf'], given['oneOf'], given['allOf']].find(Array.isArray)?.[0]
-    if (given['enum'] === undefined && isObject(chosen)) return valueOf(chosen, depth, isRequired)
-    if (chosen !== undefined) return chosen
-    if (typeof given['$ref'] === 'string') return valueOf(modelOf(given['$ref'], models), depth + 1)
-    if (type.has('array')) return isObject(given['items']) ? [valueOf(given['items'], depth)] : []
-    if (type.has('object')) return fieldsOf(given, depth)
-    if (type.has('string')) return ''
-    if (type.has('boolean')) return false
-    return type.has('number') || type.has('integer') ? Math.max(0, Number(given['minimum'] ?? 0)) : null
+    if (initial !== undefined) return initial
+    if (left < 0 || depth > MAX_DEPTH || (!isRequired && types.has('null'))) return null
+    if (Array.isArray(values)) return values[0] ?? null
+    const alternative = [given['anyOf'], given['oneOf'], given['allOf']].flat().find(isObject)
+    if (alternative) return valueOf(alternative, depth, isRequired)
+    if (typeof reference === 'string') return valueOf(modelOf(reference, models), depth + 1)
+    if (types.has('array')) return isObject(items) ? [valueOf(items, depth)] : []
+    if (types.has('object')) return fieldsOf(given, depth)
+    if (types.has('string')) return ''
+    if (types.has('boolean')) return false
+    return types.has('number') || types.has('integer') ? Math.max(0, Number(minimum ?? 0)) : null
   }
   const fieldsOf = ({ properties, required }: JsonObject, depth: number): JsonObject => {
     const fields: JsonObject = {}
-    const needed = Array.isArray(required) ? required : []
+    const needed = new Set([required].flat())
     for (const [name, field] of Object.entries(isObject(properties) ? properties : {}))
-      if (left > 0 && isObject(field)) setOwn(fields, name, valueOf(field, depth, needed.includes(name)))
+      if (left > 0 && isObject(field)) setOwn(fields, name, valueOf(field, depth, needed.has(name)))
     return fields
   }
   return refersToModel(schema) ? JSON.stringify(valueOf(schema, 0), null, 2) : null
 }
 
-function refersToModel({ $ref: reference, anyOf, items }: JsonObject): boolean {
-  const nested = [...(Array.isArray(anyOf) ? anyOf : []), items]
-  return typeof reference === 'string' || nested.some((each) => isObject(each) && refersToModel(each))
-}
+const refersToModel = ({ $ref: reference, anyOf, items }: JsonObject): boolean =>
+  typeof reference === 'string' || [anyOf, items].flat().filter(isObject).some(refersToModel)
 
 function modelOf(reference: string, models: JsonObject): JsonObject {
   const name = reference.slice('#/$defs/'.length)

@@ -1,92 +1,113 @@
 // inspector/pages: deliveries to webhooks, with what became of them and a way to send one again.
+import type { Context } from 'hono'
 import type { FC } from 'hono/jsx'
-import type { DeliveryView, WebhookView } from '../../api/webhooks.ts'
+import { CALLS } from '../../api/calls.ts'
+import { DELIVERY_OUTCOMES, type DeliveryView, type WebhookView } from '../../api/webhooks.ts'
 import { shellWord } from '../../model/start-command.ts'
-import { DELIVERY_OUTCOMES } from '../../api/webhooks.ts'
-import { Empty } from '../parts/command.tsx'
-import { contextHref } from '../parts/links.ts'
-import { jsonText } from '../parts/json-text.ts'
-import { ServiceLink } from '../parts/service-link.tsx'
-import { Older, Table, type Column } from '../parts/table.tsx'
+import { Layout, PostForm } from '../layout.tsx'
+import { Empty, Section } from '../parts/blocks.tsx'
+import { jsonText } from '../parts/cut-text.tsx'
+import { FilterForm, filtersIn, parametersOf } from '../forms/filters.tsx'
+import { contextHref, ServiceLink } from '../parts/links.tsx'
+import { Table, times, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
-import { FormToken, Shell } from '../shell.tsx'
-import type { Visitor } from '../visitor.ts'
+import type { PageRoutes } from '../routes.tsx'
+import type { Viewer } from '../viewer.ts'
 
-export interface DeliveriesFacts {
-  readonly webhooks: readonly WebhookView[]
-  readonly deliveries: readonly DeliveryView[]
-  readonly filters: { readonly urlPath: string; readonly outcome: string }
-  /** Address of the next page; null: this is the last. */
-  readonly next: string | null
-  /** What became of the one that was sent again. */
-  readonly replayed: { readonly status: number | null; readonly contextId: number | null }
-}
-
+const PAGE_LIMIT = 50
+const HREF = '/inspector/deliveries'
 /** Characters of a request that a row shows. */
 const MAX_REQUEST_CHARACTERS = 4000
 
-export const DeliveriesPage: FC<DeliveriesFacts & { readonly visitor: Visitor }> = (facts) => {
-  const { visitor, webhooks, deliveries, filters, next, replayed } = facts
+export function addDeliveriesPage(pages: PageRoutes): void {
+  pages.get('/deliveries', 'plain', list)
+  pages.post('/deliveries/replay', {
+    async run({ viewer, text }) {
+      const { status, contextId } = await viewer.api.replayDelivery({ deliveryId: text('deliveryId') })
+      return `${HREF}?done=${status}${contextId === null ? '' : `&context=${contextId}`}`
+    },
+  })
+}
+
+async function list({ api, origin, may }: Viewer, c: Context) {
+  const parameters = parametersOf(c)
+  const { urlPath, after } = parameters
+  const outcome = DELIVERY_OUTCOMES.find((each) => each === parameters['outcome'])
+  const filters = filtersIn(parameters, CALLS.listDeliveries)
+  const [webhooks, { deliveries, next }] = await Promise.all([
+    api.listWebhooks(),
+    api.listDeliveriesPage({ limit: PAGE_LIMIT, urlPath, outcome, after }),
+  ])
   return (
-    <Shell title="Deliveries" place="Deliveries" visitor={visitor}>
-      <div class="head">
-        <h1>Deliveries</h1>
-        <p class="faint">Requests to the webhooks of services, and what became of them.</p>
-      </div>
-      {replayed.status !== null && (
-        <p class="notice" role="status">
-          {`Sent again: ${replayed.status}`}
-          {replayed.contextId !== null && (
-            <>
-              , <a href={contextHref(replayed.contextId)}>{`context ${replayed.contextId}`}</a>
-            </>
-          )}
-        </p>
-      )}
-      {webhooks.length === 0 ? (
-        <Empty command="npx actorflux webhook test --help">
-          No service has a webhook. Add one under "webhooks" in a .flux file; then play its provider:
-        </Empty>
-      ) : (
+    <Layout
+      title="Deliveries"
+      lead={<p class="faint">Requests to the webhooks of services, and what became of them.</p>}
+    >
+      <Replayed status={numberIn(c, 'done')} contextId={numberIn(c, 'context')} />
+      {webhooks.length > 0 && (
         <>
-          <Webhooks webhooks={webhooks} now={visitor.now} />
-          <FilterForm webhooks={webhooks} filters={filters} />
-          {deliveries.length === 0 ? (
-            <NoDelivery webhooks={webhooks} filters={filters} origin={visitor.origin} />
-          ) : (
-            <Table columns={columnsFor(visitor)} rows={deliveries} />
-          )}
+          <Section id="webhooks" title="Webhooks">
+            <Table columns={WEBHOOK_COLUMNS} rows={webhooks} />
+          </Section>
+          <FilterForm
+            action={HREF}
+            filters={filters}
+            list={CALLS.listDeliveries}
+            common={['urlPath', 'outcome']}
+            known={{ urlPath: [...new Set(webhooks.map((webhook) => webhook.urlPath))] }}
+          />
         </>
       )}
-      <Older next={next} />
-    </Shell>
+      <Table
+        columns={may('invoke') ? [...COLUMNS, REPLAY] : COLUMNS}
+        rows={deliveries}
+        empty={nothing(webhooks, Object.keys(filters).length > 0, origin)}
+        next={next === null ? null : `${HREF}?${new URLSearchParams({ ...filters, after: next }).toString()}`}
+      />
+    </Layout>
   )
 }
 
-const NoDelivery: FC<Pick<DeliveriesFacts, 'webhooks' | 'filters'> & { readonly origin: string }> = ({
-  webhooks,
-  filters: { urlPath, outcome },
-  origin,
-}) =>
-  urlPath === '' && outcome === '' ? (
-    <Empty command={`npx actorflux webhook test ${shellWord(webhooks[0]?.urlPath ?? '')} --url ${origin}`}>
+function nothing([first]: readonly WebhookView[], isFiltered: boolean, origin: string) {
+  if (!first)
+    return (
+      <Empty command="npx actorflux webhook test --help">
+        No service has a webhook. Add one under "webhooks" in a .flux file; then play its provider:
+      </Empty>
+    )
+  if (isFiltered)
+    return (
+      <Empty>
+        No delivery matches. Those that were refused are gone after a restart. <a href={HREF}>All deliveries</a>
+      </Empty>
+    )
+  return (
+    <Empty command={`npx actorflux webhook test ${shellWord(first.urlPath)} --url ${origin}`}>
       No delivery is kept. Those that were refused are gone after a restart. Play a provider:
     </Empty>
-  ) : (
-    <Empty>
-      No delivery matches. Those that were refused are gone after a restart.{' '}
-      <a href="/inspector/deliveries">All deliveries</a>
-    </Empty>
+  )
+}
+
+/** Anybody can make an address, so nothing of it is shown but numbers. */
+function numberIn(c: Context, name: string): number | null {
+  const text = c.req.query(name) ?? ''
+  return /^\d{1,16}$/.test(text) ? Number(text) : null
+}
+
+/** What became of a delivery that was sent again. */
+const Replayed: FC<{ readonly status: number | null; readonly contextId: number | null }> = ({ status, contextId }) =>
+  status === null ? null : (
+    <p class="notice" role="status">
+      {`Sent again: ${status}`}
+      {contextId !== null && (
+        <>
+          , <a href={contextHref(contextId)}>{`context ${contextId}`}</a>
+        </>
+      )}
+    </p>
   )
 
-const Webhooks: FC<{ readonly webhooks: readonly WebhookView[]; readonly now: number }> = ({ webhooks, now }) => (
-  <section aria-labelledby="webhooks">
-    <h2 id="webhooks">Webhooks</h2>
-    <Table columns={webhookColumns(now)} rows={webhooks} />
-  </section>
-)
-
-const webhookColumns = (now: number): readonly Column<WebhookView>[] => [
+const WEBHOOK_COLUMNS: readonly Column<WebhookView>[] = [
   {
     head: 'address',
     class: 'lead',
@@ -98,14 +119,22 @@ const webhookColumns = (now: number): readonly Column<WebhookView>[] => [
     isLabelled: true,
     cell: ({ scheme }) => scheme ?? <span class="status failed">nobody</span>,
   },
-  { head: 'since this server started', isLabelled: true, cell: ({ counts }) => countsText(counts) },
+  {
+    head: 'since this server started',
+    isLabelled: true,
+    cell: ({ counts }) =>
+      Object.entries(counts)
+        .filter(([, count]) => count > 0)
+        .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
+        .join(', ') || <span class="faint">none</span>,
+  },
   {
     head: 'last',
     isLabelled: true,
     cell: ({ last }) =>
       last ? (
         <>
-          {last.outcome} <When at={last.time} now={now} />
+          {last.outcome} <When at={last.time} />
         </>
       ) : (
         ''
@@ -113,51 +142,38 @@ const webhookColumns = (now: number): readonly Column<WebhookView>[] => [
   },
 ]
 
-const countsText = (counts: WebhookView['counts']) =>
-  Object.entries(counts)
-    .filter(([, count]) => count > 0)
-    .map(([outcome, count]) => `${outcome} ${count.toLocaleString('en')}`)
-    .join(', ') || <span class="faint">none</span>
+/** Sign of each outcome that isn't a refusal: it went well, or it did nothing. */
+const TONES: { readonly [outcome in DeliveryView['outcome']]?: string } = {
+  accepted: 'completed',
+  handshake: 'completed',
+  duplicate: 'terminated',
+  filtered: 'terminated',
+  ignored: 'terminated',
+}
 
-const FilterForm: FC<Pick<DeliveriesFacts, 'webhooks' | 'filters'>> = ({ webhooks, filters }) => (
-  <form class="filters" method="get" action="/inspector/deliveries" role="search" aria-label="Filters">
-    <label>
-      address
-      <select name="urlPath">
-        <option value="">all</option>
-        {[...new Set(webhooks.map(({ urlPath }) => urlPath))].map((urlPath) => (
-          <option value={urlPath} selected={urlPath === filters.urlPath}>
-            {urlPath}
-          </option>
-        ))}
-      </select>
-    </label>
-    <label>
-      outcome
-      <select name="outcome">
-        <option value="">all</option>
-        {DELIVERY_OUTCOMES.map((outcome) => (
-          <option value={outcome} selected={outcome === filters.outcome}>
-            {outcome}
-          </option>
-        ))}
-      </select>
-    </label>
-    <button type="submit">Filter</button>
-  </form>
-)
-
-const columnsFor = (visitor: Visitor): readonly Column<DeliveryView>[] => [
+const COLUMNS: readonly Column<DeliveryView>[] = [
   {
     head: 'outcome',
     cell: ({ outcome, replayOf }) => (
       <>
-        <span class={`status ${toneOfOutcome(outcome)}`}>{outcome}</span>
+        <span class={`status ${TONES[outcome] ?? 'failed'}`}>{outcome}</span>
         {replayOf !== null && <span class="tag">replay</span>}
       </>
     ),
   },
-  { head: 'address', cell: (delivery) => <Request delivery={delivery} /> },
+  {
+    head: 'address',
+    cell({ method, urlPath, request }) {
+      const name = <code>{`${method} ${urlPath}`}</code>
+      if (request === null) return name
+      return (
+        <details>
+          <summary>{name}</summary>
+          <pre tabindex={0}>{jsonText(request, MAX_REQUEST_CHARACTERS, 2).text}</pre>
+        </details>
+      )
+    },
+  },
   { head: 'answer', isNumber: true, isLabelled: true, cell: ({ status }) => status ?? '–' },
   {
     head: 'took',
@@ -171,47 +187,18 @@ const columnsFor = (visitor: Visitor): readonly Column<DeliveryView>[] => [
     isLabelled: true,
     cell: ({ contextId }) => (contextId === null ? '' : <a href={contextHref(contextId)}>{contextId}</a>),
   },
-  { head: 'when', isNumber: true, cell: ({ time }) => <When at={time} now={visitor.now} /> },
+  times('when', ({ time }) => time),
   { head: 'why', cell: ({ reason }) => reason ?? '' },
-  ...(visitor.mayInvoke
-    ? [
-        {
-          head: 'replay',
-          isSilent: true,
-          cell: (delivery: DeliveryView) => <Replay delivery={delivery} visitor={visitor} />,
-        },
-      ]
-    : []),
 ]
 
-/** Sign of each outcome: it went well, it did nothing, or it was refused. */
-const toneOfOutcome = (outcome: DeliveryView['outcome']): string => {
-  if (outcome === 'accepted' || outcome === 'handshake') return 'completed'
-  return outcome === 'duplicate' || outcome === 'filtered' || outcome === 'ignored' ? 'terminated' : 'failed'
+const REPLAY: Column<DeliveryView> = {
+  head: 'replay',
+  control: <span class="hidden">replay</span>,
+  cell: ({ deliveryId, outcome, request }) =>
+    request !== null &&
+    outcome !== 'handshake' && (
+      <PostForm action={`${HREF}/replay`} submit="Replay" does={`Replay ${deliveryId}`} tone="plain">
+        <input type="hidden" name="deliveryId" value={deliveryId} />
+      </PostForm>
+    ),
 }
-
-const Request: FC<{ readonly delivery: DeliveryView }> = ({ delivery: { method, urlPath, request } }) => {
-  const name = <code>{`${method} ${urlPath}`}</code>
-  if (request === null) return name
-  return (
-    <details>
-      <summary>{name}</summary>
-      <pre tabindex={0}>{jsonText(request, MAX_REQUEST_CHARACTERS, 2).text}</pre>
-    </details>
-  )
-}
-
-const Replay: FC<{ readonly delivery: DeliveryView; readonly visitor: Visitor }> = ({
-  delivery: { deliveryId, outcome, request },
-  visitor,
-}) =>
-  request !== null &&
-  outcome !== 'handshake' && (
-    <form method="post" action="/inspector/deliveries/replay">
-      <FormToken visitor={visitor} />
-      <input type="hidden" name="deliveryId" value={deliveryId} />
-      <button type="submit" aria-label={`Replay ${deliveryId}`}>
-        Replay
-      </button>
-    </form>
-  )

@@ -1,123 +1,77 @@
 // inspector/pages: how the server is, and those that share its store; and what failed in the last hour.
 import type { FC } from 'hono/jsx'
 import type { ServerHealth } from '../host.ts'
-import { Empty } from '../parts/command.tsx'
-import { contextsHref } from '../parts/links.ts'
-import { Table, type Column } from '../parts/table.tsx'
+import { Layout } from '../layout.tsx'
+import { Empty, Facts, Section } from '../parts/blocks.tsx'
+import { contextsHref } from '../parts/links.tsx'
+import { figures, Table, type Column } from '../parts/table.tsx'
 import { cutText } from '../parts/texts.ts'
 import { durationText } from '../parts/time.tsx'
-import { Shell } from '../shell.tsx'
-import type { Visitor } from '../visitor.ts'
+import type { PageRoutes } from '../routes.tsx'
+import type { Viewer } from '../viewer.ts'
 
-export interface HealthFacts {
-  readonly health: ServerHealth
-  /** How many contexts failed in the last hour, by the type of their errors. */
-  readonly errors: readonly { readonly type: string; readonly count: number; readonly message: string }[]
-  /** Whether there are more errors than were counted. */
-  readonly isCut: boolean
-  /** Begin of that hour, epoch milliseconds. */
-  readonly since: number
-}
-
-const KINDS = {
-  code: 'functions',
-  isolated: 'isolated functions',
-  script: 'scripts',
-  slowScript: 'slow scripts',
-} as const
-
-export const HealthPage: FC<HealthFacts & { readonly visitor: Visitor }> = ({ visitor, ...facts }) => {
-  const { trouble, store, uptimeMs, lagMs, memoryBytes } = facts.health
-  return (
-    <Shell title="Health" place="Health" visitor={visitor} polls>
-      <div class="head" data-part="head">
-        <h1>Health</h1>
-        <p class="sentence">
-          {trouble === null ? (
-            <span class="status completed">Serves</span>
-          ) : (
-            <>
-              <span class="status failed">Can't serve</span>: {trouble}
-            </>
-          )}
-        </p>
-      </div>
-      <div class="columns" data-part="health">
-        <div class="side">
-          <Errors {...facts} />
-          <Steps steps={facts.health.steps} />
-        </div>
-        <div class="side">
-          <section class="box">
-            <h2>This server</h2>
-            <dl>
-              {visitor.caller.roles.length > 0 && (
-                <>
-                  <dt>store</dt>
-                  <dd>{store}</dd>
-                </>
-              )}
-              <dt>runs since</dt>
-              <dd>{durationText(uptimeMs)}</dd>
-              <dt>lag (p99)</dt>
-              <dd>{durationText(lagMs)}</dd>
-              <dt>memory</dt>
-              <dd>{`${Math.round(memoryBytes / 1_048_576)} MB`}</dd>
-            </dl>
-          </section>
-          <Servers health={facts.health} />
-        </div>
-      </div>
-    </Shell>
-  )
-}
-
-const Errors: FC<HealthFacts> = ({ errors, isCut, since }) => (
-  <section aria-labelledby="errors">
-    <h2 id="errors">Failed in the last hour</h2>
-    {errors.length === 0 ? (
-      <Empty>No context failed.</Empty>
-    ) : (
-      <Table columns={errorColumns(since)} rows={errors} idOf={({ type }) => `error-${type}`} />
-    )}
-    {isCut && <p class="faint">There are more: only the newest were counted.</p>}
-  </section>
-)
-
+const HOUR_MS = 3_600_000
+/** Failed contexts that are read. */
+const MAX_FAILED = 1000
 /** Characters of a message that a row shows. */
 const MAX_MESSAGE_CHARACTERS = 200
 
-const errorColumns = (since: number): readonly Column<HealthFacts['errors'][number]>[] => [
-  {
-    head: 'error',
-    cell: ({ type }) => (
-      <a href={contextsHref({ status: 'FAILED', errorType: type, endedAfter: String(since) })}>{type}</a>
-    ),
-  },
-  { head: 'contexts', isNumber: true, isLabelled: true, cell: ({ count }) => count.toLocaleString('en') },
-  {
-    head: 'for example',
-    cell: ({ message }) => <code title={message}>{cutText(message, MAX_MESSAGE_CHARACTERS)}</code>,
-  },
-]
+export function addHealthPage(pages: PageRoutes): void {
+  pages.get('/health', 'chart', async (viewer) => {
+    const [health, { errors, isCut }] = await Promise.all([pages.options.health(), failedIn(viewer)])
+    const { trouble, store, uptimeMs, lagMs, memoryBytes, steps } = health
+    return (
+      <Layout
+        title="Health"
+        lead={
+          <p class="sentence">
+            {trouble === null ? (
+              <span class="status completed">Serves</span>
+            ) : (
+              <>
+                <span class="status failed">Can't serve</span>: {trouble}
+              </>
+            )}
+          </p>
+        }
+        polls
+      >
+        <div class="columns" data-part="health">
+          <div class="side">
+            <Section id="errors" title="Failed in the last hour">
+              <Table
+                columns={ERROR_COLUMNS}
+                rows={errors}
+                idOf={({ type }) => `error-${type}`}
+                empty={<Empty>No context failed.</Empty>}
+              />
+              {isCut && <p class="faint">There are more: only the newest were counted.</p>}
+            </Section>
+            <Section id="steps" title="Steps under way on this server">
+              <Table columns={STEP_COLUMNS} rows={steps} />
+            </Section>
+          </div>
+          <div class="side">
+            <Section id="server" title="This server" class="box">
+              <Facts
+                facts={[
+                  ['store', viewer.caller.roles.length > 0 ? store : null],
+                  ['runs since', durationText(uptimeMs)],
+                  ['lag (p99)', durationText(lagMs)],
+                  ['memory', `${Math.round(memoryBytes / 1_048_576)} MB`],
+                ]}
+              />
+            </Section>
+            <Servers {...health} />
+          </div>
+        </div>
+      </Layout>
+    )
+  })
+}
 
-const STEP_COLUMNS: readonly Column<ServerHealth['steps'][number]>[] = [
-  { head: 'kind', class: 'lead', cell: ({ kind }) => KINDS[kind] },
-  { head: 'run', isNumber: true, isLabelled: true, cell: ({ taken }) => taken },
-  { head: 'at most', isNumber: true, isLabelled: true, cell: ({ slots }) => slots },
-  { head: 'wait', isNumber: true, isLabelled: true, cell: ({ waiting }) => waiting },
-]
-
-const Steps: FC<{ readonly steps: ServerHealth['steps'] }> = ({ steps }) => (
-  <section aria-labelledby="steps">
-    <h2 id="steps">Steps under way on this server</h2>
-    <Table columns={STEP_COLUMNS} rows={steps} />
-  </section>
-)
-
-const Servers: FC<{ readonly health: ServerHealth }> = ({ health: { servers, runId } }) => (
-  <section class="box">
-    <h2>Servers</h2>
+const Servers: FC<ServerHealth> = ({ servers, runId }) => (
+  <Section id="servers" title="Servers" class="box">
     {servers.length === 0 ? (
       <p class="faint">This one alone: its store is embedded.</p>
     ) : (
@@ -130,5 +84,55 @@ const Servers: FC<{ readonly health: ServerHealth }> = ({ health: { servers, run
         ))}
       </ul>
     )}
-  </section>
+  </Section>
 )
+
+/** Contexts that failed with errors of one type. */
+interface FailedType {
+  readonly type: string
+  count: number
+  /** Of the newest. */
+  readonly message: string
+  /** Address of their list. */
+  readonly href: string
+}
+
+/** In the last hour, the most frequent first. */
+async function failedIn({ api, now }: Viewer) {
+  const endedAfter = now - HOUR_MS
+  const { contexts, next } = await api.listPage({
+    status: 'FAILED',
+    endedAfter,
+    order: 'desc',
+    view: 'summary',
+    limit: MAX_FAILED,
+  })
+  const errors = new Map<string, FailedType>()
+  for (const { error } of contexts) {
+    if (!error) continue
+    const { type, message } = error
+    const href = contextsHref({ status: 'FAILED', errorType: type, endedAfter: String(endedAfter) })
+    const known = errors.get(type) ?? { type, count: 0, message, href }
+    known.count += 1
+    errors.set(type, known)
+  }
+  return { errors: [...errors.values()].toSorted((one, other) => other.count - one.count), isCut: next !== null }
+}
+
+const ERROR_COLUMNS: readonly Column<FailedType>[] = [
+  { head: 'error', cell: ({ type, href }) => <a href={href}>{type}</a> },
+  figures('contexts', ({ count }) => count),
+  {
+    head: 'for example',
+    cell: ({ message }) => <code title={message}>{cutText(message, MAX_MESSAGE_CHARACTERS)}</code>,
+  },
+]
+
+const KINDS = { code: 'functions', isolated: 'isolated functions', script: 'scripts', slowScript: 'slow scripts' }
+
+const STEP_COLUMNS: readonly Column<ServerHealth['steps'][number]>[] = [
+  { head: 'kind', class: 'lead', cell: ({ kind }) => KINDS[kind] },
+  figures('run', ({ taken }) => taken),
+  figures('at most', ({ slots }) => slots),
+  figures('wait', ({ waiting }) => waiting),
+]

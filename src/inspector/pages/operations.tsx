@@ -1,18 +1,20 @@
 // inspector/pages: how far an operation is, and the list of operations.
 import type { FC } from 'hono/jsx'
+import { COMMANDS, type CommandName } from '../../api/commands.ts'
 import type { OperationView } from '../../api/operations.ts'
-import { COMMANDS } from '../../api/commands.ts'
+import { FluxError } from '../../model/failure.ts'
 import { shellWord } from '../../model/start-command.ts'
-import { Empty } from '../parts/command.tsx'
-import { contextHref, contextsHref, operationHref } from '../parts/links.ts'
-import { Older, Table, type Column } from '../parts/table.tsx'
+import { Layout, PostForm } from '../layout.tsx'
+import { CutLine, Empty, Section } from '../parts/blocks.tsx'
+import { filterText } from '../forms/filters.tsx'
+import { contextsHref, fullNameOf, operationHref } from '../parts/links.tsx'
+import { contextIds, figures, Table, times, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
-import { FormToken, Shell } from '../shell.tsx'
-import { isShown, type Visitor } from '../visitor.ts'
-import { countedContexts } from './many.tsx'
+import { checkRole, type PageRoutes } from '../routes.tsx'
+import type { Viewer } from '../viewer.ts'
 
-/** Of an operation, whoever asked for it. */
-const NAMES: { readonly [name in OperationView['do']]: string } = {
+/** What is done with contexts, in words. */
+export const VERBS: { readonly [command in CommandName]: string } = {
   terminate: 'Terminate',
   tag: 'Tag',
   untag: 'Untag',
@@ -23,76 +25,90 @@ const NAMES: { readonly [name in OperationView['do']]: string } = {
   migrate: 'Migrate',
 }
 
-/** Class of each status, for its colour and sign. */
-const TONES: { readonly [status in OperationView['status']]: string } = {
-  running: 'running',
-  done: 'completed',
-  stopped: 'terminated',
+export const countedContexts = (count: number): string =>
+  count === 1 ? '1 context' : `${count.toLocaleString('en')} contexts`
+
+const PAGE_LIMIT = 50
+
+export function addOperationPages(pages: PageRoutes): void {
+  pages.get('/operations', 'plain', (viewer, c) => list(viewer, c.req.query('after')))
+  pages.get('/operations/:id', 'plain', async (viewer, c) =>
+    operationPage(viewer, await viewer.api.getOperation({ operationId: c.req.param('id') ?? '' })),
+  )
+  pages.post('/operations/:id/stop', {
+    async run({ c, viewer }) {
+      const operationId = c.req.param('id') ?? ''
+      const operation = await viewer.api.getOperation({ operationId })
+      checkRole(viewer, COMMANDS[operation.do].role)
+      // One that is done meanwhile shows that.
+      if (isRunning(operation)) await viewer.api.stopOperation({ operationId }).catch(unlessDone)
+      return operationHref(operationId)
+    },
+  })
 }
 
-const filterText = ({ filter }: OperationView): string =>
-  Object.entries(filter)
-    .map(([name, value]) => `${name}=${String(value)}`)
-    .join(', ') || 'all that are unfinished'
+function unlessDone(error: unknown): void {
+  if (!(error instanceof FluxError) || error.failure.kind !== 'conflict') throw error
+}
+
+const isRunning = ({ status }: OperationView): boolean => status === 'running'
+
+/** Class of each status, for its colour and sign. */
+const TONES = { running: 'running', done: 'completed', stopped: 'terminated' }
+
+const Sign: FC<OperationView> = ({ status }) => <span class={`status ${TONES[status]}`}>{status}</span>
 
 /** Contexts that it is about: some may have come to match since it began. */
 const meantBy = ({ matched, done }: OperationView): number => Math.max(matched, done)
 
+const titleOf = (operation: OperationView): string => `${VERBS[operation.do]} ${countedContexts(meantBy(operation))}`
+
 const figure = (count: number): string => count.toLocaleString('en')
 
-const Sign: FC<{ readonly status: OperationView['status'] }> = ({ status }) => (
-  <span class={`status ${TONES[status]}`}>{status}</span>
-)
-
-interface OperationFacts {
-  readonly visitor: Visitor
-  readonly operation: OperationView
-}
-
-export const OperationPage: FC<OperationFacts> = ({ visitor, operation }) => {
-  const { operationId, status } = operation
-  const isRunning = status === 'running'
+function operationPage({ may }: Viewer, operation: OperationView) {
+  const { operationId, errors, failed } = operation
   return (
-    <Shell title={`${NAMES[operation.do]} contexts`} place="Contexts" visitor={visitor} polls={isRunning}>
-      <div class="side">
-        <div class="head" data-part="run" data-ended={!isRunning}>
-          <div class="row split">
-            <h1>{`${NAMES[operation.do]} ${countedContexts(meantBy(operation))}`}</h1>
-            <Sign status={status} />
-          </div>
-          <Progress operation={operation} now={visitor.now} />
-          <p class="faint">{`Of those that match: ${filterText(operation)}`}</p>
-        </div>
-        {isRunning && isShown(visitor, COMMANDS[operation.do].role) && (
-          <form method="post" action={`${operationHref(operationId)}/stop`} data-part="stop">
-            <FormToken visitor={visitor} />
-            <button type="submit">Stop</button>
-          </form>
-        )}
-        <Errors operation={operation} />
+    <Layout
+      title={titleOf(operation)}
+      place="Contexts"
+      aside={<Sign {...operation} />}
+      lead={
+        <>
+          <Progress {...operation} />
+          <p class="faint">{`Of those that match: ${filterText(operation.filter)}`}</p>
+        </>
+      }
+      polls={isRunning(operation)}
+    >
+      {isRunning(operation) && may(COMMANDS[operation.do].role) && (
+        <PostForm action={`${operationHref(operationId)}/stop`} submit="Stop" tone="plain" data-part="stop" />
+      )}
+      <div data-part="errors" hidden={errors.length === 0}>
+        <Section id="errors" title={errors.length < failed ? `The first ${errors.length} that failed` : 'Failed'}>
+          <Table columns={ERROR_COLUMNS} rows={errors} idOf={({ contextId }) => `failed-${contextId}`} />
+        </Section>
       </div>
       <p class="row">
         <a href={operationHref()}>Operations</a>
-        <a href={contextsHref({})}>All contexts</a>
+        <a href={contextsHref()}>All contexts</a>
       </p>
-    </Shell>
+    </Layout>
   )
 }
 
-const Progress: FC<{ readonly operation: OperationView; readonly now: number }> = ({ operation, now }) => {
-  const { done, changed, failed, status, startedAt, endedAt } = operation
+const Progress: FC<OperationView> = ({ status, done, changed, failed, startedAt, endedAt, ...operation }) => {
   const isWhole = status === 'done'
-  const most = Math.max(meantBy(operation), 1)
+  const most = Math.max(operation.matched, done)
+  const took = endedAt === null ? '' : `, in ${durationText(endedAt - startedAt)}`
   return (
     <>
-      <progress aria-label="Progress" value={isWhole ? 1 : done} max={isWhole ? 1 : most}>
-        {`${done} of ${meantBy(operation)}`}
+      <progress aria-label="Progress" value={isWhole ? 1 : done} max={isWhole ? 1 : Math.max(most, 1)}>
+        {`${done} of ${most}`}
       </progress>
       <p class="sentence">
-        {`${figure(done)} of ${figure(meantBy(operation))} done, ${figure(changed)} changed, ${figure(failed)} failed`}
-        {endedAt === null ? '.' : `, in ${durationText(endedAt - startedAt)}.`}{' '}
+        {`${figure(done)} of ${figure(most)} done, ${figure(changed)} changed, ${figure(failed)} failed${took}.`}{' '}
         <small>
-          Began <When at={startedAt} now={now} />
+          Began <When at={startedAt} />
         </small>
       </p>
     </>
@@ -100,86 +116,55 @@ const Progress: FC<{ readonly operation: OperationView; readonly now: number }> 
 }
 
 const ERROR_COLUMNS: readonly Column<OperationView['errors'][number]>[] = [
-  {
-    head: 'id',
-    isNumber: true,
-    class: 'mono',
-    cell: ({ contextId }) => <a href={contextHref(contextId)}>{contextId}</a>,
-  },
+  contextIds(({ contextId }) => contextId),
   { head: 'why', cell: ({ detail }) => detail },
 ]
 
-const Errors: FC<{ readonly operation: OperationView }> = ({ operation: { errors, failed } }) =>
-  errors.length === 0 ? (
-    <div data-part="errors" hidden />
-  ) : (
-    <section aria-labelledby="errors" data-part="errors">
-      <h2 id="errors">{errors.length < failed ? `The first ${errors.length} that failed` : 'Failed'}</h2>
-      <Table columns={ERROR_COLUMNS} rows={errors} idOf={({ contextId }) => `failed-${contextId}`} />
-    </section>
-  )
-
-export const OperationsPage: FC<{
-  readonly visitor: Visitor
-  /** Newest first. */
-  readonly operations: readonly OperationView[]
-  /** Address of the next page; null: this is the last. */
-  readonly next: string | null
-  /** A service that is loaded, by its full name; null: there is none. */
-  readonly service: string | null
-}> = ({ visitor, operations, next, service }) => (
-  <Shell title="Operations" place="Contexts" visitor={visitor} polls={operations.some(isUnderWay)}>
-    <div class="head" data-part="head" data-ended={!operations.some(isUnderWay)}>
-      <div class="row split">
-        <h1>Operations</h1>
-        <a href={contextsHref({})}>All contexts</a>
-      </div>
-      <p class="faint">What was done with many contexts at once. Each is kept for 7 days after its end.</p>
-    </div>
-    {operations.length === 0 ? (
-      <Empty
-        command={
-          service === null
-            ? undefined
-            : `curl --json ${shellWord(JSON.stringify({ filter: { fluxName: service }, do: 'tag', with: { tags: ['audited'] } }))} ${visitor.origin}/flux-api/operations`
-        }
-      >
-        No operation yet. Choose contexts in <a href={contextsHref({})}>their list</a>, or begin one with the API.
-      </Empty>
-    ) : (
+/** The API lists the last 1,000 of them; a page goes on behind one. */
+async function list({ api, origin }: Viewer, after: string | undefined) {
+  const all = await api.listOperations()
+  const from = after === undefined ? 0 : all.findIndex(({ operationId }) => operationId === after) + 1
+  const operations = all.slice(from, from + PAGE_LIMIT)
+  const last = all.length > from + PAGE_LIMIT ? operations.at(-1) : undefined
+  const [service] = all.length > 0 ? [] : (await api.listServices({})).services
+  const example = service && { filter: { fluxName: fullNameOf(service) }, do: 'tag', with: { tags: ['audited'] } }
+  return (
+    <Layout
+      title="Operations"
+      place="Contexts"
+      aside={<a href={contextsHref()}>All contexts</a>}
+      lead={<p class="faint">What was done with many contexts at once. Each is kept for 7 days after its end.</p>}
+      polls={operations.some(isRunning)}
+    >
       <Table
-        columns={columnsAt(visitor.now)}
+        columns={COLUMNS}
         rows={operations}
-        idOf={({ operationId: id }) => `op-${id}`}
+        idOf={({ operationId }) => `op-${operationId}`}
         part="rows"
+        next={last ? `${operationHref()}?after=${encodeURIComponent(last.operationId)}` : null}
+        empty={
+          <Empty command={example && `curl --json ${shellWord(JSON.stringify(example))} ${origin}/flux-api/operations`}>
+            No operation yet. Choose contexts in <a href={contextsHref()}>their list</a>, or begin one with the API.
+          </Empty>
+        }
       />
-    )}
-    <Older next={next} />
-  </Shell>
-)
+    </Layout>
+  )
+}
 
-const isUnderWay = ({ status }: OperationView): boolean => status === 'running'
-
-const columnsAt = (now: number): readonly Column<OperationView>[] => [
-  { head: 'status', cell: ({ status }) => <Sign status={status} /> },
+const COLUMNS: readonly Column<OperationView>[] = [
+  { head: 'status', cell: (operation) => <Sign {...operation} /> },
   {
     head: 'what',
     cell: (operation) => (
       <a href={operationHref(operation.operationId)} data-open>
-        {`${NAMES[operation.do]} ${countedContexts(meantBy(operation))}`}
+        {titleOf(operation)}
       </a>
     ),
   },
-  {
-    head: 'of those that match',
-    cell: (operation) => (
-      <span class="cut" title={filterText(operation)}>
-        {filterText(operation)}
-      </span>
-    ),
-  },
-  { head: 'done', isNumber: true, isLabelled: true, cell: ({ done }) => figure(done) },
-  { head: 'changed', isNumber: true, isLabelled: true, cell: ({ changed }) => figure(changed) },
-  { head: 'failed', isNumber: true, isLabelled: true, cell: ({ failed }) => figure(failed) },
-  { head: 'began', isNumber: true, cell: ({ startedAt }) => <When at={startedAt} now={now} /> },
+  { head: 'of those that match', cell: ({ filter }) => <CutLine text={filterText(filter)} /> },
+  figures('done', ({ done }) => done),
+  figures('changed', ({ changed }) => changed),
+  figures('failed', ({ failed }) => failed),
+  times('began', ({ startedAt }) => startedAt),
 ]

@@ -1,42 +1,30 @@
 // inspector/pages: what is shown instead of a page: a problem, or the log-in.
 import type { FC } from 'hono/jsx'
-import { FormToken, Shell } from '../shell.tsx'
-import type { Visitor } from '../visitor.ts'
+import { Layout, PostForm } from '../layout.tsx'
 
-export const ProblemPage: FC<{ readonly visitor: Visitor; readonly title: string; readonly detail: string }> = ({
-  visitor,
-  title,
-  detail,
-}) => (
-  <Shell title={title} place={null} visitor={visitor}>
-    <div class="head">
-      <h1>{title}</h1>
-      <p class="sentence">{detail}</p>
-      <p>
-        <a href="/inspector/contexts">All contexts</a>
-      </p>
-    </div>
-  </Shell>
+export const ProblemPage: FC<{ readonly title: string; readonly detail: string }> = ({ title, detail }) => (
+  <Layout title={title} lead={<p class="sentence">{detail}</p>}>
+    <p>
+      <a href="/inspector/contexts">All contexts</a>
+    </p>
+  </Layout>
 )
 
-/** `next`: the page that was asked for. */
-export const LogInPage: FC<{ readonly visitor: Visitor; readonly next: string; readonly detail: string | null }> = ({
-  visitor,
-  next,
-  detail,
-}) => (
-  <Shell title="Log in" place={null} visitor={visitor}>
-    <div class="head">
-      <h1>Log in</h1>
-      <p class="sentence">This server asks for a token.</p>
-    </div>
-    {detail !== null && (
+interface LogInProps {
+  /** The page that was asked for. */
+  readonly next: string
+  /** Why a token was refused. */
+  readonly detail?: string
+}
+
+export const LogInPage: FC<LogInProps> = ({ next, detail }) => (
+  <Layout title="Log in" lead={<p class="sentence">This server asks for a token.</p>}>
+    {detail !== undefined && (
       <p class="notice bad" role="alert">
         {detail}
       </p>
     )}
-    <form class="stack" method="post" action="/inspector/login">
-      <FormToken visitor={visitor} />
+    <PostForm action="/inspector/login" submit="Log in">
       <input type="hidden" name="next" value={next} />
       <div class="field">
         <label for="token">token</label>
@@ -46,11 +34,6 @@ export const LogInPage: FC<{ readonly visitor: Visitor; readonly next: string; r
           session of 12 hours.
         </small>
       </div>
-      <div>
-        <button class="primary" type="submit">
-          Log in
-        </button>
-      </div>
-    </form>
-  </Shell>
+    </PostForm>
+  </Layout>
 )

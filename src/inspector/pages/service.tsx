@@ -1,111 +1,136 @@
 // inspector/pages: one service: its diagram with how many contexts are in each state, and a form that starts one.
+import type { Context } from 'hono'
 import type { FC } from 'hono/jsx'
-import type { ServiceSchemaView, ServicesView } from '../../api/services.ts'
-import type { JsonObject } from '../../model/json/value.ts'
-import type { Drawing } from '../diagram/drawing.ts'
+import type { ServicesView } from '../../api/services.ts'
+import { notFound } from '../../model/failure.ts'
 import { Diagram } from '../diagram/svg.tsx'
-import { controlsOf } from '../forms/controls.ts'
-import { InputFields, RefusalNotice, type Refusal } from '../forms/fields.tsx'
+import { controlsOf, typedInput, type Control } from '../forms/controls.ts'
+import { InputFields, typedIn } from '../forms/fields.tsx'
+import { Layout, PostForm } from '../layout.tsx'
+import { Section } from '../parts/blocks.tsx'
 import { JsonBlock } from '../parts/cut-text.tsx'
-import { contextsHref, fullNameOf, serviceHref, streamFilters } from '../parts/links.ts'
-import { Table } from '../parts/table.tsx'
-import { FormToken, OnceToken, Shell } from '../shell.tsx'
-import type { Visitor } from '../visitor.ts'
+import { streamFilters } from '../forms/filters.tsx'
+import { contextHref, contextsHref, fullNameOf, serviceHref } from '../parts/links.tsx'
+import { figures, Table } from '../parts/table.tsx'
+import type { PageRoutes, Refusal } from '../routes.tsx'
+import type { Viewer } from '../viewer.ts'
 
-export interface ServiceFacts {
-  readonly service: ServicesView['services'][number]
-  readonly schema: ServiceSchemaView
-  readonly definition: JsonObject
-  readonly drawing: Drawing | null
-  /** Unfinished contexts in each state. */
-  readonly counts: ReadonlyMap<string, number>
+export function addServicePage(pages: PageRoutes): void {
+  pages.get('/services/:package/:fluxName', 'large', (viewer, c) => page(pages, viewer, nameOf(c)))
+  pages.post('/services/:package/:fluxName/start', {
+    async run({ c, viewer: { api }, values, text, idempotencyKey }) {
+      const { input: schema } = await api.getServiceSchema(nameOf(c))
+      const { contextId } = await api.execute({
+        ...nameOf(c),
+        input: typedInput(schema, values),
+        tags: text('tags')
+          .split(',')
+          .map((tag) => tag.trim())
+          .filter((tag) => tag !== ''),
+        key: text('key') || undefined,
+        untyped: true,
+        idempotencyKey,
+      })
+      return contextHref(contextId)
+    },
+    again: ({ c, viewer }, refusal) => page(pages, viewer, nameOf(c), refusal),
+  })
 }
 
+interface Name {
+  readonly package: string
+  readonly fluxName: string
+}
+
+const nameOf = (c: Context): Name => ({
+  package: c.req.param('package') ?? '',
+  fluxName: c.req.param('fluxName') ?? '',
+})
+
 /** `refusal`: of a start that was sent. */
-export const ServicePage: FC<ServiceFacts & { readonly visitor: Visitor; readonly refusal: Refusal | null }> = ({
-  visitor,
-  service,
-  schema,
-  definition,
-  drawing,
-  counts,
-  refusal,
-}) => {
-  const { package: owner, fluxName, comment, states, file } = service
-  const name = fullNameOf(service)
+async function page({ drawings }: PageRoutes, { api, may }: Viewer, named: Name, refusal: Refusal | null = null) {
+  const name = fullNameOf(named)
+  const [{ services }, { input }, definition, counted] = await Promise.all([
+    api.listServices({}),
+    api.getServiceSchema(named),
+    api.getDefinition(named),
+    api.countContexts({ fluxName: name, by: 'currentState' }),
+  ])
+  const service = services.find((each) => fullNameOf(each) === name)
+  if (!service) throw notFound(`package '${named.package}' has no service '${named.fluxName}'`)
+  const drawing = await drawings.of(service.definition, definition)
+  const counts = new Map(Object.entries(counted.counts))
   const hrefOf = (currentState: string) => contextsHref({ fluxName: name, currentState })
   return (
-    <Shell title={name} place="Services" visitor={visitor} live={streamFilters({ fluxName: name })}>
-      <div class="head">
-        <h1 class="crumbs">
-          {owner} / <b>{fluxName}</b>
-        </h1>
-        {comment !== null && <p class="comment">{comment}</p>}
-        <p class="row faint" data-part="counts">
-          <a href={contextsHref({ fluxName: name })}>Unfinished contexts</a>
-          <a href={contextsHref({ fluxName: name, status: 'all' })}>All that are kept</a>
-          <code>{file}</code>
-        </p>
-      </div>
+    <Layout
+      title={name}
+      place="Services"
+      heading={
+        <span class="crumbs">
+          {service.package} / <b>{service.fluxName}</b>
+        </span>
+      }
+      lead={
+        <>
+          {service.comment !== null && <p class="comment">{service.comment}</p>}
+          <p class="row faint">
+            <a href={contextsHref({ fluxName: name })}>Unfinished contexts</a>
+            <a href={contextsHref({ fluxName: name, status: 'all' })}>All that are kept</a>
+            <code>{service.file}</code>
+          </p>
+        </>
+      }
+      live={streamFilters({ fluxName: name })}
+    >
       <div class="columns">
         <div class="side">
           <div data-part="diagram">
             {drawing ? (
               <Diagram drawing={drawing} marks={{ counts, hrefOf }} label={`Diagram of ${name}`} />
             ) : (
-              <StateList states={states} counts={counts} hrefOf={hrefOf} />
+              <StateList states={service.states} counts={counts} hrefOf={hrefOf} />
             )}
           </div>
-          <StartedBy service={service} />
+          <StartedBy {...service} />
           <details>
             <summary>Definition</summary>
             <JsonBlock value={definition} />
           </details>
         </div>
-        {visitor.mayInvoke && <StartForm visitor={visitor} service={service} schema={schema} refusal={refusal} />}
+        {may('invoke') && (
+          <StartForm action={`${serviceHref(service)}/start`} controls={controlsOf(input)} refusal={refusal} />
+        )}
       </div>
-    </Shell>
+    </Layout>
   )
 }
 
-const StartForm: FC<{
-  readonly visitor: Visitor
-  readonly service: ServiceFacts['service']
-  readonly schema: ServiceSchemaView
+interface StartFormProps {
+  readonly action: string
+  readonly controls: readonly Control[]
   readonly refusal: Refusal | null
-}> = ({ visitor, service, schema, refusal }) => {
-  const controls = controlsOf(schema.input)
-  return (
-    <section class="box" aria-labelledby="start">
-      <h2 id="start">Start</h2>
-      <form class="stack" method="post" action={`${serviceHref(service.package, service.fluxName)}/start`}>
-        <FormToken visitor={visitor} />
-        <OnceToken />
-        <RefusalNotice refusal={refusal} controls={controls} />
-        <InputFields controls={controls} refusal={refusal} prefix="start" />
-        <div class="field">
-          <label for="start-key">key</label>
-          <input id="start-key" name="key" value={refusal?.values.get('key')?.[0] ?? ''} autocomplete="off" />
-          <small>unique among the unfinished contexts; that of the definition if left empty</small>
-        </div>
-        <div class="field">
-          <label for="start-tags">tags</label>
-          <input id="start-tags" name="tags" value={refusal?.values.get('tags')?.[0] ?? ''} autocomplete="off" />
-          <small>separated by commas</small>
-        </div>
-        <div>
-          <button class="primary" type="submit">
-            Start
-          </button>
-        </div>
-      </form>
-    </section>
-  )
 }
 
-const StartedBy: FC<{ readonly service: ServiceFacts['service'] }> = ({ service: { triggers, webhooks } }) => {
-  if (triggers.length === 0 && webhooks.length === 0) return null
-  return (
+const StartForm: FC<StartFormProps> = ({ action, controls, refusal }) => (
+  <Section id="start" title="Start" class="box">
+    <PostForm action={action} once submit="Start">
+      <InputFields controls={controls} refusal={refusal} prefix="start" />
+      <div class="field">
+        <label for="start-key">key</label>
+        <input id="start-key" name="key" value={typedIn(refusal, 'key')} autocomplete="off" />
+        <small>unique among the unfinished contexts; that of the definition if left empty</small>
+      </div>
+      <div class="field">
+        <label for="start-tags">tags</label>
+        <input id="start-tags" name="tags" value={typedIn(refusal, 'tags')} autocomplete="off" />
+        <small>separated by commas</small>
+      </div>
+    </PostForm>
+  </Section>
+)
+
+const StartedBy: FC<ServicesView['services'][number]> = ({ triggers, webhooks }) =>
+  triggers.length === 0 && webhooks.length === 0 ? null : (
     <section>
       <h2>Started by</h2>
       <ul>
@@ -123,16 +148,17 @@ const StartedBy: FC<{ readonly service: ServiceFacts['service'] }> = ({ service:
       </ul>
     </section>
   )
-}
 
 /** States of a list. */
 const MAX_LISTED = 1000
 
-const StateList: FC<{
+interface StateListProps {
   readonly states: readonly string[]
   readonly counts: ReadonlyMap<string, number>
   readonly hrefOf: (state: string) => string
-}> = ({ states, counts, hrefOf }) => (
+}
+
+const StateList: FC<StateListProps> = ({ states, counts, hrefOf }) => (
   <section class="box tall" tabindex={0} aria-label="States">
     <p class="faint">
       {`It is too large to be drawn: its ${states.length} states as a list.`}
@@ -141,7 +167,7 @@ const StateList: FC<{
     <Table
       columns={[
         { head: 'state', cell: (name) => <a href={hrefOf(name)}>{name}</a> },
-        { head: 'contexts', isNumber: true, isLabelled: true, cell: (name) => counts.get(name) ?? 0 },
+        figures<string>('contexts', (name) => counts.get(name) ?? 0),
       ]}
       rows={states.slice(0, MAX_LISTED)}
     />

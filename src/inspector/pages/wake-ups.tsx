@@ -1,63 +1,82 @@
 // inspector/pages: what is due in the next hour and in the next day, as charts, and what comes first.
 import type { FC } from 'hono/jsx'
 import type { ListedContext } from '../../api/context-lists.ts'
-import { Empty } from '../parts/command.tsx'
-import { contextHref } from '../parts/links.ts'
-import { ServiceLink } from '../parts/service-link.tsx'
-import { Table, type Column } from '../parts/table.tsx'
-import { durationText, When } from '../parts/time.tsx'
-import { Shell } from '../shell.tsx'
-import type { Visitor } from '../visitor.ts'
-
-export interface WakeUpsFacts {
-  /** Contexts that are due at any time before the end of the day to come. */
-  readonly due: readonly ListedContext[]
-  /** Whether there are more than were read. */
-  readonly isCut: boolean
-}
+import { Layout } from '../layout.tsx'
+import { Empty } from '../parts/blocks.tsx'
+import { ServiceLink } from '../parts/links.tsx'
+import { contextIds, Table, times, type Column } from '../parts/table.tsx'
+import { durationText } from '../parts/time.tsx'
+import type { PageRoutes } from '../routes.tsx'
+import type { Viewer } from '../viewer.ts'
 
 const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 const RANGES = [
   { title: 'The next hour', ms: HOUR_MS, bars: 60, each: 'minute' },
-  { title: 'The next day', ms: 24 * HOUR_MS, bars: 48, each: 'half hour' },
+  { title: 'The next day', ms: DAY_MS, bars: 48, each: 'half hour' },
 ]
 const CHART = { width: 960, height: 120 }
 const MAX_LISTED = 50
+/** Contexts that the charts count. */
+const MAX_DUE = 5000
+/** Reads of them: each may end early, where contexts are large. */
+const MAX_READS = 10
+/** Contexts that are asked for at once. */
+const STRIDE = 1000
 
-export const WakeUpsPage: FC<WakeUpsFacts & { readonly visitor: Visitor }> = ({ visitor, due, isCut }) => {
-  const first = due
-    .filter(({ nextRun }) => nextRun !== null)
-    .toSorted((one, other) => (one.nextRun ?? 0) - (other.nextRun ?? 0))
-    .slice(0, MAX_LISTED)
-  return (
-    <Shell title="Wake-ups" place="Wake-ups" visitor={visitor} live="status=WAITING_UNTIL">
-      <div class="head">
-        <h1>Wake-ups</h1>
-        <p class="faint">Contexts that wait until a time, and when that is.</p>
+export function addWakeUpsPage(pages: PageRoutes): void {
+  pages.get('/wake-ups', 'chart', async (viewer) => {
+    const { due, isCut } = await dueIn(viewer)
+    const dueTimes = due.map(({ nextRun }) => nextRun ?? viewer.now)
+    const first = due.toSorted((one, other) => (one.nextRun ?? 0) - (other.nextRun ?? 0)).slice(0, MAX_LISTED)
+    return (
+      <Layout
+        title="Wake-ups"
+        lead={<p class="faint">Contexts that wait until a time, and when that is.</p>}
+        live="status=WAITING_UNTIL"
+      >
         {isCut && <p class="notice">There are more than these charts count.</p>}
-      </div>
-      {due.length === 0 ? (
-        <Empty>Nothing is due within a day. A transition with a "wait" makes a context wait until a time.</Empty>
-      ) : (
-        <div class="side" data-part="due">
-          {RANGES.map((range) => (
-            <Chart range={range} due={due} now={visitor.now} />
-          ))}
-          <List contexts={first} now={visitor.now} />
-        </div>
-      )}
-    </Shell>
-  )
+        {due.length === 0 ? (
+          <Empty>Nothing is due within a day. A transition with a "wait" makes a context wait until a time.</Empty>
+        ) : (
+          <div class="side" data-part="due">
+            {RANGES.map((range) => (
+              <Chart {...range} times={dueTimes} now={viewer.now} />
+            ))}
+            <section>
+              <h2>First</h2>
+              <Table columns={COLUMNS} rows={first} idOf={({ id }) => `due-${id}`} />
+            </section>
+          </div>
+        )}
+      </Layout>
+    )
+  })
 }
 
-const Chart: FC<{
-  readonly range: (typeof RANGES)[number]
-  readonly due: readonly ListedContext[]
-  readonly now: number
-}> = ({ range: { title, ms, bars, each }, due, now }) => {
+async function dueIn({ api, now }: Viewer) {
+  const due: ListedContext[] = []
+  let after: number | undefined
+  for (let reads = 1; ; reads += 1) {
+    const page = await api.listPage({
+      status: ['WAITING_UNTIL'],
+      dueBefore: now + DAY_MS,
+      view: 'summary',
+      limit: STRIDE,
+      ...(after !== undefined && { after }),
+    })
+    due.push(...page.contexts)
+    if (page.next === null || due.length >= MAX_DUE || reads >= MAX_READS) return { due, isCut: page.next !== null }
+    after = page.next
+  }
+}
+
+type ChartProps = (typeof RANGES)[number] & { readonly times: readonly number[]; readonly now: number }
+
+const Chart: FC<ChartProps> = ({ title, ms, bars, each, times, now }) => {
   const counts = Array.from({ length: bars }, () => 0)
-  for (const { nextRun } of due) {
-    const bar = Math.max(0, Math.floor((((nextRun ?? now) - now) / ms) * bars))
+  for (const at of times) {
+    const bar = Math.max(0, Math.floor(((at - now) / ms) * bars))
     if (bar < bars) counts[bar] = (counts[bar] ?? 0) + 1
   }
   const most = Math.max(1, ...counts)
@@ -102,29 +121,9 @@ const Chart: FC<{
   )
 }
 
-const List: FC<{ readonly contexts: readonly ListedContext[]; readonly now: number }> = ({ contexts, now }) => (
-  <section>
-    <h2>First</h2>
-    <Table columns={columnsAt(now)} rows={contexts} idOf={({ id }) => `due-${id}`} />
-  </section>
-)
-
-const columnsAt = (now: number): readonly Column<ListedContext>[] => [
-  {
-    head: 'due',
-    isNumber: true,
-    cell: ({ nextRun }) => (nextRun === null ? '' : <When at={nextRun} now={now} />),
-  },
-  {
-    head: 'id',
-    isNumber: true,
-    class: 'mono',
-    cell: ({ id }) => (
-      <a href={contextHref(id)} data-open>
-        {id}
-      </a>
-    ),
-  },
+const COLUMNS: readonly Column<ListedContext>[] = [
+  times('due', ({ nextRun }) => nextRun),
+  contextIds(({ id }) => id),
   { head: 'service', cell: (context) => <ServiceLink service={context} /> },
   { head: 'state', cell: ({ currentState }) => currentState },
 ]

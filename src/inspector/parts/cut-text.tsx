@@ -1,14 +1,35 @@
 // inspector/parts: a long text, as far as a page has room for it.
 import type { FC } from 'hono/jsx'
-import { jsonText, type Cut } from './json-text.ts'
+import type { Json } from '../../model/json/value.ts'
 
 /** Characters of JSON or XML in a page. */
 export const MAX_TEXT_CHARACTERS = 200_000
 
-export const CutText: FC<{ readonly cut: Cut; readonly wraps?: boolean }> = ({
-  cut: { text, isCut },
-  wraps = false,
-}) => (
+export interface Cut {
+  readonly text: string
+  /** Whether there is more. */
+  readonly isCut: boolean
+}
+
+/** At most so many characters of a text. */
+export const cut = (text: string, max: number): Cut => ({ text: text.slice(0, max), isCut: text.length > max })
+
+/**
+ * The beginning of a value as JSON, about as long as it is shown: what does not fit is left out before it is written.
+ * `indent`: spaces of each level; 0: all in one line.
+ */
+export function jsonText(value: object | Json, max: number, indent = 0): Cut {
+  let written = 0
+  const shown = (_name: string, item: unknown) => {
+    if (written > max || item === undefined) return undefined
+    const kept = typeof item === 'string' ? item.slice(0, max + 1) : item
+    written += typeof kept === 'string' ? kept.length : 1
+    return kept
+  }
+  return cut(JSON.stringify(value, shown, indent) ?? 'null', max)
+}
+
+export const CutText: FC<{ readonly cut: Cut; readonly wraps?: boolean }> = ({ cut: { text, isCut }, wraps }) => (
   <>
     <pre class={wraps ? undefined : 'wide'} tabindex={0}>
       {text}

@@ -1,31 +1,17 @@
 // inspector/parts: the status of a context, as a word and a sign.
 import type { FC } from 'hono/jsx'
-import type { ContextView } from '../../api/contexts.ts'
+import { isFinished, type Status } from '../../model/context.ts'
 
-type Status = ContextView['status']
-
-/** Class of each status: the style sheet gives it colour and sign. */
-const TONES: { readonly [status in Status]: string } = {
-  RUNNING: 'running',
-  WAITING: 'waiting',
-  WAITING_UNTIL: 'until',
-  COMPLETED: 'completed',
-  FAILED: 'failed',
-  TERMINATED: 'terminated',
-}
-
-export const toneOf = (status: Status): string => TONES[status]
-
-export const hasEnded = (status: Status): boolean =>
-  status === 'COMPLETED' || status === 'FAILED' || status === 'TERMINATED'
+/** The class of a status: the style sheet gives it colour and sign. */
+export const toneOf = (status: Status): string => (status === 'WAITING_UNTIL' ? 'until' : status.toLowerCase())
 
 /** Whether it can be retried, once it has ended. */
-export const isRetryable = (status: Status): boolean => status === 'FAILED' || status === 'TERMINATED'
+export const isRetryable = (status: Status): boolean => isFinished(status) && status !== 'COMPLETED'
 
-export const StatusSign: FC<{ readonly status: Status; readonly isPaused?: boolean }> = ({ status, isPaused }) => (
+export const StatusSign: FC<{ readonly status: Status; readonly paused?: boolean }> = ({ status, paused }) => (
   <>
     <span class={`status ${toneOf(status)}`}>{status}</span>
-    {isPaused === true && (
+    {paused && (
       <>
         {' '}
         <span class="status paused">paused</span>

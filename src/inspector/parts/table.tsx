@@ -1,12 +1,12 @@
 // inspector/parts: a table by its columns. On a phone each row is a few lines, and labelled cells tell what they are.
-import type { Child, FC } from 'hono/jsx'
+import type { Child } from 'hono/jsx'
+import { contextHref } from './links.tsx'
+import { When } from './time.tsx'
 
 export interface Column<Row> {
   readonly head: string
   /** Shown instead of the head. */
   readonly control?: Child
-  /** Only screen readers tell the head. */
-  readonly isSilent?: boolean
   /** Aligned right. */
   readonly isNumber?: boolean
   /** Whether the head stands before the cell on a phone, too. */
@@ -17,58 +17,91 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Child
 }
 
-export interface TableFacts<Row> {
+/** A column of numbers. */
+export const figures = <Row,>(head: string, countOf: (row: Row) => number): Column<Row> => ({
+  head,
+  isNumber: true,
+  isLabelled: true,
+  cell: (row) => countOf(row).toLocaleString('en'),
+})
+
+/** A column of times from now; null: none. */
+export const times = <Row,>(head: string, timeOf: (row: Row) => number | null): Column<Row> => ({
+  head,
+  isNumber: true,
+  isLabelled: true,
+  cell(row) {
+    const at = timeOf(row)
+    return at === null ? '' : <When at={at} />
+  },
+})
+
+/** A column of contexts. Where keys choose a row, that is what opens. */
+export const contextIds = <Row,>(idOf: (row: Row) => number): Column<Row> => ({
+  head: 'id',
+  isNumber: true,
+  class: 'mono',
+  cell: (row) => (
+    <a href={contextHref(idOf(row))} data-open>
+      {idOf(row)}
+    </a>
+  ),
+})
+
+interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   /** Unique on the page: a row that changes glows, and is found again. Left out: rows have none. */
   readonly idOf?: (row: Row) => string
   /** Name of the live part that the rows are. A list is not moved under the pointer. */
   readonly part?: string
+  /** Address of the next page; null: this is the last. */
+  readonly next?: string | null
+  /** Shown where there are no rows. */
+  readonly empty?: Child
 }
 
-export function Table<Row>({ columns, rows, idOf, part }: TableFacts<Row>) {
+export function Table<Row>({ columns, rows, idOf, part, next = null, empty = null }: TableProps<Row>) {
   return (
-    <div class="scroll">
-      <table class="list">
-        <thead>
-          <tr>
-            {columns.map(({ head, control, isSilent = false, isNumber = false }) => (
-              <th scope="col" class={isNumber ? 'num' : undefined}>
-                {control ?? (isSilent ? <span class="hidden">{head}</span> : head)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody data-part={part} data-rows={part === undefined ? undefined : 'yes'}>
-          {rows.map((row) => (
-            <tr data-row id={idOf?.(row)}>
-              {columns.map((column) => (
-                <Cell column={column} row={row} />
+    <>
+      {rows.length === 0 && empty !== null ? (
+        empty
+      ) : (
+        <div class="scroll">
+          <table class="list">
+            <thead>
+              <tr>
+                {columns.map(({ head, control, isNumber }) => (
+                  <th scope="col" class={isNumber ? 'num' : undefined}>
+                    {control ?? head}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody data-part={part} data-rows={part && 'yes'}>
+              {rows.map((row) => (
+                <tr data-row id={idOf?.(row)}>
+                  {columns.map(({ head, isNumber, isLabelled, class: name = '', cell }) => (
+                    <td
+                      class={`${isNumber ? 'num' : ''} ${name}`.trim() || undefined}
+                      data-name={isLabelled ? head : undefined}
+                    >
+                      {cell(row)}
+                    </td>
+                  ))}
+                </tr>
               ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+            </tbody>
+          </table>
+        </div>
+      )}
+      {next !== null && (
+        <p>
+          <a class="button" href={next} rel="next">
+            Older
+          </a>
+        </p>
+      )}
+    </>
   )
 }
-
-function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
-  const { head, isNumber = false, isLabelled = false, cell } = column
-  const classes = [isNumber && 'num', column.class].filter(Boolean).join(' ')
-  return (
-    <td class={classes === '' ? undefined : classes} data-name={isLabelled ? head : undefined}>
-      {cell(row)}
-    </td>
-  )
-}
-
-/** Leads to the next page of a table. Null: this is the last. */
-export const Older: FC<{ readonly next: string | null }> = ({ next }) =>
-  next === null ? null : (
-    <p>
-      <a class="button" href={next} rel="next">
-        Older
-      </a>
-    </p>
-  )

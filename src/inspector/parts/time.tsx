@@ -1,5 +1,6 @@
 // inspector/parts: times and durations, for people.
 import type { FC } from 'hono/jsx'
+import { useViewer } from '../viewer.ts'
 
 const UNITS = [
   { ms: 86_400_000, unit: 'd' },
@@ -33,7 +34,7 @@ const MAX_TIME_MS = 8.64e15
 export const isoOf = (at: number): string => (Math.abs(at) <= MAX_TIME_MS ? new Date(at).toISOString() : String(at))
 
 /** Relative, with the absolute time as its title. Scripts show both in the zone of the reader. */
-export const When: FC<{ readonly at: number; readonly now: number }> = ({ at, now }) => (
+export const When: FC<{ readonly at: number; readonly now?: number }> = ({ at, now = useViewer().now }) => (
   <time datetime={isoOf(at)} title={isoOf(at)} data-at={at}>
     {relativeText(at, now)}
   </time>

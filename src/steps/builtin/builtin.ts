@@ -3,8 +3,7 @@ import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import { atEachLevel } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/steps.ts'
 import { httpRequest } from './http/request.ts'
-import { sendWebhook } from './send-webhook.ts'
-import { verify } from './standard-webhooks.ts'
+import { sendWebhook, verify } from './webhooks.ts'
 
 /** A function as `invokeCode` calls it. */
 export type BuiltinMethod = (args: JsonObject, flux: StepFlux) => unknown
@@ -27,7 +26,7 @@ const throwException: BuiltinMethod = (args) => {
   throw error
 }
 
-function textOf(args: JsonObject, key: string): string | null {
+function textOf(args: JsonObject, key: string) {
   const value = getOwn(args, key)
   return value == null || value === '' ? null : typeof value === 'string' ? value : JSON.stringify(value)
 }

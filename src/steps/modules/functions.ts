@@ -18,9 +18,6 @@ const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
 /** Maximum number of modules that are searched for a similar name. */
 const MAX_NAMES = 1000
 
-/** There is no module of that name. */
-export class NoModule extends Error {}
-
 export class Functions {
   readonly #classes: ReturnType<typeof builtInClasses>
   #packages: readonly PackageFolder[] = []
@@ -37,7 +34,7 @@ export class Functions {
   }
 
   /** Sets the packages, and discards all loaded modules and what they imported, except installed packages. */
-  mount(packages: readonly PackageFolder[]): void {
+  mount(packages: readonly PackageFolder[]) {
     this.#loader.forget([...this.#packages, ...packages].map(({ root }) => root + sep))
     this.#packages = packages
     this.#loaded = new Map()
@@ -47,7 +44,7 @@ export class Functions {
    * The function; if its module cannot be loaded, the version that was loaded last. @throws Error with the reason why
    * there is none
    */
-  async lastGood(name: FunctionName): Promise<BuiltinMethod> {
+  async lastGood(name: FunctionName) {
     try {
       return await this.newest(name)
     } catch (error) {
@@ -58,20 +55,19 @@ export class Functions {
   }
 
   /** The function from the current source. @throws Error with the reason why it cannot be loaded */
-  async newest(name: FunctionName): Promise<BuiltinMethod> {
+  async newest(name: FunctionName) {
     const { package: owner, className, methodName } = name
     const builtIn = getOwn(this.#classes, className)
     if (builtIn !== undefined) {
-      const method = getOwn(builtIn, methodName)
-      if (method !== undefined) return method
+      const known = getOwn(builtIn, methodName)
+      if (known !== undefined) return known
       const names = Object.keys(builtIn)
       throw new Error(
         `the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, names)}: it has ${names.join(', ')}`,
       )
     }
     const file = await this.#find(owner, className)
-    const loaded = await this.#load(file, className)
-    const exports = isNamespace(loaded) ? loaded : {}
+    const exports: { readonly [name: string]: unknown } = Object(await this.#load(file, className))
     const method = getOwn(exports, methodName)
     if (isMethod(method)) {
       this.#good.set(keyOf(name), method)
@@ -82,35 +78,32 @@ export class Functions {
     throw new Error(`module "${className}" doesn't export "${methodName}"${alternatives(methodName, names)}`)
   }
 
-  /** A suggestion of a similar class name, to append to a message; may be empty. */
-  async meant({ package: owner, className }: FunctionName): Promise<string> {
-    const roots = this.#packages.filter(({ name }) => name === owner).map(({ root }) => root)
-    const modules = (await Promise.all(roots.map(modulesIn))).flat().slice(0, MAX_NAMES)
-    return suggestion(className, [...Object.keys(this.#classes), ...modules])
-  }
-
   /** The part of an error's stack in the sources of packages, for a function of that package; null: there is none. */
-  stackOf(thrown: UserError, owner: string): string | null {
-    const own = this.#packages.flatMap(({ name, root }) => (name === owner ? [root] : []))
-    return userStack(thrown, [...own, ...this.#packages.map(({ root }) => root)], (file, loaded) =>
+  stackOf(thrown: UserError, owner: string) {
+    return userStack(thrown, [...this.#rootsOf(owner), ...this.#packages.map(({ root }) => root)], (file, loaded) =>
       this.#loader.sourcePosition(file, loaded),
     )
   }
 
-  async #find(owner: string, className: string): Promise<string> {
+  #rootsOf(owner: string) {
+    return this.#packages.flatMap(({ name, root }) => (name === owner ? [root] : []))
+  }
+
+  async #find(owner: string, className: string) {
     const segments = className.split('.')
     if (segments.some((segment) => segment === '' || /[/\\\0]/.test(segment)))
       throw new Error(`"${className}" is no dotted path of a module`)
-    for (const { name, root } of this.#packages) {
-      if (name !== owner) continue
+    const roots = this.#rootsOf(owner)
+    for (const root of roots)
       for (const extension of EXTENSIONS) {
         const file = join(root, ...segments) + extension
         const found = await stat(file).catch(() => null)
         if (found?.isFile() === true) return file
       }
-    }
-    throw new NoModule(
-      `there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}`,
+    const names = (await Promise.all(roots.map(modulesIn))).flat().slice(0, MAX_NAMES)
+    const meant = suggestion(className, [...Object.keys(this.#classes), ...names])
+    throw new Error(
+      `there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}${meant}`,
     )
   }
 
@@ -137,7 +130,7 @@ async function tooLate(): Promise<never> {
 }
 
 /** The dotted paths of the modules below a folder. */
-async function modulesIn(root: string): Promise<string[]> {
+async function modulesIn(root: string) {
   const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
   return entries.flatMap((entry) => {
     const file = relative(root, join(entry.parentPath, entry.name))
@@ -150,8 +143,5 @@ async function modulesIn(root: string): Promise<string[]> {
 
 const keyOf = ({ package: owner, className, methodName }: FunctionName) =>
   JSON.stringify([owner, className, methodName])
-
-const isNamespace = (value: unknown): value is { readonly [name: string]: unknown } =>
-  (typeof value === 'object' && value !== null) || typeof value === 'function'
 
 const isMethod = (value: unknown): value is BuiltinMethod => typeof value === 'function'

@@ -39,7 +39,7 @@ export class IsolatePool extends ProcessPool<Isolated> {
   }
 
   /** Sets the packages. Running functions continue with the modules that they began with. */
-  mount(packages: readonly PackageFolder[]): void {
+  mount(packages: readonly PackageFolder[]) {
     this.#packages = packages
     for (const place of this.places) {
       place.isLast = true
@@ -63,7 +63,7 @@ export class IsolatePool extends ProcessPool<Isolated> {
     }
   }
 
-  protected override begin(place: IsolatePlace, { call }: Job<Isolated>): void {
+  protected override begin(place: IsolatePlace, { call }: Job<Isolated>) {
     const { args, flux, package: owner, className, methodName } = call
     const { contextId, fluxName, stateName, stepKey, attempt, rawBody, traceparent } = flux
     const { allowPrivate, maxResult } = this.#options
@@ -81,7 +81,7 @@ export class IsolatePool extends ProcessPool<Isolated> {
     })
   }
 
-  protected override onMessage(place: IsolatePlace, message: FromIsolate): void {
+  protected override onMessage(place: IsolatePlace, message: FromIsolate) {
     const { job } = place
     switch (message.kind) {
       case 'begun':
@@ -106,7 +106,7 @@ export class IsolatePool extends ProcessPool<Isolated> {
     }
   }
 
-  protected override onAbort(place: IsolatePlace, reason: unknown): void {
+  protected override onAbort(place: IsolatePlace, reason: unknown) {
     const { name, message } = reason instanceof Error ? reason : new DOMException('called off', 'AbortError')
     if (name === 'TimeoutError') place.isLast = true
     place.send({ kind: 'abort', name, message })
@@ -116,7 +116,7 @@ export class IsolatePool extends ProcessPool<Isolated> {
     })
   }
 
-  protected override brokenOff(how: string): Error {
+  protected override brokenOff(how: string) {
     return Object.assign(new Error(`the process of the function ended: ${how}`), { name: 'ProcessEnded' })
   }
 }

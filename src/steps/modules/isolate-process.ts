@@ -128,7 +128,7 @@ async function run(message: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
   }
 }
 
-function functionsOf({ packages, ...options }: ToIsolate & { kind: 'run' }): Functions {
+function functionsOf({ packages, ...options }: ToIsolate & { kind: 'run' }) {
   const opened = new Functions(options)
   opened.mount(packages)
   return opened

@@ -23,12 +23,12 @@ export class Loader {
     })
   }
 
-  import(file: string): Promise<unknown> {
+  import(file: string) {
     return this.#jiti.import(file)
   }
 
   /** Forgets what was loaded from below the roots (paths that end with a separator), except installed packages. */
-  forget(roots: readonly string[]): void {
+  forget(roots: readonly string[]) {
     this.#jiti = this.#create()
     const { cache } = this.#jiti // shared by the whole process
     for (const file of Object.keys(cache)) {
@@ -39,7 +39,7 @@ export class Loader {
   }
 
   /** The position in the source. Unchanged for a file that was not transpiled. */
-  sourcePosition(file: string, loaded: SourcePosition): SourcePosition {
+  sourcePosition(file: string, loaded: SourcePosition) {
     let map = this.#maps.get(file)
     if (typeof map === 'string') {
       map = new SourceMap(JSON.parse(Buffer.from(map, 'base64').toString()))
@@ -52,7 +52,7 @@ export class Loader {
   }
 
   /** Transpiles a module, and stores its source map. */
-  #transpile(options: TransformOptions): string {
+  #transpile(options: TransformOptions) {
     const { filename, babel } = options
     // These options replace those with which the transpiler was created.
     const code = this.#transpiler.transform({
@@ -85,7 +85,7 @@ const known = new Set<string>()
  * they get another URL. The hook is registered only when a root is passed a second time, so a server that never reloads
  * has no hook.
  */
-function importFreshly(roots: readonly string[]): void {
+function importFreshly(roots: readonly string[]) {
   const isAgain = roots.some((root) => known.has(root))
   for (const root of roots) known.add(root)
   if (!isAgain) return

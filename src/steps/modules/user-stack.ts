@@ -41,63 +41,41 @@ export function userStack(
   roots: readonly string[],
   sourcePosition: ToSource = (_, loaded) => loaded,
 ): string | null {
-  const frames = framesOf(stack, `${name}: ${message}`).flatMap((frame) => shown(frame, roots, sourcePosition) ?? [])
+  const head = `${name}: ${message}`
+  // The message is removed first, because it may have lines that look like frames.
+  const text = stack.startsWith(head) ? stack.slice(head.length) : stack
+  const lines = text.slice(-MAX_STACK_CHARACTERS).split('\n')
+  const frames = lines.flatMap((line) => frameOf(line.trim(), roots, sourcePosition) ?? []).slice(0, MAX_FRAMES)
   if (frames.length === 0) return null
-  const lines = frames.slice(0, MAX_FRAMES).map((frame) => `    ${frame}`)
-  return linesWithin(MAX_BYTES, [shortened(`${name}: ${message}`, MAX_MESSAGE_CHARACTERS), ...lines])
-}
-
-interface Frame {
-  readonly called: string
-  readonly place: string
-  readonly position: SourcePosition
-}
-
-/** The frames of a stack. The message is removed first, because it may have lines that look like frames. */
-function framesOf(stack: string, message: string): Frame[] {
-  const text = stack.startsWith(message) ? stack.slice(message.length) : stack
-  return text
-    .slice(-MAX_STACK_CHARACTERS)
-    .split('\n')
-    .flatMap((line) => frameOf(line.trim()) ?? [])
-}
-
-/** Parses `at called (place:line:column)`, or the form without parentheses; null: the line is not a frame. */
-function frameOf(line: string): Frame | null {
-  if (!line.startsWith('at ')) return null
-  const open = line.endsWith(')') ? line.indexOf(' (') : -1
-  const called = open === -1 ? (line.startsWith('at async ') ? 'async' : '') : line.slice(3, open)
-  const where = open === -1 ? line.slice(called === '' ? 3 : 9) : line.slice(open + 2, -1)
-  const [, row, column] = /:(\d{1,9}):(\d{1,9})$/.exec(where) ?? []
-  if (row === undefined || column === undefined) return null
-  return {
-    called,
-    place: where.slice(0, -row.length - column.length - 2),
-    position: { line: Number(row), column: Number(column) },
-  }
-}
-
-/** The text of a frame; null: it is not in users' sources. */
-function shown({ called, place, position }: Frame, roots: readonly string[], sourcePosition: ToSource): string | null {
-  const found = sourceOf(place, roots)
-  if (found === null) return null
-  const { line, column } = found.file === null ? position : sourcePosition(found.file, position)
-  const at = `${found.name}:${line}:${column}`
-  // In a transpiled module, an imported function is called as a method of `Object`.
-  const name = called.replace(/^(async )?Object\./, '$1')
-  if (name === '' || name === '<anonymous>') return `at ${at}`
-  return name === 'async' ? `at async ${at}` : `at ${name} (${at})`
+  return linesWithin(MAX_BYTES, [shortened(head, MAX_MESSAGE_CHARACTERS), ...frames.map((frame) => `    ${frame}`)])
 }
 
 /**
- * The source of a frame. A script, or a relative path from an earlier conversion, is not changed. `file`: the path by
- * which the source maps know the module; null: it has no map.
+ * The text of a frame: of `at called (place:line:column)`, or of the form without parentheses; null: the line is none, or
+ * not in users' sources.
  */
-function sourceOf(
-  place: string,
-  roots: readonly string[],
-): { readonly name: string; readonly file: string | null } | null {
-  if (place === 'script' || (RELATIVE.test(place) && !isDependency(place))) return { name: place, file: null }
+function frameOf(text: string, roots: readonly string[], sourcePosition: ToSource) {
+  if (!text.startsWith('at ')) return null
+  const open = text.endsWith(')') ? text.indexOf(' (') : -1
+  const called = open === -1 ? (text.startsWith('at async ') ? 'async' : '') : text.slice(3, open)
+  const where = open === -1 ? text.slice(called === '' ? 3 : 9) : text.slice(open + 2, -1)
+  const [end = '', row, at] = /:(\d{1,9}):(\d{1,9})$/.exec(where) ?? []
+  const found = sourceOf(where.slice(0, where.length - end.length), roots)
+  if (end === '' || found === null) return null
+  const loaded = { line: Number(row), column: Number(at) }
+  const { line, column } = found.file === null ? loaded : sourcePosition(found.file, loaded)
+  const place = `${found.name}:${line}:${column}`
+  // In a transpiled module, an imported function is called as a method of `Object`.
+  const name = called.replace(/^(async )?Object\./, '$1')
+  if (name === '' || name === '<anonymous>') return `at ${place}`
+  return name === 'async' ? `at async ${place}` : `at ${name} (${place})`
+}
+
+/**
+ * The source of a frame. `file`: the path by which the source maps know the module; null: it has no map, as a script.
+ */
+function sourceOf(place: string, roots: readonly string[]) {
+  if (place === 'script') return { name: place, file: null }
   const isUrl = place.startsWith('file:')
   const path = isUrl ? pathOf(place) : place
   const root = path === null ? undefined : roots.find((folder) => path.startsWith(folder + sep))
@@ -106,12 +84,10 @@ function sourceOf(
   return { name: relative(own, path).replaceAll(sep, '/'), file: isUrl ? null : path }
 }
 
-const RELATIVE = /^(?!\/)[^<>:()\\]+\.[cm]?[jt]sx?$/
-
-const isDependency = (path: string): boolean => path.split(/[/\\]/).includes('node_modules')
+const isDependency = (path: string) => path.split(/[/\\]/).includes('node_modules')
 
 /** The path of a file URL, without the query that marks a reload; null: the URL is invalid. */
-function pathOf(url: string): string | null {
+function pathOf(url: string) {
   try {
     return fileURLToPath(url.split('?', 1)[0] ?? '')
   } catch {

@@ -55,36 +55,36 @@ export class PooledProcess<Sent extends object, Received> {
   }
 
   /** Sends a message. A message to a process that is ending is discarded; `onEnd` reports the end. */
-  send(message: Sent): void {
+  send(message: Sent) {
     if (this.#process.connected) this.#process.send(message, () => {})
   }
 
   /** Marks the process as idle. Calls `then` after `milliseconds` without work. */
-  rest(milliseconds: number, then: () => void): void {
+  rest(milliseconds: number, then: () => void) {
     this.#process.unref()
     this.#after(milliseconds, then)
     this.#timer?.unref()
   }
 
   /** Calls `then` after `milliseconds` of work, unless another limit is set before. */
-  limit(milliseconds: number, then: () => void): void {
+  limit(milliseconds: number, then: () => void) {
     this.#process.ref()
     this.#after(Math.max(0, milliseconds - REPLY_MS), () => this.#after(Math.min(REPLY_MS, milliseconds), then))
   }
 
   /** Removes the limit. */
-  unlimit(): void {
+  unlimit() {
     clearTimeout(this.#timer)
   }
 
   /** Kills the process. */
-  kill(): void {
+  kill() {
     this.unlimit()
     this.#process.kill('SIGKILL')
     this.#process.unref()
   }
 
-  #after(milliseconds: number, then: () => void): void {
+  #after(milliseconds: number, then: () => void) {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(then, milliseconds)
   }

@@ -96,7 +96,7 @@ export abstract class ProcessPool<W extends Work> {
   }
 
   /** Ends all processes, and rejects their jobs. */
-  close(): void {
+  close() {
     const reason = new DOMException('the server stops', 'AbortError')
     for (const job of this.waiting) job.reject(reason)
     this.waiting.clear()
@@ -106,13 +106,13 @@ export abstract class ProcessPool<W extends Work> {
     }
   }
 
-  protected add(job: Job<W>): void {
+  protected add(job: Job<W>) {
     this.waiting.add(job)
     this.schedule()
   }
 
   /** Ends a job whose result is no longer waited for. */
-  protected abort(job: Job<W>, reason: unknown): void {
+  protected abort(job: Job<W>, reason: unknown) {
     job.reject(reason)
     job.mayRepeat = false
     this.waiting.delete(job)
@@ -126,11 +126,11 @@ export abstract class ProcessPool<W extends Work> {
   }
 
   /** Assigns after the present task, so that no job gets a process that the next of many aborts would kill. */
-  protected schedule(): void {
+  protected schedule() {
     queueMicrotask(() => this.#assign())
   }
 
-  #assign(): void {
+  #assign() {
     for (const job of this.waiting) {
       if (this.busy(job.isSlow) >= this.#most) continue
       const free = [...this.places].find((place) => place.job === null)
@@ -141,7 +141,7 @@ export abstract class ProcessPool<W extends Work> {
     }
   }
 
-  #start(job: Job<W>): void {
+  #start(job: Job<W>) {
     try {
       const place: Place<W> = new Place<W>(this.options(), {
         onMessage: (message) => this.#onMessage(place, message),
@@ -155,13 +155,13 @@ export abstract class ProcessPool<W extends Work> {
     }
   }
 
-  #begin(place: Place<W>, job: Job<W>): void {
+  #begin(place: Place<W>, job: Job<W>) {
     place.job = job
     place.runs += 1
     this.begin(place, job)
   }
 
-  #onMessage(place: Place<W>, message: W['received']): void {
+  #onMessage(place: Place<W>, message: W['received']) {
     if (!this.places.has(place)) return
     if (place.isReady) return this.onMessage(place, message)
     place.isReady = true
@@ -170,7 +170,7 @@ export abstract class ProcessPool<W extends Work> {
   }
 
   /** Marks the process as idle. */
-  protected free(place: Place<W>): void {
+  protected free(place: Place<W>) {
     place.job = null
     if (place.isLast) this.drop(place)
     else
@@ -181,7 +181,7 @@ export abstract class ProcessPool<W extends Work> {
   }
 
   /** Handles the unexpected end of a process. */
-  protected onEnd(place: Place<W>, how: string): void {
+  protected onEnd(place: Place<W>, how: string) {
     if (!this.places.has(place)) return
     const { job, isReady } = place
     this.drop(place)
@@ -189,25 +189,22 @@ export abstract class ProcessPool<W extends Work> {
   }
 
   /** A failed start is counted against the job only if no other process is ready. */
-  #onBreak(job: Job<W>, how: string, wasReady: boolean): void {
-    if (!wasReady) this.#pause()
+  #onBreak(job: Job<W>, how: string, wasReady: boolean) {
+    if (!wasReady && !this.#isPaused) {
+      this.#isPaused = true
+      setTimeout(() => {
+        this.#isPaused = false
+        this.schedule()
+      }, RESTART_MS)
+    }
     if (wasReady || ![...this.places].some(({ isReady }) => isReady)) job.breaks += 1
-    if (job.mayRepeat && job.breaks < MAX_BREAKS) this.waiting.add(job)
-    else job.reject(this.brokenOff(how))
+    if (!job.mayRepeat || job.breaks >= MAX_BREAKS) job.reject(this.brokenOff(how))
+    else this.add(job)
     this.schedule()
   }
 
-  #pause(): void {
-    if (this.#isPaused) return
-    this.#isPaused = true
-    setTimeout(() => {
-      this.#isPaused = false
-      this.schedule()
-    }, RESTART_MS)
-  }
-
   /** Kills the process. */
-  protected drop(place: Place<W>): void {
+  protected drop(place: Place<W>) {
     this.places.delete(place)
     place.job = null
     place.kill()

@@ -66,7 +66,7 @@ export function errorWith({ name, message, stack, className, fields, cause, retr
 const hidden = (value: unknown): PropertyDescriptor => ({ value, configurable: true, writable: true })
 
 /** The text of a property that may have any type, as an error in this process shows it. */
-function textOf(read: () => unknown): string | undefined {
+function textOf(read: () => unknown) {
   try {
     const value = read()
     if (value === undefined || value === null) return undefined

@@ -20,7 +20,7 @@ guardProcess(MAX_MEMORY_BYTES)
 const sandbox = new Sandbox()
 await sandbox.open()
 
-async function run(script: Script): Promise<void> {
+async function run(script: Script) {
   await sandbox.open()
   const began = performance.now()
   const outcome = sandbox.run(script)

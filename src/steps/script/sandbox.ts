@@ -11,8 +11,6 @@ import {
   Scope,
   type QuickJSContext,
   type QuickJSHandle,
-  type QuickJSRuntime,
-  type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
 import { ResultTooLarge } from '../../model/json/value.ts'
 import { IS_WHOLE, PRELUDE } from './prelude.ts'
@@ -45,22 +43,8 @@ export type ScriptOutcome = { readonly json: string } | { readonly name: string;
 const OUT_OF_MEMORY: ScriptOutcome = { name: 'InternalError', message: 'out of memory' }
 const THROWN_NULL: ScriptOutcome = { json: '{"name":"Error","message":"null"}' }
 
-/** A new context in which only the prelude has run. */
-interface SandboxContext {
-  /** Owns all handles, to free them. */
-  readonly scope: Scope
-  readonly runtime: QuickJSRuntime
-  readonly context: QuickJSContext
-  readonly memory: WebAssembly.Memory
-  readonly call: QuickJSHandle
-  /** Deadline of the script, in the time of `performance.now()`. */
-  end: number
-}
-
-interface Engine {
-  readonly quickjs: QuickJSWASMModule
-  readonly memory: WebAssembly.Memory
-}
+type SandboxContext = ReturnType<typeof newContext>
+type Engine = Awaited<ReturnType<typeof newEngine>>
 
 export class Sandbox {
   /** null: the last engine must not be used again. */
@@ -71,14 +55,14 @@ export class Sandbox {
    * Prepares a context for the next script, also after a failure. It takes half a millisecond, for which no script
    * waits.
    */
-  async open(): Promise<void> {
+  async open() {
     this.#engine ??= newEngine()
     const engine = await this.#engine
     this.#prepared ??= newContext(engine)
   }
 
   /** Runs a script. After that, the sandbox can be opened for another one, whatever the outcome. */
-  run(script: Script): ScriptOutcome {
+  run(script: Script) {
     const prepared = this.#prepared
     if (prepared === null) throw new Error('the sandbox is not open')
     this.#prepared = null
@@ -101,46 +85,41 @@ export class Sandbox {
   }
 }
 
-async function newEngine(): Promise<Engine> {
+async function newEngine() {
   const { default: loaded } = await import('@jitl/quickjs-wasmfile-release-sync')
   // The types are those of the CommonJS module.
   const variant = 'default' in loaded ? loaded.default : loaded
-  const wasmMemory = new WebAssembly.Memory({ initial: OWN_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES })
-  const wasmModule = await (compiled ??= compile())
-  return {
-    quickjs: await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory, wasmModule })),
-    memory: wasmMemory,
-  }
+  const memory = new WebAssembly.Memory({ initial: OWN_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES })
+  const own = newVariant(variant, { wasmMemory: memory, wasmModule: await (compiled ??= compile()) })
+  return { quickjs: await newQuickJSWASMModuleFromVariant(own), memory }
 }
 
 /** Shared by all engines of this process, so that V8 compiles and optimizes the functions only once. */
 let compiled: Promise<WebAssembly.Module> | null = null
 
-async function compile(): Promise<WebAssembly.Module> {
+async function compile() {
   const { resolve } = createRequire(import.meta.url)
   return WebAssembly.compile(await readFile(resolve('@jitl/quickjs-wasmfile-release-sync/wasm')))
 }
 
-function newContext({ quickjs, memory }: Engine): SandboxContext {
+/**
+ * A new context in which only the prelude has run. `scope` owns all handles, to free them; `end`: deadline of the script, in
+ * the time of `performance.now()`.
+ */
+function newContext({ quickjs, memory }: Engine) {
   const scope = new Scope()
   const runtime = scope.manage(quickjs.newRuntime())
   // Refuses a single allocation that could never fit, before the memory grows for it.
   runtime.setMemoryLimit(MEMORY_BYTES)
   runtime.setMaxStackSize(STACK_BYTES)
   const context = scope.manage(runtime.newContext())
-  const prepared: SandboxContext = {
-    scope,
-    runtime,
-    context,
-    memory,
-    call: scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap()),
-    end: Infinity,
-  }
+  const call = scope.manage(context.evalCode(PRELUDE, 'prelude').unwrap())
+  const prepared = { scope, runtime, context, memory, call, end: Infinity }
   runtime.setInterruptHandler(() => isLate(prepared))
   return prepared
 }
 
-const isLate = ({ end }: SandboxContext) => performance.now() > end
+const isLate = ({ end }: { readonly end: number }) => performance.now() > end
 
 /**
  * The source of the function. Its start is on the first line of the script, so that lines count from 1. Its end is on a
@@ -152,7 +131,7 @@ const functionOf = (script: string) => `async function () {${script}\n}`
  * Parses a script without running it. A script with an extra `}` that closes its function early could run code here; it
  * is refused, because the source of the resulting function differs from the text.
  */
-function check({ scope, context }: SandboxContext, script: string): ScriptOutcome {
+function check({ scope, context }: SandboxContext, script: string) {
   const source = functionOf(script)
   const isWhole = scope.manage(context.evalCode(IS_WHOLE).unwrap())
   const parsed = context.evalCode(`(${source})`, 'script')
@@ -168,7 +147,7 @@ function check({ scope, context }: SandboxContext, script: string): ScriptOutcom
   return whole ? { json: 'null' } : { name: 'SyntaxError', message: 'it has a "}" that closes nothing of its own' }
 }
 
-function runIn(prepared: SandboxContext, { script, names, timeout, maxResult }: Script): ScriptOutcome {
+function runIn(prepared: SandboxContext, { script, names, timeout, maxResult }: Script) {
   prepared.end = performance.now() + timeout
   const outcome = names === null ? check(prepared, script) : resultOf(prepared, script, names, maxResult)
   return isLate(prepared)
@@ -176,7 +155,7 @@ function runIn(prepared: SandboxContext, { script, names, timeout, maxResult }: 
     : outcome
 }
 
-function resultOf(prepared: SandboxContext, script: string, names: string, maxResult: number): ScriptOutcome {
+function resultOf(prepared: SandboxContext, script: string, names: string, maxResult: number) {
   const { scope, runtime, context, call } = prepared
   const parsed = context.evalCode(`(${functionOf(script)})`, 'script')
   const body = scope.manage(parsed.error ?? parsed.value)
@@ -195,10 +174,6 @@ function resultOf(prepared: SandboxContext, script: string, names: string, maxRe
     const done = runtime.executePendingJobs(JOBS)
     if (done.error) scope.manage(done.error)
   }
-  return outcomeOf(context, scope, promise, maxResult)
-}
-
-function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle, maxResult: number): ScriptOutcome {
   const state = context.getPromiseState(promise)
   if (state.type === 'pending') return { name: 'Error', message: 'the script waits for something that never comes' }
   const result = scope.manage(state.type === 'fulfilled' ? state.value : state.error)
@@ -211,7 +186,7 @@ function outcomeOf(context: QuickJSContext, scope: Scope, promise: QuickJSHandle
     : { json }
 }
 
-function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string): ScriptOutcome {
+function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string) {
   const read = (key: string) =>
     context
       .getProp(error, key)
@@ -225,7 +200,7 @@ function faultOf(context: QuickJSContext, error: QuickJSHandle, script: string):
 /** The start of the JSON text of a value; a closing brace ends it. */
 const VALUE = '{"value":'
 
-function tooLarge(maxResult: number): ScriptOutcome {
+function tooLarge(maxResult: number) {
   const { name, message } = new ResultTooLarge(maxResult)
   return { name, message }
 }

@@ -13,45 +13,36 @@ export interface ScriptThrown {
   readonly fields?: string
 }
 
-/** The error of a script. Its stack has only frames of the script: others would reveal paths of the server. */
+/** Number of characters before a script on its first line, because it runs as the body of a function. */
+const BEFORE = '(async function () {'.length
+
+/** The error of a script, with positions in the script: `user-stack.ts` shows its frames. */
 export function scriptError({ name, message, className = name, stack = '', fields = '{}' }: ScriptThrown): Error {
-  const line = lineOf(stack, className)
+  const own = withoutConstructor(stack, className)
+  const line = lineOf(own)
   const data: unknown = JSON.parse(fields)
+  const placed = own.replaceAll(
+    /\(script:1:(\d+)\)/g,
+    (_, column) => `(script:1:${Math.max(1, Number(column) - BEFORE)})`,
+  )
   return errorWith({
     name,
     message,
-    stack: [`${name}: ${message}`, ...framesOf(stack, className).map((frame) => `    ${frame}`)].join('\n'),
+    stack: `${name}: ${message}\n${placed}`,
     className,
     fields: { ...(line !== undefined && { line }), ...(isObject(data) && data) },
   })
 }
 
-/** Number of characters before a script on its first line, because it runs as the body of a function. */
-const BEFORE = '(async function () {'.length
-/** Maximum number of frames, for recursive scripts. */
-const MAX_FRAMES = 30
-
-/** The frames of the script, with positions in it. */
-function framesOf(stack: string, constructor: string): string[] {
-  return withoutConstructor(stack, constructor)
-    .slice(0, MAX_FRAMES)
-    .flatMap((frame) => {
-      const [, called = '', line, column] = /^at ([^()]{0,200}) \(script:(\d{1,9}):(\d{1,9})\)$/.exec(frame) ?? []
-      if (line === undefined) return []
-      const place = `script:${line}:${line === '1' ? Math.max(1, Number(column) - BEFORE) : column}`
-      return [called === '<anonymous>' ? `at ${place}` : `at ${called} (${place})`]
-    })
-}
-
 /** The line of the script that threw, from a stack of QuickJS; undefined: unknown. */
-export function lineOf(stack: string, constructor = ''): number | undefined {
-  const line = /\bscript:(\d+)/.exec(withoutConstructor(stack, constructor).join('\n'))?.[1]
+export function lineOf(stack: string): number | undefined {
+  const line = /\bscript:(\d+)/.exec(stack)?.[1]
   return line === undefined ? undefined : Number(line)
 }
 
 /** The frames of a stack, without those of the error's constructor. */
-const withoutConstructor = (stack: string, constructor: string): string[] =>
+const withoutConstructor = (stack: string, constructor: string) =>
   stack
     .split('\n')
-    .map((frame) => frame.trim())
-    .filter((frame) => !frame.startsWith(`at ${constructor} (`))
+    .filter((frame) => !frame.trim().startsWith(`at ${constructor} (`))
+    .join('\n')

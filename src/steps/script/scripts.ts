@@ -72,12 +72,12 @@ export class Scripts extends ProcessPool<Scripted> {
   }
 
   /** Whether the last run of the script was slow. */
-  isSlow(script: string): boolean {
+  isSlow(script: string) {
     return this.#slow.has(script)
   }
 
   /** The reason why the script cannot be parsed; null if it can. */
-  fault(script: string): Promise<string | null> {
+  fault(script: string) {
     return this.enqueue({ script, names: null, timeout: CHECK_TIME_MS }).then(() => null, messageOf)
   }
 
@@ -92,7 +92,7 @@ export class Scripts extends ProcessPool<Scripted> {
     }
   }
 
-  protected override begin(place: ScriptPlace, job: ScriptJob): void {
+  protected override begin(place: ScriptPlace, job: ScriptJob) {
     // No limit applies while the names are fetched.
     place.unlimit()
     this.#send(place, job).catch((error: unknown) => {
@@ -101,7 +101,7 @@ export class Scripts extends ProcessPool<Scripted> {
     })
   }
 
-  async #send(place: ScriptPlace, job: ScriptJob): Promise<void> {
+  async #send(place: ScriptPlace, job: ScriptJob) {
     const { script, names: given, timeout } = job.call
     const names = typeof given === 'function' ? await given() : given && JSON.stringify(given)
     if (place.job !== job) return
@@ -115,7 +115,7 @@ export class Scripts extends ProcessPool<Scripted> {
     else place.limit(timeout + GRACE_MS, () => this.#endLate(job))
   }
 
-  protected override onMessage(place: ScriptPlace, { outcome, took }: FromProcess): void {
+  protected override onMessage(place: ScriptPlace, { outcome, took }: FromProcess) {
     const { job } = place
     if (job === null) return
     // An error that the script itself throws is in the JSON, even if its name is `TimeoutError`.
@@ -125,16 +125,16 @@ export class Scripts extends ProcessPool<Scripted> {
     else job.reject(scriptError(outcome))
   }
 
-  protected override onAbort(place: ScriptPlace): void {
+  protected override onAbort(place: ScriptPlace) {
     this.drop(place)
   }
 
-  protected override brokenOff(): Error {
+  protected override brokenOff() {
     return scriptError({ name: 'InternalError', message: 'the process of the script broke off' })
   }
 
   /** Continues a script as a slow one if the lane of slow scripts has a place. */
-  #onSlow(place: ScriptPlace, job: ScriptJob): void {
+  #onSlow(place: ScriptPlace, job: ScriptJob) {
     if (job.isSlow || this.busy(true) < MAX_PROCESSES)
       place.limit(job.call.timeout - SLOW_MS + GRACE_MS, () => this.#endLate(job))
     else {
@@ -146,14 +146,14 @@ export class Scripts extends ProcessPool<Scripted> {
     this.schedule()
   }
 
-  #endLate(job: ScriptJob): void {
+  #endLate(job: ScriptJob) {
     this.#remember(job, true)
     const message = `the script computed for longer than ${job.call.timeout / 1000} s`
     this.abort(job, scriptError({ name: 'TimeoutError', message }))
   }
 
   /** Records whether the script was slow, also for those that wait. A script that was only parsed is not recorded. */
-  #remember({ call: { script, names } }: ScriptJob, isSlow: boolean): void {
+  #remember({ call: { script, names } }: ScriptJob, isSlow: boolean) {
     if (names === null) return
     this.#slow.delete(script)
     if (!isSlow) return
@@ -165,7 +165,7 @@ export class Scripts extends ProcessPool<Scripted> {
 }
 
 /** Moves a job to the lane of slow scripts. */
-function markSlow(job: ScriptJob): void {
+function markSlow(job: ScriptJob) {
   if (job.isSlow) return
   job.isSlow = true
   job.call.onSlow?.()

@@ -1,11 +1,12 @@
-// cli/remote: `actorflux context …`: one context, or several by their ids; or, with filters, all that match, by an
-// operation.
+// cli/remote: `actorflux contexts` lists contexts; `actorflux context …` is for one, or several by their ids; or, with filters,
+// for all that match, by an operation.
 import { CALLS } from '../../../api/calls.ts'
 import { AT_REST } from '../../../api/contexts.ts'
 import { Problem } from '../../../client/problem.ts'
-import { EXIT, flagOption, textOption, UsageError, type Given, type World } from '../../command.ts'
-import { checked, definedIn, fieldsIn, idOf, jsonIn, optionsFor, separated, withoutFields } from '../arguments.ts'
-import { contextLines, standingLines, stepText } from '../context-table.ts'
+import type { JsonObject } from '../../../model/json/value.ts'
+import { EXIT, flagOption, textOption, UsageError, type Given } from '../../command.ts'
+import { checked, fieldsIn, idOf, jsonIn, optionsFor, separated, withoutFields } from '../arguments.ts'
+import { CONTEXT_HEADS, contextLines, contextRow, standingLines, stepText } from '../context-table.ts'
 import { problemText, remote, type Remote } from '../remote.ts'
 import { MANY, OPERATION, runOperation, TOLD_OPERATION } from '../run-operation.ts'
 import { plain, plainJson } from '../text.ts'
@@ -32,7 +33,7 @@ const show = remote({
     }),
 })
 
-function nullIfProblem(error: unknown): null {
+function nullIfProblem(error: unknown) {
   if (error instanceof Problem) return null
   throw error
 }
@@ -55,35 +56,30 @@ async function eachOf(words: readonly string[], { world }: Remote, act: (context
   const ids = words.map(idOf)
   if (ids.length === 0) throw new UsageError('<id> is missing')
   let exit: number = EXIT.fine
-  const fail = (id: number, text: string) => {
-    world.err(`actorflux: context ${id}: ${text}`)
-    exit = EXIT.failed
-  }
   for (const id of ids) {
-    try {
-      const failure = await act(id)
-      if (failure) fail(id, plain(failure))
-    } catch (error) {
+    const failure = await act(id).catch((error: unknown) => {
       // With one id, or without a server, there is nothing to go on with.
       if (!(error instanceof Problem) || ids.length === 1) throw error
-      fail(id, problemText(error))
-    }
+      return problemText(error)
+    })
+    if (!failure) continue
+    world.err(`actorflux: context ${id}: ${plain(failure)}`)
+    exit = EXIT.failed
   }
   return exit
 }
 
-/** Whether all that match are meant. @throws UsageError for an option that means nothing where contexts are named */
-function choosesMany({ values }: Given) {
-  const hasAny = (options: object) => Object.keys(options).find((name) => values[name] !== undefined)
-  if (hasAny(MANY) !== undefined) return true
-  const given = hasAny(TOLD_OPERATION)
-  if (given !== undefined) throw new UsageError(`--${given} goes with filters, not with an id`)
-  return false
-}
-
-/** @throws UsageError */
-function noIds({ words }: Given) {
-  if (words.length > 0) throw new UsageError('give ids or filters, not both')
+/**
+ * Whether all that match are meant.
+ * @throws UsageError for ids besides, unless `words` are none; for an option that means nothing where contexts are named
+ */
+function choosesMany({ words, values }: Given, hasIds = true) {
+  const given = (options: object) => Object.keys(options).find((name) => values[name] !== undefined)
+  const isMany = given(MANY) !== undefined
+  const option = given(TOLD_OPERATION)
+  if (!isMany && option !== undefined) throw new UsageError(`--${option} goes with filters, not with an id`)
+  if (isMany && hasIds && words.length > 0) throw new UsageError('give ids or filters, not both')
+  return isMany
 }
 
 const IDS_OR_FILTERS = '<id>… | <filters> --yes'
@@ -94,15 +90,13 @@ const changing = (kind: 'terminate' | 'pause' | 'resume', summary: string) =>
     summary,
     words: IDS_OR_FILTERS,
     options: { ...MANY, ...OPERATION },
-    async run(given, remote) {
-      if (!choosesMany(given))
-        return eachOf(given.words, remote, async (contextId) => {
-          const done = await remote.client[kind]({ contextId })
-          remote.answer(done, () => [plain(done.message)])
-        })
-      noIds(given)
-      return runOperation(kind, {}, given, remote)
-    },
+    run: async (given, remote) =>
+      choosesMany(given)
+        ? runOperation(kind, {}, given, remote)
+        : eachOf(given.words, remote, async (contextId) => {
+            const done = await remote.client[kind]({ contextId })
+            remote.answer(done, () => [plain(done.message)])
+          }),
   })
 
 /** Seconds for which a retried context is waited for, to tell what has become of it. */
@@ -120,14 +114,13 @@ const retry = remote({
   words: IDS_OR_FILTERS,
   options: { ...RETRY, ...MANY, ...TOLD_OPERATION },
   async run(given, remote) {
-    const { client, world } = remote
-    const fields = await retryFieldsIn(given, world)
-    if (choosesMany(given)) {
-      noIds(given)
-      return runOperation('retry', fields, given, remote)
-    }
+    const { state, definition, input, 'new-key': newKey } = given.values
+    const all = { state, definition, input: await jsonIn(input, 'input', remote.world), newKey }
+    const fields: JsonObject = {}
+    for (const [name, value] of Object.entries(all)) if (value !== undefined) fields[name] = value
+    if (choosesMany(given)) return runOperation('retry', fields, given, remote)
     return eachOf(given.words, remote, async (contextId) => {
-      const done = await client.retry(checked(CALLS.retry, { contextId, ...fields }))
+      const done = await remote.client.retry(checked(CALLS.retry, { contextId, ...fields }))
       const { status, currentState, error, step } = await atRest(contextId, remote)
       const next = status === 'RUNNING' && step ? `: ${stepText(step)}` : ''
       remote.answer({ ...done, status, error }, () =>
@@ -137,14 +130,6 @@ const retry = remote({
     })
   },
 })
-
-const retryFieldsIn = async ({ values }: Given<typeof RETRY>, world: World) =>
-  definedIn({
-    state: values.state,
-    definition: values.definition,
-    input: await jsonIn(values.input, 'input', world),
-    newKey: values['new-key'],
-  })
 
 /** The context once it waits or has ended; as it is, if that takes long. */
 async function atRest(contextId: number, { client }: Remote) {
@@ -162,18 +147,16 @@ const tagging = (kind: 'tag' | 'untag', summary: string) =>
     words: '<id> <tag>… | <tag>… <filters> --yes',
     options: { ...MANY, ...TOLD_OPERATION },
     async run(given, remote) {
-      if (choosesMany(given)) {
+      if (choosesMany(given, false)) {
         const tags = separated(given.words)
         return runOperation(kind, tags.length === 0 ? {} : { tags }, given, remote)
       }
       const [id, ...words] = given.words
       if (id === undefined) throw new UsageError('<id> is missing')
-      const request = { contextId: idOf(id), tag: separated(words) }
+      const contextId = idOf(id)
       if (words.length === 0) throw new UsageError('<tag> is missing')
-      const { client } = remote
-      const done = await (kind === 'tag' ? client.addTags(request) : client.removeTags(request))
-      remote.answer(done, () => [plain(done.message)])
-      return EXIT.fine
+      const done = await remote.client[kind === 'tag' ? 'addTags' : 'removeTags']({ contextId, tag: separated(words) })
+      return remote.answer(done, () => [plain(done.message)])
     },
   })
 
@@ -186,4 +169,43 @@ export const context = {
   terminate: changing('terminate', 'end contexts, or all that match'),
   tag: tagging('tag', 'add tags to a context, or to all that match'),
   untag: tagging('untag', 'remove tags from a context, or from all that match'),
+}
+
+/** Contexts of a list, if nothing else is said. */
+const DEFAULT_LIMIT = 30
+/** Contexts that are asked for at once. */
+const PAGE = 1000
+
+const LISTED = withoutFields(CALLS.listContexts.query, 'limit', 'page')
+
+export const contexts = remote({
+  summary: 'list contexts: those that have not ended, if no status is given',
+  options: { ...optionsFor(LISTED), limit: textOption('number|all', `how many; ${DEFAULT_LIMIT} if left out`) },
+  async run({ values }, { client, world, isJson, table, answer }) {
+    const given = fieldsIn(LISTED, values)
+    if (!isJson && given['view'] !== undefined) throw new UsageError('--view goes with --json')
+    const most = limitOf(values.limit)
+    const fields = { ...(!isJson && { view: 'summary' }), ...given, limit: Math.min(most + 1, PAGE) }
+    const rows = []
+    let count = 0
+    for await (const context of client.contexts(checked(CALLS.listContexts, fields))) {
+      if (count === most) {
+        if (world.screen !== null) world.err(`There are more: --limit shows them.`)
+        break
+      }
+      count += 1
+      if (!isJson) rows.push(contextRow(context))
+      answer(context, () => [])
+      // The list is read as fast as its reader takes it.
+      if (isJson && (await world.flushed()) !== null) break
+    }
+    if (!isJson) for (const line of count === 0 ? ['No context.'] : table(CONTEXT_HEADS, rows)) world.out(line)
+  },
+})
+
+function limitOf(text = String(DEFAULT_LIMIT)) {
+  if (text === 'all') return Infinity
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (limit === 0) throw new UsageError('--limit must be a positive integer, or all')
+  return limit
 }

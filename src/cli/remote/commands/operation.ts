@@ -1,12 +1,12 @@
 // cli/remote: `actorflux operation …`: operations on many contexts.
+import type { OperationView } from '../../../api/operations.ts'
 import { remote } from '../remote.ts'
-import type { Operation } from '../run-operation.ts'
 import { plain, timeText, type Cell, type Style } from '../text.ts'
 
 const STYLES: { readonly [status: string]: Style } = { running: 'blue', done: 'green', stopped: 'yellow' }
 const HEADS = ['OPERATION', 'DO', 'STATUS', 'DONE', 'CHANGED', 'FAILED', 'STARTED']
 
-const rowOf = ({ operationId, do: kind, status, done, matched, changed, failed, startedAt }: Operation): Cell[] => [
+const rowOf = ({ operationId, do: kind, status, done, matched, changed, failed, startedAt }: OperationView): Cell[] => [
   operationId,
   kind,
   { text: status, style: STYLES[status] },

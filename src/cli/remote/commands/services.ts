@@ -7,16 +7,20 @@ import { shownPlace } from '../../report.ts'
 import { serviceFields } from '../arguments.ts'
 import { mermaidOf } from '../mermaid.ts'
 import { remote, type Remote } from '../remote.ts'
-import { plainJson, plain, plainText } from '../text.ts'
+import { aligned, plainJson, plain, plainText } from '../text.ts'
 
 type Service = Awaited<ReturnType<Remote['client']['listServices']>>['services'][number]
 
-const countsText = (contexts: Service['contexts']) =>
+const countsOf = ({ contexts }: Service) =>
   Object.entries(contexts)
     .map(([status, count]) => `${count} ${status}`)
     .join(', ')
 
-export const list = remote({
+const triggersOf = ({ triggers }: Service) => triggers.map(triggerText).join(', ')
+
+const webhooksOf = ({ webhooks }: Service) => webhooks.map(({ urlPath }) => String(urlPath)).join(', ')
+
+export const services = remote({
   summary: 'list the services of the server, and the faults of their files',
   async run(_, { client, table, answer }) {
     const listed = await client.listServices()
@@ -28,14 +32,12 @@ export const list = remote({
             listed.services.map((service) => [
               `${service.package}/${service.fluxName}`,
               service.states.length,
-              service.triggers.map(triggerText).join(', '),
-              service.webhooks.map(({ urlPath }) => String(urlPath)).join(', '),
-              countsText(service.contexts),
+              triggersOf(service),
+              webhooksOf(service),
+              countsOf(service),
             ]),
           )),
-      ...listed.faults.map(({ file, pointer, line, column, reason, severity }) =>
-        plain(`${shownPlace({ file, pointer, line, column })}: ${severity}: ${reason}`),
-      ),
+      ...listed.faults.map((fault) => plain(`${shownPlace(fault)}: ${fault.severity}: ${fault.reason}`)),
     ])
   },
 })
@@ -65,43 +67,40 @@ async function serviceNamed(name: string, { client }: Remote) {
   return service
 }
 
-const listLines = (name: string, texts: readonly string[]) =>
-  texts.length === 0 ? [] : [`${name}  ${plain(texts.join(', '))}`]
-
 function serviceLines(service: Service, { table, style }: Remote) {
-  const { input, output, triggers, webhooks } = service
-  const properties = (name: string, some: Service['input']) =>
-    some.length === 0
-      ? []
-      : [
-          '',
-          ...table(
-            [name, 'TYPE', 'REQUIRED', 'DEFAULT'],
-            some.map((property) => [
-              String(property['name'] ?? ''),
-              String(property['type'] ?? 'string'),
-              property['required'] === true ? 'yes' : '',
-              property['defaultValue'] === undefined ? '' : JSON.stringify(property['defaultValue']),
-            ]),
-          ),
-        ]
+  const facts = [
+    ['file', service.file],
+    ['definition', service.definition],
+    ['states', service.states.join(', ')],
+    ['triggers', triggersOf(service)],
+    ['webhooks', webhooksOf(service)],
+    ['contexts', countsOf(service)],
+  ]
   return [
     style('bold', `${service.package}/${service.fluxName}`),
     ...(service.comment === null ? [] : [plain(service.comment)]),
     '',
-    `file        ${plain(service.file)}`,
-    `definition  ${plain(service.definition)}`,
-    ...listLines('states    ', service.states),
-    ...listLines('triggers  ', triggers.map(triggerText)),
-    ...listLines(
-      'webhooks  ',
-      webhooks.map(({ urlPath }) => String(urlPath)),
-    ),
-    ...listLines('contexts  ', Object.keys(service.contexts).length === 0 ? [] : [countsText(service.contexts)]),
-    ...properties('INPUT', input),
-    ...properties('OUTPUT', output),
+    ...aligned(facts.filter(([, text]) => text !== '')),
+    ...propertyLines('INPUT', service.input, table),
+    ...propertyLines('OUTPUT', service.output, table),
   ]
 }
+
+const propertyLines = (name: string, properties: Service['input'], table: Remote['table']) =>
+  properties.length === 0
+    ? []
+    : [
+        '',
+        ...table(
+          [name, 'TYPE', 'REQUIRED', 'DEFAULT'],
+          properties.map((property) => [
+            String(property['name'] ?? ''),
+            String(property['type'] ?? 'string'),
+            property['required'] === true ? 'yes' : '',
+            property['defaultValue'] === undefined ? '' : JSON.stringify(property['defaultValue']),
+          ]),
+        ),
+      ]
 
 const diagram = remote({
   summary: 'draw a service, to standard output',

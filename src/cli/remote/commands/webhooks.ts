@@ -1,6 +1,7 @@
-// cli/remote: `actorflux webhook list`, `deliveries` and `replay`.
+// cli/remote: `actorflux webhook list`, `deliveries`, `replay` and `test`.
 import { CALLS } from '../../../api/calls.ts'
 import { checked, fieldsIn, optionsFor } from '../arguments.ts'
+import { testWebhook } from '../../webhook-test.ts'
 import { remote } from '../remote.ts'
 import { plain, timeText, type Style } from '../text.ts'
 
@@ -62,4 +63,5 @@ export const webhook = {
       answer(replayed, () => [plain(`${deliveryId}  ${status}${contextId === null ? '' : `  context ${contextId}`}`)])
     },
   }),
+  test: testWebhook,
 }

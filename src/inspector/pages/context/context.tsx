@@ -1,112 +1,153 @@
 // inspector/pages: one context: where it is, why, what it can take, and what it has been through.
+import type { Context } from 'hono'
 import type { FC } from 'hono/jsx'
-import type { ContextEventsView, ContextView } from '../../../api/contexts.ts'
-import type { ListedContext } from '../../../api/context-lists.ts'
-import type { JsonObject } from '../../../model/json/value.ts'
+import { rootOf } from '../../../api/call.ts'
+import { CALLS } from '../../../api/calls.ts'
+import type { ContextView } from '../../../api/contexts.ts'
+import type { Role } from '../../../model/caller.ts'
+import { isFinished } from '../../../model/context.ts'
+import { FluxError, notFound } from '../../../model/failure.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { Diagram, moveKey } from '../../diagram/svg.tsx'
-import { Copyable } from '../../parts/command.tsx'
-import { CutText, JsonBlock } from '../../parts/cut-text.tsx'
-import type { Cut } from '../../parts/json-text.ts'
-import { contextHref, contextsHref, fullNameOf, serviceHref } from '../../parts/links.ts'
-import { hasEnded, StatusSign, toneOf } from '../../parts/status.tsx'
+import { typedInput } from '../../forms/controls.ts'
+import { retryOptionsOf } from '../../forms/retry-fields.tsx'
+import { Layout } from '../../layout.tsx'
+import { Copyable, Facts, Section, Tag } from '../../parts/blocks.tsx'
+import { cut, CutText, JsonBlock, MAX_TEXT_CHARACTERS } from '../../parts/cut-text.tsx'
+import { contextHref, contextsHref, fullNameOf, serviceHref } from '../../parts/links.tsx'
+import { StatusSign, toneOf } from '../../parts/status.tsx'
+import { isoOf } from '../../parts/time.tsx'
+import type { PageRoutes, SentForm } from '../../routes.tsx'
 import { Sentence, situationOf } from '../../sentence.tsx'
-import { Shell } from '../../shell.tsx'
-import type { Visitor } from '../../visitor.ts'
-import { CanTake, type SentForm } from './actions.tsx'
-import { DataTab, modelsOf, StateValues } from './data.tsx'
-import { staysOf, type Stay } from './moves.ts'
+import { useViewer, type Viewer } from '../../viewer.ts'
+import { CanTake } from './can-take.tsx'
+import { DataTab, StateValues } from './data.tsx'
+import { staysOf } from './moves.ts'
+import type { ShownContext } from './shown.ts'
 import { Steering, SteeringLinks } from './steering.tsx'
 import { Timeline } from './timeline.tsx'
 
-export const TABS = ['Timeline', 'Data', 'Snapshot', 'Definition', 'JSON', 'XML'] as const
-export type Tab = (typeof TABS)[number]
+const TABS = ['Timeline', 'Data', 'Snapshot', 'Definition', 'JSON', 'XML'] as const
+type Tab = (typeof TABS)[number]
 
-export interface ContextFacts {
-  readonly context: ContextView
-  readonly events: ContextEventsView
-  /** null: it can't be shown. */
-  readonly definition: JsonObject | null
-  readonly drawing: Drawing | null
-  /** The newest of those that it started as its children, the latest first. */
-  readonly childContexts: readonly ListedContext[]
-  /** The context in XML, for that tab. */
-  readonly xml: Cut | null
-  readonly tab: Tab
-  /** A state whose data is shown at the side. */
-  readonly state: string | null
-  /** An event whose form was asked for. */
-  readonly event: string | null
+/** Children that the timeline links to. */
+const MAX_CHILDREN = 100
+
+export function addContextPage(pages: PageRoutes): void {
+  pages.get('/contexts/:id', 'large', (viewer, c) => page(pages, viewer, c))
+  const post = (name: string, role: Role, call: (form: SentForm, contextId: number) => Promise<unknown>) =>
+    pages.post(`/contexts/:id/${name}`, {
+      role,
+      async run(form) {
+        await call(form, idOf(form.c))
+        return contextHref(idOf(form.c))
+      },
+      again: (form, refusal) =>
+        page(pages, form.viewer, form.c, { event: name === 'events' ? form.text('event') : null, refusal }),
+    })
+  post('events', 'invoke', async ({ viewer: { api }, text, values, idempotencyKey }, contextId) => {
+    const event = text('event')
+    const { events } = await api.getContextEvents({ contextId })
+    const schema = events.find((each) => each.event === event)?.input ?? {}
+    await api.sendEvent({ contextId, event, input: typedInput(schema, values), untyped: true, idempotencyKey })
+  })
+  post('retry', 'admin', (form, contextId) =>
+    form.viewer.api.retry({ contextId, ...retryOptionsOf(form), idempotencyKey: form.idempotencyKey }),
+  )
+  for (const command of ['pause', 'resume'] as const)
+    post(command, 'admin', ({ viewer: { api }, idempotencyKey }, contextId) =>
+      api[command]({ contextId, idempotencyKey }),
+    )
+  post('tags', 'invoke', ({ viewer: { api }, text }, contextId) =>
+    api[text('do') === 'remove' ? 'removeTags' : 'addTags']({ contextId, tag: [text('tag')] }),
+  )
+  post('terminate', 'invoke', ({ viewer: { api } }, contextId) => api.terminate({ contextId }))
 }
 
-/** `sent`: a form that was refused. */
-export const ContextDocument: FC<ContextFacts & { readonly visitor: Visitor; readonly sent: SentForm | null }> = (
-  facts,
-) => {
-  const { context, events, definition, drawing, visitor, sent, tab, state, event } = facts
-  const stays = staysOf(context, definition, visitor.now)
+/** @throws FluxError `notFound` for what is no id */
+function idOf(c: Context): number {
+  const text = c.req.param('id') ?? ''
+  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  if (id < 1 || !Number.isSafeInteger(id)) throw notFound(`there is no context ${text}`)
+  return id
+}
+
+/** The definition of an old context may be lost; the rest is shown all the same. */
+function nullIfLost(error: unknown): null {
+  if (error instanceof FluxError && error.failure.kind === 'notFound') return null
+  throw error
+}
+
+async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: ShownContext['refused'] = null) {
+  const { api } = viewer
+  const contextId = idOf(c)
+  const tab = TABS.find((name) => name === c.req.query('tab')) ?? 'Timeline'
+  const state = c.req.query('state')
+  // The models say which values of the data are dates.
+  const resolved = tab === 'Data' || state !== undefined
+  const [context, events, definition] = await Promise.all([
+    api.getContext({ contextId, snapshot: tab === 'Snapshot' }),
+    api.getContextEvents({ contextId }),
+    api.getDefinition({ contextId, ...(resolved && { resolved }) }).catch(nullIfLost),
+  ])
+  const drawing = definition && (await pages.drawings.of(context.definition, definition))
+  const stays = staysOf(context, definition, viewer.now)
+  const hrefOf = (name: string) => `${contextHref(contextId)}?state=${encodeURIComponent(name)}#state`
+  const shown = { context, events, definition, stays, hrefOf, refused }
+  const content = await tabContent(tab, shown, pages, viewer)
   const chosen = context.stateContexts.find(({ name }) => name === state)
-  const hrefOf = (name: string) => `${contextHref(context.id)}?state=${encodeURIComponent(name)}#state`
   return (
-    <Shell
-      title={`${context.id} ${context.fluxName}`}
+    <Layout
+      title={`${contextId} ${context.fluxName}`}
       place="Contexts"
-      visitor={visitor}
-      live={context.status === 'COMPLETED' ? undefined : `contextId=${context.id}`}
+      heading={<Crumbs {...context} />}
+      aside={
+        <span>
+          <StatusSign {...context} />
+        </span>
+      }
+      lead={<Lead {...shown} />}
+      live={context.status === 'COMPLETED' ? undefined : `contextId=${contextId}`}
     >
-      <Head {...facts} />
       <div class="columns">
         <div class="side">
-          <div data-part="diagram">
-            {drawing ? (
-              <Diagram
-                drawing={drawing}
-                label={`Diagram of ${fullNameOf(context)}, which is in ${context.currentState}`}
-                marks={{ context: marksOf(context, stays, visitor.now), hrefOf }}
-              />
-            ) : (
-              <p class="notice">Its diagram can't be drawn: the definition is too large, or can't be read.</p>
-            )}
-          </div>
-          <Tabs id={context.id} tab={tab} />
+          <ContextDiagram {...shown} drawing={drawing} />
+          <nav class="tabs" aria-label="Views of the context">
+            {TABS.map((name) => (
+              <a href={contextHref(contextId, name)} aria-current={name === tab ? 'page' : undefined}>
+                {name}
+              </a>
+            ))}
+          </nav>
           <div class="side" data-part="tab">
-            <TabContent {...facts} stays={stays} hrefOf={hrefOf} />
+            {content}
           </div>
         </div>
         <div class="side">
           {chosen && (
             <div id="state" class="box">
-              <StateValues state={chosen} models={modelsOf(definition)} jsonHref={contextHref(context.id, 'JSON')} />
+              <StateValues {...shown} state={chosen} />
             </div>
           )}
-          <CanTake
-            visitor={visitor}
-            context={context}
-            events={events}
-            definition={definition}
-            asked={event}
-            sent={sent}
-          />
-          <Steering visitor={visitor} context={context} definition={definition} sent={sent} />
-          <Facts context={context} />
+          <CanTake {...shown} asked={c.req.query('event') ?? null} />
+          <Steering {...shown} />
+          <ContextFacts {...context} />
         </div>
       </div>
-    </Shell>
+    </Layout>
   )
 }
 
-const Head: FC<ContextFacts & { readonly visitor: Visitor }> = ({ context, events, definition, visitor }) => (
-  <div class="head" data-part="head">
-    <div class="row split">
-      <h1 class="crumbs">
-        <a href={contextsHref({ fluxName: fullNameOf(context) })}>{context.package}</a> /{' '}
-        <a href={serviceHref(context.package, context.fluxName)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
-      </h1>
-      <span>
-        <StatusSign status={context.status} isPaused={context.paused} />
-      </span>
-    </div>
-    <Sentence {...situationOf(context, events, { definition, now: visitor.now })} />
+const Crumbs: FC<ContextView> = (context) => (
+  <span class="crumbs">
+    <a href={contextsHref({ fluxName: fullNameOf(context) })}>{context.package}</a> /{' '}
+    <a href={serviceHref(context)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
+  </span>
+)
+
+const Lead: FC<ShownContext> = ({ context, events, definition }) => (
+  <>
+    <Sentence {...situationOf(context, events, { definition, now: useViewer().now })} />
     {context.error?.stack !== undefined && (
       <details>
         <summary>Where it failed</summary>
@@ -114,113 +155,91 @@ const Head: FC<ContextFacts & { readonly visitor: Visitor }> = ({ context, event
       </details>
     )}
     <div class="row">
-      <SteeringLinks visitor={visitor} context={context} />
+      <SteeringLinks {...context} />
       {context.tags.map((tag) => (
-        <a class="tag" href={contextsHref({ tag, status: 'all' })} title={tag}>
-          {tag}
-        </a>
+        <Tag tag={tag} href={contextsHref({ tag, status: 'all' })} />
       ))}
     </div>
-  </div>
+  </>
 )
 
-function marksOf(context: ContextView, stays: readonly Stay[], now: number) {
-  const { currentState: current, status, nextRun } = context
-  const since = stays.at(-1)?.at ?? context.startedAt
-  return {
-    current,
+type DiagramProps = ShownContext & { readonly drawing: Drawing | null }
+
+const ContextDiagram: FC<DiagramProps> = ({ context, stays, hrefOf, drawing }) => {
+  const { currentState, status, nextRun, startedAt } = context
+  const hasEnded = isFinished(status)
+  const marks = {
+    current: currentState,
     tone: toneOf(status),
     visited: new Set(stays.map(({ state }) => state)),
     taken: new Set(stays.flatMap(({ from, state, event }) => (from === null ? [] : [moveKey(from, state, event)]))),
-    hasEnded: hasEnded(status),
-    wakes: nextRun === null || hasEnded(status) ? null : { since, at: nextRun, now },
+    hasEnded,
+    wakes:
+      nextRun === null || hasEnded ? null : { since: stays.at(-1)?.at ?? startedAt, at: nextRun, now: useViewer().now },
   }
+  return (
+    <div data-part="diagram">
+      {drawing ? (
+        <Diagram
+          drawing={drawing}
+          label={`Diagram of ${fullNameOf(context)}, which is in ${currentState}`}
+          marks={{ context: marks, hrefOf }}
+        />
+      ) : (
+        <p class="notice">Its diagram can't be drawn: the definition is too large, or can't be read.</p>
+      )}
+    </div>
+  )
 }
 
-const Tabs: FC<{ readonly id: number; readonly tab: Tab }> = ({ id, tab }) => (
-  <nav class="tabs" aria-label="Views of the context">
-    {TABS.map((name) => (
-      <a href={contextHref(id, name)} aria-current={name === tab ? 'page' : undefined}>
-        {name}
-      </a>
-    ))}
-  </nav>
-)
-
-const TabContent: FC<
-  ContextFacts & {
-    readonly visitor: Visitor
-    readonly stays: readonly Stay[]
-    readonly hrefOf: (state: string) => string
-  }
-> = ({ context, childContexts, definition, xml, tab, stays, hrefOf }) => {
+async function tabContent(tab: Tab, shown: ShownContext, { host }: PageRoutes, { api }: Viewer) {
+  const { context, definition, stays } = shown
+  const { snapshot = {}, ...others } = context
   switch (tab) {
-    case 'Timeline':
-      return <Timeline context={context} stays={stays} childContexts={childContexts} hrefOf={hrefOf} />
+    case 'Timeline': {
+      const children = {
+        parent: context.id,
+        status: 'all',
+        order: 'desc',
+        view: 'summary',
+        limit: MAX_CHILDREN,
+      } as const
+      const { contexts } = stays.some(({ hasChild }) => hasChild) ? await api.listPage(children) : { contexts: [] }
+      return <Timeline {...shown} childContexts={contexts} />
+    }
     case 'Data':
-      return <DataTab context={context} definition={definition} jsonHref={contextHref(context.id, 'JSON')} />
+      return <DataTab {...shown} />
     case 'Snapshot':
-      return <JsonBlock value={context.snapshot ?? {}} />
+      return <JsonBlock value={snapshot ?? {}} />
     case 'Definition':
       return <JsonBlock value={definition ?? {}} />
-    case 'JSON': {
-      const { snapshot: _snapshot, ...others } = context
+    case 'JSON':
       return <JsonBlock value={others} />
-    }
     case 'XML':
-      return xml && <CutText cut={xml} wraps />
+      return <CutText wraps cut={cut(host.xmlOf(context, rootOf(CALLS.getContext.answer)), MAX_TEXT_CHARACTERS)} />
   }
 }
 
-const Facts: FC<{ readonly context: ContextView }> = ({ context }) => (
-  <section class="box" data-part="facts">
-    <h2>Facts</h2>
-    <dl>
-      <dt>id</dt>
-      <dd>
-        <Copyable text={String(context.id)} />
-      </dd>
-      {context.key !== null && (
-        <>
-          <dt>key</dt>
-          <dd>
-            <Copyable text={context.key} />
-          </dd>
-        </>
-      )}
-      <dt>started</dt>
-      <dd>
-        <time datetime={new Date(context.startedAt).toISOString()}>{new Date(context.startedAt).toISOString()}</time>
-      </dd>
-      <dt>version</dt>
-      <dd>{context.version}</dd>
-      {context.lastEvent && (
-        <>
-          <dt>last event</dt>
-          <dd>
-            <code>{context.lastEvent.event}</code>
-          </dd>
-        </>
-      )}
-      <Relative name="parent" relative={context.parent} />
-      <Relative name="child" relative={context.child} />
-      {context.pending.length > 0 && (
-        <>
-          <dt>keeps</dt>
-          <dd>{context.pending.map(({ event }) => event).join(', ')}</dd>
-        </>
-      )}
-    </dl>
-  </section>
+const ContextFacts: FC<ContextView> = ({ id, key, startedAt, version, lastEvent, parent, child, pending }) => (
+  <Section id="facts" title="Facts" class="box" data-part="facts">
+    <Facts
+      facts={[
+        ['id', <Copyable text={String(id)} />],
+        ['key', key && <Copyable text={key} />],
+        ['started', <time datetime={isoOf(startedAt)}>{isoOf(startedAt)}</time>],
+        ['version', version],
+        ['last event', lastEvent && <code>{lastEvent.event}</code>],
+        ['parent', parent && <Relative {...parent} />],
+        ['child', child && <Relative {...child} />],
+        ['keeps', pending.length === 0 ? null : pending.map(({ event }) => event).join(', ')],
+      ]}
+    />
+  </Section>
 )
 
-const Relative: FC<{ readonly name: string; readonly relative: ContextView['parent'] }> = ({ name, relative }) =>
-  relative && (
-    <>
-      <dt>{name}</dt>
-      <dd>
-        <a href={contextHref(relative.contextId)}>{`${relative.fluxName ?? 'context'} ${relative.contextId}`}</a>
-        {relative.state !== null && <small>{` in ${relative.state}`}</small>}
-      </dd>
-    </>
-  )
+const Relative: FC<NonNullable<ContextView['parent']>> = ({ contextId, fluxName, state }) => (
+  <>
+    <a href={contextHref(contextId)}>{`${fluxName ?? 'context'} ${contextId}`}</a>
+    {state !== null && <small>{` in ${state}`}</small>}
+  </>
+)

@@ -2,101 +2,86 @@
 import type { Child, FC } from 'hono/jsx'
 import type { ContextView } from '../../../api/contexts.ts'
 import { isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
-import { jsonText } from '../../parts/json-text.ts'
+import { objectsIn } from '../../diagram/graph.ts'
+import { cut, jsonText } from '../../parts/cut-text.tsx'
+import { contextHref } from '../../parts/links.tsx'
 import { isoOf } from '../../parts/time.tsx'
-
-type Model = ContextView['input']
+import type { ShownContext } from './shown.ts'
 
 /** Characters of one value; the rest is in the JSON. */
-const MAX_VALUE_CHARACTERS = 2000
-/** Values, and characters of them, on one page. */
+const MAX_VALUE_CHARACTERS = 1000
+/** Values on one page. */
 const MAX_VALUES = 1000
-const MAX_CHARACTERS = 200_000
+/** Values within values that are shown as a tree. */
+const MAX_DEPTH = 5
+/** A list or an object that is no longer stands in a line. */
+const MAX_LINE_CHARACTERS = 60
+const MAX_TRANSITIONS = 20
 
-/** What there is still room for on the page. Components are made in the order in which they are shown. */
-interface Room {
-  values: number
-  characters: number
-}
-
-const roomOf = (): Room => ({ values: MAX_VALUES, characters: MAX_CHARACTERS })
-const isFull = ({ values, characters }: Room): boolean => values <= 0 || characters <= 0
-
-/** The models of a definition, by name. */
-export const modelsOf = (definition: JsonObject | null): JsonObject =>
-  isObject(definition?.['models']) ? definition['models'] : {}
-
-interface Page {
-  readonly room: Room
-  readonly models: JsonObject
+interface Sheet {
+  /** Values that there is still room for. Values are written in the order in which they are shown. */
+  room: number
+  /** Of the definition, by name. */
+  readonly models: Json | undefined
   readonly jsonHref: string
 }
 
-export const DataTab: FC<{
-  readonly context: ContextView
-  readonly definition: JsonObject | null
-  readonly jsonHref: string
-}> = ({ context, definition, jsonHref }) => {
-  const page = { room: roomOf(), models: modelsOf(definition), jsonHref }
+const sheetOf = ({ context, definition }: ShownContext): Sheet => ({
+  room: MAX_VALUES,
+  models: definition?.['models'],
+  jsonHref: contextHref(context.id, 'JSON'),
+})
+
+type StateView = ContextView['stateContexts'][number]
+
+export const DataTab: FC<ShownContext> = (shown) => {
+  const { input, output, stateContexts } = shown.context
+  const sheet = sheetOf(shown)
   return (
     <>
-      <Values title="Inputs" model={context.input} page={page} />
-      <Values title="Outputs" model={context.output} page={page} />
-      {context.stateContexts.map((state) => (
-        <StateValues state={state} {...page} />
-      ))}
+      {modelOf(<h2>Inputs</h2>, input, sheet) ?? <p class="faint">Inputs: none.</p>}
+      {modelOf(<h2>Outputs</h2>, output, sheet) ?? <p class="faint">Outputs: none.</p>}
+      {stateContexts.map((state) => stateOf(state, sheet))}
     </>
   )
 }
 
-type StateView = ContextView['stateContexts'][number]
+export const StateValues: FC<ShownContext & { readonly state: StateView }> = ({ state, ...shown }) =>
+  stateOf(state, sheetOf(shown))
 
-export const StateValues: FC<Omit<Page, 'room'> & { readonly state: StateView; readonly room?: Room }> = ({
-  state,
-  room = roomOf(),
-  models,
-  jsonHref,
-}) => {
-  const page = { room, models, jsonHref }
-  return (
-    <section>
-      <h2>{state.name}</h2>
-      <Values title="inputs" model={state.input} page={page} small />
-      <Values title="outputs" model={state.output} page={page} small />
-      {state.transitionContexts.length > 0 && <CarriedOn state={state} room={room} />}
-    </section>
-  )
-}
-
-const CarriedOn: FC<{ readonly state: StateView; readonly room: Room }> = ({ state, room }) => (
-  <>
-    <h3 class="faint">carried on</h3>
-    <dl>
-      {state.transitionContexts.slice(-20).map(({ event, to, values }) => (
-        <>
-          <dt>{`${event ?? ''} → ${to}`}</dt>
-          <dd>
-            <code>{isFull(room) ? '…' : shown(values, room).text}</code>
-          </dd>
-        </>
-      ))}
-    </dl>
-  </>
+const stateOf = ({ name, input, output, transitionContexts: left }: StateView, sheet: Sheet) => (
+  <section>
+    <h2>{name}</h2>
+    {modelOf(<h3 class="faint">inputs</h3>, input, sheet)}
+    {modelOf(<h3 class="faint">outputs</h3>, output, sheet)}
+    {left.length > 0 && (
+      <>
+        <h3 class="faint">carried on</h3>
+        <dl>
+          {left.slice(-MAX_TRANSITIONS).map(({ event, to, values }) => (
+            <>
+              <dt>{`${event ?? ''} → ${to}`}</dt>
+              <dd>{lineOf(values, sheet)}</dd>
+            </>
+          ))}
+        </dl>
+      </>
+    )}
+  </section>
 )
 
-const Values: FC<{
-  readonly title: string
-  readonly model: Model
-  readonly page: Page
-  readonly small?: boolean
-}> = ({ title, model, page, small = false }) => {
-  const properties = model.gloopProperties
-  if (properties.length === 0) return small ? null : <p class="faint">{`${title}: none.`}</p>
-  const entries = properties.map((declared) => entryOf(String(declared['name']), declared['value'] ?? null, declared))
-  const rows = rowsOf(entries, page, 0)
+/** null: it has no values. */
+function modelOf(title: Child, { gloopProperties: properties }: ContextView['input'], sheet: Sheet) {
+  if (properties.length === 0) return null
+  const entries = properties.map((declared) => ({
+    name: String(declared['name']),
+    value: declared['value'] ?? null,
+    declared,
+  }))
+  const rows = rowsOf(entries, sheet, 0)
   return (
     <section>
-      {small ? <h3 class="faint">{title}</h3> : <h2>{title}</h2>}
+      {title}
       <dl>{rows}</dl>
       {rows.length < properties.length && (
         <p class="faint">{`${properties.length - rows.length} more are left out here: the API shows them.`}</p>
@@ -108,79 +93,70 @@ const Values: FC<{
 interface Entry {
   readonly name: string
   readonly value: Json
-  /** Its property: the type, and the fields of a model; null: it has none. */
-  readonly declared: JsonObject | null
+  /** Its property: the type, and the fields of a model; undefined: it has none. */
+  readonly declared: JsonObject | undefined
 }
 
-const entryOf = (name: string, value: Json, declared: JsonObject | null): Entry => ({ name, value, declared })
-
-/** Values within values that are shown as a tree. */
-const MAX_DEPTH = 5
-/** A list or an object that is no longer stands in a line. */
-const MAX_LINE_CHARACTERS = 60
-
-/** Made at once, and not by components: what is shown before takes its room before. */
-function rowsOf(entries: readonly Entry[], page: Page, depth: number): readonly Child[] {
+function rowsOf(entries: readonly Entry[], sheet: Sheet, depth: number): readonly Child[] {
   const rows: Child[] = []
   for (const entry of entries) {
-    if (isFull(page.room)) break
+    if (sheet.room <= 0) break
     rows.push(
       <>
         <dt>{entry.name.slice(0, MAX_VALUE_CHARACTERS)}</dt>
-        <dd>{contentOf(entry, page, depth)}</dd>
+        <dd>{valueOf(entry, sheet, depth)}</dd>
       </>,
     )
   }
   return rows
 }
 
-function contentOf({ value, declared }: Entry, page: Page, depth: number): Child {
-  const entries = depth < MAX_DEPTH ? entriesOf(value, declared, page.models) : null
-  if (entries !== null) {
-    const rows = rowsOf(entries, page, depth + 1)
-    return (
-      <>
-        <dl>{rows}</dl>
-        {rows.length < entries.length && <a href={page.jsonHref}>all of it</a>}
-      </>
-    )
-  }
-  const { text, isCut } = shown(value, page.room)
-  if (declared?.['type'] === 'date' && typeof value === 'number')
+function valueOf({ value, declared }: Entry, sheet: Sheet, depth: number): Child {
+  const entries = depth < MAX_DEPTH ? entriesOf(value, declared, sheet) : null
+  if (entries === null) {
+    if (declared?.['type'] !== 'date' || typeof value !== 'number') return lineOf(value, sheet)
+    sheet.room -= 1
     return <time datetime={isoOf(value)}>{isoOf(value)}</time>
+  }
+  const rows = rowsOf(entries, sheet, depth + 1)
   return (
     <>
-      <code>{text}</code>
-      {isCut && <a href={page.jsonHref}> all of it</a>}
+      <dl>{rows}</dl>
+      {rows.length < entries.length && <a href={sheet.jsonHref}>all of it</a>}
     </>
   )
 }
 
 /** What is within a value; null: it stands in a line. */
-function entriesOf(value: Json, declared: JsonObject | null, models: JsonObject): readonly Entry[] | null {
+function entriesOf(value: Json, declared: JsonObject | undefined, { models }: Sheet): readonly Entry[] | null {
   if (typeof value !== 'object' || value === null) return null
   const fields = fieldsOf(declared, models)
   const isPlain = fields.size === 0 && declared?.['type'] !== 'date'
   if (isPlain && !jsonText(value, MAX_LINE_CHARACTERS).isCut) return null
-  if (Array.isArray(value)) return value.map((item, index) => entryOf(String(index), item, declared))
-  return Object.entries(value).map(([name, item]) => entryOf(name, item, fields.get(name) ?? null))
+  if (Array.isArray(value)) return value.map((item, index) => ({ name: String(index), value: item, declared }))
+  return Object.entries(value).map(([name, item]) => ({ name, value: item, declared: fields.get(name) }))
 }
 
 /** The fields of a model, by name. */
-function fieldsOf(declared: JsonObject | null, models: JsonObject): ReadonlyMap<Json | undefined, JsonObject> {
+function fieldsOf(
+  declared: JsonObject | undefined,
+  models: Json | undefined,
+): ReadonlyMap<Json | undefined, JsonObject> {
   const reference = declared?.['reference']
-  const model = typeof reference === 'string' && Object.hasOwn(models, reference) ? models[reference] : declared
-  const fields = isObject(model) ? model['gloopProperties'] : null
-  return new Map(Array.isArray(fields) ? fields.filter(isObject).map((field) => [field['name'], field]) : [])
+  const isNamed = typeof reference === 'string' && isObject(models) && Object.hasOwn(models, reference)
+  const model = isNamed ? models[reference] : declared
+  return new Map(objectsIn(isObject(model) ? model['gloopProperties'] : null).map((field) => [field['name'], field]))
 }
 
-/** The beginning of a value, for which the room is taken. */
-function shown(value: Json | object, room: Room): { readonly text: string; readonly isCut: boolean } {
+/** The beginning of a value. */
+function lineOf(value: Json, sheet: Sheet): Child {
+  sheet.room -= 1
   const { text, isCut } =
-    typeof value === 'string'
-      ? { text: value.slice(0, MAX_VALUE_CHARACTERS), isCut: value.length > MAX_VALUE_CHARACTERS }
-      : jsonText(value, MAX_VALUE_CHARACTERS)
-  room.values -= 1
-  room.characters -= text.length
-  return { text: isCut ? `${text}…` : text, isCut }
+    typeof value === 'string' ? cut(value, MAX_VALUE_CHARACTERS) : jsonText(value, MAX_VALUE_CHARACTERS)
+  return (
+    <>
+      <code>{isCut ? `${text}…` : text}</code>
+      {isCut && <a href={sheet.jsonHref}> all of it</a>}
+    </>
+  )
 }

@@ -1,9 +1,10 @@
 // inspector/pages: the moves of a context, as its view has them: states by time, each with what led there. The record names
 // events alone; the definition tells a time from an exception.
 import type { ContextView } from '../../../api/contexts.ts'
+import { isFinished } from '../../../model/context.ts'
 import { isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
+import { objectsIn } from '../../diagram/graph.ts'
 import { durationText } from '../../parts/time.tsx'
-import { hasEnded } from '../../parts/status.tsx'
 
 export interface Stay {
   readonly state: string
@@ -26,46 +27,47 @@ type Taken = ContextView['stateContexts'][number]['transitionContexts'][number]
 
 /** `definition` null: it is lost. */
 export function staysOf(context: ContextView, definition: JsonObject | null, now: number): readonly Stay[] {
-  const { executionHistory: history, stateContexts, endedAt, status } = context
-  const taken = new Map<string, Taken[]>()
+  const { executionHistory: history, stateContexts, endedAt, status, updatedAt } = context
+  const takenBy = new Map<string, Taken[]>()
   for (const { name, transitionContexts } of stateContexts)
-    for (const transition of transitionContexts) {
-      const key = JSON.stringify([name, transition.to, transition.takenAt])
-      taken.set(key, [...(taken.get(key) ?? []), transition])
+    for (const taken of transitionContexts) {
+      const key = JSON.stringify([name, taken.to, taken.takenAt])
+      takenBy.set(key, [...(takenBy.get(key) ?? []), taken])
     }
   const states = new Map(objectsIn(definition?.['states']).map((state) => [state['name'], state]))
-  const end = hasEnded(status) ? (endedAt ?? context.updatedAt) : now
+  const end = isFinished(status) ? (endedAt ?? updatedAt) : now
   return history.map(({ stateName: state, enteredAt: at, event: told }, index) => {
     const before = history[index - 1]
-    const from = before?.stateName ?? null
     const next = history[index + 1]
-    const move = told || from === null ? undefined : taken.get(JSON.stringify([from, state, at]))?.shift()
+    const from = before?.stateName ?? null
+    const move = told ? undefined : takenBy.get(JSON.stringify([from, state, at]))?.shift()
     const event = told ?? move?.event ?? null
-    const waited = at - (before?.enteredAt ?? at)
-    const cause = move && event === null ? causeOf(move, objectsIn(states.get(from)?.['transitions']), waited) : null
-    const lasted = Math.max(0, (next?.enteredAt ?? end) - at)
+    const transitions = objectsIn(states.get(from)?.['transitions'])
+    const cause = move && event === null ? causeOf(move, transitions, at - (before?.enteredAt ?? at)) : null
     const action = states.get(state)?.['action']
-    const hasChild = isObject(action) && action['type'] === 'invokeFlux'
-    return { state, from, event, cause, hasChild, at, lasted, isCurrent: next === undefined }
+    return {
+      state,
+      from,
+      event,
+      cause,
+      hasChild: isObject(action) && action['type'] === 'invokeFlux',
+      at,
+      lasted: Math.max(0, (next?.enteredAt ?? end) - at),
+      isCurrent: next === undefined,
+    }
   })
 }
 
-/** Of several transitions that may have been taken, the one that wrote what was written. null: it is not known. */
+/** null: it is not known, since several transitions may have been taken. */
 function causeOf({ to, values }: Taken, transitions: readonly JsonObject[], waited: number): string | null {
   const possible = transitions.filter(
     ({ to: target, event = null }) => target === to && (event === null || event === '$exception'),
   )
-  const written = Object.keys(values)
-  const fitting = possible.filter((transition) => {
-    const names = new Set(objectsIn(transition['lines']).map(({ to: path }) => (Array.isArray(path) ? path[0] : null)))
-    return names.size === written.length && written.every((name) => names.has(name))
-  })
-  const kinds = new Map((fitting.length > 0 ? fitting : possible).map((one) => [kindOf(one), one]))
-  const [[kind, transition] = ['next', {}]] = kinds
-  if (kinds.size !== 1 || kind === 'next') return null
-  if (kind === 'timed') return `after ${durationText(waited)}`
-  const message = messageIn(transition, values)
-  return message === null ? 'exception' : `exception: ${message}`
+  const message = possible.map((transition) => messageIn(transition, values)).find((text) => text !== null)
+  if (message !== undefined) return `exception: ${message}`
+  const [kind, ...others] = new Set(possible.map(kindOf))
+  if (others.length > 0 || kind === 'next') return null
+  return kind === 'timed' ? `after ${durationText(waited)}` : (kind ?? null)
 }
 
 const kindOf = ({ event = null, wait = null }: JsonObject): 'exception' | 'timed' | 'next' =>
@@ -84,6 +86,3 @@ function messageIn(transition: JsonObject, values: JsonObject): string | null {
   }
   return null
 }
-
-const objectsIn = (value: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(value) ? value.filter(isObject) : []

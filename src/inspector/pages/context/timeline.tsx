@@ -1,136 +1,102 @@
 // inspector/pages: what happened to a context, in time, with how long each stay took.
-import type { FC } from 'hono/jsx'
-import type { ContextView, StepView } from '../../../api/contexts.ts'
+import type { Child, FC } from 'hono/jsx'
 import type { ListedContext } from '../../../api/context-lists.ts'
-import { contextHref } from '../../parts/links.ts'
+import type { ContextView } from '../../../api/contexts.ts'
+import { Section } from '../../parts/blocks.tsx'
+import { contextHref } from '../../parts/links.tsx'
 import { StatusSign } from '../../parts/status.tsx'
 import { Table, type Column } from '../../parts/table.tsx'
 import { cutText } from '../../parts/texts.ts'
 import { ClockTime, durationText } from '../../parts/time.tsx'
+import type { ShownContext } from './shown.ts'
 import type { Stay } from './moves.ts'
 
 /** Stays that are shown; the oldest are left out. */
 const MAX_SHOWN = 200
 /** Of an error, or of what led to a state. */
 const MAX_TEXT_CHARACTERS = 300
+const SHARE_PX = 120
 
-interface TimelineFacts {
-  readonly context: ContextView
-  readonly stays: readonly Stay[]
-  readonly childContexts: readonly ListedContext[]
-  readonly hrefOf: (state: string) => string
-}
-
-/** An attempt that failed, or the end of a context that did. */
-interface Failed {
+/** A stay in a state; or an attempt that failed, or the end of a context that did. */
+interface Row {
   readonly at: number
-  readonly what: string
-  readonly error: string
+  readonly by: Child
+  readonly told: Child
+  readonly stay?: string
+  readonly share?: Child
 }
 
-export const Timeline: FC<TimelineFacts> = (facts) => {
-  const { context, stays } = facts
+const COLUMNS: readonly Column<Row>[] = [
+  { head: 'at', class: 'mono', cell: ({ at }) => <ClockTime at={at} precise /> },
+  { head: 'by', cell: ({ by }) => by },
+  { head: 'state', class: 'said', cell: ({ told }) => told },
+  { head: 'stay', isNumber: true, cell: ({ stay }) => stay },
+  { head: 'share', control: <span class="hidden">share</span>, class: 'shares', cell: ({ share }) => share },
+]
+
+type TimelineProps = ShownContext & { readonly childContexts: readonly ListedContext[] }
+
+export const Timeline: FC<TimelineProps> = ({ context, stays, childContexts, hrefOf }) => {
+  const { step, status, endedAt } = context
   const shown = stays.slice(-MAX_SHOWN)
   const longest = Math.max(1, ...shown.map(({ lasted }) => lasted))
+  const rowOf = (stay: Stay): Row => ({
+    at: stay.at,
+    by: causeOf(stay),
+    told: (
+      <>
+        → <a href={hrefOf(stay.state)}>{stay.state}</a>{' '}
+        {stay.isCurrent && step && step.maxAttempts > 1 && (
+          <small>{`attempt ${step.attempt} of ${step.maxAttempts}${step.nextAttemptAt === null ? '' : ' comes next'}`}</small>
+        )}
+        {childContexts
+          .filter(({ startedAt }) => stays.findLast(({ at, hasChild }) => hasChild && at <= startedAt) === stay)
+          .map((child) => (
+            <>
+              , child <a href={contextHref(child.id)}>{`${child.fluxName} ${child.id}`}</a> <StatusSign {...child} />
+            </>
+          ))}
+      </>
+    ),
+    stay: `${durationText(stay.lasted)}${stay.isCurrent && endedAt === null ? ' …' : ''}`,
+    share: (
+      <svg class="share" width={SHARE_PX} height="8" aria-hidden="true">
+        <rect
+          class={stay.isCurrent && status === 'FAILED' ? 'bad' : ''}
+          height="8"
+          rx="2"
+          // Short stays stay visible beside long ones.
+          width={(2 + (SHARE_PX - 2) * (Math.log1p(stay.lasted) / Math.log1p(longest))).toFixed(1)}
+        />
+      </svg>
+    ),
+  })
   return (
-    <section aria-labelledby="timeline">
-      <h2 id="timeline">Timeline</h2>
+    <Section id="timeline" title="Timeline">
       {stays.length > shown.length && (
         <p class="faint">{`${stays.length - shown.length} earlier moves are left out.`}</p>
       )}
-      <Table columns={columnsOf(facts, longest)} rows={[...shown, ...failedIn(context)]} />
-    </section>
+      <Table columns={COLUMNS} rows={[...shown.map(rowOf), ...failedIn(context)]} />
+    </Section>
   )
+}
+
+function causeOf({ from, event, cause }: Stay): Child {
+  if (event !== null) return <code>{event}</code>
+  return cause === null ? (from === null ? 'start' : '–') : cutText(cause, MAX_TEXT_CHARACTERS)
 }
 
 /** The record keeps the last one alone. */
-function failedIn({ step, status, error, endedAt, updatedAt }: ContextView): readonly Failed[] {
-  if (status === 'FAILED' && error)
-    return [{ at: endedAt ?? updatedAt, what: 'failed', error: `${error.type}: ${error.message}` }]
+function failedIn({ step, status, error, endedAt, updatedAt }: ContextView): readonly Row[] {
+  if (status === 'FAILED' && error) return [failedRow(endedAt ?? updatedAt, 'failed', error)]
   if (!step?.lastError) return []
-  const { type, message, at } = step.lastError
   // The one before the one that is under way, or that comes next.
   const what = `attempt ${Math.max(1, step.attempt - 1)} of ${step.maxAttempts} failed`
-  return [{ at, what, error: `${type}: ${message}` }]
+  return [failedRow(step.lastError.at, what, step.lastError)]
 }
 
-/** Of a step that may be tried more than once. */
-const Attempt: FC<{ readonly step: StepView | null }> = ({ step }) =>
-  step &&
-  step.maxAttempts > 1 && (
-    <small>{`attempt ${step.attempt} of ${step.maxAttempts}${step.nextAttemptAt === null ? '' : ' comes next'}`}</small>
-  )
-
-/** Those that were started while it was in the state. */
-const Children: FC<{ readonly stay: Stay; readonly facts: TimelineFacts }> = ({
-  stay,
-  facts: { stays, childContexts },
-}) => (
-  <>
-    {childContexts
-      .filter(({ startedAt }) => stays.findLast(({ at, hasChild }) => hasChild && at <= startedAt) === stay)
-      .map(({ id, fluxName, status }) => (
-        <>
-          {', child '}
-          <a href={contextHref(id)}>{`${fluxName} ${id}`}</a> <StatusSign status={status} />
-        </>
-      ))}
-  </>
-)
-
-const Cause: FC<{ readonly stay: Stay }> = ({ stay: { from, event, cause } }) => {
-  if (event !== null) return <code>{event}</code>
-  return <>{cause === null ? (from === null ? 'start' : '–') : cutText(cause, MAX_TEXT_CHARACTERS)}</>
-}
-
-const columnsOf = (facts: TimelineFacts, longest: number): readonly Column<Stay | Failed>[] => {
-  const { context, hrefOf } = facts
-  return [
-    { head: 'at', class: 'mono', cell: ({ at }) => <ClockTime at={at} precise /> },
-    {
-      head: 'by',
-      cell: (row) => ('what' in row ? <span class="status failed">{row.what}</span> : <Cause stay={row} />),
-    },
-    {
-      head: 'state',
-      class: 'said',
-      cell: (row) =>
-        'what' in row ? (
-          <code>{cutText(row.error, MAX_TEXT_CHARACTERS)}</code>
-        ) : (
-          <>
-            → <a href={hrefOf(row.state)}>{row.state}</a> <Attempt step={row.isCurrent ? context.step : null} />
-            <Children stay={row} facts={facts} />
-          </>
-        ),
-    },
-    {
-      head: 'stay',
-      isNumber: true,
-      cell: (row) =>
-        'what' in row ? '' : `${durationText(row.lasted)}${row.isCurrent && context.endedAt === null ? ' …' : ''}`,
-    },
-    {
-      head: 'share',
-      isSilent: true,
-      class: 'shares',
-      cell: (row) => ('what' in row ? '' : <Share stay={row} longest={longest} isBad={context.status === 'FAILED'} />),
-    },
-  ]
-}
-
-/** Short stays stay visible beside long ones. */
-const Share: FC<{ readonly stay: Stay; readonly longest: number; readonly isBad: boolean }> = ({
-  stay: { lasted, isCurrent },
-  longest,
-  isBad,
-}) => (
-  <svg class="share" width="120" height="8" aria-hidden="true">
-    <rect
-      class={isCurrent && isBad ? 'bad' : ''}
-      height="8"
-      rx="2"
-      width={(2 + 118 * (Math.log1p(lasted) / Math.log1p(longest))).toFixed(1)}
-    />
-  </svg>
-)
+const failedRow = (at: number, what: string, { type, message }: { type: string; message: string }): Row => ({
+  at,
+  by: <span class="status failed">{what}</span>,
+  told: <code>{cutText(`${type}: ${message}`, MAX_TEXT_CHARACTERS)}</code>,
+})

@@ -57,7 +57,7 @@ export function isPublic(address: string): boolean {
 }
 
 /** The last 32 bits of an IPv6 address as an IPv4 address. */
-function lastOf(address: string): string {
+function lastOf(address: string) {
   const groups = new URL(`http://[${address}]`).hostname
     .slice(1, -1)
     .split(':')

@@ -2,7 +2,6 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
-import { charsetOfXml, textIn } from '../../../model/charset.ts'
 import { excessOf } from '../../../model/json/text.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../../../model/json/value.ts'
 import { HttpError } from './call.ts'
@@ -23,35 +22,33 @@ export type HttpAnswer = {
 
 type Body = Pick<HttpAnswer, 'body' | 'encoded'>
 
+/** Bytes of a body that are read so that the receiver is not cut off while it writes; nothing needs them. */
+const DRAINED_BYTES = 64 * 1024
+
 /**
+ * @param maxSize bytes of the body; null: the answer has status and headers alone, and a body that breaks off, or is long,
+ * changes nothing
  * @throws HttpError if the body is longer than `maxSize` bytes, has too many content codings, is nested too deep, or
  * cannot be decompressed
  */
-export async function httpAnswerOf(response: IncomingMessage, url: URL, maxSize: number): Promise<HttpAnswer> {
-  const { 'content-encoding': encodings = '', 'content-type': contentType = '' } = response.headers
-  const bytes = await bytesOf(response, maxSize)
-  const plain = await unpacked(bytes, encodings, maxSize)
-  // A body with an unknown content coding is returned as bytes.
-  return answerOf(response, url, plain === null ? base64Of(bytes) : bodyOf(plain, contentType))
-}
-
-/** Bytes of a body that are read so that the receiver is not cut off while it writes; nobody needs them. */
-const DRAINED_BYTES = 64 * 1024
-
-/** The answer with its headers alone. A body that breaks off, or is long, changes nothing. */
-export async function answerWithoutBody(response: IncomingMessage, url: URL): Promise<HttpAnswer> {
-  await bytesOf(response, DRAINED_BYTES).catch(() => {})
-  return answerOf(response, url, { body: null, encoded: false })
-}
-
-function answerOf({ statusCode = 0, headers: given, headersDistinct }: IncomingMessage, url: URL, body: Body) {
+export async function httpAnswerOf(response: IncomingMessage, url: URL, maxSize: number | null): Promise<HttpAnswer> {
+  const { statusCode: status = 0, headersDistinct } = response
+  const { 'content-encoding': encodings = '', 'content-type': contentType } = response.headers
   const headers: JsonObject = {}
   for (const [name, values = []] of Object.entries(headersDistinct))
     setOwn(headers, name, name === 'set-cookie' ? values : values.join(', '))
-  return { status: statusCode, headers, contentType: given['content-type'] ?? null, ...body, url: url.href }
+  const answer = { status, headers, contentType: contentType ?? null, body: null, encoded: false, url: url.href }
+  if (maxSize === null) {
+    await bytesOf(response, DRAINED_BYTES).catch(() => {})
+    return answer
+  }
+  const bytes = await bytesOf(response, maxSize)
+  const plain = await unpacked(bytes, encodings, maxSize)
+  // A body with an unknown content coding is returned as bytes.
+  return { ...answer, ...(plain === null ? base64Of(bytes) : bodyOf(plain, contentType ?? '')) }
 }
 
-async function bytesOf(stream: AsyncIterable<Buffer>, maxSize: number): Promise<Buffer> {
+async function bytesOf(stream: AsyncIterable<Buffer>, maxSize: number) {
   const chunks: Buffer[] = []
   let size = 0
   for await (const bytes of stream) {
@@ -81,7 +78,7 @@ const UNPACK: { readonly [coding: string]: Unpack } = {
  * The decompressed body: some servers compress without being asked. An empty body, as for HEAD, is not decompressed, even
  * if the header names a coding. null: a coding is unknown.
  */
-async function unpacked(packed: Buffer, encodings: string, maxSize: number): Promise<Buffer | null> {
+async function unpacked(packed: Buffer, encodings: string, maxSize: number) {
   const codings = encodings
     .split(',')
     .map((name) => name.trim().toLowerCase())
@@ -105,7 +102,6 @@ async function unpacked(packed: Buffer, encodings: string, maxSize: number): Pro
 }
 
 const IS_JSON = /^application\/(?:[^;]*\+)?json$/
-const IS_XML = /^(?:text|application)\/(?:[^;]*\+)?xml$/
 const IS_TEXT = /^(?:text\/.*|application\/(?:[^;]*\+)?xml|application\/x-www-form-urlencoded)$/
 
 function bodyOf(bytes: Buffer, contentType: string): Body {
@@ -113,8 +109,7 @@ function bodyOf(bytes: Buffer, contentType: string): Body {
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
   if (IS_JSON.test(type)) return { body: parsed(new TextDecoder().decode(bytes)), encoded: false }
   if (!IS_TEXT.test(type)) return base64Of(bytes)
-  const given = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]
-  return { body: textOf(bytes, IS_XML.test(type) ? charsetOfXml(bytes, given) : (given ?? 'utf-8')), encoded: false }
+  return { body: textOf(bytes, contentType), encoded: false }
 }
 
 const base64Of = (bytes: Buffer): Body => ({ body: bytes.toString('base64'), encoded: true })
@@ -133,11 +128,32 @@ function parsed(text: string): Json {
   }
 }
 
+/** In the Content-Type, or else in the declaration of an XML document (RFC 7303, 3). */
+const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i
+const MAX_DECLARATION_CHARACTERS = 200
+/** One that can be read as ASCII is not in UTF-16, even if it says so. */
+const DECLARATION = /^<\?xml\s[^>]*?\sencoding\s*=\s*["'](?!utf-?16)([A-Za-z][-.\w]*)["']/i
+
+/**
+ * Bytes 80 to 9F in windows-1252, which `iso-8859-1` also denotes (WHATWG Encoding). Node 20 decodes them as control
+ * characters.
+ */
+const WINDOWS_1252 = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ'
+
 /** The decoded text without a byte order mark. Invalid bytes become U+FFFD. An unknown charset is read as UTF-8. */
-function textOf(bytes: Buffer, charset: string): string {
+function textOf(bytes: Buffer, contentType: string) {
+  const latin1 = bytes.toString('latin1')
+  const [, charset = 'utf-8'] =
+    CHARSET.exec(contentType) ?? DECLARATION.exec(latin1.slice(0, MAX_DECLARATION_CHARACTERS)) ?? []
+  const decoder = decoderOf(charset)
+  if (decoder.encoding !== 'windows-1252') return decoder.decode(bytes)
+  return latin1.replaceAll(/[\x80-\x9f]/g, (byte) => WINDOWS_1252.charAt(byte.charCodeAt(0) - 0x80))
+}
+
+function decoderOf(charset: string) {
   try {
-    return textIn(bytes, charset, { strict: false }).replace(/^\uFEFF/, '')
+    return new TextDecoder(charset)
   } catch {
-    return new TextDecoder().decode(bytes)
+    return new TextDecoder()
   }
 }

@@ -1,6 +1,6 @@
 // steps: checks the arguments of `Http.request`, and converts them to a request.
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { getOwn, isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
+import { isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
 
 const MIB_BYTES = 1024 * 1024
 const MAX_SIZE = 16 * MIB_BYTES
@@ -47,19 +47,20 @@ export class HttpError extends Error {
 
 /** @param traceparent sent unless the service sends a header of that name. @throws HttpError */
 export function httpCall(args: JsonObject, traceparent?: string): HttpCall {
-  const headers = headersOf(getOwn(args, 'headers') ?? null)
+  const { method, url, query, timeout, followRedirects, maxSize, body, encoded } = args
+  const headers = headersOf(args['headers'] ?? null)
   const call = {
-    method: methodOf(getOwn(args, 'method') ?? 'GET'),
-    url: withQuery(urlOf(getOwn(args, 'url') ?? null), getOwn(args, 'query') ?? null),
-    timeout: numberOf(args, 'timeout', 30, MAX_TIMEOUT_SECONDS) * 1000,
-    followRedirects: flagOf(args, 'followRedirects', true),
-    maxSize: numberOf(args, 'maxSize', MIB_BYTES, MAX_SIZE),
+    method: methodOf(method ?? 'GET'),
+    url: withQuery(urlOf(url ?? null), query ?? null),
+    timeout: numberOf('timeout', timeout ?? 30, MAX_TIMEOUT_SECONDS) * 1000,
+    followRedirects: flagOf('followRedirects', followRedirects ?? true),
+    maxSize: numberOf('maxSize', maxSize ?? MIB_BYTES, MAX_SIZE),
+    headers,
+    body: (flagOf('encoded', encoded ?? false) ? bytesOf : bodyOf)(body ?? null, headers),
   }
-  const given = getOwn(args, 'body') ?? null
-  const body = flagOf(args, 'encoded', false) ? bytesOf(given, headers) : bodyOf(given, headers)
   if (!headers.has('user-agent')) headers.set('user-agent', 'actorflux')
   if (traceparent !== undefined && !headers.has('traceparent')) headers.set('traceparent', traceparent)
-  return { ...call, headers, body }
+  return call
 }
 
 /** @throws HttpError if the value is not an http or https URL, or has credentials */
@@ -74,7 +75,7 @@ export function urlOf(value: Json, base?: URL): URL {
   return url
 }
 
-function methodOf(value: Json): string {
+function methodOf(value: Json) {
   if (typeof value !== 'string' || !/^[A-Za-z][A-Za-z-]*$/.test(value))
     throw new HttpError('"method" must be the name of an HTTP method')
   const method = value.toUpperCase()
@@ -82,24 +83,24 @@ function methodOf(value: Json): string {
   return method
 }
 
-/** `{ a: 1, b: [2, 3] }` as pairs of strings. null and undefined are omitted. */
+/** `{ a: 1, b: [2, 3] }` as pairs of strings. null is omitted. */
 function pairsOf(value: JsonObject): [string, string][] {
   return Object.entries(value).flatMap(([name, item]) =>
-    (Array.isArray(item) ? item : [item])
-      .filter((one) => one !== null && one !== undefined)
+    [item]
+      .flat()
+      .filter((one) => one !== null)
       .map((one): [string, string] => [name, typeof one === 'object' ? JSON.stringify(one) : String(one)]),
   )
 }
 
-function withQuery(url: URL, query: Json): URL {
-  if (query === null) return url
-  if (!isObject(query)) throw new HttpError('"query" must be an object')
-  for (const [name, text] of pairsOf(query)) url.searchParams.append(name, text)
+function withQuery(url: URL, query: Json) {
+  if (query !== null && !isObject(query)) throw new HttpError('"query" must be an object')
+  for (const [name, text] of pairsOf(query ?? {})) url.searchParams.append(name, text)
   return url
 }
 
 /** Repeated headers are joined (RFC 9110, 5.3; for cookies RFC 6265, 5.4). */
-function headersOf(value: Json): Map<string, string> {
+function headersOf(value: Json) {
   const headers = new Map<string, string>()
   for (const [given, text] of headerPairs(value)) {
     const name = given.toLowerCase()
@@ -121,14 +122,14 @@ function headerPairs(value: Json): [string, string][] {
   if (isObject(value)) return pairsOf(value)
   if (!Array.isArray(value)) throw new HttpError('"headers" must be an object, or a list of { name, value }')
   return value.flatMap((item) => {
-    const name = isObject(item) ? getOwn(item, 'name') : undefined
-    if (!isObject(item) || typeof name !== 'string') throw new HttpError('each of "headers" must be { name, value }')
-    return pairsOf({ [name]: getOwn(item, 'value') ?? null })
+    if (!isObject(item) || typeof item['name'] !== 'string')
+      throw new HttpError('each of "headers" must be { name, value }')
+    return pairsOf({ [item['name']]: item['value'] ?? null })
   })
 }
 
 /** The body as text. Sets the header `content-type` if it is missing. */
-function bodyOf(value: Json, headers: Map<string, string>): string | null {
+function bodyOf(value: Json, headers: Map<string, string>) {
   if (value === null) return null
   const type = headers.get('content-type')
   if (type === undefined)
@@ -139,7 +140,7 @@ function bodyOf(value: Json, headers: Map<string, string>): string | null {
     : JSON.stringify(value)
 }
 
-function bytesOf(value: Json, headers: Map<string, string>): Buffer | null {
+function bytesOf(value: Json, headers: Map<string, string>) {
   if (value === null) return null
   if (typeof value !== 'string' || value.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(value))
     throw new HttpError('"body" must be base64 where "encoded" is true')
@@ -147,15 +148,12 @@ function bytesOf(value: Json, headers: Map<string, string>): Buffer | null {
   return Buffer.from(value, 'base64')
 }
 
-function numberOf(args: JsonObject, key: string, otherwise: number, max: number): number {
-  const value = getOwn(args, key) ?? otherwise
-  if (typeof value !== 'number' || !(value > 0) || value > max)
-    throw new HttpError(`"${key}" must be a number above 0, and at most ${max}`)
-  return value
+function numberOf(key: string, value: Json, max: number) {
+  if (typeof value === 'number' && value > 0 && value <= max) return value
+  throw new HttpError(`"${key}" must be a number above 0, and at most ${max}`)
 }
 
-function flagOf(args: JsonObject, key: string, otherwise: boolean): boolean {
-  const value = getOwn(args, key) ?? otherwise
-  if (typeof value !== 'boolean') throw new HttpError(`"${key}" must be true or false`)
-  return value
+function flagOf(key: string, value: Json) {
+  if (typeof value === 'boolean') return value
+  throw new HttpError(`"${key}" must be true or false`)
 }

@@ -3,10 +3,10 @@
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import type { JsonObject } from '../../../model/json/value.ts'
+import { getOwn, type JsonObject } from '../../../model/json/value.ts'
 import type { Flux } from '../../../ports/steps.ts'
 import { ForbiddenAddress, isPublic, publicLookup } from './addresses.ts'
-import { answerWithoutBody, httpAnswerOf, type HttpAnswer } from './answer.ts'
+import { httpAnswerOf, type HttpAnswer } from './answer.ts'
 import { httpCall, HttpError, urlOf, type HttpCall } from './call.ts'
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
@@ -24,8 +24,6 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'user-agent',
 ])
 
-type Request = Pick<HttpCall, 'method' | 'url' | 'headers' | 'body'>
-
 /**
  * Args: `method` (GET), `url`, `headers` and `query` (objects; headers also as a list of `{ name, value }`), `body`
  * (text, or data that becomes JSON), `encoded` (false; true: `body` is base64 of the bytes to send), `timeout` (30
@@ -40,7 +38,7 @@ export const httpRequest =
     const call = httpCall(args, flux.traceparent)
     const late = AbortSignal.timeout(Math.ceil(call.timeout))
     const signal = AbortSignal.any([flux.signal, late])
-    let request: Request = call
+    let request = call
     try {
       signal.throwIfAborted()
       for (let redirects = 0; ; redirects += 1) {
@@ -48,9 +46,7 @@ export const httpRequest =
         try {
           const { statusCode = 0, headers } = response
           if (!call.followRedirects || !REDIRECTS.has(statusCode) || headers.location === undefined)
-            return await (readsBody
-              ? httpAnswerOf(response, request.url, call.maxSize)
-              : answerWithoutBody(response, request.url))
+            return await httpAnswerOf(response, request.url, readsBody ? call.maxSize : null)
           if (redirects === MAX_REDIRECTS) throw new HttpError(`more than ${MAX_REDIRECTS} redirects`)
           request = redirected(request, urlOf(headers.location, request.url), statusCode)
         } finally {
@@ -69,21 +65,18 @@ export const httpRequest =
 /**
  * The request that follows a redirect, according to RFC 9110, 15.4, and to the Fetch standard where browsers deviate.
  */
-function redirected({ method, url, headers, body }: Request, target: URL, status: number): Request {
+function redirected(call: HttpCall, target: URL, status: number): HttpCall {
+  const { method, url } = call
   const isGet =
     status === 303 ? method !== 'HEAD' && method !== 'GET' : (status === 301 || status === 302) && method === 'POST'
-  const left = new Map([...headers].filter(([name]) => target.origin === url.origin || HARMLESS.has(name)))
-  if (!isGet) return { method, url: target, headers: left, body }
+  const left = new Map([...call.headers].filter(([name]) => target.origin === url.origin || HARMLESS.has(name)))
+  if (!isGet) return { ...call, url: target, headers: left }
   for (const name of left.keys()) if (name.startsWith('content-')) left.delete(name)
-  return { method: 'GET', url: target, headers: left, body: null }
+  return { ...call, method: 'GET', url: target, headers: left, body: null }
 }
 
-function send(
-  { method, url, headers, body }: Request,
-  allowPrivate: boolean,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
+function send({ method, url, headers, body }: HttpCall, allowPrivate: boolean, signal: AbortSignal) {
+  return new Promise<IncomingMessage>((resolve, reject) => {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     // An address as host is not looked up, so it is checked here. `URL` has normalized unusual notations.
     if (!allowPrivate && isIP(host) !== 0 && !isPublic(host)) throw new ForbiddenAddress(host)
@@ -109,7 +102,7 @@ function send(
   })
 }
 
-const UNTRUSTED = 'nobody whom this server trusts has signed its certificate'
+const UNTRUSTED = 'its certificate is signed by no authority that this server trusts'
 const REASONS: { readonly [code: string]: string } = {
   ENOTFOUND: 'its name is unknown',
   EAI_AGAIN: "its name can't be looked up now",
@@ -128,7 +121,7 @@ const REASONS: { readonly [code: string]: string } = {
   EPIPE: 'it broke off',
 }
 
-function reasonOf(error: unknown, { host }: URL): string {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
-  return `can't get an answer from "${host}": ${Object.hasOwn(REASONS, code) ? REASONS[code] : code}`
+function reasonOf(error: unknown, { host }: URL) {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  return `can't get an answer from "${host}": ${getOwn(REASONS, code) ?? code}`
 }

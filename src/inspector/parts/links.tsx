@@ -1,10 +1,16 @@
 // inspector/parts: the addresses of pages.
+import type { FC } from 'hono/jsx'
+
+interface ServiceName {
+  readonly package: string
+  readonly fluxName: string
+}
+
 /** As filters name a service, and people: two packages may have one of the same name. */
-export const fullNameOf = (service: { readonly package: string; readonly fluxName: string }): string =>
-  `${service.package}/${service.fluxName}`
+export const fullNameOf = ({ package: owner, fluxName }: ServiceName): string => `${owner}/${fluxName}`
 
 /** Of a service. */
-export const serviceHref = (owner: string, fluxName: string): string =>
+export const serviceHref = ({ package: owner, fluxName }: ServiceName): string =>
   `/inspector/services/${encodeURIComponent(owner)}/${encodeURIComponent(fluxName)}`
 
 /** Of a context, or of a part of its page. */
@@ -12,7 +18,7 @@ export const contextHref = (id: number, tab?: string): string =>
   `/inspector/contexts/${id}${tab === undefined ? '' : `?tab=${encodeURIComponent(tab)}`}`
 
 /** Of the list, with filters. */
-export const contextsHref = (filters: { readonly [name: string]: string }): string => {
+export const contextsHref = (filters: { readonly [name: string]: string } = {}): string => {
   const query = new URLSearchParams(filters).toString()
   return query === '' ? '/inspector/contexts' : `/inspector/contexts?${query}`
 }
@@ -21,18 +27,11 @@ export const contextsHref = (filters: { readonly [name: string]: string }): stri
 export const operationHref = (operationId?: string): string =>
   operationId === undefined ? '/inspector/operations' : `/inspector/operations/${encodeURIComponent(operationId)}`
 
-/** Filters of a list that the stream of moves has, too; it has none of times. */
-const OF_STREAM: ReadonlySet<string> = new Set([
-  'fluxName',
-  'key',
-  'tag',
-  'status',
-  'currentState',
-  'startState',
-  'errorType',
-  'parent',
-])
-
-/** The query of the stream for a list with these filters. */
-export const streamFilters = (filters: { readonly [name: string]: string }): string =>
-  new URLSearchParams(Object.entries(filters).filter(([name]) => OF_STREAM.has(name))).toString()
+export const ServiceLink: FC<{ readonly service: ServiceName }> = ({ service }) => (
+  <>
+    <span class="faint">{service.package} / </span>
+    <a class="cut" href={serviceHref(service)} title={fullNameOf(service)}>
+      {service.fluxName}
+    </a>
+  </>
+)

@@ -1,0 +1,206 @@
+// inspector: the routes of all pages: who looks at them, how they are made, and how their forms are carried out.
+//
+// - Each page begins in a turn of the event loop of its own, and diagrams are laid out in a thread, so many pages at once
+//   delay others by about one page.
+// - A form is carried out once, however often it is sent, and leads to another page. One that is refused is shown again,
+//   with what was typed and what was wrong with it.
+import { hash } from 'node:crypto'
+import type { Context, Hono } from 'hono'
+import type { Child } from 'hono/jsx'
+import { ANONYMOUS, denial, type Caller, type Role } from '../model/caller.ts'
+import { CountBound } from '../model/count-bound.ts'
+import { FluxError, type Failure, type FieldError } from '../model/failure.ts'
+import { breathe } from '../model/texts.ts'
+import { Drawings } from './diagram/drawing.ts'
+import type { FormValues, InspectorOptions, PageHost } from './host.ts'
+import { checkFormToken, formTokenOf, type Sessions } from './sessions.ts'
+import { ViewerContext, type Viewer } from './viewer.ts'
+
+/** A form that was sent. */
+export interface SentForm {
+  readonly c: Context
+  readonly viewer: Viewer
+  readonly values: FormValues
+  /** The first value of a field; empty: there is none. */
+  readonly text: (name: string) => string
+  /** Under which the call is made once; undefined: the form has none. */
+  readonly idempotencyKey: string | undefined
+}
+
+/** Why a form was refused, and what was typed. */
+export interface Refusal {
+  readonly values: FormValues
+  readonly detail: string
+  readonly errors: readonly FieldError[]
+}
+
+/** An address to go to, or a page. */
+type Outcome = string | { readonly page: Child }
+
+interface FormRoute {
+  readonly role?: Role
+  /** Carries it out. */
+  readonly run: (form: SentForm) => Promise<Outcome>
+  /** The page that shows it again; left out: a refusal is a page of its own. */
+  readonly again?: (form: SentForm, refusal: Refusal) => Promise<Child>
+}
+
+/**
+ * Pages at once that are gathered and made: plain ones, those that hold a whole context or definition, and those that read
+ * thousands of contexts.
+ */
+const bounds = () => ({
+  plain: new CountBound({ limit: 64, what: 'pages to make' }),
+  large: new CountBound({ limit: 8, what: 'pages of contexts and services to make' }),
+  chart: new CountBound({ limit: 4, what: 'charts to make' }),
+})
+type PageKind = keyof ReturnType<typeof bounds>
+
+/** Forms that lead where they led when they are sent again. */
+const MAX_OUTCOMES = 1000
+
+/** Refusals that the form shows again, with what was typed. */
+const TOLD = new Set<Failure['kind']>(['invalid', 'malformed', 'conflict', 'busy', 'overloaded', 'forbidden'])
+
+export class PageRoutes {
+  readonly options: InspectorOptions
+  readonly host: PageHost
+  readonly drawings = new Drawings()
+  readonly #app: Hono
+  readonly #sessions: Sessions
+  readonly #bounds = bounds()
+  readonly #outcomes = new Map<string, Promise<Outcome>>()
+
+  constructor(app: Hono, options: InspectorOptions, host: PageHost, sessions: Sessions) {
+    this.#app = app
+    this.options = options
+    this.host = host
+    this.#sessions = sessions
+  }
+
+  /** @throws FluxError when they may not see the pages; `rateLimited` */
+  caller(c: Context): Caller {
+    const caller = this.#sessions.callerOf(c)
+    this.host.takeQuota(c, caller)
+    const failure = this.options.requireAuth ? denial(caller, 'read') : null
+    if (failure) throw new FluxError(failure)
+    return caller
+  }
+
+  /** A viewer of whom nothing is known, who sees no data. */
+  anonymousViewer(c: Context): Viewer {
+    return { ...this.#viewerOf(c, ANONYMOUS), may: () => false }
+  }
+
+  #viewerOf(c: Context, caller: Caller): Viewer {
+    const { api, requireAuth, now, version } = this.options
+    const isOpen = caller.roles.length === 0 && !requireAuth
+    return {
+      caller,
+      api: api(caller),
+      formToken: formTokenOf(c),
+      hasSession: this.#sessions.hasSession(c),
+      may: (role) => role === 'read' || isOpen || denial(caller, role) === null,
+      now: now(),
+      version,
+      origin: originOf(c),
+    }
+  }
+
+  /** A page; `make` may also answer otherwise. */
+  get(path: string, kind: PageKind, make: (viewer: Viewer, c: Context) => Promise<Child | Response>): void {
+    this.#app.get(path, async (c) => {
+      const viewer = this.#viewerOf(c, this.caller(c))
+      return this.#render(kind, async () => {
+        const page = await make(viewer, c)
+        return page instanceof Response ? page : documentOf(c, viewer, page)
+      })
+    })
+  }
+
+  /** A form that changes something. */
+  post(path: string, { role = 'invoke', run, again }: FormRoute): void {
+    this.#app.post(path, async (c) => {
+      const viewer = this.#viewerOf(c, this.caller(c))
+      const values = await this.form(c)
+      checkRole(viewer, role)
+      const idempotencyKey = keyOf(c, viewer.caller, values)
+      const form = { c, viewer, values, text: (name: string) => values.get(name)?.[0] ?? '', idempotencyKey }
+      try {
+        const outcome = await this.#once(idempotencyKey, () => run(form))
+        return typeof outcome === 'string' ? c.redirect(outcome, 303) : documentOf(c, viewer, outcome.page)
+      } catch (error) {
+        if (!again || !(error instanceof FluxError) || !TOLD.has(error.failure.kind)) throw error
+        const { failure } = error
+        const refusal = { values, detail: failure.detail, errors: ('errors' in failure && failure.errors) || [] }
+        return this.#render('large', async () =>
+          documentOf(c, viewer, await again(form, refusal), this.host.statusOf(failure)),
+        )
+      }
+    })
+  }
+
+  /** The fields of a form of this browser's. @throws FluxError when it is another's, or can't be read */
+  async form(c: Context): Promise<FormValues> {
+    this.host.checkCall(c)
+    const form = await this.host.readForm(c)
+    checkFormToken(c, form.get('$form')?.[0])
+    return form
+  }
+
+  /**
+   * Makes a page, unless so many are being made. Each begins in a turn of the event loop of its own, so that others are
+   * served in between: data that is at hand makes a page without a pause.
+   * @throws FluxError `overloaded`; what `make` throws
+   */
+  async #render(kind: PageKind, make: () => Promise<Response>): Promise<Response> {
+    const bound = this.#bounds[kind]
+    bound.take()
+    try {
+      await breathe(Infinity)
+      return await make()
+    } finally {
+      bound.release()
+    }
+  }
+
+  /** Joins the form of that key that was sent before. `key` undefined: it stands alone. */
+  async #once(key: string | undefined, run: () => Promise<Outcome>): Promise<Outcome> {
+    if (key === undefined) return run()
+    const known = this.#outcomes.get(key)
+    if (known) return known
+    const outcome = run()
+    this.#outcomes.set(key, outcome)
+    outcome.catch(() => this.#outcomes.delete(key))
+    const [oldest] = this.#outcomes.keys()
+    if (this.#outcomes.size > MAX_OUTCOMES && oldest !== undefined) this.#outcomes.delete(oldest)
+    return outcome
+  }
+}
+
+/** @throws FluxError `forbidden` where forms that need the role are not shown */
+export function checkRole({ may, caller }: Viewer, role: Role): void {
+  const failure = may(role) ? null : denial(caller, role)
+  if (failure) throw new FluxError(failure)
+}
+
+/** As the browser was told it. A host that would mean something to a shell has no place in a command. */
+function originOf(c: Context): string {
+  const { origin, protocol, host } = new URL(c.req.url)
+  return /^[\w.:[\]-]+$/.test(host) ? origin : `${protocol}//localhost`
+}
+
+function keyOf(c: Context, { name }: Caller, form: FormValues): string | undefined {
+  if (!form.has('$once')) return undefined
+  const values = [...form].filter(([field]) => field !== '$form')
+  return hash('sha256', JSON.stringify([name ?? null, c.req.path, values]), 'base64url')
+}
+
+/** A page, with the headers that were set. */
+export function documentOf(c: Context, viewer: Viewer, page: Child, status = 200): Response {
+  const html = <ViewerContext.Provider value={viewer}>{page}</ViewerContext.Provider>
+  return c.body(
+    `<!doctype html>${String(html)}`,
+    new Response(null, { status, headers: { 'content-type': 'text/html; charset=utf-8' } }),
+  )
+}

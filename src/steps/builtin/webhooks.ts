@@ -1,0 +1,191 @@
+// steps: `Webhooks.send`, an outgoing webhook that is signed by Standard Webhooks
+// (github.com/standard-webhooks/standard-webhooks, spec 1.0), and `Webhooks.verify`, which checks in a service whether a
+// webhook was signed so. The runtime sends its own webhooks in the same way.
+import { retryHintOf, setRetryHint } from '../../model/action-error.ts'
+import { messageOf } from '../../model/error-message.ts'
+import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { DEFAULT_TOLERANCE_SECONDS } from '../../model/webhook-schemes/scheme.ts'
+import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
+import { signingSecretFault } from '../../model/webhook-schemes/standard.ts'
+import type { Flux, StepFlux, WebhookSender } from '../../ports/steps.ts'
+import { HttpError } from './http/call.ts'
+import { httpRequest } from './http/request.ts'
+
+/** Seconds that a receiver has. */
+const TIMEOUT_SECONDS = 20
+/** The longest pause that a receiver may ask for: that of the schedule. */
+const MAX_RETRY_AFTER_MS = 24 * 3_600_000
+const GONE = 410
+
+/** Headers that are computed from the message. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+
+/** The receiver did not accept the message. */
+class DeliveryError extends Error {
+  override readonly name = 'DeliveryError'
+  readonly status: number
+  constructor(status: number, afterMs: number | null | undefined) {
+    super(`the receiver answered ${status}`)
+    this.status = status
+    if (afterMs !== undefined) setRetryHint(this, { afterMs })
+  }
+}
+
+/**
+ * Posts a message, once. Args: `url`, `secret` or `secrets` (base64, after `whsec_` or without it, or a private key after
+ * `whsk_`; several while one is being replaced), `body` (text, or data that becomes JSON), `headers`, `timeout` (20 seconds).
+ * @throws HttpError, TimeoutError, ForbiddenAddress as `Http.request`; DeliveryError for any status but 2xx; Error if a
+ * secret can't sign
+ */
+export function sendWebhook(options: { readonly allowPrivate: boolean }) {
+  const request = httpRequest({ ...options, readsBody: false })
+  return async (args: JsonObject, flux: Pick<StepFlux, 'signal' | 'messageId' | 'traceparent'>) => {
+    const { url, body, timeout, secret, secrets: several } = args
+    const secrets = signingSecretsOf(several ?? secret ?? null)
+    const text = typeof body === 'string' ? body : JSON.stringify(body ?? {})
+    const type = typeof body === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'
+    const own = givenHeaders(args['headers'] ?? null)
+    const hasType = own.some(({ name }) => name.toLowerCase() === 'content-type')
+    const id = await flux.messageId()
+    const nowMs = Date.now()
+    // Each secret signs alone: `sign` uses one.
+    const signed = secrets.map((secret) =>
+      Object.fromEntries(
+        WEBHOOK_SCHEMES.standard.sign(
+          { secrets: [secret], toleranceS: DEFAULT_TOLERANCE_SECONDS },
+          { method: 'POST', target: '', host: null, headers: [['webhook-id', id]], body: Buffer.from(text) },
+          { nowMs, publicUrl: null },
+        ),
+      ),
+    )
+    const sent = {
+      method: 'POST',
+      url: url ?? null,
+      headers: [
+        ...(hasType ? [] : [{ name: 'content-type', value: type }]),
+        ...own,
+        { name: 'webhook-id', value: id },
+        { name: 'webhook-timestamp', value: signed[0]?.['webhook-timestamp'] ?? '' },
+        { name: 'webhook-signature', value: signed.map((one) => one['webhook-signature']).join(' ') },
+      ],
+      body: text,
+      timeout: timeout ?? TIMEOUT_SECONDS,
+      followRedirects: false,
+    }
+    const { status, headers } = await request(sent, flux)
+    if (status >= 200 && status < 300) return { id, status }
+    throw new DeliveryError(status, status === GONE ? null : retryAfterOf(headers['retry-after']))
+  }
+}
+
+/** Sends webhooks of the runtime's own. `allowPrivate`: whether receivers may have addresses that are not public. */
+export function webhookSender(options: { readonly allowPrivate: boolean }): WebhookSender {
+  const post = sendWebhook(options)
+  return {
+    async send({ url, id, secret, body, signal }) {
+      const headers = { 'content-type': 'application/json' }
+      try {
+        await post({ url, secret, body, headers }, { signal, messageId: () => Promise.resolve(id) })
+        return { ok: true }
+      } catch (error) {
+        return { ok: false, reason: messageOf(error), hint: error instanceof Error ? retryHintOf(error) : undefined }
+      }
+    },
+  }
+}
+
+/** The secrets. @throws Error that repeats none of them */
+const signingSecretsOf = (given: Json) =>
+  givenSecrets(given, 'Webhooks.send').map((secret) => {
+    const fault = typeof secret === 'string' ? signingSecretFault(secret) : 'must be text'
+    if (typeof secret === 'string' && fault === null) return secret
+    throw new Error(`a secret of Webhooks.send can't be used: ${fault}`)
+  })
+
+/** Headers of the service, without those that sign. A content type of its own replaces the other. */
+function givenHeaders(given: Json) {
+  if (given !== null && !isObject(given)) throw new HttpError('"headers" of Webhooks.send must be an object')
+  return Object.entries(given ?? {})
+    .filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
+    .map(([name, value]) => ({ name, value }))
+}
+
+/** `Retry-After` in milliseconds (RFC 9110, 10.2.3): seconds, or a date; undefined: it says nothing. */
+function retryAfterOf(value: Json | undefined) {
+  if (typeof value !== 'string') return undefined
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined
+}
+
+type Verification = { valid: true; id: string; timestamp: number } | { valid: false; reason: string }
+
+/**
+ * Verifies that the webhook that started the context was signed with one of the secrets. Arguments: `headers`
+ * (`$request.headers`), `secrets` (a text or a list: `whsec_…`, plain base64, or a public key `whpk_…`; several while
+ * one is being replaced), `tolerance` in seconds (300).
+ * @throws Error if no webhook started the context, or an argument is invalid: both are faults of the service, not of
+ * the sender
+ */
+export function verify(args: JsonObject, { rawBody: body }: Pick<Flux, 'rawBody'>): Verification {
+  if (body === null) throw new Error('Webhooks.verify needs a context that a webhook started')
+  const secrets = verifyingSecretsOf(args['secrets'] ?? null)
+  const toleranceS = toleranceOf(args['tolerance'] ?? DEFAULT_TOLERANCE_SECONDS)
+  const headers = args['headers'] ?? null
+  if (!Array.isArray(headers) && !isObject(headers))
+    throw new Error('"headers" of Webhooks.verify must be $request.headers')
+  const [id] = headersOf(headers, 'webhook-id')
+  const [timestamp] = headersOf(headers, 'webhook-timestamp')
+  // They may be on several lines.
+  const signatures = headersOf(headers, 'webhook-signature').join(' ')
+  if (!id || !timestamp || signatures.trim() === '')
+    return { valid: false, reason: 'a header of the signature is missing' }
+  const signed = [
+    ['webhook-id', id],
+    ['webhook-timestamp', timestamp],
+    ['webhook-signature', signatures],
+  ] as const
+  const reason = WEBHOOK_SCHEMES.standard.verify(
+    { secrets, toleranceS },
+    { method: 'POST', target: '', host: null, headers: signed, body },
+    { nowMs: Date.now(), publicUrl: null },
+  )
+  return reason === null ? { valid: true, id, timestamp: Number(timestamp) * 1000 } : { valid: false, reason }
+}
+
+function toleranceOf(text: Json) {
+  // A literal line in a service writes text.
+  const given = typeof text === 'string' && /^\d+$/.test(text) ? Number(text) : text
+  if (typeof given === 'number' && Number.isFinite(given) && given >= 0) return given
+  throw new Error('"tolerance" of Webhooks.verify must be a number of seconds, 0 or more')
+}
+
+/**
+ * The secrets. Null and empty ones are ignored: a second secret may be set only during a rotation.
+ * @param method whose argument it is, for the error
+ */
+function givenSecrets(given: Json, method: string): Json[] {
+  const secrets = [given].flat().filter((secret) => secret !== null && secret !== '')
+  if (secrets.length === 0) throw new Error(`${method} needs secrets`)
+  return secrets
+}
+
+const verifyingSecretsOf = (given: Json) =>
+  givenSecrets(given, 'Webhooks.verify').map((secret) => {
+    if (typeof secret === 'string' && WEBHOOK_SCHEMES.standard.secretFault(secret) === null) return secret
+    throw new Error(
+      '"secrets" of Webhooks.verify must be base64, after "whsec_" or without it, or public keys after "whpk_"',
+    )
+  })
+
+/**
+ * The values of all headers of that name, in a list of `{ name, value }` or an object. Names are not case-sensitive.
+ */
+function headersOf(headers: Json[] | JsonObject, name: string) {
+  const entries = Array.isArray(headers)
+    ? headers.filter(isObject)
+    : Object.entries(headers).map(([key, value]) => ({ name: key, value }))
+  return entries
+    .filter((entry) => typeof entry['name'] === 'string' && entry['name'].toLowerCase() === name)
+    .flatMap(({ value = [] }) => value)
+    .filter((value) => typeof value === 'string')
+}
