@@ -2,7 +2,7 @@
 import type { Log } from '../ports/log.ts'
 import { recompile } from './service.ts'
 import { loadFolders, type LoadedFolders, type LoadOptions } from './loader.ts'
-import { LoadReport } from './load-report.ts'
+import { faultsOf, pathBelow, type LoadFault } from './load-report.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { Endpoints } from './endpoints.ts'
 import type { CompiledFlux } from './flux.ts'
@@ -13,18 +13,14 @@ export interface CatalogOptions extends LoadOptions {
   readonly log?: Log | undefined
 }
 
-export interface OpenedCatalog {
-  readonly catalog: Catalog
-  /** Faults and warnings of all files. The catalog has no service with a fault. */
-  readonly report: readonly Fault[]
-  /** False if a folder can't be read. */
-  readonly complete: boolean
-}
-
-/** Loads all packages. Faults in files do not make it fail; they are in the report. */
-export async function openCatalog(options: CatalogOptions): Promise<OpenedCatalog> {
+/**
+ * Loads all packages. Faults in files do not make it fail; they are in the report, and the catalog has no service with
+ * one. `complete`: whether all folders could be read.
+ */
+export async function openCatalog(options: CatalogOptions) {
   const loaded = await loadFolders(options, { whole: false })
-  return { catalog: new Catalog(options, loaded), report: loaded.faults, complete: loaded.complete }
+  const report: readonly Fault[] = loaded.faults
+  return { catalog: new Catalog(options, loaded), report, complete: loaded.complete }
 }
 
 /** Maximum number of pinned definitions in the cache; others are compiled again when needed. */
@@ -36,14 +32,15 @@ export class Catalog {
   /** Hashes of the faulty definitions that have been logged. */
   readonly #reported = new Set<string>()
   #generation = 0
-  #index: Index
-  #lastLoad: LoadReport
+  #index: ReturnType<typeof indexOf>
+  /** What the last load found, also one after which nothing was replaced. `loadedAt`: epoch milliseconds. */
+  lastLoad: { readonly loadedAt: number; readonly faults: readonly LoadFault[] }
   #reloading: Promise<unknown> = Promise.resolve()
 
   constructor(options: CatalogOptions, loaded: LoadedFolders) {
     this.#options = options
-    this.#index = new Index(loaded, null)
-    this.#lastLoad = new LoadReport(loaded, options.folders, null)
+    this.#index = indexOf(loaded, options.folders, null)
+    this.lastLoad = { loadedAt: Date.now(), faults: faultsOf(loaded, options.folders) }
   }
 
   /** Incremented by each successful reload, after which pinned definitions may compile differently. */
@@ -92,9 +89,9 @@ export class Catalog {
     return this.#index.skipped
   }
 
-  /** What the last load found, also one after which nothing was replaced. */
-  lastLoad(): LoadReport {
-    return this.#lastLoad
+  /** The file of a loaded service, below the folder of packages. */
+  fileOf({ hash }: CompiledFlux): string {
+    return this.#index.files.get(hash) ?? ''
   }
 
   /** Names of the packages, sorted. */
@@ -126,12 +123,12 @@ export class Catalog {
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
       const loaded = await loadFolders(this.#options, { whole: true })
-      this.#lastLoad = new LoadReport(loaded, this.#options.folders, this.#lastLoad)
+      this.lastLoad = { loadedAt: Date.now(), faults: faultsOf(loaded, this.#options.folders) }
       if (!loaded.complete) {
         this.#options.log?.warn("services are not reloaded: a folder of packages can't be read")
         return loaded.faults
       }
-      this.#index = new Index(loaded, this.#index)
+      this.#index = indexOf(loaded, this.#options.folders, this)
       this.#pinned.clear()
       this.#generation += 1
       // The caller reports the faults.
@@ -178,26 +175,28 @@ function readStored(hash: string, text: string | null): CompiledFlux {
   return recompile(text)
 }
 
-/** The loaded services at one time, indexed by name and hash. */
-class Index {
-  readonly all: readonly CompiledFlux[]
-  readonly packages: readonly string[]
-  readonly skipped: readonly string[]
-  readonly byName = new Map<string, readonly CompiledFlux[]>()
-  readonly byHash: ReadonlyMap<string, CompiledFlux>
-  readonly endpoints: Endpoints
-
-  constructor({ packages, services }: LoadedFolders, before: Index | null) {
-    const current = services.map(({ package: owner, fluxName, flux }) => ({
-      name: `${owner}/${fluxName}`,
-      flux: flux ?? before?.byName.get(fluxName)?.find((known) => known.package === owner),
-    }))
-    this.all = current.flatMap(({ flux }) => flux ?? []).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
-    this.skipped = current.flatMap(({ name, flux }) => (flux ? [] : [name])).sort()
-    this.packages = [...new Set(packages.map(({ name }) => name))].sort()
-    for (const flux of this.all) this.byName.set(flux.fluxName, [...(this.byName.get(flux.fluxName) ?? []), flux])
-    this.endpoints = new Endpoints(this.all)
-    this.byHash = new Map(this.all.map((flux) => [flux.hash, flux]))
+/** The loaded services at one time, indexed by name and hash. One with a fault keeps its version before. */
+function indexOf(
+  { packages, services }: LoadedFolders,
+  folders: readonly string[],
+  before: Pick<Catalog, 'find'> | null,
+) {
+  const current = services.map(({ package: owner, fluxName, file, flux }) => ({
+    name: `${owner}/${fluxName}`,
+    file: pathBelow(folders, file),
+    flux: flux ?? before?.find(owner, fluxName),
+  }))
+  const all = current.flatMap(({ flux }) => flux ?? []).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+  const byName = new Map<string, readonly CompiledFlux[]>()
+  for (const flux of all) byName.set(flux.fluxName, [...(byName.get(flux.fluxName) ?? []), flux])
+  return {
+    all,
+    byName,
+    byHash: new Map(all.map((flux) => [flux.hash, flux])),
+    files: new Map(current.map(({ flux, file }) => [flux?.hash, file])),
+    endpoints: new Endpoints(all),
+    packages: [...new Set(packages.map(({ name }) => name))].sort(),
+    skipped: current.flatMap(({ name, flux }) => (flux ? [] : [name])).sort(),
   }
 }
 

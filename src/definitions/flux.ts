@@ -27,7 +27,6 @@ export interface CompiledFlux {
   readonly onEnd: OnEnd | null
   readonly webhooks: readonly Webhook[]
   readonly secured: boolean
-  readonly allowExtraProperties: boolean
   /** Whether a property of it, or of a model, is sensitive. */
   readonly isSensitive: boolean
   readonly states: readonly CompiledState[]

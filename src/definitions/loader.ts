@@ -1,11 +1,10 @@
 // definitions: loads all services below some folders, compiles them, and checks the references between them.
 import type { JsonObject } from '../model/json/value.ts'
-import type { PackageFolder, StepRunner } from '../ports/steps.ts'
+import type { StepRunner } from '../ports/steps.ts'
 import { checkActions, type Unit } from './actions/actions.ts'
 import { endpointsOf } from './endpoints.ts'
-import type { CompiledFlux } from './flux.ts'
 import { checkProperties, checkSecrets, type SecretCheck } from './lint/lint.ts'
-import { Report, type Fault } from './report.ts'
+import { Report } from './report.ts'
 import { compileLoaded } from './service.ts'
 import { readFolders, type DefinitionFile } from './source/files.ts'
 import { ModelFields, ModelFile } from './source/property-schema.ts'
@@ -13,21 +12,7 @@ import { checkKeys, readBy } from './source/read.ts'
 import { BUILT_IN_MODELS } from './values/builtin-models.ts'
 import { compileShape, lookUpIn } from './values/properties.ts'
 
-export interface LoadedFolders {
-  readonly packages: readonly PackageFolder[]
-  /** `flux` is null if the service has a fault. */
-  readonly services: readonly {
-    readonly package: string
-    readonly fluxName: string
-    readonly file: string
-    /** null: the file can't be read. */
-    readonly source: JsonObject | null
-    readonly flux: CompiledFlux | null
-  }[]
-  readonly faults: readonly Fault[]
-  /** False when a folder can't be read. */
-  readonly complete: boolean
-}
+export type LoadedFolders = Awaited<ReturnType<typeof loadFolders>>
 
 export interface LoadOptions {
   readonly folders: readonly string[]
@@ -40,10 +25,7 @@ export interface LoadOptions {
  * Reads, compiles and checks all services, and mounts the packages in the runner, to check that their functions exist.
  * `whole`: stops before mounting if a folder can't be read, so that the mounted packages stay.
  */
-export async function loadFolders(
-  { folders, runner, secrets }: LoadOptions,
-  { whole }: { readonly whole: boolean },
-): Promise<LoadedFolders> {
+export async function loadFolders({ folders, runner, secrets }: LoadOptions, { whole }: { readonly whole: boolean }) {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
   if (whole && !complete) return { packages: [], services: [], faults, complete }
   runner.mount(packages)
@@ -60,6 +42,7 @@ export async function loadFolders(
   const reported = [...models.map((file) => ({ ...file, report: checkModel(file, modelsOf) })), ...units]
   return {
     packages,
+    // A service with a fault is not loaded.
     services: units.map(({ report, flux, ...unit }) => ({ ...unit, flux: report.broken ? null : flux })),
     faults: [
       ...faults,

@@ -3,13 +3,13 @@ import { messageOf } from '../model/error-message.ts'
 import { freeze, getOwn, isObject, type JsonObject } from '../model/json/value.ts'
 import { alternatives } from '../model/nearest.ts'
 import { signingSecretFault } from '../model/webhook-schemes/standard.ts'
-import { outlineStates, type Service } from './compile/outline.ts'
-import { brokenState, compileState } from './compile/state.ts'
-import { compileText } from './compile/templates.ts'
+import { brokenState, compileState, outlineStates } from './compile/states.ts'
 import { compileWebhooks } from './compile/webhooks.ts'
 import { UnreadableDefinition } from './definition-error.ts'
+import { compileTemplate } from './expressions/compile.ts'
+import type { Template } from './expressions/expression.ts'
 import type { CompiledFlux, CompiledState, CompiledTrigger, OnEnd } from './flux.ts'
-import { seenIn, type Visible } from './lines/names.ts'
+import { compileSeen, seenIn } from './lines/names.ts'
 import { checkData, checkReachable } from './lint/lint.ts'
 import { hashOf, pinnedText, readPinned, unreadable, type FluxUnit } from './pinned/text.ts'
 import { Report, type Fault } from './report.ts'
@@ -45,7 +45,12 @@ export function recompile(text: string): CompiledFlux {
   const unit = readPinned(text)
   if (unit === null) throw unreadable(text)
   const report = new Report(`${unit.package}/${unit.fluxName}`)
-  const flux = tryToCompile(unit, text, report)
+  let flux = null
+  try {
+    flux = compile(unit, text, report)
+  } catch (error) {
+    report.fault('', messageOf(error))
+  }
   const found = report.faults.filter(({ severity }) => severity === 'fault')
   const faults = found.map(told)
   if (flux === null) {
@@ -65,15 +70,6 @@ const told = ({ pointer, reason }: Fault): string => `${pointer}: ${reason}`
 const concerns = (pointer: string, state: number): boolean =>
   ['/input/', '/output/', `/states/${state}/`].some((place) => `${pointer}/`.startsWith(place))
 
-/** An unexpected exception is a fault of the whole definition. */
-function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlux | null {
-  try {
-    return compile(unit, text, report)
-  } catch (error) {
-    return report.fault('', messageOf(error))
-  }
-}
-
 /** Compiles a definition. Faults are reported, and the rest is compiled. null if there is nothing to compile. */
 function compile({ source, models, ...named }: FluxUnit, text: string, report: Report): CompiledFlux | null {
   // All contexts share these objects, and answers contain parts of them, so they are frozen.
@@ -86,12 +82,13 @@ function compile({ source, models, ...named }: FluxUnit, text: string, report: R
   const [input, output] = [shape(root.input, '/input', extra), shape(root.output, '/output')]
   const outlines = outlineStates(root.states, shape, report)
   const byName = new Map(outlines.map((outline) => [outline.name, outline]))
-  const service: Service = { input, output, extra, states: byName, report }
+  const service = { input, output, extra, states: byName, report }
   const states = outlines.map((outline) => compileState(outline, service))
   const start = byName.get(root.startState ?? '')
   if (root.startState && !start)
     report.fault('/startState', `there is no state "${root.startState}"${alternatives(root.startState, byName.keys())}`)
-  const seen = extra ? null : seenIn([input])
+  const visible = extra ? null : seenIn([input])
+  const template: TemplateAt = (text, pointer) => compileSeen(compileTemplate, text, { visible, pointer, report })
   const webhooks = compileWebhooks(root.webhooks, named, report)
   if (root.secured)
     for (const { pointer } of webhooks)
@@ -103,16 +100,15 @@ function compile({ source, models, ...named }: FluxUnit, text: string, report: R
     source,
     input,
     output,
-    tags: root.tags.flatMap((tag, index) => compileText(tag, seen, `/tags/${index}`, report) ?? []),
-    key: compileText(root.key, seen, '/key', report),
+    tags: root.tags.flatMap((tag, index) => template(tag, `/tags/${index}`) ?? []),
+    key: template(root.key, '/key'),
     keyReuse: root.keyReuse ?? 'ended',
-    onEnd: compileOnEnd(root, seen, report),
-    triggers: compileTriggers(root, seen, report),
+    onEnd: compileOnEnd(root, template, report),
+    triggers: compileTriggers(root, template, report),
     early: earlyOf(root, states),
     webhooks,
     // What can't be read secures the service, too.
     secured: (getOwn(source, 'secured') ?? false) !== false,
-    allowExtraProperties: extra,
     isSensitive: text.includes('"sensitive"'),
     states,
     stateIndex: new Map(states.map(({ name, index }) => [name, index])),
@@ -123,16 +119,19 @@ function compile({ source, models, ...named }: FluxUnit, text: string, report: R
   }
 }
 
-function compileOnEnd({ onEnd }: FluxSource, visible: Visible, report: Report): OnEnd | null {
+/** Compiles a template over the inputs. */
+type TemplateAt = (text: string | null | undefined, pointer: string) => Template | null
+
+function compileOnEnd({ onEnd }: FluxSource, template: TemplateAt, report: Report): OnEnd | null {
   if (!onEnd) return null
   const { url, secret } = onEnd
   report.secrets.push({ pointer: '/onEnd/secret', name: secret, faultOf: signingSecretFault })
-  const template = compileText(url, visible, '/onEnd/url', report)
-  return template && { url: template, secret }
+  const compiled = template(url, '/onEnd/url')
+  return compiled && { url: compiled, secret }
 }
 
 /** Of several for one event only the first counts. */
-function compileTriggers({ triggers }: FluxSource, visible: Visible, report: Report): CompiledTrigger[] {
+function compileTriggers({ triggers }: FluxSource, template: TemplateAt, report: Report): CompiledTrigger[] {
   const seen = new Set<string>()
   return triggers.flatMap((trigger, index) => {
     if (trigger === undefined) return []
@@ -142,7 +141,7 @@ function compileTriggers({ triggers }: FluxSource, visible: Visible, report: Rep
     if (event === '' || event.startsWith('$')) report.warn(at, `"${event}" can't be sent as an event`)
     else if (seen.has(event)) report.warn(at, `"${event}" is listed twice`)
     seen.add(event)
-    return [{ event, unlessMoved, key: compileText(trigger.key, visible, `${pointer}/key`, report) }]
+    return [{ event, unlessMoved, key: template(trigger.key, `${pointer}/key`) }]
   })
 }
 

@@ -1,6 +1,6 @@
 // inspector: the document around each page, and the forms that change something.
 import { randomUUID } from 'node:crypto'
-import type { FC, PropsWithChildren } from 'hono/jsx'
+import type { Child, FC, PropsWithChildren } from 'hono/jsx'
 import { useViewer } from './viewer.ts'
 
 const PLACES = [
@@ -13,8 +13,13 @@ const PLACES = [
 
 interface LayoutProps {
   readonly title: string
-  /** In the navigation; left out: none of it. */
-  readonly place?: (typeof PLACES)[number]['name'] | undefined
+  /** In the navigation, if it is not that of the title. */
+  readonly place?: (typeof PLACES)[number]['name']
+  /** In place of the title, above the page. */
+  readonly heading?: Child
+  /** At the right of the heading, and below it. */
+  readonly aside?: Child
+  readonly lead?: Child
   /** Filters of the stream whose moves make the page load its live parts again; left out: it isn't live. */
   readonly live?: string | undefined
   /** Whether its live parts are loaded again every second. */
@@ -22,38 +27,53 @@ interface LayoutProps {
 }
 
 /** The whole document. */
-export const Layout: FC<PropsWithChildren<LayoutProps>> = ({ title, place, live, polls = false, children }) => {
-  const { now } = useViewer()
-  return (
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · actorflux`}</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="/inspector/assets/style.css" />
-        {polls && (
-          <noscript>
-            <meta http-equiv="refresh" content="2" />
-          </noscript>
-        )}
-        <script src="/inspector/assets/idiomorph.js" defer />
-        <script src="/inspector/assets/live.js" type="module" />
-      </head>
-      <body data-live={live} data-polls={polls ? 'yes' : undefined} data-now={now}>
-        <a class="hidden skip" href="#main">
-          Skip to the content
-        </a>
-        <TopBar place={place} />
-        <main id="main">{children}</main>
-        <Footer />
-      </body>
-    </html>
-  )
-}
+export const Layout: FC<PropsWithChildren<LayoutProps>> = ({
+  title,
+  place = title,
+  heading = title,
+  aside,
+  lead,
+  live,
+  polls = false,
+  children,
+}) => (
+  <html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>{`${title} · actorflux`}</title>
+      <link rel="icon" href="data:," />
+      <link rel="stylesheet" href="/inspector/assets/style.css" />
+      {polls && (
+        <noscript>
+          <meta http-equiv="refresh" content="2" />
+        </noscript>
+      )}
+      <script src="/inspector/assets/idiomorph.js" defer />
+      <script src="/inspector/assets/live.js" type="module" />
+    </head>
+    <body data-live={live} data-polls={polls ? 'yes' : undefined} data-now={useViewer().now}>
+      <a class="hidden skip" href="#main">
+        Skip to the content
+      </a>
+      <TopBar place={place} />
+      <main id="main">
+        <div class="head" data-part="head" data-ended={!polls}>
+          <div class="row split">
+            <h1>{heading}</h1>
+            {aside}
+          </div>
+          {lead}
+        </div>
+        {children}
+      </main>
+      <Footer />
+    </body>
+  </html>
+)
 
-const TopBar: FC<Pick<LayoutProps, 'place'>> = ({ place }) => (
+const TopBar: FC<{ readonly place: string }> = ({ place }) => (
   <header class="top">
     <div>
       <a class="brand" href="/inspector">

@@ -37,6 +37,14 @@ export interface Refusal {
 /** An address to go to, or a page. */
 type Outcome = string | { readonly page: Child }
 
+interface FormRoute {
+  readonly role?: Role
+  /** Carries it out. */
+  readonly run: (form: SentForm) => Promise<Outcome>
+  /** The page that shows it again; left out: a refusal is a page of its own. */
+  readonly again?: (form: SentForm, refusal: Refusal) => Promise<Child>
+}
+
 /**
  * Pages at once that are gathered and made: plain ones, those that hold a whole context or definition, and those that read
  * thousands of contexts.
@@ -63,10 +71,7 @@ export class PageRoutes {
   readonly #bounds = bounds()
   readonly #outcomes = new Map<string, Promise<Outcome>>()
 
-  constructor(
-    app: Hono,
-    { options, host, sessions }: { options: InspectorOptions; host: PageHost; sessions: Sessions },
-  ) {
+  constructor(app: Hono, options: InspectorOptions, host: PageHost, sessions: Sessions) {
     this.#app = app
     this.options = options
     this.host = host
@@ -113,21 +118,8 @@ export class PageRoutes {
     })
   }
 
-  /**
-   * A form. `run` carries it out; `again` makes the page that shows it again. Left out: a refusal is a page of its own.
-   */
-  post(
-    path: string,
-    {
-      role = 'invoke',
-      run,
-      again,
-    }: {
-      readonly role?: Role
-      readonly run: (form: SentForm) => Promise<Outcome>
-      readonly again?: (form: SentForm, refusal: Refusal) => Promise<Child>
-    },
-  ): void {
+  /** A form that changes something. */
+  post(path: string, { role = 'invoke', run, again }: FormRoute): void {
     this.#app.post(path, async (c) => {
       const viewer = this.#viewerOf(c, this.caller(c))
       const values = await this.form(c)

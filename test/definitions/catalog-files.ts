@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
-import { openCatalog, type OpenedCatalog } from '../../src/definitions/catalog.ts'
+import { openCatalog } from '../../src/definitions/catalog.ts'
 import { readFolders } from '../../src/definitions/source/files.ts'
 import { disagreement } from './editor/agreement.ts'
 
@@ -32,7 +32,7 @@ export async function write(folder: string, files: Files): Promise<void> {
 }
 
 /** Loads the services, and checks for each file that the JSON Schema for editors agrees with what loading says. */
-export async function open(...folders: string[]): Promise<OpenedCatalog> {
+export async function open(...folders: string[]): ReturnType<typeof openCatalog> {
   const opened = await openCatalog({ folders, runner: stepRunner({ log: quiet }), log: quiet })
   const { fluxes, models } = await readFolders(folders)
   for (const [kind, files] of [['flux', fluxes] as const, ['model', models] as const])

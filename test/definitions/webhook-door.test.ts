@@ -406,7 +406,7 @@ describe('$secrets in the inputs of a function', () => {
     ['{ a: 1 }[$secrets.KEY]', computes],
     ['$secrets', whole],
     ['keys($secrets)', computes],
-    ['$secrets[user]', whole],
+    ['$secrets[user]', computes],
     ['$secrets.key', expect.stringMatching(/^"key" is no name of a secret/)],
   ])('is not computed with: %s', async (expression, reason) => {
     expect((await check(call(set(expression, 'a')))).faults).toEqual([['/states/0/action/inputs/0/expression', reason]])

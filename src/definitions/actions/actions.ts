@@ -173,13 +173,13 @@ function checkChild(
 
 /** Reports inputs that the child does not declare, and required ones that no line sets. */
 function checkInputs(lines: Lines, child: CompiledFlux, pointer: string, report: Report): void {
-  const { fluxName, input, allowExtraProperties } = child
+  const { fluxName, input } = child
   for (const [index, { path }] of lines.entries()) {
     const [name, ...below] = path
     const property = name === undefined ? undefined : input.properties.get(name)
     const found = property && descend(property, below)
     if (found?.ok === false) report.fault(`${pointer}/${index}/to`, `"${fluxName}": ${found.reason}`)
-    if (name === undefined || found || allowExtraProperties) continue
+    if (name === undefined || found || input.extra) continue
     const instead = alternatives(name, input.properties.keys())
     report.fault(`${pointer}/${index}/to`, `"${fluxName}" has no input "${name}"${instead}`)
   }

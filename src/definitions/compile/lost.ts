@@ -3,8 +3,7 @@
 // fail.
 import { getOwn, type JsonObject } from '../../model/json/value.ts'
 import type { CompiledFlux } from '../flux.ts'
-import { placeholderOf, unused } from './outline.ts'
-import { brokenState, NOTHING } from './state.ts'
+import { brokenState, NOTHING, placeholderOf, unused } from './states.ts'
 
 /** What the record of a context contains about a state. */
 export interface KnownState {
@@ -46,7 +45,6 @@ export function lostFlux({ reason, source, states: known, ...about }: LostDefini
     early: new Map(),
     onEnd: null,
     webhooks: [],
-    allowExtraProperties: false,
     isSensitive: false,
     states,
     stateIndex: new Map(states.map(({ name, index }) => [name, index])),

@@ -1,39 +1,24 @@
 // definitions/expressions: calls of methods, which depend on the type of the target, and the evaluation of arguments
 // and spread elements.
 import { getOwn, setOwn } from '../../model/json/value.ts'
-import { alternatives } from '../../model/nearest.ts'
 import { stepsOfMembers } from '../work-budget.ts'
-import type { Code, Evaluation, List, Value } from './evaluation.ts'
-import { isList } from './evaluation.ts'
-import { ExpressionError } from './expression.ts'
-import type { Callback } from './builtins/list-methods.ts'
-import { listMethods, loopMethods, sortMethods } from './builtins/list-methods.ts'
+import { listMethods, loopMethods } from './builtins/list-methods.ts'
 import { numberMethods } from './builtins/number-methods.ts'
 import { textMethods } from './builtins/text-methods.ts'
+import { isList, type Code, type Evaluation, type Value } from './evaluation.ts'
+import { ExpressionError } from './expression.ts'
 import { typeNameOf } from './values.ts'
 
-/** Evaluates arguments or elements. */
-export type Items = (run: Evaluation) => Value[]
-/** Creates the function that a loop method calls, for one evaluation. */
-export type CallbackCode = (run: Evaluation) => Callback
 /** Adds a member, or several, to an object under construction. */
 export type Member = (run: Evaluation, into: { [key: string]: Value }) => void
 /** A method call or property access that is bound to its arguments and gets its target. */
 export type Invocation = (run: Evaluation, target: Value) => Value
+/** Evaluates arguments or elements. */
+type Items = (run: Evaluation) => Value[]
 
-export const isLoop = (method: string) => loopMethods.has(method)
-export const needsFunction = (method: string) => isLoop(method) && !sortMethods.has(method)
-export const isMethod = (method: string) =>
-  [textMethods, listMethods, numberMethods, loopMethods].some((methods) => methods.has(method))
-export const methodNames = () =>
-  [...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()]))].sort()
-
-/** Names of the methods of a value. */
-function methodsOf(target: Value): string[] {
-  if (typeof target === 'string') return [...textMethods.keys()]
-  if (typeof target === 'number') return [...numberMethods.keys()]
-  return isList(target) ? [...listMethods.keys(), ...loopMethods.keys()] : []
-}
+export const methodNames: readonly string[] = [
+  ...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()])),
+].sort()
 
 /**
  * Compiles a method call.
@@ -41,7 +26,7 @@ function methodsOf(target: Value): string[] {
  */
 export function methodCall(method: string, args: Items, optional: boolean): Invocation {
   const ofText = textMethods.get(method)
-  const ofList = listMethods.get(method) ?? sortMethods.get(method)
+  const ofList = listMethods.get(method)
   const ofNumber = numberMethods.get(method)
   return (run, target) => {
     if (ofText && typeof target === 'string') return ofText(run, target, args(run))
@@ -51,23 +36,13 @@ export function methodCall(method: string, args: Items, optional: boolean): Invo
   }
 }
 
-export function loopCall(method: string, callback: CallbackCode, args: Items, optional: boolean): Invocation {
-  const ofList = loopMethods.get(method)
-  return (run, target) =>
-    ofList && isList(target) ? ofList(run, target, callback(run), args(run)) : lacking(method, target, optional)
-}
-
-function lacking(method: string, target: Value, optional: boolean): undefined {
-  if (!optional)
-    throw new ExpressionError(
-      `${typeNameOf(target)} has no method '${method}'${alternatives(method, methodsOf(target))}`,
-    )
+/** The result of a method that the target does not have. */
+export function lacking(method: string, target: Value, optional: boolean): undefined {
+  if (!optional) throw new ExpressionError(`${typeNameOf(target)} has no method '${method}'`)
 }
 
 /** Compiles the items of an argument list or a list literal, with spread elements, to one list of values. */
-export function itemsCode(
-  items: readonly { readonly code: Code; readonly spread: boolean }[],
-): (run: Evaluation) => Value[] {
+export function itemsCode(items: readonly { readonly code: Code; readonly spread: boolean }[]): Items {
   const codes = items.map(({ code }) => code)
   if (!items.some(({ spread }) => spread)) return (run) => codes.map((code) => code(run))
   return (run) => {
@@ -82,11 +57,11 @@ export function itemsCode(
 }
 
 /** Spreads the elements of a list, or the characters of a text. */
-function spreadOf(run: Evaluation, value: Value): List {
+function spreadOf(run: Evaluation, value: Value) {
   if (typeof value !== 'string' && !isList(value))
     throw new ExpressionError(`${typeNameOf(value)} can't be spread into a list`)
   run.makeElements(value.length)
-  return typeof value === 'string' ? Array.from(value) : value
+  return value
 }
 
 /** Compiles a spread into an object: the members of an object, or the elements of a list by index, are copied. */

@@ -2,65 +2,81 @@
 // properties. The supported nodes are a closed list, `Compiler.node`; any other node is refused, with its position.
 import type {
   AnyNode,
-  ArrayExpression,
   ArrowFunctionExpression,
-  BinaryExpression,
   CallExpression,
-  ConditionalExpression,
   Expression,
-  Literal,
-  LogicalExpression,
   MemberExpression,
-  ObjectExpression,
   Property,
   SpreadElement,
-  TemplateLiteral,
-  UnaryExpression,
 } from 'acorn'
 import { getOwn, setOwn } from '../../model/json/value.ts'
+import { suggestion } from '../../model/nearest.ts'
 import { keyOf, read, readHeader } from './access.ts'
-import type { CallbackCode, Invocation, Items, Member } from './calls.ts'
-import { isLoop, isMethod, itemsCode, loopCall, methodCall, methodNames, needsFunction, spreadMember } from './calls.ts'
-import { linked, linkOf, SKIPPED, skips } from './chains.ts'
-import { isFields, STEPS_PER_NODE, stepsOf, type Code, type Value } from './evaluation.ts'
-import { looksLikeTemplate } from './foreign.ts'
-import { ExpressionFault } from './expression.ts'
 import { functions } from './builtins/functions.ts'
-import { literalValue, templateText } from './literals.ts'
-import { isHeaders, keyName, memberPath, parameterNames, staticKey } from './names.ts'
+import { listMethods, loopMethods, type Callback } from './builtins/list-methods.ts'
+import { itemsCode, lacking, methodCall, methodNames, spreadMember, type Invocation, type Member } from './calls.ts'
+import {
+  isFields,
+  isList,
+  STEPS_PER_NODE,
+  stepsOf,
+  type Code,
+  type Evaluation,
+  type Fields,
+  type Value,
+} from './evaluation.ts'
+import { ExpressionFault } from './expression.ts'
+import { looksLikeTemplate } from './foreign.ts'
+import { linkOf, literalValue, pathOf, skips, staticKey } from './nodes.ts'
 import { binaryOperators, unaryOperators } from './operators.ts'
-import { misplacedFunction } from './parse.ts'
-import { afterOperand, refused, unexpected, unknownName } from './unexpected.ts'
+import { unexpected, unexpectedAfter, type Syntax } from './parse.ts'
 import { joined, stringify } from './values.ts'
 
 const MAX_DEPTH = 200
 
+/**
+ * The value that the links of a chain pass on after `?.` found null or undefined, so that the rest of the chain is
+ * skipped. Unlike in JavaScript, parentheses around a part do not limit that.
+ */
+const SKIPPED: Fields = Object.freeze({})
+
+function linked(target: Code, node: MemberExpression, invoke: Invocation): Code {
+  if (!skips(node)) return (run) => invoke(run, target(run))
+  return (run) => {
+    const value = target(run)
+    return value === SKIPPED || (node.optional && (value === null || value === undefined))
+      ? SKIPPED
+      : invoke(run, value)
+  }
+}
+
+const HEADERS: ReadonlySet<string> = new Set(['$request.headers', '$response.headers'])
+
 /** Compiles one expression, and collects what its evaluation needs. */
 export class Compiler {
+  readonly source: string
+  readonly code: Code
   /** Free names. */
   readonly names = new Set<string>()
   /** What is read of free names: a name and constant keys. */
   readonly paths: string[][] = []
   /** Whether a quoted text contains something that looks like a placeholder. */
   quotesPlaceholder = false
-  /** Steps to evaluate everything that was compiled so far once. */
+  /** Steps to evaluate everything once, without the bodies of loops. */
   cost = 0
-  private readonly source: string
   /** Parameters that are visible to the current node, with their indices in `Evaluation.parameters`. */
   private visible: ReadonlyMap<string, number> = new Map()
   /** Number of parameters of all arrow functions so far. */
   private parameters = 0
   private depth = 0
 
-  constructor(source: string) {
+  /** @throws ExpressionFault for syntax that the language does not support */
+  constructor({ tree, source }: Syntax) {
     this.source = source
+    this.code = this.compile(tree)
   }
 
-  /**
-   * Compiles a node.
-   * @throws ExpressionFault for syntax that the language does not support
-   */
-  compile(node: AnyNode): Code {
+  private compile(node: AnyNode): Code {
     const code = this.link(node)
     if (!skips(node)) return code
     return (run) => {
@@ -82,50 +98,60 @@ export class Compiler {
 
   private node(node: AnyNode): Code {
     switch (node.type) {
-      case 'Literal':
-        return this.literal(node)
+      case 'Literal': {
+        const value = literalValue(node, this.source)
+        if (typeof value === 'string' && looksLikeTemplate(value)) this.quotesPlaceholder = true
+        return () => value
+      }
       case 'Identifier':
         return this.name(node.name)
       case 'MemberExpression':
         return linked(this.link(node.object), node, this.property(node))
       case 'CallExpression':
         return this.call(node)
-      case 'UnaryExpression':
-        return this.unary(node)
+      case 'UnaryExpression': {
+        const build = unaryOperators.get(node.operator)
+        if (build === undefined) throw refused(node, this.source)
+        return build(this.compile(node.argument))
+      }
       case 'BinaryExpression':
-      case 'LogicalExpression':
-        return this.binary(node)
-      case 'ConditionalExpression':
-        return this.conditional(node)
-      case 'ArrayExpression':
-        return this.list(node)
-      case 'ObjectExpression':
-        return this.object(node)
-      case 'TemplateLiteral':
-        return this.template(node)
-      case 'ArrowFunctionExpression':
-        throw misplacedFunction(node.start)
+      case 'LogicalExpression': {
+        const build = binaryOperators.get(node.operator)
+        if (build === undefined) throw unexpectedAfter(node.left, this.source)
+        return build(this.compile(node.left), this.compile(node.right))
+      }
+      case 'ConditionalExpression': {
+        const test = this.compile(node.test)
+        const [consequent, alternate] = [this.compile(node.consequent), this.compile(node.alternate)]
+        return (run) => (test(run) ? consequent(run) : alternate(run))
+      }
+      case 'ArrayExpression': {
+        const items = this.items(node.elements, node)
+        return (run) => {
+          run.makeElements(node.elements.length)
+          return run.own(items(run))
+        }
+      }
+      case 'ObjectExpression': {
+        const members = node.properties.map((property) => this.member(property))
+        return (run) => {
+          const object: { [key: string]: Value } = {}
+          run.makeMembers(members.length)
+          for (const member of members) member(run, object)
+          return run.own(object)
+        }
+      }
+      case 'TemplateLiteral': {
+        const texts = node.quasis.map(({ value: { cooked, raw }, start }) => {
+          if (typeof cooked === 'string') return cooked
+          throw new ExpressionFault(`a malformed escape in '${raw}'`, start)
+        })
+        const parts = node.expressions.map((expression) => this.compile(expression))
+        return joined(texts, parts, stringify)
+      }
       default:
         throw refused(node, this.source)
     }
-  }
-
-  private unary({ operator, argument, start }: UnaryExpression): Code {
-    const builder = unaryOperators.get(operator)
-    if (builder === undefined) throw unexpected(this.source, start)
-    return builder(this.compile(argument))
-  }
-
-  private binary({ operator, left, right }: BinaryExpression | LogicalExpression): Code {
-    const builder = binaryOperators.get(operator)
-    if (builder === undefined) throw unexpected(this.source, afterOperand(left, this.source))
-    return builder(this.compile(left), this.compile(right))
-  }
-
-  private literal(node: Literal): Code {
-    const value = literalValue(node, this.source)
-    if (typeof value === 'string' && looksLikeTemplate(value)) this.quotesPlaceholder = true
-    return () => value
   }
 
   private name(name: string): Code {
@@ -136,17 +162,13 @@ export class Compiler {
     return (run) => run.scope.get(name)
   }
 
-  private conditional(node: ConditionalExpression): Code {
-    const test = this.compile(node.test)
-    const [consequent, alternate] = [this.compile(node.consequent), this.compile(node.alternate)]
-    return (run) => (test(run) ? consequent(run) : alternate(run))
-  }
-
   private property(node: MemberExpression): Invocation {
-    const name = staticKey(node, this.source)
-    this.paths.push(...memberPath(node, this.source, this.visible))
-    const key = name === undefined ? this.compile(node.property) : () => name
-    if (isHeaders(node.object, this.source, this.visible)) return (run, target) => readHeader(run, target, key(run))
+    const path = pathOf(node, this.visible)
+    if (path !== null) this.paths.push(path)
+    const name = staticKey(node)
+    const key = node.computed || name === undefined ? this.compile(node.property) : () => name
+    if (HEADERS.has(pathOf(node.object, this.visible)?.join('.') ?? ''))
+      return (run, target) => readHeader(run, target, key(run))
     if (name === undefined) return (run, target) => read(run, target, key(run))
     return (run, target) => (isFields(target) ? getOwn(target, name) : read(run, target, name))
   }
@@ -164,22 +186,28 @@ export class Compiler {
   }
 
   private method(callee: MemberExpression, node: CallExpression): Invocation {
-    const name = staticKey(callee, this.source)
-    if (name === undefined) throw new ExpressionFault("a method's name must be written out", callee.property.start)
-    if (!isMethod(name)) throw unknownName('method', name, methodNames(), callee.property)
+    const name = staticKey(callee)
+    const { start } = callee.property
+    if (name === undefined) throw new ExpressionFault("a method's name must be written out", start)
+    if (!methodNames.includes(name)) throw unknownName('method', name, methodNames, callee.property)
+    const loop = loopMethods.get(name)
     const [first, ...rest] = node.arguments
-    if (first?.type === 'ArrowFunctionExpression' && isLoop(name)) {
-      return loopCall(name, this.callback(first), this.items(rest, node), node.optional)
+    if (first?.type === 'ArrowFunctionExpression' && loop !== undefined) {
+      const [callback, args] = [this.callback(first), this.items(rest, node)]
+      return (run, target) =>
+        isList(target) ? loop(run, target, callback(run), args(run)) : lacking(name, target, node.optional)
     }
-    if (needsFunction(name)) {
-      throw new ExpressionFault(`'${name}' needs a function such as x => x.name`, callee.property.start)
-    }
+    if (loop !== undefined && !listMethods.has(name))
+      throw new ExpressionFault(`'${name}' needs a function such as x => x.name`, start)
     return methodCall(name, this.items(node.arguments, node), node.optional)
   }
 
-  private callback({ params, body, async: isAsync, start }: ArrowFunctionExpression): CallbackCode {
+  /** Compiles the function that a loop method calls, which is made for each evaluation. */
+  private callback({ params, body, async: isAsync, start }: ArrowFunctionExpression): (run: Evaluation) => Callback {
     if (isAsync) throw unexpected(this.source, start)
-    const names = parameterNames(params, start)
+    const names = params.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : 'undefined'))
+    if (names.includes('undefined') || names.length > MAX_PARAMETERS)
+      throw new ExpressionFault(`a function has up to ${MAX_PARAMETERS} parameters, which are plain names,`, start)
     const { visible, cost: before, parameters: first } = this
     this.parameters += names.length
     this.visible = new Map([...visible, ...names.map((name, index) => [name, first + index] as const)])
@@ -194,7 +222,7 @@ export class Compiler {
       }
   }
 
-  private items(nodes: readonly (Expression | SpreadElement | null)[], { start }: AnyNode): Items {
+  private items(nodes: readonly (Expression | SpreadElement | null)[], { start }: AnyNode) {
     return itemsCode(
       nodes.map((node) => {
         if (node === null) throw new ExpressionFault('a list with a hole', start)
@@ -204,44 +232,46 @@ export class Compiler {
     )
   }
 
-  private list(node: ArrayExpression): Code {
-    const { length } = node.elements
-    const items = this.items(node.elements, node)
-    return (run) => {
-      run.makeElements(length)
-      return run.own(items(run))
-    }
-  }
-
-  private object({ properties }: ObjectExpression): Code {
-    const members = properties.map((property) => this.member(property))
-    return (run) => {
-      const object: { [key: string]: Value } = {}
-      run.makeMembers(members.length)
-      for (const member of members) member(run, object)
-      return run.own(object)
-    }
-  }
-
   private member(node: Property | SpreadElement): Member {
     if (node.type === 'SpreadElement') return spreadMember(this.compile(node.argument))
     if (node.kind !== 'init' || node.method) {
       throw new ExpressionFault('an object with a member that is no key and value,', node.start)
     }
     const value = this.compile(node.value)
-    if (!node.computed) {
-      const name = keyName(node.key, this.source)
-      return (run, into) => setOwn(into, name, value(run))
+    if (node.computed) {
+      const key = this.compile(node.key)
+      return (run, into) => setOwn(into, keyOf(run, key(run)), value(run))
     }
-    const key = this.compile(node.key)
-    return (run, into) => setOwn(into, keyOf(run, key(run)), value(run))
-  }
-
-  private template({ quasis, expressions }: TemplateLiteral): Code {
-    return joined(
-      quasis.map(templateText),
-      expressions.map((expression) => this.compile(expression)),
-      stringify,
-    )
+    const { key } = node
+    if (key.type !== 'Identifier' && key.type !== 'Literal') throw unexpected(this.source, key.start)
+    const name = key.type === 'Identifier' ? key.name : String(literalValue(key, this.source))
+    return (run, into) => setOwn(into, name, value(run))
   }
 }
+
+/** The fault of a node that the language does not support. */
+function refused(node: AnyNode, source: string): ExpressionFault {
+  switch (node.type) {
+    case 'ArrowFunctionExpression':
+      return new ExpressionFault('a function can only be the first argument of a method such as map,', node.start)
+    case 'BlockStatement':
+      return new ExpressionFault("a function's body is one expression (put an object in parentheses),", node.start)
+    case 'TaggedTemplateExpression':
+      return new ExpressionFault('a template with a tag', node.quasi.start)
+    case 'AssignmentExpression':
+      return unexpectedAfter(node.left, source)
+    case 'SequenceExpression':
+      return unexpectedAfter(node.expressions[0], source)
+    case 'UpdateExpression':
+      return node.prefix ? unexpected(source, node.start) : unexpectedAfter(node.argument, source)
+    default:
+      return unexpected(source, node.start)
+  }
+}
+
+/** Maximum number of parameters of an arrow function. */
+const MAX_PARAMETERS = 4
+
+/** The fault of an unknown function or method. `known`: those that exist. */
+const unknownName = (kind: string, name: string, known: readonly string[], { start }: AnyNode) =>
+  new ExpressionFault(`unknown ${kind} '${name}'${suggestion(name, known)} (there are ${known.join(', ')})`, start)

@@ -3,21 +3,11 @@ import type { Json } from '../../model/json/value.ts'
 import { Compiler } from './code.ts'
 import { Evaluation, type Code } from './evaluation.ts'
 import { ExpressionError, ExpressionFault, type Expression, type Scope, type Template } from './expression.ts'
-import { parse, placedAt, type Syntax } from './parse.ts'
+import { parse } from './parse.ts'
 import { joined, plainText } from './values.ts'
 
 /** Longest template, literal text included. */
 const MAX_TEMPLATE_CHARACTERS = 100_000
-
-interface Compiled {
-  readonly source: string
-  readonly code: Code
-  readonly names: ReadonlySet<string>
-  readonly paths: Expression['paths']
-  readonly quotesPlaceholder: boolean
-  /** Steps of one evaluation, without the bodies of loops. */
-  readonly cost: number
-}
 
 /**
  * Compiles an expression of a safe subset of JavaScript. Differences from JavaScript: a property of null or undefined
@@ -26,8 +16,8 @@ interface Compiled {
  * @throws ExpressionFault when the source does not parse, or uses syntax that the language does not support
  */
 export function compileExpression(source: string): Expression {
-  const { code, cost, ...about } = compile(parse(source))
-  return { ...about, evaluate: (scope) => evaluate(scope, code, cost) }
+  const { code, cost, names, paths, quotesPlaceholder } = new Compiler(parse(source))
+  return { source, names, paths, quotesPlaceholder, evaluate: (scope) => evaluate(scope, code, cost) }
 }
 
 /**
@@ -39,16 +29,20 @@ export function compileTemplate(source: string): Template {
   if (source.length > MAX_TEMPLATE_CHARACTERS) {
     throw new ExpressionFault(`a template longer than ${MAX_TEMPLATE_CHARACTERS} characters`, MAX_TEMPLATE_CHARACTERS)
   }
-  const { texts, parts } = split(source)
-  const isLone = parts.length === 1 && texts.every((text) => text === '')
-  const code =
-    isLone && parts[0] !== undefined
-      ? parts[0].code
-      : joined(
-          texts,
-          parts.map(({ code }) => code),
-          plainText,
-        )
+  const texts: string[] = []
+  const parts: Compiler[] = []
+  let at = 0
+  for (let opening = source.indexOf('${'); opening >= 0; opening = source.indexOf('${', at)) {
+    const start = opening + 2
+    const part = compilePlaceholder(source, start)
+    texts.push(source.slice(at, opening))
+    parts.push(part)
+    at = start + part.source.length + 1
+  }
+  texts.push(source.slice(at))
+  const codes = parts.map((part) => part.code)
+  const [lone] = codes
+  const code = lone && codes.length === 1 && texts.join('') === '' ? lone : joined(texts, codes, plainText)
   const cost = parts.reduce((sum, part) => sum + part.cost, 1)
   return {
     source,
@@ -60,28 +54,13 @@ export function compileTemplate(source: string): Template {
   }
 }
 
-function compile({ tree, source }: Syntax): Compiled {
-  const compiler = new Compiler(source)
-  const code = compiler.compile(tree)
-  const { names, paths, quotesPlaceholder, cost } = compiler
-  return { source, code, names, paths, quotesPlaceholder, cost }
-}
-
-/**
- * Splits a template into its placeholders and the literal texts around them. There is one more text than placeholders.
- */
-function split(source: string): { texts: string[]; parts: Compiled[] } {
-  const texts: string[] = []
-  const parts: Compiled[] = []
-  let at = 0
-  for (let opening = source.indexOf('${'); opening >= 0; opening = source.indexOf('${', at)) {
-    const start = opening + 2
-    const syntax = parse(source, { placeholder: start })
-    texts.push(source.slice(at, opening))
-    parts.push(placedAt(start, () => compile(syntax)))
-    at = start + syntax.source.length + 1
+/** `start`: where the expression begins. Positions of faults are relative to the whole source. */
+function compilePlaceholder(source: string, start: number): Compiler {
+  try {
+    return new Compiler(parse(source, start))
+  } catch (error) {
+    throw error instanceof ExpressionFault ? new ExpressionFault(error.reason, start + error.at) : error
   }
-  return { texts: [...texts, source.slice(at)], parts }
 }
 
 function evaluate(scope: Scope, code: Code, cost: number): Json {

@@ -1,9 +1,7 @@
 // definitions/expressions: the state of one evaluation, and the limits on its work and on the data that it creates.
-import type { Json, JsonObject } from '../../model/json/value.ts'
-import { setOwn } from '../../model/json/value.ts'
+import { setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { CHARACTERS_A_STEP, STEPS_AN_ELEMENT, stepsOfMembers } from '../work-budget.ts'
-import type { Scope } from './expression.ts'
-import { ExpressionError } from './expression.ts'
+import { ExpressionError, type Scope } from './expression.ts'
 
 /**
  * A value during an evaluation. Unlike JSON data, lists and objects that the expression creates may contain undefined
@@ -21,14 +19,13 @@ export const isFields = (value: Value): value is Fields =>
 
 /** A compiled part of an expression. */
 export type Code = (run: Evaluation) => Value
+/** A method of a text, a number or a list. */
+export type Method<Self> = (run: Evaluation, self: Self, args: List) => Value
 
 /** Steps to evaluate a node without its children. A call also makes a list of its arguments. */
 export const STEPS_PER_NODE = 1
-const STEPS: ReadonlyMap<string, number> = new Map([
-  ['MemberExpression', 2],
-  ['CallExpression', 5],
-])
-export const stepsOf = ({ type }: { readonly type: string }): number => STEPS.get(type) ?? STEPS_PER_NODE
+const STEPS: { readonly [type: string]: number } = { MemberExpression: 2, CallExpression: 5 }
+export const stepsOf = ({ type }: { readonly type: string }): number => STEPS[type] ?? STEPS_PER_NODE
 
 /**
  * Maximum number of characters, list elements and object members that one evaluation may create, and that a result made
@@ -128,7 +125,7 @@ export class Evaluation {
   private plain(value: Value): Json {
     if (value === undefined) return null
     if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null
-    if (this.isGiven(value)) return value
+    if (typeof value !== 'object' || value === null || this.isGiven(value)) return value
     const known = this.made?.get(value)
     if (known !== undefined) return known
     const copy = isList(value) ? value.map((item) => this.plain(item)) : this.plainFields(value)
@@ -142,9 +139,7 @@ export class Evaluation {
     return copy
   }
 
-  private isGiven(
-    value: null | boolean | string | List | Fields,
-  ): value is null | boolean | string | Json[] | JsonObject {
-    return typeof value !== 'object' || value === null || this.made === undefined || !this.made.has(value)
+  private isGiven(value: List | Fields): value is Json[] | JsonObject {
+    return this.made?.has(value) !== true
   }
 }

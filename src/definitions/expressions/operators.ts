@@ -1,45 +1,81 @@
-// definitions/expressions: the operators. Each builds its code from the code of its operands.
-import type { Code } from './evaluation.ts'
-import { add, less, lessOrEqual, looselyEqual, numberOf, same } from './values.ts'
+// definitions/expressions: what the operators compute. Primitives follow JavaScript's rules; a list or an object is
+// equal only to itself.
+import type { Code, Evaluation, Value } from './evaluation.ts'
+import { joinElements, numberOf, spendOnComparing, stringify } from './values.ts'
 
-export const binaryOperators: ReadonlyMap<string, (left: Code, right: Code) => Code> = new Map<
-  string,
-  (left: Code, right: Code) => Code
->([
-  ['+', (left, right) => (run) => add(run, left(run), right(run))],
-  ['-', (left, right) => (run) => numberOf(run, left(run)) - numberOf(run, right(run))],
-  ['*', (left, right) => (run) => numberOf(run, left(run)) * numberOf(run, right(run))],
-  ['/', (left, right) => (run) => numberOf(run, left(run)) / numberOf(run, right(run))],
-  ['%', (left, right) => (run) => numberOf(run, left(run)) % numberOf(run, right(run))],
-  ['**', (left, right) => (run) => numberOf(run, left(run)) ** numberOf(run, right(run))],
-  ['===', (left, right) => (run) => same(run, left(run), right(run))],
-  ['!==', (left, right) => (run) => !same(run, left(run), right(run))],
-  ['==', (left, right) => (run) => looselyEqual(run, left(run), right(run))],
-  ['!=', (left, right) => (run) => !looselyEqual(run, left(run), right(run))],
-  ['<', (left, right) => (run) => less(run, left(run), right(run))],
-  ['<=', (left, right) => (run) => lessOrEqual(run, left(run), right(run))],
-  // `>` is `<` with the operands exchanged, but the left operand is still evaluated first.
-  [
-    '>',
-    (left, right) => (run) => {
-      const first = left(run)
-      return less(run, right(run), first)
-    },
-  ],
-  [
-    '>=',
-    (left, right) => (run) => {
-      const first = left(run)
-      return lessOrEqual(run, right(run), first)
-    },
-  ],
-  ['&&', (left, right) => (run) => left(run) && right(run)],
-  ['||', (left, right) => (run) => left(run) || right(run)],
-  ['??', (left, right) => (run) => left(run) ?? right(run)],
-])
+const joins = (value: Value) => typeof value === 'string' || (typeof value === 'object' && value !== null)
 
-export const unaryOperators: ReadonlyMap<string, (operand: Code) => Code> = new Map<string, (operand: Code) => Code>([
-  ['!', (operand) => (run) => !operand(run)],
-  ['-', (operand) => (run) => -numberOf(run, operand(run))],
-  ['+', (operand) => (run) => numberOf(run, operand(run))],
-])
+function add(run: Evaluation, left: Value, right: Value): Value {
+  if (typeof left === 'number' && typeof right === 'number') return left + right
+  if (!joins(left) && !joins(right)) return numberOf(run, left) + numberOf(run, right)
+  return joinElements(run, stringify(run, left), stringify(run, right))
+}
+
+/** `===`. Texts of different lengths differ and are not compared. */
+function same(run: Evaluation, left: Value, right: Value): boolean {
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length !== right.length) return false
+    run.scan(left.length)
+  }
+  return left === right
+}
+
+function looselyEqual(run: Evaluation, left: Value, right: Value): boolean {
+  if (left === null || left === undefined) return right === null || right === undefined
+  if (right === null || right === undefined) return false
+  if (typeof left === typeof right) return same(run, left, right)
+  return numberOf(run, left) === numberOf(run, right)
+}
+
+/** `<`: compares texts by UTF-16 units, everything else as numbers. */
+function less(run: Evaluation, left: Value, right: Value): boolean {
+  spendOnComparing(run, left, right)
+  return typeof left === 'string' && typeof right === 'string'
+    ? left < right
+    : numberOf(run, left) < numberOf(run, right)
+}
+
+/** `<=`. It is not the negation of `>`, since for NaN both are false. */
+function lessOrEqual(run: Evaluation, left: Value, right: Value): boolean {
+  spendOnComparing(run, left, right)
+  return typeof left === 'string' && typeof right === 'string'
+    ? left <= right
+    : numberOf(run, left) <= numberOf(run, right)
+}
+
+const more = (run: Evaluation, left: Value, right: Value) => less(run, right, left)
+const moreOrEqual = (run: Evaluation, left: Value, right: Value) => lessOrEqual(run, right, left)
+
+/**
+ * The operators with two operands. Each builds code of its own, since a call through a common one takes longer than
+ * most operations.
+ */
+export const binaryOperators = new Map(
+  Object.entries<(left: Code, right: Code) => Code>({
+    '+': (left, right) => (run) => add(run, left(run), right(run)),
+    '-': (left, right) => (run) => numberOf(run, left(run)) - numberOf(run, right(run)),
+    '*': (left, right) => (run) => numberOf(run, left(run)) * numberOf(run, right(run)),
+    '/': (left, right) => (run) => numberOf(run, left(run)) / numberOf(run, right(run)),
+    '%': (left, right) => (run) => numberOf(run, left(run)) % numberOf(run, right(run)),
+    '**': (left, right) => (run) => numberOf(run, left(run)) ** numberOf(run, right(run)),
+    '===': (left, right) => (run) => same(run, left(run), right(run)),
+    '!==': (left, right) => (run) => !same(run, left(run), right(run)),
+    '==': (left, right) => (run) => looselyEqual(run, left(run), right(run)),
+    '!=': (left, right) => (run) => !looselyEqual(run, left(run), right(run)),
+    '<': (left, right) => (run) => less(run, left(run), right(run)),
+    '<=': (left, right) => (run) => lessOrEqual(run, left(run), right(run)),
+    '>': (left, right) => (run) => more(run, left(run), right(run)),
+    '>=': (left, right) => (run) => moreOrEqual(run, left(run), right(run)),
+    '&&': (left, right) => (run) => left(run) && right(run),
+    '||': (left, right) => (run) => left(run) || right(run),
+    '??': (left, right) => (run) => left(run) ?? right(run),
+  }),
+)
+
+export const unaryOperators = new Map(
+  Object.entries<(operand: Code) => Code>({
+    '!': (operand) => (run) => !operand(run),
+    '-': (operand) => (run) => -numberOf(run, operand(run)),
+    '+': (operand) => (run) => numberOf(run, operand(run)),
+  }),
+)

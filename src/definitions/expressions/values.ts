@@ -1,4 +1,4 @@
-// definitions/expressions: conversion and comparison of values. Primitives follow JavaScript's rules. Lists and objects
+// definitions/expressions: conversion of values. Primitives follow JavaScript's rules. Lists and objects
 // have rules of their own, since JavaScript would call their `toString` or `valueOf`, which are data here.
 import type { Code, Evaluation, Value } from './evaluation.ts'
 import { isList, MAX_MADE_CHARACTERS } from './evaluation.ts'
@@ -54,14 +54,6 @@ export function indexArgument(run: Evaluation, value: Value): number | undefined
   return value === undefined ? undefined : numberOf(run, value)
 }
 
-export function add(run: Evaluation, left: Value, right: Value): Value {
-  if (typeof left === 'number' && typeof right === 'number') return left + right
-  if (!joins(left) && !joins(right)) return numberOf(run, left) + numberOf(run, right)
-  return joinElements(run, stringify(run, left), stringify(run, right))
-}
-
-const joins = (value: Value) => typeof value === 'string' || (typeof value === 'object' && value !== null)
-
 /**
  * Characters that are joined in one step. V8 joins texts without copying them until one is read. Most intermediate
  * texts are never read, so a long text can be composed piece by piece.
@@ -107,51 +99,10 @@ export function spendOnComparing(run: Evaluation, left: Value, right: Value): vo
   if (typeof left === 'string' && typeof right === 'string') run.scan(Math.min(left.length, right.length))
 }
 
-/** `===`. Texts of different lengths differ and are not compared. */
-export function same(run: Evaluation, left: Value, right: Value): boolean {
-  if (typeof left === 'string' && typeof right === 'string') {
-    if (left.length !== right.length) return false
-    run.scan(left.length)
-  }
-  return left === right
-}
-
-/** `==`: as in JavaScript between primitives; a list or an object equals only itself. */
-export function looselyEqual(run: Evaluation, left: Value, right: Value): boolean {
-  if (left === null || left === undefined) return right === null || right === undefined
-  if (right === null || right === undefined) return false
-  if (typeof left === typeof right) return same(run, left, right)
-  return numberOf(run, left) === numberOf(run, right)
-}
-
-/** `<`: compares texts by UTF-16 units, everything else as numbers. */
-export function less(run: Evaluation, left: Value, right: Value): boolean {
-  spendOnComparing(run, left, right)
-  return typeof left === 'string' && typeof right === 'string'
-    ? left < right
-    : numberOf(run, left) < numberOf(run, right)
-}
-
-/** `<=`. It is not the negation of `>`: with NaN both are false. */
-export function lessOrEqual(run: Evaluation, left: Value, right: Value): boolean {
-  spendOnComparing(run, left, right)
-  return typeof left === 'string' && typeof right === 'string'
-    ? left <= right
-    : numberOf(run, left) <= numberOf(run, right)
-}
-
 /** Name of a value's type for messages. */
 export function typeNameOf(value: Value): string {
-  switch (typeof value) {
-    case 'string':
-      return 'a text'
-    case 'number':
-      return 'a number'
-    case 'boolean':
-      return 'a boolean'
-    case 'undefined':
-      return 'null'
-    default:
-      return value === null ? 'null' : isList(value) ? 'a list' : 'an object'
-  }
+  if (value === null || value === undefined) return 'null'
+  if (typeof value === 'string') return 'a text'
+  if (typeof value !== 'object') return `a ${typeof value}`
+  return isList(value) ? 'a list' : 'an object'
 }

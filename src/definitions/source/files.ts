@@ -5,7 +5,7 @@ import { messageOf } from '../../model/error-message.ts'
 import { isObject, type JsonObject } from '../../model/json/value.ts'
 import type { PackageFolder } from '../../ports/steps.ts'
 import type { Fault } from '../report.ts'
-import { JsonFault, readJson, type JsonText } from './json.ts'
+import { JsonFault, readJson } from './json.ts'
 
 /** A `.flux` or `.model` file. */
 export interface DefinitionFile {
@@ -17,17 +17,7 @@ export interface DefinitionFile {
   /** Content of the file; null if it can't be read, which a fault explains. */
   readonly source: JsonObject | null
   /** Where the parts of the file are; null if it can't be read. */
-  readonly placeOf: JsonText['placeOf'] | null
-}
-
-export interface SourceFolders {
-  /** A package that is in several folders has an entry for each. */
-  readonly packages: readonly PackageFolder[]
-  readonly fluxes: readonly DefinitionFile[]
-  readonly models: readonly DefinitionFile[]
-  readonly faults: readonly Fault[]
-  /** False if a folder can't be read. Its files may be unchanged. */
-  readonly complete: boolean
+  readonly placeOf: ReturnType<typeof readJson>['placeOf'] | null
 }
 
 const PACKAGE_NAME = /^[A-Za-z\d_-]+$/
@@ -36,8 +26,8 @@ const PACKAGE_NAME = /^[A-Za-z\d_-]+$/
 export const isIgnored = (name: string): boolean => name.startsWith('.') || name === 'node_modules'
 
 /** Reads all packages below the folders, in a stable order. */
-export async function readFolders(folders: readonly string[]): Promise<SourceFolders> {
-  const reader = new Reader()
+export async function readFolders(folders: readonly string[]) {
+  const reader = new FolderReader()
   const seen = new Set<string>()
   for (const folder of folders) {
     const real = await realPathOf(folder)
@@ -47,11 +37,13 @@ export async function readFolders(folders: readonly string[]): Promise<SourceFol
   return reader
 }
 
-class Reader implements SourceFolders {
+class FolderReader {
+  /** A package that is in several folders has an entry for each. */
   readonly packages: PackageFolder[] = []
   readonly fluxes: DefinitionFile[] = []
   readonly models: DefinitionFile[] = []
   readonly faults: Fault[] = []
+  /** False if a folder can't be read. Its files may be unchanged. */
   complete = true
 
   async folder(folder: string): Promise<void> {

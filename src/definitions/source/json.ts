@@ -6,18 +6,6 @@ import { characterAt, positionOf, scanJson, type JsonVisitor, type TextPosition 
 /** Nesting beyond which a file is refused, since recursive functions would overflow the stack. */
 const MAX_DEPTH = 100
 
-export interface JsonText {
-  /** A repeated key has its last value. */
-  readonly value: Json
-  /** JSON pointers (RFC 6901) of keys that occur more than once in their object. */
-  readonly repeated: Iterable<string>
-  /**
-   * Where the value that a pointer refers to begins, or its key; of something that is missing, the position of the
-   * nearest part around it. null: the file as a whole has no single position.
-   */
-  readonly placeOf: (pointer: string, part?: 'key') => TextPosition | null
-}
-
 /** The file is not valid JSON. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault'
@@ -33,7 +21,7 @@ export class JsonFault extends Error {
  * Parses the content of a file, which is UTF-8 with or without a byte order mark.
  * @throws JsonFault with the position of the first error, or when the text is nested too deeply
  */
-export function readJson(bytes: Uint8Array): JsonText {
+export function readJson(bytes: Uint8Array) {
   const text = decoded(bytes)
   const outline = new Outline()
   const at = scanJson(text, outline)
@@ -45,11 +33,16 @@ export function readJson(bytes: Uint8Array): JsonText {
   }
   const value: Json = JSON.parse(text)
   const { places, repeated } = outline
+  /**
+   * Where the value that a pointer refers to begins, or its key; of something that is missing, the position of the nearest
+   * part around it. null: the file as a whole has no single position.
+   */
   const placeOf = (pointer: string, part: 'key' | 'value' = 'value') => {
     let nearest = pointer
     while (!places.has(nearest)) nearest = nearest.slice(0, nearest.lastIndexOf('/'))
     return pointer === '' ? null : positionOf(text, places.get(nearest)?.[part] ?? 0)
   }
+  // A repeated key has its last value.
   return { value, repeated, placeOf }
 }
 
@@ -64,6 +57,7 @@ function decoded(bytes: Uint8Array): string {
 /** Notes the offsets of all parts of a text by their JSON pointers. */
 class Outline implements JsonVisitor {
   readonly places = new Map<string, { readonly value: number; readonly key: number }>()
+  /** Keys that occur more than once in their object. */
   readonly repeated = new Set<string>()
   /** The deepest nesting so far. */
   depth = 0

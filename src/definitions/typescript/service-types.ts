@@ -1,9 +1,11 @@
-// definitions: the types of services for programs that call them: a file that exports `Services`, made of the same schemas
-// that the API shows.
+// definitions: the types of services for programs that call them: a file that exports `Services`, made of the JSON Schemas
+// that the API shows. What a type can not say, such as bounds, it leaves to the server, so a type accepts a little more
+// than its schema, and nothing less.
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { CompiledFlux, CompiledState } from '../flux.ts'
 import { eventSchema, outputSchema, startSchema } from '../json-schema/values-schema.ts'
-import { commentText, quoted, typeText } from './schema-type.ts'
+import { DATE_TEXT } from '../values/dates.ts'
+import { WHOLE_TEXT } from '../values/types.ts'
 
 export type TypedService = Pick<
   CompiledFlux,
@@ -28,6 +30,7 @@ function memberOf(name: string, service: TypedService, models: ModelTypes): stri
   const { input, source, triggers, states } = service
   const { comment } = source
   const start = models.use(name, startSchema(service), { isSent: true, depth: 2 })
+  /** Types of the inputs, by event. */
   const events = new Map<string, Set<string>>()
   const add = (event: string, type: string) => events.set(event, (events.get(event) ?? new Set()).add(type))
   const others = new Set<string>()
@@ -38,8 +41,7 @@ function memberOf(name: string, service: TypedService, models: ModelTypes): stri
     for (const event of taken) add(event, type)
     if (state.choice.otherwise !== null) others.add(type)
   }
-  const trigger = triggers.length === 0 ? '' : models.use(name, startSchema({ input }), { isSent: true, depth: 3 })
-  for (const { event } of triggers) add(event, trigger)
+  for (const { event } of triggers) add(event, models.use(name, startSchema({ input }), { isSent: true, depth: 3 }))
   const list = [...events]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([event, types]) => `      readonly ${quoted(event)}: ${[...types].join(' | ')}\n`)
@@ -59,8 +61,11 @@ const eventType = (name: string, state: CompiledState, models: ModelTypes): stri
   models.use(name, eventSchema(state), { isSent: true, depth: 3, isOpen: state.input.extra })
 
 interface Use {
+  /** Of values that are sent: those that become the right text in JSON are accepted as well. */
   readonly isSent: boolean
+  /** How far the lines of the text are indented. */
   readonly depth: number
+  /** Of the outermost object: whether names that are not declared are accepted. */
   readonly isOpen?: boolean
 }
 
@@ -69,33 +74,26 @@ const MAX_NAME_CHARACTERS = 100
 
 /** The types of models, each of which has a name in the file. */
 class ModelTypes {
-  #text = ''
-  readonly #taken = new Set(['Services'])
-  /** By what the schema says, with the models that it may refer to. */
-  readonly #known = new Map<string, Map<string, string>>()
-
   /** Their declarations. */
-  get text(): string {
-    return this.#text
-  }
+  text = ''
+  readonly #taken = new Set(['Services'])
+  /** Names of models, by what the schema says, with the models that it may refer to. */
+  readonly #known = new Map<string, ReadonlyMap<string, string>>()
 
   /** The type of the values of a schema; its models are declared. */
-  use(service: string, { $defs, ...schema }: JsonObject, { isSent, depth, isOpen }: Use): string {
-    const names = isObject($defs) ? this.#declare(service, $defs, isSent) : new Map<string, string>()
-    const nameOf = (reference: string) => names.get(reference.slice(REFERENCE.length)) ?? 'unknown'
-    return typeText(schema, { isSent, nameOf, ...(isOpen !== undefined && { isOpen }) }, depth)
+  use(service: string, { $defs, ...schema }: JsonObject, use: Use): string {
+    return typeText(schema, { ...use, names: this.#declare(service, isObject($defs) ? $defs : {}, use.isSent) })
   }
 
-  #declare(service: string, models: { readonly [name: string]: Json }, isSent: boolean): ReadonlyMap<string, string> {
+  #declare(service: string, models: JsonObject, isSent: boolean): ReadonlyMap<string, string> {
     const content = `${isSent ? 'sent' : 'held'} ${service} ${JSON.stringify(models)}`
     const known = this.#known.get(content)
     if (known) return known
     const entries = Object.entries(models)
     const names = new Map(entries.map(([name]) => [name, this.#unused(`${service} ${name} ${isSent ? '' : 'shown'}`)]))
     this.#known.set(content, names)
-    const nameOf = (reference: string) => names.get(reference.slice(REFERENCE.length)) ?? 'unknown'
     for (const [name, schema] of entries)
-      this.#text += `\nexport type ${names.get(name) ?? ''} = ${typeText(schema, { isSent, nameOf })}\n`
+      this.text += `\nexport type ${names.get(name) ?? ''} = ${typeText(schema, { isSent, depth: 0, names })}\n`
     return names
   }
 
@@ -104,11 +102,96 @@ class ModelTypes {
     const words = wanted.split(/[^A-Za-z\d]+/).filter((word) => word !== '')
     const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
     const base = `${/^[A-Z]/.test(joined) ? '' : 'Model'}${joined}`.slice(0, MAX_NAME_CHARACTERS)
-    for (let count = 1; ; count += 1) {
-      const name = count === 1 ? base : `${base}_${count}`
-      if (this.#taken.has(name)) continue
-      this.#taken.add(name)
-      return name
-    }
+    let name = base
+    for (let count = 2; this.#taken.has(name); count += 1) name = `${base}_${count}`
+    this.#taken.add(name)
+    return name
   }
+}
+
+interface Context extends Use {
+  /** The types of models, by their names in the schema. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+function typeText(schema: Json | undefined, context: Context): string {
+  if (!isObject(schema)) return 'unknown'
+  const { $ref: reference, enum: choices, anyOf, not, type } = schema
+  if (typeof reference === 'string') return context.names.get(reference.slice(REFERENCE.length)) ?? 'unknown'
+  if (Array.isArray(choices)) return union(choices.map(literal))
+  if (type !== undefined) return union([type].flat().map((each) => ofType(each, schema, context)))
+  if (Array.isArray(anyOf)) return union(anyOf.map((each) => typeText(each, context)))
+  return not === undefined ? 'unknown' : 'NonNullable<unknown>'
+}
+
+function union(types: readonly string[]): string {
+  return types.includes('unknown') ? 'unknown' : [...new Set(types)].join(' | ')
+}
+
+function ofType(type: Json, schema: JsonObject, context: Context): string {
+  switch (type) {
+    case 'integer':
+      return 'number'
+    case 'string':
+      return context.isSent ? textType(schema) : type
+    case 'object':
+      return objectType(schema, context)
+    case 'array':
+      return `readonly (${typeText(schema['items'], context)})[]`
+    default:
+      return String(type)
+  }
+}
+
+/** Texts that the client makes of other values. */
+function textType({ pattern }: JsonObject): string {
+  if (pattern === WHOLE_TEXT.source) return 'string | bigint'
+  return pattern === DATE_TEXT.source ? 'string | Date' : 'string'
+}
+
+function objectType(schema: JsonObject, { isOpen, ...outer }: Context): string {
+  const { properties, required, additionalProperties } = schema
+  const context = { ...outer, depth: outer.depth + 1 }
+  const needed = new Set(Array.isArray(required) ? required : [])
+  const indent = INDENT.repeat(context.depth)
+  const lines = Object.entries(isObject(properties) ? properties : {}).map(([name, property]) => {
+    const type = typeText(property, context)
+    const declared = needed.has(name) ? `: ${type}` : `?: ${type}${inheritedType(name)} | undefined`
+    const comment = isObject(property) ? commentText(String(property['description'] ?? ''), indent) : ''
+    return `${comment}${indent}readonly ${nameText(name)}${declared}\n`
+  })
+  const takesOthers = isOpen ?? additionalProperties !== false
+  // An object without any names is not the type `{}`, which accepts everything.
+  if (takesOthers || lines.length === 0)
+    lines.push(`${indent}readonly [name: string]: ${takesOthers ? 'unknown' : 'never'}\n`)
+  return `{\n${lines.join('')}${INDENT.repeat(outer.depth)}}`
+}
+
+const INDENT = '  '
+
+/** Where a property of such a name is left out, the compiler sees the one that every object has. */
+const inheritedType = (name: string): string => (name in {} && !name.startsWith('__') ? ` | Object['${name}']` : '')
+
+/** A comment before what it is of. */
+function commentText(text: string, indent: string): string {
+  const lines = text.replaceAll('*/', '*\\/').split(/[\n\r\u2028\u2029]+/)
+  const [first, ...more] = lines.map((line) => line.trim()).filter((line) => line !== '')
+  if (more.length === 0) return first === undefined ? '' : `${indent}/** ${first} */\n`
+  return `${indent}/**\n${[first, ...more].map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`
+}
+
+/** The name of a property, quoted where it is no identifier. */
+const nameText = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name))
+
+/** A literal of TypeScript. Some editors take the separators of lines for the end of one. */
+const quoted = (text: string): string =>
+  JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+
+/** The type of one value. */
+function literal(value: Json): string {
+  if (typeof value === 'string') return quoted(value)
+  if (Array.isArray(value)) return `readonly [${value.map(literal).join(', ')}]`
+  if (!isObject(value)) return String(value)
+  const fields = Object.entries(value).map(([name, each]) => `readonly ${nameText(name)}: ${literal(each)}`)
+  return fields.length === 0 ? '{ readonly [name: string]: never }' : `{ ${fields.join('; ')} }`
 }

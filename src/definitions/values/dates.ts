@@ -2,13 +2,13 @@
 import type { Json } from '../../model/json/value.ts'
 
 const ISO =
-  /^([+-]\d{6}|\d{4})-(\d{2})-(\d{2})(?:[Tt](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
+  /^([+-]\d{6}|\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:[Tt]([01]\d|2[0-4]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?([Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?$/
 const MILLISECONDS = /^[+-]?\d{1,16}$/
 
 /** What a date as text looks like. `parseDate` refuses some that look like one, such as the 30th of February. */
-export const DATE_TEXT =
-  /^(?:[+-]?\d{1,16}|(?:[+-]\d{6}|\d{4})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:[Tt](?:[01]\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?)$/
+export const DATE_TEXT = new RegExp(`${MILLISECONDS.source}|${ISO.source}`)
 const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
 
 /** The largest time value of a JavaScript Date, in epoch milliseconds (before or after 1970). */
 export const MAX_DATE_MS = 8.64e15
@@ -19,35 +19,23 @@ export const MAX_DATE_MS = 8.64e15
  * are dropped.
  */
 export function parseDate(value: Json): number | null {
-  const time =
-    typeof value === 'number'
-      ? Math.trunc(value)
-      : typeof value !== 'string'
-        ? null
-        : MILLISECONDS.test(value)
-          ? Number(value)
-          : parseIso(value)
-  return time !== null && Math.abs(time) <= MAX_DATE_MS ? time + 0 : null
+  if (typeof value === 'string' && !MILLISECONDS.test(value)) return inRange(parseIso(value))
+  return typeof value === 'number' || typeof value === 'string' ? inRange(Math.trunc(Number(value))) : null
 }
 
-function parseIso(text: string): number | null {
-  const match = ISO.exec(text)
-  if (match === null) return null
-  const [, year = '', month = '', day = '', hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = match
-  const [h, m, s, ms] = [Number(hour), Number(minute), Number(second), Number(fraction.slice(0, 3).padEnd(3, '0'))]
-  const midnight = h === 24 && m === 0 && s === 0 && ms === 0 // the end of the day
-  if (year === '-000000' || (h > 23 && !midnight) || m > 59 || s > 59) return null
+const inRange = (time: number) => (Math.abs(time) <= MAX_DATE_MS ? time + 0 : null)
+
+/** NaN for a text that is no date. */
+function parseIso(text: string): number {
+  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = ISO.exec(text) ?? []
   const date = new Date(0)
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
-  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return null
-  const offset = parseOffset(zone)
-  return offset === null ? null : date.getTime() + (h * 60 + m - offset) * MINUTE_MS + s * 1000 + ms
-}
-
-/** Parses a zone to minutes east of UTC; null if it is invalid. */
-function parseOffset(zone: string): number | null {
-  if (zone === 'Z' || zone === 'z') return 0
-  const hours = Number(zone.slice(1, 3))
-  const minutes = Number(zone.slice(3).replace(':', ''))
-  return hours > 23 || minutes > 59 ? null : (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
+  if (date.getUTCDate() !== Number(day) || year === '-000000') return NaN
+  const ms = Number(second) * 1000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
+  const time = (Number(hour) * 60 + Number(minute)) * MINUTE_MS + ms
+  // The zone, in minutes east of UTC.
+  const offset = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(3).replace(':', ''))
+  // 24:00 is the end of the day.
+  if (time > DAY_MS) return NaN
+  return date.getTime() + time - (zone.startsWith('-') ? -offset : offset) * MINUTE_MS
 }

@@ -1,13 +1,12 @@
 // definitions: reads the fields of one property declaration, and reports those that are invalid.
-import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { canonical, getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
-import { parseDate } from './dates.ts'
-import { parseDecimal } from './decimals.ts'
-import { compareNumbers, isNumberType } from './numbers.ts'
-import { PropertyReader } from './reader.ts'
-import { isPropertyType, PROPERTY_TYPES, type PropertyType } from './types.ts'
-import type { Property } from './property.ts'
 import type { Report } from '../report.ts'
+import { parseDate } from './dates.ts'
+import { plainDecimal } from './decimals.ts'
+import type { Property } from './property.ts'
+import { PropertyReader } from './reader.ts'
+import { compareNumbers, isNumberType, isPropertyType, PROPERTY_TYPES, type PropertyType } from './types.ts'
 
 export type DeclarationNotes = Pick<Report, 'fault' | 'warn'>
 
@@ -23,90 +22,86 @@ export class Declaration {
     this.#notes = notes
   }
 
-  /** The name; empty after a fault. */
-  name(): string {
-    const name = getOwn(this.#source, 'name')
-    if (typeof name === 'string' && name !== '') return name
-    this.#notes.fault(`${this.#pointer}/name`, 'a property needs a name: text that is not empty')
-    return ''
+  text(key: string): string | undefined {
+    const value = this.#get(key)
+    return value === undefined || typeof value === 'string' ? value : this.#fault(key, `${key} must be text`)
   }
 
-  type(): PropertyType {
+  flag(key: string, otherwise = false): boolean {
+    const value = this.#get(key) ?? otherwise
+    return typeof value === 'boolean' ? value : (this.#fault(key, `${key} must be true or false`) ?? otherwise)
+  }
+
+  list(key: string): readonly Json[] | undefined {
+    const value = this.#get(key)
+    return value === undefined || Array.isArray(value) ? value : this.#fault(key, `${key} must be a list`)
+  }
+
+  /** Everything but the fields of a model. The name is empty after a fault. */
+  property(): Property {
+    const name = getOwn(this.#source, 'name')
+    if (typeof name !== 'string' || name === '') this.#fault('name', 'a property needs a name: text that is not empty')
+    const type = this.#type()
+    const takesText = type === 'string' || type === 'any' || type === 'byte[]'
+    const property: Property = {
+      name: typeof name === 'string' ? name : '',
+      type,
+      array: this.flag('array'),
+      required: this.flag('required'),
+      allowNull: this.flag('allowNull', true),
+      defaultValue: takesText ? (getOwn(this.#source, 'defaultValue') ?? undefined) : this.#get('defaultValue'),
+      fields: () => null,
+      ...this.#bounds(type),
+      allowOtherValues: this.flag('allowOtherValues'),
+      sensitive: this.flag('sensitive'),
+      source: this.#source,
+    }
+    return { ...property, choices: this.#choices({ ...property, array: false, allowNull: false }) }
+  }
+
+  #type(): PropertyType {
     const type = this.text('type') ?? 'string'
     if (isPropertyType(type)) return type
-    this.#notes.fault(`${this.#pointer}/type`, `"${type}" is no type${alternatives(type, PROPERTY_TYPES)}`)
+    this.#fault('type', `"${type}" is no type${alternatives(type, PROPERTY_TYPES)}`)
     return 'any'
   }
 
-  text(key: string): string | null {
-    const value = this.#get(key)
-    if (value === undefined || typeof value === 'string') return value ?? null
-    this.#notes.fault(`${this.#pointer}/${key}`, `${key} must be text`)
-    return null
-  }
-
-  flag(key: string, otherwise: boolean): boolean {
-    const value = this.#get(key)
-    if (value === undefined || typeof value === 'boolean') return value ?? otherwise
-    this.#notes.fault(`${this.#pointer}/${key}`, `${key} must be true or false`)
-    return otherwise
-  }
-
-  list(key: string): readonly Json[] | null {
-    const value = this.#get(key)
-    if (value === undefined || Array.isArray(value)) return value ?? null
-    this.#notes.fault(`${this.#pointer}/${key}`, `${key} must be a list`)
-    return null
-  }
-
-  defaultValue(type: PropertyType): Json | undefined {
-    const isText = type === 'string' || type === 'any' || type === 'byte[]'
-    return isText ? (getOwn(this.#source, 'defaultValue') ?? undefined) : this.#get('defaultValue')
-  }
-
-  bounds(type: PropertyType): Pick<Property, 'min' | 'max' | 'minLength' | 'maxLength'> {
-    const [min, max] = [this.#bound('min', type), this.#bound('max', type)]
+  #bounds(type: PropertyType) {
+    const isText = type === 'string' || type === 'character'
+    const bound = (key: string) =>
+      type === 'date'
+        ? this.#rule(key, type, true, parseDate, 'a date')
+        : this.#rule(key, type, isNumberType(type), numberOf, 'a number')
+    const [min, max] = [bound('min'), bound('max')]
+    const length = (key: string) => this.#rule(key, type, isText, lengthOf, 'a whole number')
+    const [minLength, maxLength] = [length('minLength'), length('maxLength')]
     if (min !== undefined && max !== undefined && compareNumbers(min, max) > 0)
       this.#warn('min', 'it is greater than max: no value fits')
-    const [minLength, maxLength] = [this.#length('minLength', type), this.#length('maxLength', type)]
     if (minLength !== undefined && maxLength !== undefined && minLength > maxLength)
       this.#warn('minLength', 'it is greater than maxLength: no value fits')
     return { min, max, minLength, maxLength }
   }
 
-  choices(property: Property): readonly Json[] | undefined {
+  #rule<T>(key: string, type: PropertyType, applies: boolean, read: (value: Json) => T | null, what: string) {
+    const value = this.#get(key)
+    if (value === undefined) return undefined
+    if (!applies) return this.#ignored(key, `has no effect on a property of type ${type}`)
+    return read(value) ?? this.#ignored(key, `must be ${what}`)
+  }
+
+  /** `element`: the property of one value. */
+  #choices(element: Property): Property['choices'] {
     const value = this.#get('choices')
     if (value === undefined) return undefined
-    if (!Array.isArray(value)) return this.#ignored('choices', 'choices must be a list')
-    const element = { ...property, array: false, allowNull: false, fields: () => null }
-    const coerced = value.flatMap((choice, index) => {
-      const reader = new PropertyReader(0, '')
+    if (!Array.isArray(value)) return this.#ignored('choices', 'must be a list')
+    const choices = new Map<string, Json>()
+    for (const [index, choice] of value.entries()) {
+      const reader = new PropertyReader(0)
       const read = reader.value(element, choice, 'line')
-      if (read === undefined)
-        this.#ignored(`choices/${index}`, `the choice ${reader.errors[0]?.detail ?? 'is invalid'}`)
-      return read === undefined ? [] : [read]
-    })
-    return coerced.length > 0 ? coerced : undefined
-  }
-
-  #bound(key: 'min' | 'max', type: PropertyType): number | string | undefined {
-    const value = this.#get(key)
-    if (value === undefined) return undefined
-    if (type === 'date') return parseDate(value) ?? this.#ignored(key, `${key} must be a date`)
-    if (!isNumberType(type)) return this.#ignored(key, `${key} has no effect on a property of type ${type}`)
-    const isNumber = typeof value === 'number' || (typeof value === 'string' && parseDecimal(value) !== null)
-    return isNumber ? value : this.#ignored(key, `${key} must be a number`)
-  }
-
-  #length(key: 'minLength' | 'maxLength', type: PropertyType): number | undefined {
-    const value = this.#get(key)
-    if (value === undefined) return undefined
-    if (type !== 'string' && type !== 'character')
-      return this.#ignored(key, `${key} has no effect on a property of type ${type}`)
-    const length = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
-    return typeof length === 'number' && Number.isInteger(length) && length >= 0
-      ? length
-      : this.#ignored(key, `${key} must be a whole number`)
+      if (read !== undefined) choices.set(canonical(read), read)
+      else this.#ignored(`choices/${index}`, reader.errors[0]?.detail ?? 'is invalid')
+    }
+    return choices.size > 0 ? choices : undefined
   }
 
   #get(key: string): Json | undefined {
@@ -114,12 +109,21 @@ export class Declaration {
     return value === null || value === '' ? undefined : value
   }
 
-  #ignored(key: string, reason: string): undefined {
-    this.#warn(key, `${reason}; it is ignored`)
+  #fault(key: string, reason: string): undefined {
+    this.#notes.fault(`${this.#pointer}/${key}`, reason)
     return undefined
   }
 
-  #warn(key: string, reason: string): void {
+  #ignored(key: string, reason: string): undefined {
+    return this.#warn(key, `${key} ${reason}; it is ignored`)
+  }
+
+  #warn(key: string, reason: string): undefined {
     this.#notes.warn(`${this.#pointer}/${key}`, reason)
+    return undefined
   }
 }
+
+const numberOf = (value: Json) =>
+  typeof value === 'number' || (typeof value === 'string' && plainDecimal(value) !== null) ? value : null
+const lengthOf = (value: Json) => (/^\d+$/.test(String(value)) ? Number(value) : null)

@@ -31,7 +31,7 @@ export function readPath(
   let name = called
   for (const segment of path) {
     if (Array.isArray(at))
-      at = isIndex(segment) ? at[Number(segment)] : named(at, segment, { anyCase: name === 'headers', budget })
+      at = isIndex(segment) ? at[Number(segment)] : namedElement(at, segment, name === 'headers', budget)?.['value']
     else at = isObject(at) ? getOwn(at, segment) : undefined
     if (at === undefined) return undefined
     name = segment
@@ -39,21 +39,28 @@ export function readPath(
   return at
 }
 
-interface Search {
-  readonly anyCase: boolean
-  readonly budget: WorkBudget
+/** Characters that are converted to lower case and compared in one step. */
+const COMPARED_AT_ONCE = 4
+
+/** Whether two names are equal. Names of different lengths differ and are not compared. */
+export function isNamed(name: unknown, wanted: string, anyCase: boolean, budget: Pick<WorkBudget, 'spend'>): boolean {
+  if (typeof name !== 'string' || name.length !== wanted.length) return false
+  budget.spend(name.length / COMPARED_AT_ONCE)
+  return name === wanted || (anyCase && name.toLowerCase() === wanted.toLowerCase())
 }
 
-function named(list: readonly Json[], name: string, { anyCase, budget }: Search): Json | undefined {
-  const lowered = name.toLowerCase()
-  const same = (other: Json | undefined) => {
-    if (typeof other !== 'string' || other.length !== name.length) return false
-    budget.spend(name.length)
-    return other === name || (anyCase && other.toLowerCase() === lowered)
-  }
+/** The first element of that name in a list of `{name, value}` elements. The search is charged before. */
+export function namedElement(
+  list: readonly unknown[],
+  wanted: string,
+  anyCase: boolean,
+  budget: Pick<WorkBudget, 'spend'>,
+): JsonObject | undefined {
   budget.spend(list.length * STEPS_AN_ELEMENT)
-  const element = list.find((item) => isObject(item) && same(getOwn(item, 'name')))
-  return isObject(element) ? getOwn(element, 'value') : undefined
+  return list.find(
+    (item): item is JsonObject =>
+      isObject(item) && Object.hasOwn(item, 'value') && isNamed(getOwn(item, 'name'), wanted, anyCase, budget),
+  )
 }
 
 const NONE: ReadonlySet<number> = new Set()
@@ -72,54 +79,37 @@ export function writePath(
   lists = NONE,
   budget = new WorkBudget(),
 ): JsonObject {
-  const written = write(root, 0, { path, value, budget, lists })
+  const write = (at: Json | undefined, position: number): Json => {
+    const segment = path[position]
+    if (segment === undefined) return value
+    const place = at ?? (lists.has(position) ? [] : {})
+    if (Array.isArray(place)) {
+      const index = Number(segment)
+      if (!isIndex(segment)) throw lineError(path, position, `is a list, and "${segment}" is no index`)
+      if (index >= Math.max(place.length, MAX_ELEMENTS))
+        throw lineError(path, position, `can't be made longer than ${MAX_ELEMENTS} elements`)
+      budget.spend(place.length / COPIED_AT_ONCE)
+      const copy = [...place]
+      while (copy.length < index) copy.push(null)
+      copy[index] = write(place[index], position + 1)
+      return copy
+    }
+    if (!isObject(place)) {
+      const kind = typeof place === 'string' ? 'text' : `a ${typeof place}`
+      throw lineError(path, position, `is ${kind}, which has no "${segment}"`)
+    }
+    budget.spend(stepsOfMembers(Object.keys(place).length))
+    const copy = { ...place }
+    setOwn(copy, segment, write(getOwn(place, segment), position + 1))
+    return copy
+  }
+  const written = write(root, 0)
   if (isObject(written)) return written
   throw new LineError('only an object can be written here')
-}
-
-interface Writing {
-  readonly path: readonly string[]
-  readonly value: Json
-  readonly budget: WorkBudget
-  readonly lists: ReadonlySet<number>
 }
 
 /** Elements of a list that V8 copies in one step. */
 const COPIED_AT_ONCE = 8
 
-function write(at: Json | undefined, position: number, writing: Writing): Json {
-  const { path, value, budget, lists } = writing
-  const segment = path[position]
-  if (segment === undefined) return value
-  const place = at ?? (lists.has(position) ? [] : {})
-  if (Array.isArray(place)) {
-    budget.spend(place.length / COPIED_AT_ONCE)
-    const copy = withIndex(place, segment, path, position)
-    copy[Number(segment)] = write(place[Number(segment)], position + 1, writing)
-    return copy
-  }
-  if (!isObject(place))
-    throw lineError(
-      path,
-      position,
-      `is ${typeof place === 'string' ? 'text' : `a ${typeof place}`}, which has no "${segment}"`,
-    )
-  budget.spend(stepsOfMembers(Object.keys(place).length))
-  const copy = { ...place }
-  setOwn(copy, segment, write(getOwn(place, segment), position + 1, writing))
-  return copy
-}
-
-/** A copy of the list, filled up to the index with null. */
-function withIndex(list: readonly Json[], segment: string, path: readonly string[], position: number): Json[] {
-  const index = Number(segment)
-  if (!isIndex(segment)) throw lineError(path, position, `is a list, and "${segment}" is no index`)
-  if (index >= Math.max(list.length, MAX_ELEMENTS))
-    throw lineError(path, position, `can't be made longer than ${MAX_ELEMENTS} elements`)
-  const copy = [...list]
-  while (copy.length < index) copy.push(null)
-  return copy
-}
-
-const lineError = (path: readonly string[], position: number, reason: string): LineError =>
+const lineError = (path: readonly string[], position: number, reason: string) =>
   new LineError(`${formatPath(path)}: ${formatPath(path.slice(0, position)) || 'the value'} ${reason}`)

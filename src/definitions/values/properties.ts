@@ -5,7 +5,6 @@ import type { FieldError } from '../../model/failure.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { PropertyReader, type ShapeRules } from './reader.ts'
 import { DefinitionError } from '../definition-error.ts'
-import { ok, err, type Result, type Err } from './coerced.ts'
 import { elementOf, type Property, type Shape } from './property.ts'
 import { isIndex } from './paths.ts'
 import { TooMuchWork, WorkBudget } from '../work-budget.ts'
@@ -25,10 +24,7 @@ export function defaults(shape: Shape, now: number, budget = new WorkBudget()): 
     const reader = new PropertyReader(now, '', own)
     const value = reader.defaultOf(property)
     const [error] = reader.errors
-    if (error !== undefined) {
-      const place = error.pointer === '' ? '' : ` at ${error.pointer}`
-      throw new DefinitionError(`the default of "${name}"${place} ${error.detail}`)
-    }
+    if (error !== undefined) throw new DefinitionError(`the default of "${name}${error.pointer}" ${error.detail}`)
     if (value !== undefined) setOwn(result, name, value)
   }
   budget.add(own.spent)
@@ -77,28 +73,37 @@ export function validate(
  * string, anything else must have the type already.
  * @throws TooMuchWork
  */
-export function coerce(property: Property, value: Json, now: number, budget = new WorkBudget()): Result {
+export function coerce(
+  property: Property,
+  value: Json,
+  now: number,
+  budget = new WorkBudget(),
+): { readonly ok: true; readonly value: Json } | Err {
   const reader = new PropertyReader(now, '', budget)
   const coerced = reader.value(property, value, 'line')
   const [error, ...more] = reader.errors
-  if (error === undefined) return ok(coerced ?? null)
-  return err(
-    `${error.pointer === '' ? '' : `${error.pointer} `}${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`,
-  )
+  if (error === undefined) return { ok: true, value: coerced ?? null }
+  const reason = `${error.pointer} ${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`
+  return err(reason.trimStart())
 }
 
-type Descent =
-  | {
-      readonly ok: true
-      /** null: nothing is declared there, so any value may be written. */
-      readonly property: Property | null
-      /** Positions in the path that are indices of declared lists. */
-      readonly lists: ReadonlySet<number>
-    }
-  | Err
+interface Err {
+  readonly ok: false
+  readonly reason: string
+}
+
+const err = (reason: string): Err => ({ ok: false, reason })
+
+interface Declared {
+  readonly ok: true
+  /** null: nothing is declared there, so any value may be written. */
+  readonly property: Property | null
+  /** Positions in the path that are indices of declared lists. */
+  readonly lists: ReadonlySet<number>
+}
 
 /** Finds what is declared at the end of a path below a property. */
-export function descend(property: Property, path: readonly string[]): Descent {
+export function descend(property: Property, path: readonly string[]): Declared | Err {
   const lists = new Set<number>()
   let current = property
   for (const [position, segment] of path.entries()) {

@@ -17,13 +17,13 @@ export interface Property {
    */
   readonly fields: () => Shape | null
   /** Bounds of a number, or of a date in epoch milliseconds. */
-  readonly min: number | string | undefined
-  readonly max: number | string | undefined
+  readonly min?: number | string | undefined
+  readonly max?: number | string | undefined
   /** Bounds of the length of a text, in code points. */
-  readonly minLength: number | undefined
-  readonly maxLength: number | undefined
-  /** Choices, coerced to the type. */
-  readonly choices: readonly Json[] | undefined
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+  /** Choices, coerced to the type, by their canonical texts. */
+  readonly choices?: ReadonlyMap<string, Json> | undefined
   readonly allowOtherValues: boolean
   /** Whether views and logs hide the value. */
   readonly sensitive: boolean

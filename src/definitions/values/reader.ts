@@ -1,16 +1,13 @@
 // definitions: validates and coerces values by declared properties. It collects all errors and never changes the given
 // values.
 import { shortened } from '../../model/error-message.ts'
-import { escapedKey } from '../../model/failure.ts'
-import type { FieldError } from '../../model/failure.ts'
-import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { escapedKey, type FieldError } from '../../model/failure.ts'
 import { excessOf } from '../../model/json/text.ts'
-import { ok, err, type ValueOrigin, type Result } from './coerced.ts'
-import { brokenRule } from './rules.ts'
-import { parseJsonText } from './json-text.ts'
-import { readScalar, type ScalarType } from './types.ts'
-import type { Property, Shape } from './property.ts'
+import { canonical, getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { spendOn, WorkBudget } from '../work-budget.ts'
+import { parseJsonText } from './json-text.ts'
+import type { Property, Shape } from './property.ts'
+import { compareNumbers, readScalar, type Refuse, type ValueOrigin } from './types.ts'
 
 /**
  * Limits for errors. Further errors are dropped, so that the answer to a hostile request is not larger than the
@@ -18,6 +15,8 @@ import { spendOn, WorkBudget } from '../work-budget.ts'
  */
 const MAX_ERRORS = 100
 const MAX_ERROR_CHARACTERS = 65_536
+/** Maximum number of characters of a name in a pointer. */
+const MAX_SEGMENT_CHARACTERS = 1000
 
 /** Limits for data that comes as JSON text: depth, and number of values and names. They are those of a request. */
 const MAX_TEXT_DEPTH = 64
@@ -54,7 +53,7 @@ export class PropertyReader {
    * `now`: epoch milliseconds. `pointer`: JSON pointer of the given value in the request. Each method throws
    * TooMuchWork beyond the budget.
    */
-  constructor(now: number, pointer: string, budget = new WorkBudget()) {
+  constructor(now: number, pointer = '', budget = new WorkBudget()) {
     this.#now = now
     this.#budget = budget
     this.#pointer = pointer
@@ -122,66 +121,53 @@ export class PropertyReader {
   #single(property: Property, given: Json, origin: ValueOrigin): Json | undefined {
     if (given === null) return property.allowNull ? null : this.#refuse('must not be null')
     const { type } = property
-    const value =
-      type === 'any'
-        ? given
-        : type === 'object' || type === 'model'
-          ? this.#object(property, given, origin)
-          : this.#scalar(type, given, origin)
-    if (value === undefined || origin === 'default') return value
-    if (property.choices !== undefined && !isOutside(origin)) spendOn(value, this.#budget)
+    if (type === 'object' || type === 'model') return this.#object(property, given, origin)
+    if (type === 'any') return this.#checked(property, given, origin)
+    if (typeof given === 'string') this.#spendOnGiven(given.length / READ_AT_ONCE, origin)
+    const value = readScalar(type, given, origin, this.#now, this.#refuse)
+    // A short text may denote a number of thousands of digits.
+    if (typeof value === 'string' && value !== given) this.#budget.spend(value.length / READ_AT_ONCE)
+    return value === undefined ? undefined : this.#checked(property, value, origin)
+  }
+
+  /** The value, if it breaks no rule of the property: a default may break them. */
+  #checked<T extends Json>(property: Property, value: T, origin: ValueOrigin): T | undefined {
+    if (origin === 'default') return value
+    if (property.choices && origin === 'line') spendOn(value, this.#budget)
     const broken = brokenRule(property, value)
     return broken === null ? value : this.#refuse(broken)
   }
 
   #object(property: Property, given: Json, origin: ValueOrigin): JsonObject | undefined {
     const isText = typeof given === 'string' && origin !== 'json'
-    const read =
-      isText && isBlank(given, origin)
-        ? ok({})
-        : isText
-          ? this.#parsed(given)
-          : isObject(given)
-            ? ok(given)
-            : objectOfItems(given, origin)
-    const object = this.#valueOrError(read)
-    if (!isObject(object)) return undefined
+    const found = isText ? this.#parsed(given, origin) : origin === 'text' ? objectOfItems(given) : given
+    if (found === undefined) return undefined
+    const object = isObject(found) ? this.#checked(property, found, origin) : this.#refuse('must be an object')
     const fields = property.fields()
-    return fields === null
+    return fields === null || object === undefined
       ? object
       : this.shape(fields, object, isText && origin === 'text' ? 'json' : origin, { unknown: 'refuse', fill: true })
   }
 
-  #scalar(type: ScalarType, given: Json, origin: ValueOrigin): Json | undefined {
-    if (typeof given === 'string') this.#spendOnGiven(given.length / READ_AT_ONCE, origin)
-    const value = this.#valueOrError(readScalar(type, given, origin, this.#now))
-    // A short text may denote a number of thousands of digits.
-    if (typeof value === 'string' && value !== given) this.#budget.spend(value.length / READ_AT_ONCE)
-    return value
-  }
-
   /** Charges steps, but not for values of requests: the size of a request bounds these already. */
   #spendOnGiven(steps: number, origin: ValueOrigin): void {
-    if (!isOutside(origin)) this.#budget.spend(steps)
+    if (origin === 'line' || origin === 'default') this.#budget.spend(steps)
   }
 
   /** Parses JSON text for an object. */
-  #parsed(text: string): Result {
+  #parsed(text: string, origin: ValueOrigin): Json | undefined {
+    if (isBlank(text, origin)) return {}
     // Each value takes at least one character.
     if (text.length > MAX_TEXT_VALUES && excessOf(text, { maxDepth: Infinity, maxValues: MAX_TEXT_VALUES }))
-      return err(`holds more than ${MAX_TEXT_VALUES} values and names`)
+      return this.#refuse(`holds more than ${MAX_TEXT_VALUES} values and names`)
     try {
-      const value = parseJsonText(text, { maxDepth: MAX_TEXT_DEPTH, spend: (steps) => this.#budget.spend(steps) })
-      return isObject(value) ? ok(value) : err('must be an object, or one as JSON text')
+      const value = parseJsonText(text, MAX_TEXT_DEPTH, this.#budget)
+      if (isObject(value)) return value
     } catch (error) {
-      if (error instanceof RangeError) return err(error.message)
-      if (error instanceof SyntaxError) return err('must be an object, or one as JSON text')
-      throw error
+      if (error instanceof RangeError) return this.#refuse(error.message)
+      if (!(error instanceof SyntaxError)) throw error
     }
-  }
-
-  #valueOrError(result: Result): Json | undefined {
-    return result.ok ? result.value : this.#refuse(result.reason)
+    return this.#refuse('must be an object, or one as JSON text')
   }
 
   #within<T>(segment: string | number, read: () => T): T {
@@ -191,15 +177,13 @@ export class PropertyReader {
     return result
   }
 
-  #refuse(detail: string): undefined {
+  readonly #refuse: Refuse = (detail) => {
     if (this.#isFull()) return undefined
-    const pointer = this.#pointer + this.#path.map((segment) => `/${escapeSegment(segment)}`).join('')
+    const segments = this.#path.map(String)
+    const pointer = segments.map((name) => `/${escapedKey(shortened(name, MAX_SEGMENT_CHARACTERS))}`).join('')
+    this.errors.push({ pointer: this.#pointer + pointer, detail })
     // The full length of the names counts, though the pointer shortens long ones.
-    this.#errorText += this.#path.reduce<number>(
-      (sum, segment) => sum + String(segment).length,
-      pointer.length + detail.length,
-    )
-    this.errors.push({ pointer, detail })
+    this.#errorText += segments.join('').length + pointer.length + detail.length
     return undefined
   }
 
@@ -207,8 +191,6 @@ export class PropertyReader {
     return this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_CHARACTERS
   }
 }
-
-const isOutside = (origin: ValueOrigin): boolean => origin === 'json' || origin === 'text'
 
 /**
  * Whether the text is an empty XML element, or a query parameter without value, which stands for an empty list or
@@ -223,15 +205,33 @@ function listOfOne({ type }: Property, given: Json, origin: ValueOrigin): Json[]
 }
 
 /** Untyped XML does not distinguish a list from an object whose only member is `item`. */
-function objectOfItems(given: Json, origin: ValueOrigin): Result {
-  if (origin !== 'text' || !Array.isArray(given) || given[0] === undefined) return err('must be an object')
-  return ok({ item: given.length === 1 ? given[0] : given })
+const objectOfItems = (given: Json): Json =>
+  Array.isArray(given) && given[0] !== undefined ? { item: given.length === 1 ? given[0] : given } : given
+
+/**
+ * Returns the first rule of the property beyond its type that a value breaks, as a message; null if it breaks none. The
+ * value has the property's type; the choices of a model are compared with the fields that were given.
+ */
+function brokenRule(property: Property, value: Json): string | null {
+  const { type, min, max, minLength, maxLength, choices } = property
+  if (typeof value === 'number' || typeof value === 'string') {
+    if (min !== undefined && compareNumbers(value, min) < 0) return `must not be less than ${shown(type, min)}`
+    if (max !== undefined && compareNumbers(value, max) > 0) return `must not be greater than ${shown(type, max)}`
+  }
+  if (typeof value === 'string' && (minLength !== undefined || maxLength !== undefined)) {
+    const length = codePoints(value)
+    if (minLength !== undefined && length < minLength) return `must have at least ${minLength} characters`
+    if (maxLength !== undefined && length > maxLength) return `must have at most ${maxLength} characters`
+  }
+  if (choices === undefined || property.allowOtherValues || choices.has(canonical(value))) return null
+  return 'is not one of the choices'
 }
 
-/** Maximum number of characters of a name in a pointer. */
-const MAX_SEGMENT_CHARACTERS = 1000
+const shown = (type: Property['type'], bound: number | string) =>
+  type === 'date' ? new Date(bound).toISOString() : String(bound)
 
-/** Escapes a name for a JSON pointer (RFC 6901, section 3), and shortens a long one. */
-function escapeSegment(segment: string | number): string {
-  return escapedKey(shortened(String(segment), MAX_SEGMENT_CHARACTERS))
+function codePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
 }

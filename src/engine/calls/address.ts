@@ -59,8 +59,13 @@ export const isFaultShown = ({ catalog, caller }: Services, { service }: LoadFau
   (!service.secured && catalog.find(service.package, service.fluxName)?.secured !== true)
 
 /** The first fault that the last load found in the file of a service; null: none that the caller may see. */
-export function faultOfService(env: Services, service: Pick<CompiledFlux, 'package' | 'fluxName'>): string | null {
-  const fault = env.catalog.lastLoad().faultOf(service)
+export function faultOfService(
+  env: Services,
+  { package: owner, fluxName }: Pick<CompiledFlux, 'package' | 'fluxName'>,
+): string | null {
+  const fault = env.catalog.lastLoad.faults.find(
+    ({ service, severity }) => severity === 'fault' && service?.package === owner && service.fluxName === fluxName,
+  )
   if (!fault || !isFaultShown(env, fault)) return null
   const { file, pointer, line, column, reason } = fault
   const place = line === undefined ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`

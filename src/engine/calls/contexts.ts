@@ -80,10 +80,11 @@ export const getContextEvents = (env: CallEnv, address: CheckedCall<'getContextE
     const taking = record.position.phase === 'waiting' && !flux.isForeign ? state : null
     const takesAny = taking !== null && taking.choice.otherwise !== null
     const events = taking ? [...taking.choice.events].filter(([event]) => isSendable(event)) : []
+    const input = eventSchema(state)
     return {
       ...head,
-      events: events.map(([event, at]) => ({ event, to: targetOf(state, at, flux), input: eventSchema(state) })),
-      else: takesAny ? eventSchema(taking) : null,
+      events: events.map(([event, at]) => ({ event, to: targetOf(state, at, flux), input })),
+      else: takesAny ? input : null,
       timed: timedOf(record, state, flux),
       others: takesAny ? [] : otherEvents(flux, record, state, taking),
       ...(record.isPaused && ({ paused: true } as const)),

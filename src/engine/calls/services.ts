@@ -17,13 +17,13 @@ import { readContext } from './contexts.ts'
 /** The loaded services that the caller may see, with counts of their contexts, and the faults of the last load. */
 export async function listServices(env: CallEnv): Promise<ServicesView> {
   const contextsOf = await env.serviceCounts.get({ all: denial(env.caller, 'read') === null })
-  const load = env.catalog.lastLoad()
+  const { faults, loadedAt } = env.catalog.lastLoad
   return {
     services: env.catalog
       .all()
       .filter(isReadable(env))
-      .map((flux) => ({ ...factsOf(flux), file: load.fileOf(flux), contexts: { ...contextsOf(flux) } })),
-    faults: load.faults
+      .map((flux) => ({ ...factsOf(flux), file: env.catalog.fileOf(flux), contexts: { ...contextsOf(flux) } })),
+    faults: faults
       .filter((fault) => isFaultShown(env, fault))
       .map(({ file, pointer, line = null, column = null, reason, severity }) => ({
         file,
@@ -33,7 +33,7 @@ export async function listServices(env: CallEnv): Promise<ServicesView> {
         reason,
         severity,
       })),
-    loadedAt: load.loadedAt,
+    loadedAt,
   }
 }
 

@@ -194,7 +194,7 @@ export function addressOfStart(...[request, turn]: Parameters<typeof initialReco
 const inputsOf = ({ flux, input, unknown, untyped: text }: RootRequest, now: number, pointer: string) =>
   validate(flux.input, input, {
     now,
-    unknown: flux.allowExtraProperties ? 'keep' : unknown,
+    unknown: flux.input.extra ? 'keep' : unknown,
     reserved: unknown,
     fill: true,
     text,

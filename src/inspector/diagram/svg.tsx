@@ -1,5 +1,7 @@
 // inspector/diagram: the drawing as SVG. Classes say what a piece means; the style sheet says how it looks.
-import type { FC } from 'hono/jsx'
+import { readFileSync } from 'node:fs'
+import { raw } from 'hono/html'
+import type { FC, PropsWithChildren } from 'hono/jsx'
 import { cutText } from '../parts/texts.ts'
 import type { DrawnLine, DrawnState, Drawing, Point } from './drawing.ts'
 import type { GraphEdge, GraphState } from './graph.ts'
@@ -42,29 +44,19 @@ export const moveKey = (from: string, to: string, event: string | null): string 
 interface DiagramProps {
   readonly drawing: Drawing
   readonly marks: Marks
-  readonly label: string
+  readonly class?: string
+  readonly role?: 'img'
 }
 
-export const Diagram: FC<DiagramProps> = ({ drawing: { width, height, lines, states, start }, marks, label }) => {
-  const first = states.find(({ state }) => state.name === start)
+export const Diagram: FC<DiagramProps & { readonly label: string }> = ({ label, ...diagram }) => {
+  const count = diagram.drawing.states.length
   return (
     <figure id="diagram">
       <div class="diagram" tabindex={0} role="group" aria-label={label}>
-        <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} xmlns="http://www.w3.org/2000/svg">
-          {lines.map(({ edge, points }) => (
-            <g class={lineClass(edge, marks)}>
-              <title>{lineTitle(edge)}</title>
-              <path class="way" d={pathOf(points)} />
-              <path class="arrow" d={arrowOf(points)} />
-            </g>
-          ))}
-          {lines.map((line) => lineLabel(line, marks))}
-          {first && <path class="start" d={`M${first.x - 26} ${first.y + first.height / 2}h18m-6 -5l6 5l-6 5`} />}
-          {states.map((state) => drawnState(state, marks))}
-        </svg>
+        <DiagramSvg {...diagram} />
       </div>
       <figcaption class="row">
-        <span>{states.length === 1 ? '1 state' : `${states.length} states`}</span>
+        <span>{count === 1 ? '1 state' : `${count} states`}</span>
         <span class="scrolls">scroll to see all of them</span>
         <a class="opens" href="#diagram">
           Open large
@@ -75,6 +67,46 @@ export const Diagram: FC<DiagramProps> = ({ drawing: { width, height, lines, sta
       </figcaption>
     </figure>
   )
+}
+
+/** `children`: what lies behind the drawing. */
+export const DiagramSvg: FC<PropsWithChildren<DiagramProps>> = ({ drawing, marks, children, ...rest }) => {
+  const { width, height, lines, states, start } = drawing
+  const first = states.find(({ state }) => state.name === start)
+  return (
+    <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} xmlns="http://www.w3.org/2000/svg" {...rest}>
+      {children}
+      {lines.map(({ edge, points }) => (
+        <g class={lineClass(edge, marks)}>
+          <title>{lineTitle(edge)}</title>
+          <path class="way" d={pathOf(points)} />
+          <path class="arrow" d={arrowOf(points)} />
+        </g>
+      ))}
+      {lines.map((line) => lineLabel(line, marks))}
+      {first && <path class="start" d={`M${first.x - 26} ${first.y + first.height / 2}h18m-6 -5l6 5l-6 5`} />}
+      {states.map((state) => drawnState(state, marks))}
+    </svg>
+  )
+}
+
+/** Of a drawing that is a file of its own. */
+const MARKS = { hrefOf: (state: string) => `#${encodeURIComponent(state)}` }
+
+/** An SVG document, light or dark as its viewer is. It has the part of the style sheet that it needs. */
+export const svgFileOf = (drawing: Drawing, label: string): string =>
+  String(
+    <DiagramSvg drawing={drawing} marks={MARKS} class="diagram" role="img" aria-label={label}>
+      <style>{raw(styleOfDrawings())}</style>
+      <rect width="100%" height="100%" fill="var(--page)" />
+    </DiagramSvg>,
+  )
+
+function styleOfDrawings(): string {
+  const sheet = readFileSync(new URL('../assets/style.css', import.meta.url), 'utf8')
+  const part = (from: string, to: string) => sheet.slice(sheet.indexOf(from), sheet.indexOf(to))
+  const rules = part('.diagram {', '@media (max-width: 800px)')
+  return part(':root {', '* { box-sizing') + rules.replace(/^\.diagram \{.*$/m, '.diagram { font: 12px var(--sans) }')
 }
 
 function drawnState({ state, x, y, width, height }: DrawnState, { counts, context, hrefOf }: Marks) {

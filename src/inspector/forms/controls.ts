@@ -21,18 +21,15 @@ export interface Control {
   readonly skeleton: string | null
 }
 
-const PROTO = '__proto__'
-
 /** Names of the fields of a form. */
 export const fieldNameOf = (property: string): string => `input.${property}`
 export const emptyBoxOf = (property: string): string => `empty.${property}`
 
-export function controlsOf({ properties, required, patternProperties, $defs: models }: JsonObject): readonly Control[] {
-  // Schemas have a property of this name as a pattern, since some validators would miss it.
-  const proto = objectOf(patternProperties)[`^${PROTO}$`]
-  const listed = [...Object.entries(objectOf(properties)), ...(proto === undefined ? [] : [[PROTO, proto] as const])]
+export function controlsOf({ properties, required, $defs: models }: JsonObject): readonly Control[] {
   const needed = Array.isArray(required) ? required : []
-  return listed.map(([name, property]) => controlOf(name, objectOf(property), needed.includes(name), objectOf(models)))
+  return Object.entries(objectOf(properties)).map(([name, property]) =>
+    controlOf(name, objectOf(property), needed.includes(name), objectOf(models)),
+  )
 }
 
 const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})

@@ -9,7 +9,6 @@ import { getOwn } from '../../model/json/value.ts'
 import { RefusalNotice } from '../forms/fields.tsx'
 import { InputsField, inputsOf, RETRY_POINTERS, RetryFields, retryOptionsOf } from '../forms/retry-fields.tsx'
 import { Layout, PostForm } from '../layout.tsx'
-import { Head } from '../parts/blocks.tsx'
 import { filtersIn, filterText, statusesIn, typedTexts, type ListFilters } from '../forms/filters.tsx'
 import { operationHref } from '../parts/links.tsx'
 import { isRetryable } from '../parts/status.tsx'
@@ -103,14 +102,17 @@ async function confirmPage(form: SentForm, refused: Refusal | null) {
   const refusal = refused && { ...refused, errors }
   const isChosen = ids.length > 0 && (refused === null || form.text('scope') === 'chosen')
   return (
-    <Layout title="Are you sure?" place="Contexts">
-      <Head title={`${VERBS[command]} these contexts?`}>
-        {word !== '' && (
+    <Layout
+      title={`${VERBS[command]} these contexts?`}
+      place="Contexts"
+      lead={
+        word !== '' && (
           <p class="sentence">
             {WORDS[command]} <code>{word}</code>
           </p>
-        )}
-      </Head>
+        )
+      }
+    >
       <PostForm action="/inspector/contexts/many" once>
         <input type="hidden" name="do" value={command} />
         <input type="hidden" name="with" value={word} />

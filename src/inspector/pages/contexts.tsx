@@ -8,12 +8,11 @@ import type { ServicesView } from '../../api/services.ts'
 import { CONTEXT_STATUSES } from '../../model/context.ts'
 import { startCommand } from '../../model/start-command.ts'
 import { Layout, PostForm } from '../layout.tsx'
-import { CutLine, Empty, Head, Tag } from '../parts/blocks.tsx'
+import { CutLine, Empty, Tag } from '../parts/blocks.tsx'
 import { FilterForm, filtersIn, parametersOf, streamFilters, typedTexts, type ListFilters } from '../forms/filters.tsx'
 import { contextHref, contextsHref, fullNameOf, operationHref, ServiceLink } from '../parts/links.tsx'
 import { StatusSign } from '../parts/status.tsx'
-import { contextIds, Table, type Column } from '../parts/table.tsx'
-import { When } from '../parts/time.tsx'
+import { contextIds, Table, times, type Column } from '../parts/table.tsx'
 import type { PageRoutes } from '../routes.tsx'
 import { useViewer, type Viewer } from '../viewer.ts'
 import { BulkBar } from './bulk-bar.tsx'
@@ -56,19 +55,12 @@ async function list(viewer: Viewer, c: Context) {
     />
   )
   return (
-    <Layout title="Contexts" place="Contexts" live={streamFilters(filters)}>
-      <Head title="Contexts" aside={<a href={operationHref()}>Operations</a>}>
-        <p class="row" data-part="counts">
-          {CONTEXT_STATUSES.filter((status) => counts[status]).map((status) => (
-            <a
-              href={contextsHref({ ...shown, status })}
-              aria-current={filters['status'] === status ? 'true' : undefined}
-            >
-              <StatusSign status={status} /> {counts[status]?.toLocaleString('en')}
-            </a>
-          ))}
-        </p>
-      </Head>
+    <Layout
+      title="Contexts"
+      aside={<a href={operationHref()}>Operations</a>}
+      lead={<Counts filters={shown} counts={counts} />}
+      live={streamFilters(filters)}
+    >
       <FilterForm
         action={contextsHref()}
         filters={shown}
@@ -88,6 +80,22 @@ async function list(viewer: Viewer, c: Context) {
     </Layout>
   )
 }
+
+interface CountsProps {
+  readonly filters: ListFilters
+  /** By status. */
+  readonly counts: { readonly [status: string]: number }
+}
+
+const Counts: FC<CountsProps> = ({ filters, counts }) => (
+  <p class="row">
+    {CONTEXT_STATUSES.filter((status) => counts[status]).map((status) => (
+      <a href={contextsHref({ ...filters, status })} aria-current={filters['status'] === status ? 'true' : undefined}>
+        <StatusSign status={status} /> {counts[status]?.toLocaleString('en')}
+      </a>
+    ))}
+  </p>
+)
 
 const CHOICE: Column<ListedContext> = {
   head: 'choose',
@@ -123,13 +131,8 @@ const COLUMNS: readonly Column<ListedContext>[] = [
         </>
       ),
   },
-  { head: 'started', isNumber: true, cell: ({ startedAt }) => <When at={startedAt} /> },
-  {
-    head: 'next run',
-    isNumber: true,
-    isLabelled: true,
-    cell: ({ nextRun }) => (nextRun === null ? '' : <When at={nextRun} />),
-  },
+  times('started', ({ startedAt }) => startedAt),
+  times('next run', ({ nextRun }) => nextRun),
 ]
 
 const Nothing: FC<{ readonly filters: ListFilters; readonly services: ServicesView['services'] }> = ({

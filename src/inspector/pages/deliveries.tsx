@@ -5,11 +5,11 @@ import { CALLS } from '../../api/calls.ts'
 import { DELIVERY_OUTCOMES, type DeliveryView, type WebhookView } from '../../api/webhooks.ts'
 import { shellWord } from '../../model/start-command.ts'
 import { Layout, PostForm } from '../layout.tsx'
-import { Empty, Head, Section } from '../parts/blocks.tsx'
+import { Empty, Section } from '../parts/blocks.tsx'
 import { jsonText } from '../parts/cut-text.tsx'
 import { FilterForm, filtersIn, parametersOf } from '../forms/filters.tsx'
 import { contextHref, ServiceLink } from '../parts/links.tsx'
-import { Table, type Column } from '../parts/table.tsx'
+import { Table, times, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import type { PageRoutes } from '../routes.tsx'
 import type { Viewer } from '../viewer.ts'
@@ -39,10 +39,10 @@ async function list({ api, origin, may }: Viewer, c: Context) {
     api.listDeliveriesPage({ limit: PAGE_LIMIT, urlPath, outcome, after }),
   ])
   return (
-    <Layout title="Deliveries" place="Deliveries">
-      <Head title="Deliveries">
-        <p class="faint">Requests to the webhooks of services, and what became of them.</p>
-      </Head>
+    <Layout
+      title="Deliveries"
+      lead={<p class="faint">Requests to the webhooks of services, and what became of them.</p>}
+    >
       <Replayed status={numberIn(c, 'done')} contextId={numberIn(c, 'context')} />
       {webhooks.length > 0 && (
         <>
@@ -187,7 +187,7 @@ const COLUMNS: readonly Column<DeliveryView>[] = [
     isLabelled: true,
     cell: ({ contextId }) => (contextId === null ? '' : <a href={contextHref(contextId)}>{contextId}</a>),
   },
-  { head: 'when', isNumber: true, cell: ({ time }) => <When at={time} /> },
+  times('when', ({ time }) => time),
   { head: 'why', cell: ({ reason }) => reason ?? '' },
 ]
 

@@ -2,7 +2,7 @@
 import type { FC } from 'hono/jsx'
 import type { ServerHealth } from '../host.ts'
 import { Layout } from '../layout.tsx'
-import { Empty, Facts, Head, Section } from '../parts/blocks.tsx'
+import { Empty, Facts, Section } from '../parts/blocks.tsx'
 import { contextsHref } from '../parts/links.tsx'
 import { figures, Table, type Column } from '../parts/table.tsx'
 import { cutText } from '../parts/texts.ts'
@@ -21,8 +21,9 @@ export function addHealthPage(pages: PageRoutes): void {
     const [health, { errors, isCut }] = await Promise.all([pages.options.health(), failedIn(viewer)])
     const { trouble, store, uptimeMs, lagMs, memoryBytes, steps } = health
     return (
-      <Layout title="Health" place="Health" polls>
-        <Head title="Health" data-part="head">
+      <Layout
+        title="Health"
+        lead={
           <p class="sentence">
             {trouble === null ? (
               <span class="status completed">Serves</span>
@@ -32,7 +33,9 @@ export function addHealthPage(pages: PageRoutes): void {
               </>
             )}
           </p>
-        </Head>
+        }
+        polls
+      >
         <div class="columns" data-part="health">
           <div class="side">
             <Section id="errors" title="Failed in the last hour">

@@ -5,10 +5,10 @@ import type { OperationView } from '../../api/operations.ts'
 import { FluxError } from '../../model/failure.ts'
 import { shellWord } from '../../model/start-command.ts'
 import { Layout, PostForm } from '../layout.tsx'
-import { CutLine, Empty, Head, Section } from '../parts/blocks.tsx'
+import { CutLine, Empty, Section } from '../parts/blocks.tsx'
 import { filterText } from '../forms/filters.tsx'
 import { contextsHref, fullNameOf, operationHref } from '../parts/links.tsx'
-import { contextIds, figures, Table, type Column } from '../parts/table.tsx'
+import { contextIds, figures, Table, times, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import { checkRole, type PageRoutes } from '../routes.tsx'
 import type { Viewer } from '../viewer.ts'
@@ -68,27 +68,25 @@ const figure = (count: number): string => count.toLocaleString('en')
 function operationPage({ may }: Viewer, operation: OperationView) {
   const { operationId, errors, failed } = operation
   return (
-    <Layout title={`${VERBS[operation.do]} contexts`} place="Contexts" polls={isRunning(operation)}>
-      <div class="side">
-        <Head
-          title={titleOf(operation)}
-          aside={<Sign {...operation} />}
-          data-part="run"
-          data-ended={!isRunning(operation)}
-        >
+    <Layout
+      title={titleOf(operation)}
+      place="Contexts"
+      aside={<Sign {...operation} />}
+      lead={
+        <>
           <Progress {...operation} />
           <p class="faint">{`Of those that match: ${filterText(operation.filter)}`}</p>
-        </Head>
-        {isRunning(operation) && may(COMMANDS[operation.do].role) && (
-          <PostForm action={`${operationHref(operationId)}/stop`} submit="Stop" tone="plain" data-part="stop" />
-        )}
-        <div data-part="errors" hidden={errors.length === 0}>
-          {errors.length > 0 && (
-            <Section id="errors" title={errors.length < failed ? `The first ${errors.length} that failed` : 'Failed'}>
-              <Table columns={ERROR_COLUMNS} rows={errors} idOf={({ contextId }) => `failed-${contextId}`} />
-            </Section>
-          )}
-        </div>
+        </>
+      }
+      polls={isRunning(operation)}
+    >
+      {isRunning(operation) && may(COMMANDS[operation.do].role) && (
+        <PostForm action={`${operationHref(operationId)}/stop`} submit="Stop" tone="plain" data-part="stop" />
+      )}
+      <div data-part="errors" hidden={errors.length === 0}>
+        <Section id="errors" title={errors.length < failed ? `The first ${errors.length} that failed` : 'Failed'}>
+          <Table columns={ERROR_COLUMNS} rows={errors} idOf={({ contextId }) => `failed-${contextId}`} />
+        </Section>
       </div>
       <p class="row">
         <a href={operationHref()}>Operations</a>
@@ -128,14 +126,16 @@ async function list({ api, origin }: Viewer, after: string | undefined) {
   const from = after === undefined ? 0 : all.findIndex(({ operationId }) => operationId === after) + 1
   const operations = all.slice(from, from + PAGE_LIMIT)
   const last = all.length > from + PAGE_LIMIT ? operations.at(-1) : undefined
-  const polls = operations.some(isRunning)
   const [service] = all.length > 0 ? [] : (await api.listServices({})).services
   const example = service && { filter: { fluxName: fullNameOf(service) }, do: 'tag', with: { tags: ['audited'] } }
   return (
-    <Layout title="Operations" place="Contexts" polls={polls}>
-      <Head title="Operations" aside={<a href={contextsHref()}>All contexts</a>} data-part="head" data-ended={!polls}>
-        <p class="faint">What was done with many contexts at once. Each is kept for 7 days after its end.</p>
-      </Head>
+    <Layout
+      title="Operations"
+      place="Contexts"
+      aside={<a href={contextsHref()}>All contexts</a>}
+      lead={<p class="faint">What was done with many contexts at once. Each is kept for 7 days after its end.</p>}
+      polls={operations.some(isRunning)}
+    >
       <Table
         columns={COLUMNS}
         rows={operations}
@@ -166,5 +166,5 @@ const COLUMNS: readonly Column<OperationView>[] = [
   figures('done', ({ done }) => done),
   figures('changed', ({ changed }) => changed),
   figures('failed', ({ failed }) => failed),
-  { head: 'began', isNumber: true, cell: ({ startedAt }) => <When at={startedAt} /> },
+  times('began', ({ startedAt }) => startedAt),
 ]

@@ -1,16 +1,12 @@
 // inspector/pages: what is shown instead of a page: a problem, or the log-in.
 import type { FC } from 'hono/jsx'
 import { Layout, PostForm } from '../layout.tsx'
-import { Head } from '../parts/blocks.tsx'
 
 export const ProblemPage: FC<{ readonly title: string; readonly detail: string }> = ({ title, detail }) => (
-  <Layout title={title}>
-    <Head title={title}>
-      <p class="sentence">{detail}</p>
-      <p>
-        <a href="/inspector/contexts">All contexts</a>
-      </p>
-    </Head>
+  <Layout title={title} lead={<p class="sentence">{detail}</p>}>
+    <p>
+      <a href="/inspector/contexts">All contexts</a>
+    </p>
   </Layout>
 )
 
@@ -22,10 +18,7 @@ interface LogInProps {
 }
 
 export const LogInPage: FC<LogInProps> = ({ next, detail }) => (
-  <Layout title="Log in">
-    <Head title="Log in">
-      <p class="sentence">This server asks for a token.</p>
-    </Head>
+  <Layout title="Log in" lead={<p class="sentence">This server asks for a token.</p>}>
     {detail !== undefined && (
       <p class="notice bad" role="alert">
         {detail}

@@ -7,7 +7,7 @@ import { Diagram } from '../diagram/svg.tsx'
 import { controlsOf, typedInput, type Control } from '../forms/controls.ts'
 import { InputFields, typedIn } from '../forms/fields.tsx'
 import { Layout, PostForm } from '../layout.tsx'
-import { Head, Section } from '../parts/blocks.tsx'
+import { Section } from '../parts/blocks.tsx'
 import { JsonBlock } from '../parts/cut-text.tsx'
 import { streamFilters } from '../forms/filters.tsx'
 import { contextHref, contextsHref, fullNameOf, serviceHref } from '../parts/links.tsx'
@@ -62,21 +62,26 @@ async function page({ drawings }: PageRoutes, { api, may }: Viewer, named: Name,
   const counts = new Map(Object.entries(counted.counts))
   const hrefOf = (currentState: string) => contextsHref({ fluxName: name, currentState })
   return (
-    <Layout title={name} place="Services" live={streamFilters({ fluxName: name })}>
-      <Head
-        title={
-          <span class="crumbs">
-            {service.package} / <b>{service.fluxName}</b>
-          </span>
-        }
-      >
-        {service.comment !== null && <p class="comment">{service.comment}</p>}
-        <p class="row faint" data-part="counts">
-          <a href={contextsHref({ fluxName: name })}>Unfinished contexts</a>
-          <a href={contextsHref({ fluxName: name, status: 'all' })}>All that are kept</a>
-          <code>{service.file}</code>
-        </p>
-      </Head>
+    <Layout
+      title={name}
+      place="Services"
+      heading={
+        <span class="crumbs">
+          {service.package} / <b>{service.fluxName}</b>
+        </span>
+      }
+      lead={
+        <>
+          {service.comment !== null && <p class="comment">{service.comment}</p>}
+          <p class="row faint">
+            <a href={contextsHref({ fluxName: name })}>Unfinished contexts</a>
+            <a href={contextsHref({ fluxName: name, status: 'all' })}>All that are kept</a>
+            <code>{service.file}</code>
+          </p>
+        </>
+      }
+      live={streamFilters({ fluxName: name })}
+    >
       <div class="columns">
         <div class="side">
           <div data-part="diagram">

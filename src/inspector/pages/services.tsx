@@ -4,7 +4,7 @@ import type { ServicesView } from '../../api/services.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import { isObject } from '../../model/json/value.ts'
 import { Layout } from '../layout.tsx'
-import { Empty, Head } from '../parts/blocks.tsx'
+import { Empty } from '../parts/blocks.tsx'
 import { contextsHref, fullNameOf, ServiceLink } from '../parts/links.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
@@ -16,13 +16,16 @@ export function addServicesPage(pages: PageRoutes): void {
   pages.get('/', 'plain', async ({ api }) => {
     const { services, faults, loadedAt } = await api.listServices({})
     return (
-      <Layout title="Services" place="Services" live="">
-        <Head title="Services">
+      <Layout
+        title="Services"
+        lead={
           <p class="faint">
             {`${services.length} loaded `}
             <When at={loadedAt} />
           </p>
-        </Head>
+        }
+        live=""
+      >
         <Faults faults={faults.filter(({ severity }) => severity === 'fault')} />
         <div data-part="services">
           <Table

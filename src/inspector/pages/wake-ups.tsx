@@ -2,10 +2,10 @@
 import type { FC } from 'hono/jsx'
 import type { ListedContext } from '../../api/context-lists.ts'
 import { Layout } from '../layout.tsx'
-import { Empty, Head } from '../parts/blocks.tsx'
+import { Empty } from '../parts/blocks.tsx'
 import { ServiceLink } from '../parts/links.tsx'
-import { contextIds, Table, type Column } from '../parts/table.tsx'
-import { durationText, When } from '../parts/time.tsx'
+import { contextIds, Table, times, type Column } from '../parts/table.tsx'
+import { durationText } from '../parts/time.tsx'
 import type { PageRoutes } from '../routes.tsx'
 import type { Viewer } from '../viewer.ts'
 
@@ -27,20 +27,21 @@ const STRIDE = 1000
 export function addWakeUpsPage(pages: PageRoutes): void {
   pages.get('/wake-ups', 'chart', async (viewer) => {
     const { due, isCut } = await dueIn(viewer)
-    const times = due.map(({ nextRun }) => nextRun ?? viewer.now)
+    const dueTimes = due.map(({ nextRun }) => nextRun ?? viewer.now)
     const first = due.toSorted((one, other) => (one.nextRun ?? 0) - (other.nextRun ?? 0)).slice(0, MAX_LISTED)
     return (
-      <Layout title="Wake-ups" place="Wake-ups" live="status=WAITING_UNTIL">
-        <Head title="Wake-ups">
-          <p class="faint">Contexts that wait until a time, and when that is.</p>
-          {isCut && <p class="notice">There are more than these charts count.</p>}
-        </Head>
+      <Layout
+        title="Wake-ups"
+        lead={<p class="faint">Contexts that wait until a time, and when that is.</p>}
+        live="status=WAITING_UNTIL"
+      >
+        {isCut && <p class="notice">There are more than these charts count.</p>}
         {due.length === 0 ? (
           <Empty>Nothing is due within a day. A transition with a "wait" makes a context wait until a time.</Empty>
         ) : (
           <div class="side" data-part="due">
             {RANGES.map((range) => (
-              <Chart {...range} times={times} now={viewer.now} />
+              <Chart {...range} times={dueTimes} now={viewer.now} />
             ))}
             <section>
               <h2>First</h2>
@@ -121,7 +122,7 @@ const Chart: FC<ChartProps> = ({ title, ms, bars, each, times, now }) => {
 }
 
 const COLUMNS: readonly Column<ListedContext>[] = [
-  { head: 'due', isNumber: true, cell: ({ nextRun }) => (nextRun === null ? '' : <When at={nextRun} />) },
+  times('due', ({ nextRun }) => nextRun),
   contextIds(({ id }) => id),
   { head: 'service', cell: (context) => <ServiceLink service={context} /> },
   { head: 'state', cell: ({ currentState }) => currentState },

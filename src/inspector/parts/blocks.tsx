@@ -1,22 +1,6 @@
 // inspector/parts: the blocks that pages are made of.
 import type { Child, FC, PropsWithChildren } from 'hono/jsx'
 
-/** The head of a page. `aside`: at its right. */
-export const Head: FC<PropsWithChildren<{ readonly title: Child; readonly aside?: Child }>> = ({
-  title,
-  aside,
-  children,
-  ...part
-}) => (
-  <div class="head" {...part}>
-    <div class="row split">
-      <h1>{title}</h1>
-      {aside}
-    </div>
-    {children}
-  </div>
-)
-
 interface SectionProps {
   readonly id: string
   readonly title: Child

@@ -1,6 +1,7 @@
 // inspector/parts: a table by its columns. On a phone each row is a few lines, and labelled cells tell what they are.
 import type { Child } from 'hono/jsx'
 import { contextHref } from './links.tsx'
+import { When } from './time.tsx'
 
 export interface Column<Row> {
   readonly head: string
@@ -22,6 +23,17 @@ export const figures = <Row,>(head: string, countOf: (row: Row) => number): Colu
   isNumber: true,
   isLabelled: true,
   cell: (row) => countOf(row).toLocaleString('en'),
+})
+
+/** A column of times from now; null: none. */
+export const times = <Row,>(head: string, timeOf: (row: Row) => number | null): Column<Row> => ({
+  head,
+  isNumber: true,
+  isLabelled: true,
+  cell(row) {
+    const at = timeOf(row)
+    return at === null ? '' : <When at={at} />
+  },
 })
 
 /** A column of contexts. Where keys choose a row, that is what opens. */

@@ -99,6 +99,13 @@ describe('text', () => {
     ]
     for (const [property, text] of rough) expect(accepted(property, text)).toEqual({ server: false, schema: true })
   })
+
+  test('as a bound counts as the nearest number', () => {
+    expect(schemaOf({ name: 'v', type: 'double', min: '0.10000000000000000001', max: '1e400' })).toMatchObject({
+      properties: { v: { minimum: 0.1, maximum: Number.MAX_VALUE } },
+    })
+    expect(accepted({ type: 'double', min: '1e400' }, 1)).toEqual({ server: false, schema: false })
+  })
 })
 
 describe('a schema', () => {

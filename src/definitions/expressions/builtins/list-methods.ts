@@ -1,9 +1,7 @@
 // definitions/expressions/builtins: the methods of lists. None changes its list: `sort` and `reverse` return a copy.
-import type { Evaluation, List, Value } from '../evaluation.ts'
-import { isList } from '../evaluation.ts'
-import { ExpressionError } from '../expression.ts'
-import type { TextMethod } from './text-methods.ts'
 import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
+import { isList, type Evaluation, type List, type Method, type Value } from '../evaluation.ts'
+import { ExpressionError } from '../expression.ts'
 import { numberOf, indexArgument, spendOnComparing, stringify } from '../values.ts'
 
 /** An arrow function that is passed to a method. It is not a value, and exists only during the call. */
@@ -27,11 +25,7 @@ function sought(run: Evaluation, list: List, wanted: Value): List {
   run.spend(list.length / READ_AT_ONCE)
   if (typeof wanted !== 'string') return list
   run.spend(list.length)
-  const alike = list.reduce<number>(
-    (count, item) => (typeof item === 'string' && item.length === wanted.length ? count + 1 : count),
-    0,
-  )
-  run.scan(alike * wanted.length)
+  for (const item of list) if (typeof item === 'string' && item.length === wanted.length) run.scan(wanted.length)
   return list
 }
 
@@ -64,10 +58,8 @@ function sorted(run: Evaluation, list: List): List {
     spendOnComparing(run, a.text, b.text)
     return a.text === b.text ? 0 : a.text === undefined ? 1 : b.text === undefined || a.text < b.text ? -1 : 1
   })
-  return made(
-    run,
-    keyed.map(({ item }) => item),
-  )
+  const items = keyed.map(({ item }) => item)
+  return made(run, items)
 }
 
 function flatten(run: Evaluation, list: List, depth: number, into: Value[]): Value[] {
@@ -79,84 +71,54 @@ function flatten(run: Evaluation, list: List, depth: number, into: Value[]): Val
   return into
 }
 
-export const listMethods: ReadonlyMap<string, TextMethod<List>> = new Map<string, TextMethod<List>>([
-  ['at', (run, list, [index]) => list.at(indexArgument(run, index) ?? 0)],
-  ['slice', (run, list, [start, end]) => made(run, list.slice(indexArgument(run, start), indexArgument(run, end)))],
-  ['concat', (run, list, args) => run.own(flatten(run, args, 1, flatten(run, list, 0, [])))],
-  ['includes', (run, list, [wanted, from]) => sought(run, list, wanted).includes(wanted, indexArgument(run, from))],
-  ['indexOf', (run, list, [wanted, from]) => sought(run, list, wanted).indexOf(wanted, indexArgument(run, from))],
-  [
-    'lastIndexOf',
-    (run, list, [wanted, from]) => lastIndex(sought(run, list, wanted), wanted, indexArgument(run, from) ?? Infinity),
-  ],
-  ['join', joined],
-  ['reverse', reversed],
-  ['toReversed', reversed],
-  [
-    'flat',
-    (run, list, [depth]) => run.own(flatten(run, list, Math.min(indexArgument(run, depth) ?? 1, MAX_FLAT_DEPTH), [])),
-  ],
-])
+export const listMethods: ReadonlyMap<string, Method<List>> = new Map(
+  Object.entries<Method<List>>({
+    at: (run, list, [index]) => list.at(indexArgument(run, index) ?? 0),
+    slice: (run, list, [start, end]) => made(run, list.slice(indexArgument(run, start), indexArgument(run, end))),
+    concat: (run, list, args) => run.own(flatten(run, args, 1, flatten(run, list, 0, []))),
+    includes: (run, list, [wanted, from]) => sought(run, list, wanted).includes(wanted, indexArgument(run, from)),
+    indexOf: (run, list, [wanted, from]) => sought(run, list, wanted).indexOf(wanted, indexArgument(run, from)),
+    lastIndexOf: (run, list, [wanted, from]) =>
+      lastIndex(sought(run, list, wanted), wanted, indexArgument(run, from) ?? Infinity),
+    join: joined,
+    reverse: reversed,
+    toReversed: reversed,
+    sort: sorted,
+    toSorted: sorted,
+    flat: (run, list, [depth]) =>
+      run.own(flatten(run, list, Math.min(indexArgument(run, depth) ?? 1, MAX_FLAT_DEPTH), [])),
+  }),
+)
 
-function reduce(list: List, callback: Callback, args: List): Value {
+function reduce(_: Evaluation, list: List, callback: Callback, args: List): Value {
+  const [first] = args.length > 0 ? args : list
   if (list.length === 0 && args.length === 0)
     throw new ExpressionError('an empty list is reduced without an initial value')
-  let result = args.length > 0 ? args[0] : list[0]
+  let result = first
   for (let index = args.length > 0 ? 0 : 1; index < list.length; index += 1)
     result = callback(result, list[index], index, list)
   return result
 }
 
-function flatMap(run: Evaluation, list: List, callback: Callback): Value {
-  return run.own(
-    flatten(
-      run,
-      list.map((item, index) => callback(item, index, list)),
-      1,
-      [],
-    ),
-  )
-}
-
-function sortedBy(run: Evaluation, list: List, callback: Callback): List {
-  return made(
-    run,
-    list.toSorted((a, b) => numberOf(run, callback(a, b))),
-  )
+const sortedBy: LoopMethod = (run, list, callback) => {
+  const order = (a: Value, b: Value) => numberOf(run, callback(a, b))
+  return made(run, list.toSorted(order))
 }
 
 /** The methods whose first argument is a function. */
-export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map<string, LoopMethod>([
-  [
-    'map',
-    (run, list, callback) =>
-      made(
-        run,
-        list.map((item, index) => callback(item, index, list)),
-      ),
-  ],
-  [
-    'filter',
-    (run, list, callback) =>
-      made(
-        run,
-        list.filter((item, index) => callback(item, index, list)),
-      ),
-  ],
-  ['find', (_, list, callback) => list.find((item, index) => callback(item, index, list))],
-  ['findIndex', (_, list, callback) => list.findIndex((item, index) => callback(item, index, list))],
-  ['findLast', (_, list, callback) => list.findLast((item, index) => callback(item, index, list))],
-  ['findLastIndex', (_, list, callback) => list.findLastIndex((item, index) => callback(item, index, list))],
-  ['some', (_, list, callback) => list.some((item, index) => callback(item, index, list))],
-  ['every', (_, list, callback) => list.every((item, index) => callback(item, index, list))],
-  ['reduce', (_, list, callback, args) => reduce(list, callback, args)],
-  ['flatMap', flatMap],
-  ['sort', sortedBy],
-  ['toSorted', sortedBy],
-])
-
-/** The methods of `loopMethods` that can also be called without a function. */
-export const sortMethods: ReadonlyMap<string, TextMethod<List>> = new Map<string, TextMethod<List>>([
-  ['sort', sorted],
-  ['toSorted', sorted],
-])
+export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map(
+  Object.entries<LoopMethod>({
+    map: (run, list, callback) => made(run, list.map(callback)),
+    filter: (run, list, callback) => made(run, list.filter(callback)),
+    find: (_, list, callback) => list.find(callback),
+    findIndex: (_, list, callback) => list.findIndex(callback),
+    findLast: (_, list, callback) => list.findLast(callback),
+    findLastIndex: (_, list, callback) => list.findLastIndex(callback),
+    some: (_, list, callback) => list.some(callback),
+    every: (_, list, callback) => list.every(callback),
+    reduce,
+    flatMap: (run, list, callback) => run.own(flatten(run, list.map(callback), 1, [])),
+    sort: sortedBy,
+    toSorted: sortedBy,
+  }),
+)

@@ -12,14 +12,14 @@ import { Diagram, moveKey } from '../../diagram/svg.tsx'
 import { typedInput } from '../../forms/controls.ts'
 import { retryOptionsOf } from '../../forms/retry-fields.tsx'
 import { Layout } from '../../layout.tsx'
-import { Copyable, Facts, Head, Section, Tag } from '../../parts/blocks.tsx'
+import { Copyable, Facts, Section, Tag } from '../../parts/blocks.tsx'
 import { cut, CutText, JsonBlock, MAX_TEXT_CHARACTERS } from '../../parts/cut-text.tsx'
 import { contextHref, contextsHref, fullNameOf, serviceHref } from '../../parts/links.tsx'
 import { StatusSign, toneOf } from '../../parts/status.tsx'
 import { isoOf } from '../../parts/time.tsx'
 import type { PageRoutes, SentForm } from '../../routes.tsx'
 import { Sentence, situationOf } from '../../sentence.tsx'
-import type { Viewer } from '../../viewer.ts'
+import { useViewer, type Viewer } from '../../viewer.ts'
 import { CanTake } from './can-take.tsx'
 import { DataTab, StateValues } from './data.tsx'
 import { staysOf } from './moves.ts'
@@ -79,7 +79,7 @@ function nullIfLost(error: unknown): null {
 }
 
 async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: ShownContext['refused'] = null) {
-  const { api, now } = viewer
+  const { api } = viewer
   const contextId = idOf(c)
   const tab = TABS.find((name) => name === c.req.query('tab')) ?? 'Timeline'
   const state = c.req.query('state')
@@ -91,7 +91,7 @@ async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: Show
     api.getDefinition({ contextId, ...(resolved && { resolved }) }).catch(nullIfLost),
   ])
   const drawing = definition && (await pages.drawings.of(context.definition, definition))
-  const stays = staysOf(context, definition, now)
+  const stays = staysOf(context, definition, viewer.now)
   const hrefOf = (name: string) => `${contextHref(contextId)}?state=${encodeURIComponent(name)}#state`
   const shown = { context, events, definition, stays, hrefOf, refused }
   const content = await tabContent(tab, shown, pages, viewer)
@@ -100,12 +100,14 @@ async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: Show
     <Layout
       title={`${contextId} ${context.fluxName}`}
       place="Contexts"
+      heading={<Crumbs {...context} />}
+      aside={<StatusSign {...context} />}
+      lead={<Lead {...shown} />}
       live={context.status === 'COMPLETED' ? undefined : `contextId=${contextId}`}
     >
-      <ContextHead {...shown} now={now} />
       <div class="columns">
         <div class="side">
-          <ContextDiagram {...shown} drawing={drawing} now={now} />
+          <ContextDiagram {...shown} drawing={drawing} />
           <nav class="tabs" aria-label="Views of the context">
             {TABS.map((name) => (
               <a href={contextHref(contextId, name)} aria-current={name === tab ? 'page' : undefined}>
@@ -132,22 +134,16 @@ async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: Show
   )
 }
 
-const ContextHead: FC<ShownContext & { readonly now: number }> = ({ context, events, definition, now }) => (
-  <Head
-    title={
-      <span class="crumbs">
-        <a href={contextsHref({ fluxName: fullNameOf(context) })}>{context.package}</a> /{' '}
-        <a href={serviceHref(context)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
-      </span>
-    }
-    aside={
-      <span>
-        <StatusSign {...context} />
-      </span>
-    }
-    data-part="head"
-  >
-    <Sentence {...situationOf(context, events, { definition, now })} />
+const Crumbs: FC<ContextView> = (context) => (
+  <span class="crumbs">
+    <a href={contextsHref({ fluxName: fullNameOf(context) })}>{context.package}</a> /{' '}
+    <a href={serviceHref(context)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
+  </span>
+)
+
+const Lead: FC<ShownContext> = ({ context, events, definition }) => (
+  <>
+    <Sentence {...situationOf(context, events, { definition, now: useViewer().now })} />
     {context.error?.stack !== undefined && (
       <details>
         <summary>Where it failed</summary>
@@ -160,12 +156,12 @@ const ContextHead: FC<ShownContext & { readonly now: number }> = ({ context, eve
         <Tag tag={tag} href={contextsHref({ tag, status: 'all' })} />
       ))}
     </div>
-  </Head>
+  </>
 )
 
-type DiagramProps = ShownContext & { readonly drawing: Drawing | null; readonly now: number }
+type DiagramProps = ShownContext & { readonly drawing: Drawing | null }
 
-const ContextDiagram: FC<DiagramProps> = ({ context, stays, hrefOf, drawing, now }) => {
+const ContextDiagram: FC<DiagramProps> = ({ context, stays, hrefOf, drawing }) => {
   const { currentState, status, nextRun, startedAt } = context
   const hasEnded = isFinished(status)
   const marks = {
@@ -174,7 +170,8 @@ const ContextDiagram: FC<DiagramProps> = ({ context, stays, hrefOf, drawing, now
     visited: new Set(stays.map(({ state }) => state)),
     taken: new Set(stays.flatMap(({ from, state, event }) => (from === null ? [] : [moveKey(from, state, event)]))),
     hasEnded,
-    wakes: nextRun === null || hasEnded ? null : { since: stays.at(-1)?.at ?? startedAt, at: nextRun, now },
+    wakes:
+      nextRun === null || hasEnded ? null : { since: stays.at(-1)?.at ?? startedAt, at: nextRun, now: useViewer().now },
   }
   return (
     <div data-part="diagram">

@@ -58,22 +58,16 @@ export function staysOf(context: ContextView, definition: JsonObject | null, now
   })
 }
 
-/** Of several transitions that may have been taken, the one that wrote what was written. null: it is not known. */
+/** null: it is not known, since several transitions may have been taken. */
 function causeOf({ to, values }: Taken, transitions: readonly JsonObject[], waited: number): string | null {
   const possible = transitions.filter(
     ({ to: target, event = null }) => target === to && (event === null || event === '$exception'),
   )
-  const written = Object.keys(values)
-  const fitting = possible.filter((transition) => {
-    const names = new Set(objectsIn(transition['lines']).map(({ to: path }) => (Array.isArray(path) ? path[0] : null)))
-    return names.size === written.length && written.every((name) => names.has(name))
-  })
-  const kinds = new Map((fitting.length > 0 ? fitting : possible).map((one) => [kindOf(one), one]))
-  const [[kind, transition] = ['next', {}]] = kinds
-  if (kinds.size !== 1 || kind === 'next') return null
-  if (kind === 'timed') return `after ${durationText(waited)}`
-  const message = messageIn(transition, values)
-  return message === null ? 'exception' : `exception: ${message}`
+  const message = possible.map((transition) => messageIn(transition, values)).find((text) => text !== null)
+  if (message !== undefined) return `exception: ${message}`
+  const [kind, ...others] = new Set(possible.map(kindOf))
+  if (others.length > 0 || kind === 'next') return null
+  return kind === 'timed' ? `after ${durationText(waited)}` : (kind ?? null)
 }
 
 const kindOf = ({ event = null, wait = null }: JsonObject): 'exception' | 'timed' | 'next' =>

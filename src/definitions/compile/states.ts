@@ -1,0 +1,248 @@
+// definitions: compiles states, their transitions and waits; and what stands for a state that can't be compiled any more.
+// Outlines come first, since a transition's lines are coerced to the inputs of its target.
+import { alternatives } from '../../model/nearest.ts'
+import { compileAction, PLAIN } from '../actions/actions.ts'
+import { compileTemplate } from '../expressions/compile.ts'
+import type { CompiledState, CompiledTransition, Wait } from '../flux.ts'
+import { brokenLine } from '../lines/line.ts'
+import { compileLines } from '../lines/lines.ts'
+import { compileSeen, inputsOf, outputsOf, visibleIn, type Visible } from '../lines/names.ts'
+import type { Report } from '../report.ts'
+import type { LineSource, StateSource, TransitionSource } from '../source/schema.ts'
+import { parseDate } from '../values/dates.ts'
+import type { Shape } from '../values/properties.ts'
+
+/** The service around the states that are compiled. */
+export interface Service {
+  readonly input: Shape
+  readonly output: Shape
+  /** Whether undeclared inputs are allowed. */
+  readonly extra: boolean
+  /** By name. */
+  readonly states: ReadonlyMap<string, StateOutline>
+  readonly report: Report
+}
+
+export interface StateOutline extends Pick<StateSource, 'name' | 'waiting' | 'action' | 'transitions'> {
+  readonly index: number
+  readonly pointer: string
+  readonly input: Shape
+  readonly output: Shape
+}
+
+const UNREADABLE = { waiting: false, action: null, transitions: [], input: [], output: [] }
+
+/**
+ * Creates one outline for each entry of the list, even an invalid one, since contexts refer to states by index. Names are
+ * unique, since the machine's nodes have them.
+ */
+export function outlineStates(
+  list: readonly (StateSource | undefined)[],
+  shape: (list: StateSource['input'], pointer: string) => Shape,
+  report: Report,
+): StateOutline[] {
+  const names = new Set<string>()
+  return list.map((source, index) => {
+    const pointer = `/states/${index}`
+    const { input, output, ...state } = { name: placeholderOf(index), ...(source ?? UNREADABLE) }
+    const name = unused(state.name, names)
+    if (name !== state.name) report.fault(`${pointer}/name`, `two states are named "${state.name}"`)
+    return {
+      ...state,
+      name,
+      index,
+      pointer,
+      input: shape(input, `${pointer}/input`),
+      output: shape(output, `${pointer}/output`),
+    }
+  })
+}
+
+/** Name of a state whose name is not known. */
+export const placeholderOf = (index: number): string => `#${index}`
+
+/** Returns the name, with underscores appended until no other state has it, and adds it to `names`. */
+export function unused(name: string, names: Set<string>): string {
+  let free = name
+  while (names.has(free)) free += '_'
+  names.add(free)
+  return free
+}
+
+export function compileState(outline: StateOutline, service: Service): CompiledState {
+  const { index, name, waiting, input, output, pointer } = outline
+  const { report } = service
+  const visible = visibleIn(outline, service)
+  const action = compileAction(outline.action, {
+    visible,
+    resolve: outputsOf(outline, service),
+    pointer: `${pointer}/action`,
+    report,
+  })
+  const transitions = outline.transitions.map((source, at) =>
+    source === undefined
+      ? UNKNOWN
+      : compileTransition(source, `${pointer}/transitions/${at}`, outline, visible, service),
+  )
+  const choice = compileChoice(outline, report)
+  checkDecided(outline, choice.events, report)
+  return { index, name, waiting, input, output, action, transitions, choice, fault: null }
+}
+
+/** In the place of a transition that can't be read. */
+const UNKNOWN: CompiledTransition = { event: null, internal: false, to: 0, wait: null, lines: [] }
+
+function compileTransition(
+  source: TransitionSource,
+  pointer: string,
+  left: StateOutline,
+  visible: Visible,
+  { states, report }: Service,
+): CompiledTransition {
+  const event = source.event || null
+  const internal = source.internal === true
+  const isOwn = isOwnEvent(event ?? '')
+  if (internal && !isOwn) report.fault(`${pointer}/internal`, 'only a transition that names an event can be internal')
+  if (source.early != null) {
+    const at = `${pointer}/early`
+    if (!isOwn) report.fault(at, 'only a transition that names an event can keep one that comes early')
+    else if (internal) report.fault(at, 'the event is internal, so nobody sends it, and none can come early')
+    else if (!left.waiting) report.warn(at, 'has no effect: the state does not wait for events')
+  }
+  const target = states.get(source.to)
+  if (target === undefined)
+    report.fault(`${pointer}/to`, `there is no state "${source.to}"${alternatives(source.to, states.keys())}`)
+  const of = `the transition${event === null ? '' : ` for '${event}'`} to '${source.to}'`
+  const wait = compileWait(source.wait, visible, { pointer: `${pointer}/wait`, of, report })
+  const options = { visible, resolve: inputsOf(target), pointer: `${pointer}/lines`, of, report }
+  return { event, internal, to: target?.index ?? 0, wait, lines: compileLines(source.lines, options) }
+}
+
+/**
+ * Compiles a wait: `duration:<seconds>` or `date:<when>`, where the value is a literal or a template. null if there is
+ * none, and after a fault. `of`: the transition, in messages.
+ */
+function compileWait(
+  source: string | null | undefined,
+  visible: Visible,
+  { pointer, of, report }: { readonly pointer: string; readonly of: string; readonly report: Report },
+): Wait | null {
+  const [, kind, value = ''] = /^\s*(duration|date)\s*:(.*)$/s.exec(source ?? '') ?? []
+  if (kind === undefined) return null
+  const text = value.trim()
+  const template = compileSeen(compileTemplate, text, { visible, pointer, report })
+  if (!text.includes('${')) checkLiteral(kind, text, pointer, report)
+  return template && { kind: kind === 'date' ? 'date' : 'duration', of, value: template }
+}
+
+function checkLiteral(kind: string, text: string, pointer: string, report: Report): void {
+  if (kind === 'date') {
+    if (parseDate(text) === null) report.fault(pointer, `"${text}" is no date: neither ISO 8601 nor epoch milliseconds`)
+  } else if (!Number.isFinite(Number(text))) report.fault(pointer, `"${text}" is no number of seconds`)
+  else if (Number(text) < 0) report.warn(pointer, 'a negative time does not wait at all')
+}
+
+/** Whether senders, or the action, can name the event. */
+const isOwnEvent = (event: string): boolean => event !== '' && event !== '$else' && event !== '$exception'
+
+function compileChoice({ waiting, transitions, pointer }: StateOutline, report: Report): CompiledState['choice'] {
+  const below = (at: number) => `${pointer}/transitions/${at}`
+  const named = new Map<string, number>()
+  const eventless: number[] = []
+  for (const [at, transition] of transitions.entries()) {
+    const event = transition?.event ?? ''
+    if (transition === undefined) continue
+    if (event === '') eventless.push(at)
+    else if (named.has(event)) report.fault(`${below(at)}/event`, `two transitions of this state are for "${event}"`)
+    else named.set(event, at)
+  }
+  const isInternal = (at: number) => transitions[at]?.internal === true
+  const end = [...named.keys()].every((event) => event === '$exception')
+  const [lone, ...more] = eventless
+  if (waiting) {
+    const isUnsent = ([event, at]: [string, number]) => event === '$exception' || isInternal(at)
+    if (transitions.length === 0) report.fault(pointer, 'a waiting state needs a transition')
+    else if (named.size > 0 && [...named].every(isUnsent) && lone === undefined)
+      report.warn(pointer, 'nothing ever ends this wait: there is neither an event nor a time')
+    for (const at of eventless)
+      if (!transitions[at]?.wait && !report.hasFaultAt(`${below(at)}/wait`))
+        report.fault(below(at), 'a transition without event needs a wait in a waiting state')
+  } else {
+    for (const at of more) report.fault(below(at), 'two transitions of this state have no event')
+    if (lone !== undefined && !end)
+      report.warn(below(lone), 'never taken: a transition without event must be the only one besides $exception')
+  }
+  const own = [...named].filter(([event]) => isOwnEvent(event))
+  const isLone = !waiting && end && lone !== undefined
+  return {
+    events: new Map(own.filter(([, at]) => !isInternal(at))),
+    internal: new Map(own.filter(([, at]) => isInternal(at))),
+    otherwise: named.get('$else') ?? null,
+    exception: named.get('$exception') ?? null,
+    lone: isLone ? lone : null,
+    timed: waiting ? eventless : [],
+    end: end && !isLone,
+  }
+}
+
+/**
+ * Warns of events of a waiting state that its action writes to `$fluxEvent`, if it says of no transition whether it is
+ * internal. An event with which the action compares is one that is sent. What a function returns may be any of them.
+ */
+function checkDecided(
+  { waiting, action, transitions, pointer }: StateOutline,
+  events: ReadonlyMap<string, number>,
+  report: Report,
+): void {
+  if (!waiting || !action || events.size < 2 || transitions.some((one) => one?.internal != null)) return
+  const lines = 'lines' in action ? action.lines : action.outputs
+  const written = lines.filter((line) => line?.to[0] === '$fluxEvent')
+  for (const [event, at] of events)
+    if (!event.startsWith('$') && written.some((line) => line && mayWrite(line, event)))
+      report.warn(
+        `${pointer}/transitions/${at}/event`,
+        `the action sets $fluxEvent, and may choose "${event}", which anybody may send as well: ` +
+          'add "internal": true to what it alone chooses, and false to what is sent',
+      )
+}
+
+function mayWrite(line: LineSource, event: string): boolean {
+  if (line.type !== 'set') return line.from[0] !== '$fluxEvent'
+  const { expression, evaluate } = line
+  if (!evaluate || typeof expression !== 'string') return expression === event
+  return ["'", '"', '`'].some((quote) => isWritten(expression, quote + event + quote))
+}
+
+/** Whether the literal stands somewhere, and nowhere beside a comparison. */
+function isWritten(expression: string, literal: string): boolean {
+  const parts = expression.split(literal).map((part) => part.trim())
+  return parts.length > 1 && !parts.some((part) => /^[=!]=|[=!]=$/.test(part))
+}
+
+export const NOTHING: Shape = { properties: new Map(), extra: false }
+
+/** What is known of a state that can't be run. */
+export interface BrokenState
+  extends Pick<CompiledState, 'index' | 'name'>, Partial<Pick<CompiledState, 'input' | 'output'>> {
+  /** Events that it takes while its contexts wait in it; `otherwise` is not null: all others, too. */
+  readonly choice: Pick<CompiledState['choice'], 'events' | 'otherwise'>
+}
+
+/**
+ * Creates the replacement of a state that can't be compiled: contexts fail when they act in it, and events that it takes
+ * make them act. The indices in its choice refer to no transition.
+ */
+export const brokenState = (
+  { index, name, input = NOTHING, output = NOTHING, choice: { events, otherwise } }: BrokenState,
+  fault: string,
+): CompiledState => ({
+  index,
+  name,
+  waiting: false,
+  input,
+  output,
+  action: { ...PLAIN, outputs: [brokenLine(fault)] },
+  transitions: [],
+  choice: { events, otherwise, internal: new Map(), exception: null, lone: null, timed: [], end: false },
+  fault,
+})
