@@ -50,7 +50,8 @@ const MODES: { readonly [mode: string]: { readonly [variable: string]: string } 
  * own. They come first, since some take long.
  */
 const APART = [
-  'test/{steps,support,system}/**/*.test.ts',
+  'test/{support,system}/**/*.test.ts',
+  'test/steps/!(addresses|dispatcher|slots|standard-webhooks).test.ts',
   'test/http/{fuzz,hostile}.test.ts',
   'test/inspector/browser.test.ts',
   'test/model/webhook-schemes/timing.test.ts',
