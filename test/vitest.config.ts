@@ -35,6 +35,7 @@ const BEYOND_CORE = [
   'test/client/{built,types}.test.ts',
   'test/definitions/json-schema/agreement.test.ts',
   'test/engine/start-times.test.ts',
+  'test/inspector/diagram/drawing.test.ts',
   'test/regular-expressions.test.ts',
 ]
 
