@@ -28,7 +28,6 @@ export const CALLS = {
 }
 
 type CallsByName = typeof CALLS
-export type CallName = keyof CallsByName
 
 export const CALL_LIST: readonly { readonly name: string; readonly call: Call }[] = Object.entries(CALLS).map(
   ([name, call]) => ({ name, call }),

@@ -14,15 +14,14 @@ interface Route {
 export class Endpoints {
   /** The most literal first. */
   readonly #routes: readonly Route[]
-  readonly #services: readonly CompiledFlux[]
-  #all: readonly EndpointDescription[] | null = null
+  readonly all: readonly EndpointDescription[]
 
   /**
    * Two services can't have the same endpoint when the server starts. After a reload they may, and then the first keeps
    * it.
    */
   constructor(services: readonly CompiledFlux[]) {
-    this.#services = services
+    this.all = services.flatMap(descriptionsOf)
     this.#routes = services
       .flatMap(({ package: owner, fluxName, webhooks }) =>
         webhooks.map(({ httpMethods, urlPath, timeout, verify }) => {
@@ -32,10 +31,6 @@ export class Endpoints {
         }),
       )
       .sort((a, b) => Number(a.order > b.order) - Number(a.order < b.order))
-  }
-
-  get all(): readonly EndpointDescription[] {
-    return (this.#all ??= this.#services.flatMap(descriptionsOf))
   }
 
   /**

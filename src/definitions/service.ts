@@ -45,7 +45,12 @@ export function recompile(text: string): CompiledFlux {
   const unit = readPinned(text)
   if (unit === null) throw unreadable(text)
   const report = new Report(`${unit.package}/${unit.fluxName}`)
-  const flux = tryToCompile(unit, text, report)
+  let flux = null
+  try {
+    flux = compile(unit, text, report)
+  } catch (error) {
+    report.fault('', messageOf(error))
+  }
   const found = report.faults.filter(({ severity }) => severity === 'fault')
   const faults = found.map(told)
   if (flux === null) {
@@ -64,15 +69,6 @@ const told = ({ pointer, reason }: Fault): string => `${pointer}: ${reason}`
 /** Whether a fault at that place is one of the state. All states read and write the service's own inputs and outputs. */
 const concerns = (pointer: string, state: number): boolean =>
   ['/input/', '/output/', `/states/${state}/`].some((place) => `${pointer}/`.startsWith(place))
-
-/** An unexpected exception is a fault of the whole definition. */
-function tryToCompile(unit: FluxUnit, text: string, report: Report): CompiledFlux | null {
-  try {
-    return compile(unit, text, report)
-  } catch (error) {
-    return report.fault('', messageOf(error))
-  }
-}
 
 /** Compiles a definition. Faults are reported, and the rest is compiled. null if there is nothing to compile. */
 function compile({ source, models, ...named }: FluxUnit, text: string, report: Report): CompiledFlux | null {

@@ -912,6 +912,6 @@ test('whatever stands anywhere in a file, it is reported or taken, never thrown 
       for (const { pointer, reason } of report.faults)
         expect([pointer, reason]).toEqual([expect.stringMatching(/^(\/|$)/), expect.stringMatching(/./)])
     }),
-    { numRuns: 2000 },
+    { numRuns: Number(process.env['FUZZ_RUNS'] ?? 2000) },
   )
 })

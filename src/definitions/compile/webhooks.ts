@@ -66,14 +66,12 @@ export const compileWebhooks = (
   list.flatMap((source, index) => (source && compileWebhook(source, `/webhooks/${index}`, owner, report)) ?? [])
 
 function compileWebhook(source: WebhookSource, pointer: string, owner: Owner, report: Report): Webhook | null {
-  const { name, dedupe, timeout = null, send, answer } = source
-  const compiled = {
-    verify: source.verify ? compileVerify(source.verify, `${pointer}/verify`, report) : null,
-    dedupe: dedupe && { key: overRequest(dedupe.key, `${pointer}/dedupe/key`, report), keepMs: dedupe.keep },
-    when: overRequest(source.when, `${pointer}/when`, report),
-    send: send ? compileSend(send, `${pointer}/send`, owner, report) : null,
-  }
-  if (send && answer)
+  const { name, dedupe, timeout = null, answer } = source
+  const verify = source.verify ? compileVerify(source.verify, `${pointer}/verify`, report) : null
+  const key = overRequest(dedupe?.key, `${pointer}/dedupe/key`, report)
+  const when = overRequest(source.when, `${pointer}/when`, report)
+  const send = source.send ? compileSend(source.send, `${pointer}/send`, owner, report) : null
+  if (source.send && answer)
     report.warn(`${pointer}/answer`, 'has no effect beside send, which is answered when the event is sent')
   if (!source.enabled) return null
   const httpMethods = [...new Set(source.httpMethods.flatMap((method) => method?.toUpperCase() ?? []))]
@@ -88,10 +86,11 @@ function compileWebhook(source: WebhookSource, pointer: string, owner: Owner, re
   if (urlPath !== source.urlPath) report.warn(`${pointer}/urlPath`, `taken as "${urlPath}"`)
   for (const reason of warningsOf(urlPath)) report.warn(`${pointer}/urlPath`, reason)
   if (timeout === 0) report.warn(`${pointer}/timeout`, 'every call will be answered with 504')
-  const { dedupe: repeats } = compiled
   return {
-    ...compiled,
-    dedupe: repeats?.key ? { ...repeats, key: repeats.key } : null,
+    verify,
+    dedupe: dedupe && key ? { key, keepMs: dedupe.keep } : null,
+    when,
+    send,
     pointer,
     name: name || null,
     urlPath,

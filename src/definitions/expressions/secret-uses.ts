@@ -10,8 +10,6 @@ import { parse } from './parse.ts'
 export interface SecretUses {
   /** Names of the secrets in it. */
   readonly secrets: readonly string[]
-  /** Whether its value contains a secret, named in it or in `carriers`. */
-  readonly carries: boolean
   /** What it does with a secret that can't be done; null: nothing. */
   readonly fault: string | null
 }
@@ -23,24 +21,16 @@ const UNNAMED = `write ${SECRETS}.NAME: the secrets as a whole are not visible`
 /** Where a node's value goes: into the result as it is, into a text, or into a computation. */
 type Use = 'value' | 'text' | 'computed'
 
-/**
- * The uses of secrets in an expression that compiles.
- *
- * @param carriers names whose values contain secrets
- */
-export function secretUses(source: string, carriers: ReadonlySet<string>): SecretUses {
+/** The uses of secrets in an expression that compiles. */
+export function secretUses(source: string): SecretUses {
   const secrets = new Set<string>()
-  let carries = false
   let fault: string | null = null
   const visit = (node: AnyNode, use: Use): void => {
     const path = pathOf(node, new Map())
     const [root = '', name = '', ...more] = path ?? []
-    if (root === SECRETS || carriers.has(root)) {
-      carries = true
-      // What carries a secret may be a list or an object, whose text would be JSON.
-      const isPassedOn = root === SECRETS ? use !== 'computed' : use === 'value' && path?.includes('length') === false
-      if (!isPassedOn) fault ??= COMPUTES
-      else if (root === SECRETS) {
+    if (root === SECRETS) {
+      if (use === 'computed') fault ??= COMPUTES
+      else {
         fault ??= name === '' || more.length > 0 ? UNNAMED : secretNameFault(name)
         secrets.add(name)
       }
@@ -49,7 +39,7 @@ export function secretUses(source: string, carriers: ReadonlySet<string>): Secre
     }
   }
   visit(parse(source).tree, 'value')
-  return { secrets: [...secrets], carries, fault }
+  return { secrets: [...secrets], fault }
 }
 
 /** Where the value of a part of a node goes, if that of the node itself goes to `use`. */

@@ -123,7 +123,7 @@ function compileSet(
   const compiled = compileSeen(logged ? () => logged : compileExpression, logged?.source ?? written, seen)
   if (compiled === null) return null
   const { source: text, names } = compiled
-  const secrets = names.has(SECRETS) ? secretUses(text, new Set()).secrets : []
+  const secrets = names.has(SECRETS) ? secretUses(text).secrets : []
   for (const name of secrets) report.secrets.push({ pointer: at, name })
   return {
     secrets,

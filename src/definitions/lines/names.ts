@@ -109,8 +109,6 @@ export function compileSeen<T extends Expression>(
 /** The warning about `"…${x}…"`. */
 const PLAIN_TEXT = 'the ${…} in a text in quotes is plain text: write backticks (`…${x}…`) for what it stands for'
 
-const NOTHING: ReadonlySet<string> = new Set()
-
 /** Why an expression can't use the names that it does; null: it can. */
 export function faultOfNames(
   names: ReadonlySet<string>,
@@ -121,7 +119,7 @@ export function faultOfNames(
   const [first] = unseen
   if (visible === null || first === undefined) {
     if (!names.has(SECRETS)) return null
-    return seesSecrets ? secretUses(source, NOTHING).fault : NO_SECRETS
+    return seesSecrets ? secretUses(source).fault : NO_SECRETS
   }
   const [only, ...others] = visible.keys()
   const where = others.length > 0 ? 'not visible anywhere:' : `only ${only} is visible here, and not`

@@ -65,7 +65,7 @@ export const durationMs = (most: number, orZero: boolean) =>
     .meta({
       type: ['number', 'string'],
       maximum: most,
-      pattern: '^\\d+(\\.\\d+)?[smhd]?$',
+      pattern: '^\\d+(\\.\\d+)?[smhdSMHD]?$',
       errorMessage: `must be ${DURATION}`,
       examples: ['90s', '15m', '1h', '7d'],
     })

@@ -5,54 +5,41 @@ import type { Failure } from '../../model/failure.ts'
 import { JSON_FORMAT, type ProblemFormat } from './codecs.ts'
 import type { ShownProblem } from './html/problem.ts'
 
-interface Kind {
-  readonly status: number
-  readonly type: string
-  readonly title: string
-}
-
-const KINDS: { readonly [kind in Failure['kind']]: Kind } = {
-  malformed: { status: 400, type: 'malformed-request', title: 'Malformed request' },
-  unauthorized: { status: 401, type: 'unauthorized', title: 'Unauthorized' },
-  signatureInvalid: { status: 401, type: 'signature-invalid', title: 'Webhook signature not verified' },
-  forbidden: { status: 403, type: 'forbidden', title: 'Forbidden' },
-  crossOrigin: { status: 403, type: 'cross-origin', title: 'Cross-origin request forbidden' },
-  notFound: { status: 404, type: 'not-found', title: 'Not found' },
-  noRoute: { status: 404, type: 'no-such-path', title: 'Path not found' },
-  wrongMethod: { status: 405, type: 'method-not-allowed', title: 'Method not allowed' },
-  notAcceptable: { status: 406, type: 'not-acceptable', title: 'Not acceptable' },
-  timeout: { status: 408, type: 'request-timeout', title: 'Request timeout' },
-  conflict: { status: 409, type: 'conflict', title: 'Conflict' },
-  idempotencyInProgress: {
-    status: 409,
-    type: 'idempotency-in-progress',
-    title: 'Idempotent request in progress',
-  },
-  tooLarge: { status: 413, type: 'body-too-large', title: 'Content too large' },
-  unsupportedType: { status: 415, type: 'unsupported-media-type', title: 'Unsupported media type' },
-  expectation: { status: 417, type: 'expectation-failed', title: 'Expectation failed' },
-  misdirected: { status: 421, type: 'misdirected-request', title: 'Misdirected request' },
-  invalid: { status: 422, type: 'invalid-content', title: 'Invalid content' },
-  idempotencyMismatch: {
-    status: 422,
-    type: 'idempotency-mismatch',
-    title: 'Idempotency key reused',
-  },
+/** Of each kind of failure: its status, the end of its type, and its title. */
+const KINDS: { readonly [kind in Failure['kind']]: readonly [status: number, type: string, title: string] } = {
+  malformed: [400, 'malformed-request', 'Malformed request'],
+  unauthorized: [401, 'unauthorized', 'Unauthorized'],
+  signatureInvalid: [401, 'signature-invalid', 'Webhook signature not verified'],
+  forbidden: [403, 'forbidden', 'Forbidden'],
+  crossOrigin: [403, 'cross-origin', 'Cross-origin request forbidden'],
+  notFound: [404, 'not-found', 'Not found'],
+  noRoute: [404, 'no-such-path', 'Path not found'],
+  wrongMethod: [405, 'method-not-allowed', 'Method not allowed'],
+  notAcceptable: [406, 'not-acceptable', 'Not acceptable'],
+  timeout: [408, 'request-timeout', 'Request timeout'],
+  conflict: [409, 'conflict', 'Conflict'],
+  idempotencyInProgress: [409, 'idempotency-in-progress', 'Idempotent request in progress'],
+  tooLarge: [413, 'body-too-large', 'Content too large'],
+  unsupportedType: [415, 'unsupported-media-type', 'Unsupported media type'],
+  expectation: [417, 'expectation-failed', 'Expectation failed'],
+  misdirected: [421, 'misdirected-request', 'Misdirected request'],
+  invalid: [422, 'invalid-content', 'Invalid content'],
+  idempotencyMismatch: [422, 'idempotency-mismatch', 'Idempotency key reused'],
   // 429 and not 503: only this context has too much to do.
-  busy: { status: 429, type: 'context-busy', title: 'Context busy' },
-  rateLimited: { status: 429, type: 'rate-limited', title: 'Too many requests' },
-  headersTooLarge: { status: 431, type: 'headers-too-large', title: 'Header fields too large' },
-  internal: { status: 500, type: 'internal-error', title: 'Internal server error' },
-  unreadable: { status: 500, type: 'unreadable-record', title: 'Stored record unreadable' },
-  webhookFailed: { status: 500, type: 'webhook-failed', title: 'Webhook workflow failed' },
-  webhookTimeout: { status: 504, type: 'webhook-timeout', title: 'Webhook workflow timed out' },
-  waitTimeout: { status: 504, type: 'wait-timeout', title: 'Wait timed out' },
-  overloaded: { status: 503, type: 'overloaded', title: 'Server overloaded' },
-  paused: { status: 503, type: 'paused', title: 'Server paused' },
-  unavailable: { status: 503, type: 'unavailable', title: 'Service unavailable' },
+  busy: [429, 'context-busy', 'Context busy'],
+  rateLimited: [429, 'rate-limited', 'Too many requests'],
+  headersTooLarge: [431, 'headers-too-large', 'Header fields too large'],
+  internal: [500, 'internal-error', 'Internal server error'],
+  unreadable: [500, 'unreadable-record', 'Stored record unreadable'],
+  webhookFailed: [500, 'webhook-failed', 'Webhook workflow failed'],
+  webhookTimeout: [504, 'webhook-timeout', 'Webhook workflow timed out'],
+  waitTimeout: [504, 'wait-timeout', 'Wait timed out'],
+  overloaded: [503, 'overloaded', 'Server overloaded'],
+  paused: [503, 'paused', 'Server paused'],
+  unavailable: [503, 'unavailable', 'Service unavailable'],
 }
 
-export const statusOf = ({ kind }: Failure): number => KINDS[kind].status
+export const statusOf = ({ kind }: Failure): number => KINDS[kind][0]
 
 /** Most characters of a text in a problem. */
 const MAX_TEXT_CHARACTERS = 1000
@@ -67,7 +54,7 @@ type Facts = Pick<ProblemDocument, 'detail' | 'errors' | 'hint' | 'context' | 'c
 
 /** `instance`: the path of the request; left out where it is not known. */
 export function problemOf(failure: Failure, instance?: string): ProblemDocument {
-  const { status, type, title } = KINDS[failure.kind]
+  const [status, type, title] = KINDS[failure.kind]
   const { detail, errors, hint, context, contextId }: Facts = failure
   return {
     type: `urn:actorflux:problem:${type}`,
@@ -89,23 +76,22 @@ export function problemOf(failure: Failure, instance?: string): ProblemDocument 
 const short = (text: string): string => shortened(text, MAX_TEXT_CHARACTERS)
 
 /** The statuses of all problems, ascending. */
-export const HTTP_STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(({ status }) => status))].sort(
+export const HTTP_STATUSES: readonly number[] = [...new Set(Object.values(KINDS).map(([status]) => status))].sort(
   (one, other) => one - other,
 )
 
 /** What a problem with that status may mean, for descriptions. */
 export const meaningsOf = (status: number): string =>
   Object.values(KINDS)
-    .filter((each) => each.status === status)
-    .map(({ title }) => title)
+    .flatMap(([each, , title]) => (each === status ? title : []))
     .join('; ')
 
 /** The first kind of problem with that status, for descriptions. */
 export function exampleOf(status: number): ProblemDocument {
-  const kind = Object.values(KINDS).find((each) => each.status === status) ?? KINDS.internal
+  const [, type, title] = Object.values(KINDS).find(([each]) => each === status) ?? KINDS.internal
   return {
-    type: `urn:actorflux:problem:${kind.type}`,
-    title: kind.title,
+    type: `urn:actorflux:problem:${type}`,
+    title,
     status,
     detail: 'what is wrong in this very case',
     instance: '/flux-api/context',

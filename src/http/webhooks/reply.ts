@@ -11,7 +11,7 @@ import { statusOf } from '../formats/problem.ts'
 import type { Env } from '../request/incoming.ts'
 import { pathShown } from '../socket/observe.ts'
 import { bodyOf, responseOf, type ResponseBody } from './response.ts'
-import { UnsafeResponse } from './response-fields.ts'
+import { UnsafeResponse } from './response-headers.ts'
 
 /**
  * What an endpoint answers. `handshake`: to a provider that tests it. `refusal`: to a sender that proves nothing;
@@ -184,7 +184,7 @@ function bodyOfAnswer(answer: WebhookAnswer, format: Codec): ResponseBody {
     case 'response':
       return responseOf(answer.response, format)
     case 'outputs':
-      return bodyOf(answer.value, { status: 200, headers: [], format, always: true })
+      return bodyOf(answer.value, { status: 200, format, always: true })
     case 'nothing':
     case 'filtered':
       return { content: null, init: { status: 204, headers: {} } }
@@ -195,10 +195,10 @@ function bodyOfAnswer(answer: WebhookAnswer, format: Codec): ResponseBody {
       return bodyOf({ contextId, status }, { status: 202, headers: [['Location', location]], format })
     }
     case 'running':
-      return bodyOf({ contextId: answer.contextId }, { status: 202, headers: [], format })
+      return bodyOf({ contextId: answer.contextId }, { status: 202, format })
     case 'sent': {
       const { eventId, contextIds } = answer
-      return bodyOf({ eventId, contextIds: [...contextIds] }, { status: 200, headers: [], format })
+      return bodyOf({ eventId, contextIds: [...contextIds] }, { status: 200, format })
     }
     case 'failed':
       throw new FluxError({ kind: 'webhookFailed', detail: 'the workflow failed', contextId: answer.contextId })

@@ -4,12 +4,7 @@ import type { Json, JsonObject } from '../../model/json/value.ts'
 import type { AnswerInit } from '../answers/answers.ts'
 import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { formatOf } from '../formats/negotiate.ts'
-import { cookiesOf } from './cookies.ts'
-import { booleanField, numeral, refuse, fieldOf } from './response-fields.ts'
-import { headersOf, MAX_HEADERS } from './response-headers.ts'
-
-/** Most characters of all headers and cookies together. Clients accept fewer. */
-const MAX_HEADERS_CHARACTERS = 64 * 1024
+import { booleanField, fieldOf, headersOf, numeral, refuse } from './response-headers.ts'
 
 /** Statuses whose answers have no body (RFC 9110, 15.3.5, 15.3.6, 15.4.5). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
@@ -30,10 +25,7 @@ export interface ResponseBody {
 export function responseOf(given: JsonObject, format: Codec): ResponseBody {
   const status =
     fieldOf(code.nullish(), given['responseCode'], 'responseCode must be an integer from 200 to 599') ?? 200
-  const headers = [...headersOf(given['headers'] ?? []), ...cookiesOf(given['cookies'] ?? [])]
-  const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (headers.length > MAX_HEADERS || size > MAX_HEADERS_CHARACTERS)
-    refuse(`the headers and cookies are more than ${MAX_HEADERS}, or longer than ${MAX_HEADERS_CHARACTERS} characters`)
+  const headers = headersOf(given['headers'] ?? [], given['cookies'] ?? [])
   const encoded = fieldOf(booleanField.nullish(), given['encoded'], 'encoded must be true or false') ?? false
   return bodyOf(given['content'] ?? null, { status, headers, format, encoded })
 }
@@ -45,34 +37,33 @@ export function responseOf(given: JsonObject, format: Codec): ResponseBody {
  */
 export function bodyOf(
   content: Json,
-  {
-    status,
-    headers,
-    format,
-    encoded = false,
-    always = false,
-  }: {
-    readonly status: number
-    readonly headers: [string, string][]
-    readonly format: Codec
-    /** Whether the content is base64 of the bytes to send. */
-    readonly encoded?: boolean
-    /** Whether null is data. */
-    readonly always?: boolean
-  },
+  { status, headers = [], format, encoded = false, always = false }: BodyOptions,
 ): ResponseBody {
+  const types = headers.filter(([name]) => name.toLowerCase() === 'content-type')
+  const [type] = types.map(([, value]) => value)
+  const responseWith = (sent: ResponseBody['content'], usual: string): ResponseBody => ({
+    content: sent,
+    init: { status, headers: namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers) },
+  })
   if (BODILESS.has(status) || (content === null && !always))
     return { content: null, init: { status, headers: namesKept(headers) } }
-  const [type, ...more] = headers.filter(([name]) => name.toLowerCase() === 'content-type').map(([, value]) => value)
-  if (more.length > 0) refuse('there are several Content-Types')
-  const withType = (usual: string) => namesKept(type === undefined ? [...headers, ['Content-Type', usual]] : headers)
-  if (typeof content !== 'string') {
-    const own = type === undefined ? format : (formatOf(type, FORMATS) ?? JSON_FORMAT)
-    return { content: { value: content, format: own }, init: { status, headers: withType(own.answerType) } }
-  }
-  return encoded
-    ? { content: bytesOf(content), init: { status, headers: withType('application/octet-stream') } }
-    : { content, init: { status, headers: withType('text/plain; charset=UTF-8') } }
+  if (types.length > 1) refuse('there are several Content-Types')
+  if (typeof content === 'string')
+    return encoded
+      ? responseWith(bytesOf(content), 'application/octet-stream')
+      : responseWith(content, 'text/plain; charset=UTF-8')
+  const own = type === undefined ? format : (formatOf(type, FORMATS) ?? JSON_FORMAT)
+  return responseWith({ value: content, format: own }, own.answerType)
+}
+
+interface BodyOptions {
+  readonly status: number
+  readonly headers?: [string, string][]
+  readonly format: Codec
+  /** Whether the content is base64 of the bytes to send. */
+  readonly encoded?: boolean
+  /** Whether null is data. */
+  readonly always?: boolean
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
