@@ -67,10 +67,11 @@ const ROOT = resolve(import.meta.dirname, '..')
 
 /** These start processes and threads of modules of ours, or name such a module to a thread. */
 const STARTERS = new Set([
-  'src/steps/processes/pooled-process.ts',
+  'src/model/node-program.ts',
   'src/steps/script/scripts.ts',
   'src/steps/modules/isolate-pool.ts',
   'src/watchdog/watchdog.ts',
+  'src/store/lmdb/examine.ts',
   'src/store/lmdb/notes.ts',
   'src/store/redis/notes.ts',
 ])

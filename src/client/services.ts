@@ -87,9 +87,8 @@ export function serviceOver<Service extends ServiceTypes>(
   calls: Pick<ClientCalls, 'execute' | 'sendEvent'>,
   name: string,
 ): ServiceClient<Service> {
-  const [owner = '', ...rest] = name.split('/')
-  const fluxName = rest.join('/')
-  if (owner === '' || fluxName === '') throw new TypeError(`a service is package/fluxName, not '${name}'`)
+  const [, owner, fluxName] = /^([^/]+)\/(.+)$/s.exec(name) ?? []
+  if (owner === undefined || fluxName === undefined) throw new TypeError(`a service is package/fluxName, not '${name}'`)
   const service = { package: owner, fluxName }
   return {
     async execute(...given) {

@@ -127,8 +127,9 @@ function isRedisUrl(url: string) {
   }
 }
 
-const FORMATS = ['pretty', 'json', 'auto'] as const
-const METRICS = ['guarded', 'open'] as const
+const oneOf = <const T extends string>(...values: readonly T[]) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` })
+
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const
 
 export const schema = z.object({
@@ -331,25 +332,18 @@ export const schema = z.object({
     'true: start without the services that have faults',
     trueOrFalse,
   ),
-  logLevel: setting(
-    'ACTORFLUX_LOG_LEVEL',
-    'info',
-    LEVELS.join(', '),
-    z.enum(LEVELS, { error: `must be one of ${LEVELS.join(', ')}` }),
-  ),
+  logLevel: setting('ACTORFLUX_LOG_LEVEL', 'info', LEVELS.join(', '), oneOf(...LEVELS)),
   logFormat: setting(
     'ACTORFLUX_LOG_FORMAT',
     'auto',
     'pretty, json, or auto: readable lines on a terminal, JSON otherwise',
-    z.enum(FORMATS, {
-      error: `must be one of ${FORMATS.join(', ')}`,
-    }),
+    oneOf('pretty', 'json', 'auto'),
   ),
   metrics: setting(
     'ACTORFLUX_METRICS',
     'guarded',
     'who may read /metrics: guarded: tokens with the role read and, unless ACTORFLUX_REQUIRE_AUTH is set, programs on this machine; open: anyone',
-    z.enum(METRICS, { error: `must be one of ${METRICS.join(', ')}` }),
+    oneOf('guarded', 'open'),
   ),
   drainDelay: setting(
     'ACTORFLUX_DRAIN_DELAY',

@@ -11,7 +11,7 @@ import { dueClaims, serverClaims } from './claims.ts'
 import { commitSender } from './commit-sender.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { idNumbers } from './id-numbers.ts'
-import { definitionKey, definitionsKey, partitionKey, standstillKey } from './keys.ts'
+import { partitionKey, standstillKey } from './keys.ts'
 import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis, endMove } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
@@ -112,12 +112,6 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
       const text = await client.ask(() => connection.get(standstillKey(namespace, owner)))
       return text === null ? null : readStandstill(text)
     },
-    async putDefinition({ hash, text }) {
-      await client.ask(() => connection.set(definitionKey(namespace, hash), text))
-      await client.ask(() => connection.sadd(definitionsKey(namespace), hash))
-    },
-    definitions: () => client.ask(() => connection.smembers(definitionsKey(namespace))),
-    getDefinition: ({ hash }) => client.ask(() => connection.get(definitionKey(namespace, hash))),
     publish: (channel, text) => connection.publish(channel, text),
     endMove: () => client.ask(() => endMove(connection, namespace)),
     purge: (request) => purge(client, request),

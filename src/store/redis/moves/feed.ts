@@ -1,6 +1,7 @@
-// store/redis: the feed of moves of a namespace: one stream of Redis, to which all servers append while somebody reads.
-// While nobody does, a server has no connection for it.
+// store/redis: the feed of moves of a namespace: one stream of Redis, to which all servers append while there are
+// readers. While there are none, a server has no connection for it.
 import { unavailable } from '../../../model/failure.ts'
+import { throttled } from '../../../model/log-once.ts'
 import { SharedRun } from '../../../model/shared-run.ts'
 import type { Clock } from '../../../ports/clock.ts'
 import {
@@ -43,6 +44,7 @@ export class RedisMoves implements MoveFeed {
   readonly #options: RedisMovesOptions
   readonly #root: string
   readonly #announce: (since: string) => Promise<void>
+  readonly #logFault: (error: unknown) => void
   /** Readers that come at once share one: each of them asks all servers. */
   readonly #activating = new SharedRun(async () => {
     await this.#renew()
@@ -57,12 +59,14 @@ export class RedisMoves implements MoveFeed {
   #since = '0-0'
   #callOffEnd: (() => void) | null = null
   #callOffRenewal: (() => void) | null = null
-  #isFaultLogged = false
   #isClosed = false
 
   constructor(options: RedisMovesOptions) {
     this.#options = options
     this.#root = movesKey(options.namespace)
+    this.#logFault = throttled((error) =>
+      options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error }),
+    )
     this.#announce = activation(options.signals, async (since) => {
       if (isPlace(since)) this.#since = since
       this.#begin(UNREAD_MS)
@@ -165,7 +169,7 @@ export class RedisMoves implements MoveFeed {
     this.#outbox ??= new Outbox({
       append: (values) => this.#append(values),
       since: () => timeOf(this.#since),
-      onFault: (error) => this.#logFault(error),
+      onFault: this.#logFault,
       now: () => performance.now(),
     })
     this.#callOffEnd?.()
@@ -185,7 +189,6 @@ export class RedisMoves implements MoveFeed {
   async #append(values: readonly (string | number)[]): Promise<readonly number[]> {
     const connection = await this.#connected()
     const reply = await sendScript(connection, 'append-moves', this.#root, [KEPT_ENTRIES, KEPT_MS, ...values])
-    this.#isFaultLogged = false
     return texts(reply).map(Number)
   }
 
@@ -197,11 +200,5 @@ export class RedisMoves implements MoveFeed {
     }
     await untilReady(this.#connection, CONNECT_MS)
     return this.#connection
-  }
-
-  #logFault(error: unknown): void {
-    if (this.#isFaultLogged) return
-    this.#isFaultLogged = true
-    this.#options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error })
   }
 }
