@@ -58,30 +58,25 @@ export class SseBroadcaster {
    * @throws FluxError `overloaded` when there are as many as may be; `unavailable`; what `mayReadAll` throws
    */
   async open(request: OpenRequest): Promise<SseConnection | null> {
+    const { feed } = this.#options
     if (this.#ended !== null) throw overloaded(this.#ended)
+    const shown = this.#shownTo(request)
     this.#bound.take(request.scope)
     let stream: SseConnection | null = null
     try {
-      stream = await this.#open(request)
+      const place = await feed.activate()
+      if (this.#ended !== null) throw overloaded(this.#ended)
+      const sink = request.begin(openingOf(request.from === null ? place : null))
+      stream = sink && new SseConnection(request, sink, shown, request.from ?? place)
+      if (stream === null) return null
+      this.#streams.add(stream)
+      this.#listen(place)
+      if (request.from === null && !feed.isBefore(place, this.#place)) stream.isLive = true
+      else void this.#catchUp(stream)
       return stream
     } finally {
       if (stream === null) this.#bound.release(request.scope)
     }
-  }
-
-  async #open(request: OpenRequest): Promise<SseConnection | null> {
-    const { feed } = this.#options
-    const shown = this.#shownTo(request)
-    const place = await feed.activate()
-    if (this.#ended !== null) throw overloaded(this.#ended)
-    const sink = request.begin(openingOf(request.from === null ? place : null))
-    if (sink === null) return null
-    const stream = new SseConnection(request, sink, shown, request.from ?? place)
-    this.#streams.add(stream)
-    this.#listen(place)
-    if (request.from === null && !feed.isBefore(place, this.#place)) stream.isLive = true
-    else void this.#catchUp(stream)
-    return stream
   }
 
   /** To be called when the reader is gone, or its stream has ended. */
