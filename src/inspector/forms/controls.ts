@@ -5,7 +5,7 @@ import type { FormValues } from '../host.ts'
 import { skeletonOf } from './skeleton.ts'
 
 export interface Control {
-  /** Of the property. */
+  /** Name of the property. */
   readonly name: string
   /** How a value is typed: as text, as one of some texts, as yes or no, or as JSON. */
   readonly kind: 'text' | 'number' | 'choice' | 'flag' | 'json'
@@ -17,7 +17,7 @@ export interface Control {
   readonly description: string | null
   /** What is taken if it is left empty; null: nothing. */
   readonly initial: string | null
-  /** Of JSON: what a model looks like; null: it is none. */
+  /** For JSON: what a model looks like; null: it is none. */
   readonly skeleton: string | null
 }
 
@@ -70,8 +70,8 @@ function typesOf(schema: JsonObject): Set<string> {
 }
 
 /**
- * The input that was typed, and the fields that can't be read at all. An empty field means that there is no value; texts
- * are coerced to the declared type when the input is checked.
+ * The input that was typed, and the fields that can't be read at all. An empty field means that there is no value;
+ * texts are coerced to the declared type when the input is checked.
  */
 export function inputOf(controls: readonly Control[], form: FormValues) {
   const input: JsonObject = {}
