@@ -8,7 +8,7 @@ import { compileWebhooks } from './compile/webhooks.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { compileTemplate } from './expressions/compile.ts'
 import type { Template } from './expressions/expression.ts'
-import type { CompiledFlux, CompiledState, CompiledTrigger, OnEnd } from './flux.ts'
+import type { CompiledFlux, CompiledState, CompiledTrigger } from './flux.ts'
 import { compileSeen, seenIn } from './lines/names.ts'
 import { checkProperties, checkReachable } from './lint/lint.ts'
 import { hashOf, pinnedText, readPinned, unreadable, type FluxUnit } from './pinned/text.ts'
@@ -96,6 +96,9 @@ function compile(
     report.fault('/startState', `there is no state "${root.startState}"${alternatives(root.startState, byName.keys())}`)
   const visible = extra ? null : seenIn([input])
   const template: TemplateAt = (text, pointer) => compileSeen(compileTemplate, text, { visible, pointer, report })
+  const url = template(root.onEnd?.url, '/onEnd/url')
+  if (root.onEnd)
+    report.secrets.push({ pointer: '/onEnd/secret', name: root.onEnd.secret, faultOf: signingSecretFault })
   const webhooks = compileWebhooks(root.webhooks, named, report)
   if (root.secured)
     for (const { pointer } of webhooks)
@@ -110,7 +113,7 @@ function compile(
     tags: root.tags.flatMap((tag, index) => template(tag, `/tags/${index}`) ?? []),
     key: template(root.key, '/key'),
     keyReuse: root.keyReuse ?? 'ended',
-    onEnd: compileOnEnd(root, template, report),
+    onEnd: root.onEnd && url ? { url, secret: root.onEnd.secret } : null,
     triggers: compileTriggers(root, template, report),
     early: earlyOf(root, states),
     webhooks,
@@ -128,14 +131,6 @@ function compile(
 
 /** Compiles a template over the inputs. */
 type TemplateAt = (text: string | null | undefined, pointer: string) => Template | null
-
-function compileOnEnd({ onEnd }: FluxSource, template: TemplateAt, report: Report): OnEnd | null {
-  if (!onEnd) return null
-  const { url, secret } = onEnd
-  report.secrets.push({ pointer: '/onEnd/secret', name: secret, faultOf: signingSecretFault })
-  const compiled = template(url, '/onEnd/url')
-  return compiled && { url: compiled, secret }
-}
 
 /** Of several for one event only the first counts. */
 function compileTriggers({ triggers }: FluxSource, template: TemplateAt, report: Report): CompiledTrigger[] {

@@ -5,6 +5,7 @@ import type { WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
 import { compileExpression } from '../expressions/compile.ts'
 import type { Expression } from '../expressions/expression.ts'
 import { compileSeen } from '../lines/names.ts'
+import type { FluxUnit } from '../pinned/text.ts'
 import type { Report } from '../report.ts'
 import type { SendSource, WebhookSource } from '../source/webhook-schema.ts'
 import { compileVerify } from './webhook-verify.ts'
@@ -50,10 +51,7 @@ export interface WebhookSend extends WebhookStart {
 }
 
 /** The service that has the webhooks. */
-interface Owner {
-  readonly package: string
-  readonly fluxName: string
-}
+type Owner = Pick<FluxUnit, 'package' | 'fluxName'>
 
 /** Compiles the enabled webhooks. Those with a fault are left out. */
 export const compileWebhooks = (
