@@ -11,15 +11,13 @@ import type { Log } from './ports/log.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { stepRunner } from './steps/runner.ts'
 import { backUp } from './store/lmdb/backup.ts'
-import { diagnose, salvage, type Findings } from './store/lmdb/salvage/salvage.ts'
 
-export { moveData, type Moved } from './main/move.ts'
+export { examineData, moveData, type Moved } from './main/data.ts'
 export type { FluxApi } from './api/calls.ts'
 export { checkServices, LoadError, type LoadedServices } from './main/services.ts'
 export { startServer, type Server } from './main/server.ts'
 export { FluxError, type Failure } from './model/failure.ts'
 export type { Flux } from './ports/steps.ts'
-export type { Findings } from './store/lmdb/salvage/salvage.ts'
 
 export interface RuntimeOptions {
   /** Folders of packages; `actors` if left out. */
@@ -81,18 +79,6 @@ export async function createRuntime({
     await close({ grace: 0 })
     throw error
   }
-}
-
-/**
- * Examines the data of the embedded store; with `into`, writes what can be read into that new folder.
- * @throws Error with one line when there is no data, a server has it open, or the new folder is not empty
- */
-export function examineData(
-  { data, namespace }: Settings,
-  { into, log }: { readonly into: string | null; readonly log: Log },
-): Promise<Findings> {
-  const place = { folder: data, namespace }
-  return into === null ? diagnose(place) : salvage(place, { into, log })
 }
 
 /**

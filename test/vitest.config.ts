@@ -15,6 +15,7 @@ const BEYOND_CORE = [
   // They drive a browser.
   'test/{client,inspector}/browser.test.ts',
   // They start Redis servers of their own, and clusters, and cut them off.
+  'test/engine/lost-moments.test.ts',
   'test/alarms/bullmq.test.ts',
   'test/store/redis-{cluster,faults,feed,moves,part,time}.test.ts',
   'test/support/redis*.test.ts',
@@ -27,18 +28,19 @@ const BEYOND_CORE = [
   'test/http/live/stream.test.ts',
   'test/inspector/security.test.ts',
   'test/observe/metrics.test.ts',
-  'test/steps/{isolate,scripts-process}.test.ts',
+  'test/steps/{isolate,scripts-process,scripts-slow}.test.ts',
   'test/store/lmdb-space.test.ts',
   'test/watchdog/notes.test.ts',
   // They compute for long.
   'test/client/{built,types}.test.ts',
   'test/definitions/json-schema/agreement.test.ts',
+  'test/engine/start-times.test.ts',
   'test/regular-expressions.test.ts',
 ]
 
-/** How much the random tests try; what is left out has its default where the test stands. */
+/** How much the random tests try, and tests of load send. What is not named has its default where the test stands. */
 const MODES: { readonly [mode: string]: { readonly [variable: string]: string } } = {
-  core: { FUZZ_RUNS: '100', SIMULATED_SEEDS: '60' },
+  core: { FUZZ_RUNS: '100', SIMULATED_SEEDS: '60', LOAD: '0.1' },
   /** `npm run fuzz` */
   fuzz: { FUZZ_RUNS: '20000' },
 }
@@ -65,10 +67,11 @@ const ROOT = resolve(import.meta.dirname, '..')
 
 /** These start processes and threads of modules of ours, or name such a module to a thread. */
 const STARTERS = new Set([
-  'src/steps/processes/pooled-process.ts',
+  'src/model/node-program.ts',
   'src/steps/script/scripts.ts',
   'src/steps/modules/isolate-pool.ts',
   'src/watchdog/watchdog.ts',
+  'src/store/lmdb/examine.ts',
   'src/store/lmdb/notes.ts',
   'src/store/redis/notes.ts',
 ])

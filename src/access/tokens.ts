@@ -6,19 +6,6 @@ import type { Role } from '../model/caller.ts'
 import { changeFile, readText } from './change-file.ts'
 import { RATE_FORM, rateOf } from './token-bucket.ts'
 
-export interface Token {
-  readonly name: string
-  /** SHA-256 of the token's text, in lower-case hexadecimal digits. */
-  readonly sha256: string
-  readonly roles: readonly Role[]
-  /** Epoch milliseconds. */
-  readonly created: number
-  /** Epoch milliseconds from which the token is no longer valid; null if it does not expire. */
-  readonly expires: number | null
-  /** Calls that each server takes: `500/s`, `30/m`. Left out: as many as come. */
-  readonly rate?: string
-}
-
 export const ROLES = ['read', 'invoke', 'admin'] as const satisfies readonly Role[]
 
 /** The latest time that a Date can represent (ECMA-262, 21.4.1.1), in epoch milliseconds. */
@@ -35,9 +22,10 @@ const time = (error: string) => z.int({ error }).min(0, { error }).max(END_OF_TI
  * Unknown keys are refused: in a file of a later version they might restrict the token. Messages never quote the
  * content.
  */
-const token: z.ZodType<Token> = z.strictObject(
+const token = z.strictObject(
   {
     name: z.string({ error: 'must be text' }).regex(NAME, { error: 'must be 1 to 64 letters, digits, -, _ and .' }),
+    /** SHA-256 of the token's text, in lower-case hexadecimal digits. */
     sha256: z
       .string({ error: 'must be text' })
       .regex(/^[0-9a-f]{64}$/, { error: 'must be 64 hexadecimal digits, in lower case' }),
@@ -45,7 +33,9 @@ const token: z.ZodType<Token> = z.strictObject(
       .array(z.enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` }), { error: 'must be a list' })
       .min(1, { error: 'must name a role' }),
     created: time('must be epoch milliseconds'),
+    /** From when on the token is no longer valid; null if it does not expire. */
     expires: time('must be epoch milliseconds or null').nullable(),
+    /** Calls that each server takes: `500/s`, `30/m`. Left out: as many as come. */
     rate: z
       .string({ error: RATE_ERROR })
       .refine((text) => rateOf(text) !== null, { error: RATE_ERROR })
@@ -53,6 +43,8 @@ const token: z.ZodType<Token> = z.strictObject(
   },
   { error: 'must be an object of name, sha256, roles, created, expires and rate alone' },
 )
+
+export type Token = Readonly<z.output<typeof token>>
 
 const tokenFile = z.strictObject(
   {

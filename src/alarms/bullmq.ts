@@ -12,6 +12,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue, Worker } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
+import { throttled } from '../model/log-once.ts'
 import type { AlarmClock, Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
@@ -41,8 +42,6 @@ const EARLY_MS = 250
 const SWEEP_MS = 5_000
 /** Time until the next search after one that failed. */
 const RETRY_MS = 1_000
-/** Minimum time between two reports of a recurring error. */
-const REPORT_INTERVAL_MS = 10_000
 /** Time limit for closing: BullMQ would wait for ever if Redis disconnects meanwhile. */
 const MAX_CLOSE_MS = 2_000
 
@@ -182,15 +181,5 @@ export class BullAlarm implements AlarmClock {
     const limit = sleep(MAX_CLOSE_MS, undefined, { ref: false })
     await Promise.race([limit, Promise.allSettled([this.#worker?.close(isAway), this.#queue.close()])])
     for (const connection of this.#connections) connection.disconnect()
-  }
-}
-
-/** Wraps `report`: it gets the first error, and then at most one in each interval. Other errors are dropped. */
-function throttled(report: (error: unknown) => void): (error: unknown) => void {
-  let reportedAt = -Infinity
-  return (error) => {
-    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return
-    reportedAt = performance.now()
-    report(error)
   }
 }

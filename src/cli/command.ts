@@ -1,5 +1,5 @@
-// cli: what a command is. Parsing, help and completion read the same description of its words and options. Also the parts
-// of a command's environment that a test replaces.
+// cli: what a command is. Parsing, help and completion read the same description of its words and options. Also the
+// parts of a command's environment that a test replaces.
 import { parseArgs } from 'node:util'
 import { messageOf } from '../model/error-message.ts'
 import { suggestion } from '../model/nearest.ts'
@@ -15,46 +15,31 @@ export interface World {
   flushed(): Promise<Error | null>
   /** All of standard input. */
   input(): Promise<string>
-  /** Asks the person at the terminal; resolves with the line that they type. Null: nobody is there. */
+  /** Asks a question on the terminal; resolves with the line of the answer. Null: there is no terminal. */
   readonly ask: ((question: string) => Promise<string>) | null
   /** What stdout is written to; null: no terminal. */
   readonly screen: { readonly columns: number; readonly hasColour: boolean } | null
   /** Where progress is shown; null: stderr is no terminal. */
   readonly progress: NodeJS.WriteStream | null
-  /** Aborted at SIGINT, once somebody has asked for it. */
+  /** Aborted at SIGINT, from the first call on. */
   interrupted(): AbortSignal
 }
 
-export interface FlagOption {
-  readonly type: 'boolean'
-  readonly help: string
-}
-
-export interface TextOption {
-  readonly type: 'string'
-  /** What help calls its value. */
-  readonly value: string
-  readonly help: string
-}
-
+export const flagOption = (help: string) => ({ type: 'boolean', help }) as const
+/** `value`: what help calls its value. */
+export const textOption = (value: string, help: string) => ({ type: 'string', value, help }) as const
 /** It may be repeated. */
-export interface ListOption extends TextOption {
-  readonly multiple: true
-}
+export const listOption = (value: string, help: string) => ({ ...textOption(value, help), multiple: true }) as const
 
-export type OptionSpec = FlagOption | TextOption | ListOption
 export interface OptionSpecs {
-  readonly [name: string]: OptionSpec
+  readonly [name: string]: ReturnType<typeof flagOption | typeof textOption | typeof listOption>
 }
 
-export const flagOption = (help: string): FlagOption => ({ type: 'boolean', help })
-export const textOption = (value: string, help: string): TextOption => ({ type: 'string', value, help })
-export const listOption = (value: string, help: string): ListOption => ({
-  ...textOption(value, help),
-  multiple: true,
-})
-
-type ValueOf<Option> = Option extends FlagOption ? boolean : Option extends ListOption ? readonly string[] : string
+type ValueOf<Option> = Option extends { readonly type: 'boolean' }
+  ? boolean
+  : Option extends { readonly multiple: true }
+    ? readonly string[]
+    : string
 
 /** What stands behind a command. */
 export interface Given<Options extends OptionSpecs = OptionSpecs> {
@@ -99,10 +84,8 @@ export interface LoadableCommand {
 
 export const isCommand = (found: CommandSpec | Group): found is CommandSpec => typeof found['run'] === 'function'
 
-interface Named extends CommandSpec {
-  /** Behind `actorflux`. */
-  readonly name: string
-}
+/** `name`: behind `actorflux`. */
+type Named = CommandSpec & Pick<LoadableCommand, 'name'>
 
 /** Resolves with the exit code. @throws UsageError for what the command does not take */
 export async function execute(command: Named, args: readonly string[], world: World): Promise<number> {

@@ -15,18 +15,17 @@ export const init = command({
 if one of its files is there already, it writes nothing.
 
 Writes ${[...projectFiles('').keys()].join(', ')}.`,
-  async run({ word }, world) {
-    const folder = word || '.'
-    await writeProject(folder)
-    for (const line of nextSteps(folder)) world.out(line)
+  async run({ word }, { out }) {
+    const folder = relative('.', word)
+    for (const line of [...(await writeProject(folder)), ...nextSteps(folder)]) out(line)
   },
 })
 
 /**
- * Writes the files of a new project.
+ * Writes the files of a new project; resolves with a line for each.
  * @throws Error that names a file that is there already; then nothing was written
  */
-export async function writeProject(folder: string): Promise<void> {
+export async function writeProject(folder: string): Promise<string[]> {
   const files = [...projectFiles(await dependency())].map(([path, text]) => [join(folder, path), text] as const)
   for (const [path] of files) if (existsSync(path)) throw new Error(`${path} is there already: nothing was written`)
   for (const [path, text] of files) {
@@ -34,6 +33,7 @@ export async function writeProject(folder: string): Promise<void> {
     // A file that was written meanwhile stays as it is.
     await writeFile(path, text, { flag: 'wx' })
   }
+  return files.map(([path]) => `wrote ${path}`)
 }
 
 /** Where this program is: `node_modules/actorflux`, or a clone. */
@@ -64,24 +64,19 @@ export async function offerProject({ ask, out }: World): Promise<boolean> {
   if (ask === null) throw new UsageError('there is no folder actors here; actorflux init writes a first service')
   const answer = await ask('There is no folder actors here. Write a first service? [Y/n] ')
   if (!/^(?:y|yes)?$/i.test(answer.trim())) return false
-  await writeProject('.')
-  for (const path of projectFiles('').keys()) out(`wrote ${path}`)
+  for (const line of await writeProject('')) out(line)
   return true
 }
 
-function nextSteps(folder: string) {
-  const away = relative('.', folder)
-  return [
-    ...[...projectFiles('').keys()].map((path) => `wrote ${join(away, path)}`),
-    '',
-    'Next:',
-    ...(away === '' ? [] : [`  cd ${/^[\w./-]+$/.test(away) ? away : JSON.stringify(away)}`]),
-    '  npm install',
-    '  npx actorflux dev',
-    '',
-    'and in another terminal:',
-    `  npx actorflux execute hello/Approval --input '{"name":"Ada"}'`,
-    `  npx actorflux event send approve --context-id 1`,
-    `  npx actorflux context show 1`,
-  ]
-}
+const nextSteps = (folder: string) => [
+  '',
+  'Next:',
+  ...(folder === '' ? [] : [`  cd ${/^[\w./-]+$/.test(folder) ? folder : JSON.stringify(folder)}`]),
+  '  npm install',
+  '  npx actorflux dev',
+  '',
+  'and in another terminal:',
+  `  npx actorflux execute hello/Approval --input '{"name":"Ada"}'`,
+  `  npx actorflux event send approve --context-id 1`,
+  `  npx actorflux context show 1`,
+]

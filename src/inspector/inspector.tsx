@@ -11,10 +11,13 @@
 // - A page is live by its parts (`data-part`): a move in the stream makes the script load the page again, at most once
 //   a second and not while the tab is hidden, and replace the parts that differ. A part that is being typed in, and a
 //   list under the pointer, stays as it is.
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { Hono, type Context } from 'hono'
+import { etag } from 'hono/etag'
 import { secureHeaders } from 'hono/secure-headers'
 import { FluxError, type Failure } from '../model/failure.ts'
-import { addAssets } from './assets.ts'
 import type { InspectorOptions, PageHost } from './host.ts'
 import { addBulkPage } from './pages/bulk.tsx'
 import { addContextPage } from './pages/context/context.tsx'
@@ -28,6 +31,15 @@ import { addServicesPage } from './pages/services.tsx'
 import { addWakeUpsPage } from './pages/wake-ups.tsx'
 import { documentOf, PageRoutes } from './routes.tsx'
 import { Sessions } from './sessions.ts'
+
+const require = createRequire(import.meta.url)
+const OWN = join(import.meta.dirname, 'assets')
+
+const ASSETS = [
+  { name: 'style.css', type: 'text/css', file: join(OWN, 'style.css') },
+  { name: 'live.js', type: 'text/javascript', file: join(OWN, 'live.js') },
+  { name: 'idiomorph.js', type: 'text/javascript', file: require.resolve('idiomorph/dist/idiomorph.min.js') },
+]
 
 /** Of the pages, under /inspector. */
 export function createInspector(options: InspectorOptions, host: PageHost): Hono {
@@ -81,6 +93,17 @@ export function createInspector(options: InspectorOptions, host: PageHost): Hono
   })
   app.onError((error, c) => problem(c, pages, error))
   return app
+}
+
+/** Browsers ask for them again, and get them only if they have changed. */
+function addAssets(app: Hono): void {
+  for (const { name, type, file } of ASSETS)
+    app.get(`/assets/${name}`, etag(), async (c) =>
+      c.body(await readFile(file, 'utf8'), 200, {
+        'content-type': `${type}; charset=utf-8`,
+        'cache-control': 'no-cache',
+      }),
+    )
 }
 
 function addLogIn(app: Hono, pages: PageRoutes, sessions: Sessions): void {

@@ -4,7 +4,7 @@
  * The number that an embedded store's file, a Redis namespace and each pinned definition carry. What has another one is
  * refused, and stays as it is. Numbers below were those of versions before 0.3.0, which were never published.
  */
-export const FORMAT = 8
+export const FORMAT = 9
 
 /** Why something that is stored is not read. `what`: what it is, and where. */
 export const otherFormat = (what: string, format: unknown): string =>

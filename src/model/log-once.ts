@@ -1,4 +1,4 @@
-// model: logs what would be found again and again, such as a damaged record, once.
+// model: logs what would be found again and again: a damaged record once, a fault that lasts now and then.
 
 /** Maximum number of texts that are remembered for a log; further ones are not logged. */
 const MAX_LOGGED = 10_000
@@ -16,4 +16,17 @@ export function logOnce(log: ErrorLog, text: string, fields: object): void {
   if (logged.has(text) || logged.size >= MAX_LOGGED) return
   logged.add(text)
   log.error(text, fields)
+}
+
+/** Minimum time between two reports of a recurring error. */
+const REPORT_INTERVAL_MS = 10_000
+
+/** Wraps `report`: it gets the first error, and then at most one in each interval. Other errors are dropped. */
+export function throttled(report: (error: unknown) => void): (error: unknown) => void {
+  let reportedAt = -Infinity
+  return (error) => {
+    if (performance.now() - reportedAt < REPORT_INTERVAL_MS) return
+    reportedAt = performance.now()
+    report(error)
+  }
 }

@@ -1,8 +1,8 @@
 // model: rows, small key-value records beside the contexts of a partition, and what makes a commit of them well-formed.
 //
 // A commit may write rows beside its contexts (`model/rows.ts`): small records in a partition, in one of a few spaces
-// (`idempotency`, `items`, `pending`, `deliveries`, `ends`, `operations` and others), under a key of at most 1,000
-// bytes. A commit is written whole or not at all. If there are several reasons to refuse it, the first of these is
+// (`idempotency`, `items`, `pending`, `deliveries`, `ends`, `operations`, `definitions` and others), under a key of at
+// most 1,000 bytes. A commit is written whole or not at all. If there are several reasons to refuse it, the first of these is
 // reported: a context is stale, an id that was given ahead is overtaken, the guard of a row fails, a unique key is
 // another's.
 // - A guard names exactly the value that must be there, or that there must be none. Guards look at what was there
@@ -14,7 +14,7 @@
 // - A unique index key (`Write.unique`) belongs to one context of a partition. The commit looks who has it, and who is
 //   left with it when the commit is done, so a key passes from one context to another in one commit. `selectIds`
 //   gives the highest id that has an index key.
-// - In the memory of the embedded store, a key that one context has alone is a number and not a set (`posting.ts`).
+// - In the memory of the embedded store, a key that one context has alone is a number and not a set (`key-index.ts`).
 // - A commit that gives a context an index key reports whether its partition has rows in `lookups`.
 
 /** What rows are kept, each kind for itself. The order is part of the embedded store's format: append only. */
@@ -30,6 +30,7 @@ export const ROW_SPACES = [
   'ends',
   'operations',
   'marks',
+  'definitions',
 ] as const
 
 export type RowSpace = (typeof ROW_SPACES)[number]
@@ -49,6 +50,19 @@ export interface StoredRow {
   readonly value: string
   /** Epoch milliseconds; null: never. */
   readonly expiresAt: number | null
+}
+
+/** A row without its place. */
+export type RowValue = Pick<StoredRow, 'value' | 'expiresAt'>
+
+/** Between the time and the value of a row, in the text that is stored. */
+const SEPARATOR = '\x1f'
+
+export const textOfRow = ({ value, expiresAt }: RowValue): string => `${expiresAt ?? ''}${SEPARATOR}${value}`
+
+export function rowIn(text: string): RowValue {
+  const end = text.indexOf(SEPARATOR)
+  return { value: text.slice(end + 1), expiresAt: end > 0 ? Number(text.slice(0, end)) : null }
 }
 
 export interface RowWrite {

@@ -2,8 +2,7 @@
 // (see `accumulators.ts`); labels are templates and closed lists, and the number of them is bounded.
 //
 // - The engine and the HTTP server tell `ports/signals.ts` what they do. `observe/metrics.ts` adds it to numbers of
-//   its own (`accumulators.ts`), which `exposition.ts` shows at a scrape. The numbers of a service, an endpoint or a
-//   route are found by the object that stands for it.
+//   its own (`accumulators.ts`), which `exposition.ts` shows at a scrape.
 // - What is counted of contexts (moves, steps, lateness) is noted in the turn and counted after its commit
 //   (`engine/turn/commit.ts`), so a turn that is decided again counts once. Each server counts its own commits.
 import { collectDefaultMetrics, Registry } from 'prom-client'
@@ -62,7 +61,6 @@ function nodeRegistry() {
 export class ServerMetrics implements Signals, RequestSignals {
   readonly #events: { readonly [outcome in EventOutcome]: Tally }
   readonly #moves = new Series(() => new Tally())
-  readonly #movesOf = new WeakMap<SignalledService, Tally>()
   readonly #steps = new Series(() => new Tally(), 2)
   readonly #stepTimes = new Distribution(STEP_BOUNDS)
   #running = 0
@@ -72,8 +70,6 @@ export class ServerMetrics implements Signals, RequestSignals {
   readonly #depths = new Distribution(DEPTH_BOUNDS)
   readonly #deliveries = new Series(() => new Tally())
   readonly #requests = new Series(() => new Distribution(REQUEST_BOUNDS))
-  /** By route, method and status. */
-  readonly #requestsOf = new Map<string, Distribution>()
   readonly #parts: MetricsParts
   readonly #metrics: readonly Metric[]
   #exposing: Promise<Exposition> | null = null
@@ -157,12 +153,7 @@ export class ServerMetrics implements Signals, RequestSignals {
   }
 
   moves(service: SignalledService, count: number) {
-    let tally = this.#movesOf.get(service)
-    if (tally === undefined) {
-      tally = this.#moves.of(nameOf(service))
-      this.#movesOf.set(service, tally)
-    }
-    tally.value += count
+    this.#moves.of(nameOf(service)).value += count
   }
 
   step(service: SignalledService, state: string, outcome: StepOutcome) {
@@ -203,14 +194,8 @@ export class ServerMetrics implements Signals, RequestSignals {
   }
 
   request(route: string | null, method: string, status: number | null, milliseconds: number) {
-    const key = `${route} ${method} ${status}`
-    let times = this.#requestsOf.get(key)
-    if (times === undefined) {
-      const isKnown = METHODS.has(method)
-      times = this.#requests.of(route ?? OTHER, isKnown ? method : OTHER, status === null ? ABORTED : String(status))
-      // Of others there may be any number: each is found anew.
-      if (isKnown) this.#requestsOf.set(key, times)
-    }
+    const known = METHODS.has(method) ? method : OTHER
+    const times = this.#requests.of(route ?? OTHER, known, status === null ? ABORTED : String(status))
     times.observe(milliseconds / 1000)
   }
 }

@@ -162,14 +162,8 @@ export interface AbandonedLease {
   readonly owner: string
 }
 
-export interface Store {
-  /**
-   * Incremented when data that was read before may be invalid: the connection was lost, and the store may have lost its
-   * most recent writes.
-   */
-  readonly incarnation: number
-  /** A context is in partition `id % partitions`. A commit can write only contexts of one partition. */
-  readonly partitions: number
+/** Contexts, and commits of contexts and rows. */
+interface Contexts {
   /**
    * Reserves at least `count` new ids of a partition: `first`, and the following ones in steps of `partitions`. All are
    * higher than any id of that partition that was reserved before. Durable before it resolves. If it reserves more than
@@ -179,8 +173,6 @@ export interface Store {
   reserveIds(request: { count: number; partition: number }): Promise<{ first: ContextId; count: number }>
   /** The highest id of any context so far; 0: there was none. */
   highestId(): Promise<ContextId>
-  /** The reason why the store cannot serve now, as text for operators; null if it can. */
-  trouble(): string | null
   /** The context as last committed; null: it does not exist. */
   load(request: { id: ContextId }): Promise<StoredContext | null>
   /** The version that `load` would return; null: the context does not exist. */
@@ -191,20 +183,6 @@ export interface Store {
    * been done, or may be done later. TypeError if contexts and rows are of several partitions, or a row cannot be kept
    */
   commit(request: CommitRequest): Promise<CommitOutcome>
-  /** The row as last committed; null when there is none, or it is expired by the store's time. */
-  readRow(request: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null>
-  /**
-   * Rows that aren't expired, by the bytes of their keys, then by partition. Fewer than `limit` only when there are no
-   * more.
-   */
-  listRows(query: RowQuery): Promise<StoredRow[]>
-  /** How many rows a space has in all partitions. Cheap; expired ones count until they are swept. */
-  countRows(request: { space: RowSpace }): Promise<number>
-  /**
-   * Deletes rows of all spaces that expired up to `now`, and by the store's time, at most `limit` of each partition;
-   * gives the number.
-   */
-  sweepRows(request: { now: number; limit: number }): Promise<number>
   /** The newest rows of a context's log, at most `limit`, the oldest of them first. */
   log(request: { id: ContextId; limit: number }): Promise<string[]>
   /**
@@ -225,6 +203,33 @@ export interface Store {
    * when the next context can be claimed, or when to query again, epoch milliseconds; null: none is due.
    */
   claimDue(request: { now: number; limit: number; hideFor: number }): Promise<{ ids: ContextId[]; next: number | null }>
+  /**
+   * Deletes contexts that finished before `endedBefore` (epoch milliseconds), with their logs, at most `limit`.
+   * Resolves with the number.
+   */
+  purge(request: { endedBefore: number; limit: number }): Promise<number>
+}
+
+/** Rows. They are written by commits. */
+interface Rows {
+  /** The row as last committed; null when there is none, or it is expired by the store's time. */
+  readRow(request: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null>
+  /**
+   * Rows that aren't expired, by the bytes of their keys, then by partition. Fewer than `limit` only when there are no
+   * more.
+   */
+  listRows(query: RowQuery): Promise<StoredRow[]>
+  /** How many rows a space has in all partitions. Cheap; expired ones count until they are swept. */
+  countRows(request: { space: RowSpace }): Promise<number>
+  /**
+   * Deletes rows of all spaces that expired up to `now`, and by the store's time, at most `limit` of each partition;
+   * gives the number.
+   */
+  sweepRows(request: { now: number; limit: number }): Promise<number>
+}
+
+/** Which server runs the step of which context, and which servers live. */
+interface ServerLeases {
   /**
    * Claims contexts whose owner is dead, and those with one of the owners `ready`, which are no servers: up to `limit`
    * of each partition, in the order of their writes, each with that owner. They are hidden from further claims as by
@@ -252,16 +257,18 @@ export interface Store {
    * erased when the event loop continued.
    */
   standstill(request: { owner: string }): Promise<Standstill | null>
-  /** Stores a definition under its content hash. Durable before it resolves. */
-  putDefinition(request: { hash: string; text: string }): Promise<void>
-  getDefinition(request: { hash: string }): Promise<string | null>
-  /** The hashes of all stored definitions, in any order. */
-  definitions(): Promise<string[]>
+}
+
+export interface Store extends Contexts, Rows, ServerLeases {
   /**
-   * Deletes contexts that finished before `endedBefore` (epoch milliseconds), with their logs, at most `limit`.
-   * Resolves with the number.
+   * Incremented when data that was read before may be invalid: the connection was lost, and the store may have lost its
+   * most recent writes.
    */
-  purge(request: { endedBefore: number; limit: number }): Promise<number>
+  readonly incarnation: number
+  /** A context is in partition `id % partitions`. A commit can write only contexts of one partition. */
+  readonly partitions: number
+  /** The reason why the store cannot serve now, as text for operators; null if it can. */
+  trouble(): string | null
   close(): Promise<void>
 }
 

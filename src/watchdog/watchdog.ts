@@ -33,8 +33,6 @@ export interface WatchdogOptions {
   readonly notes: NotesPlace
 }
 
-/** Maximum number of running functions that are tracked. If there are more, the oldest are dropped. */
-const MAX_RUNNING = 10_000
 /** The server's thread is examined after this share of the time until the cause is logged. */
 const NOTED_SHARE = 0.6
 /** Maximum time between two heartbeats. */
@@ -54,8 +52,6 @@ export class Watchdog implements StepWatch {
   }
 
   async run(step: RunningStep, call: () => unknown) {
-    const [oldest] = this.#running
-    if (oldest && this.#running.size >= MAX_RUNNING) this.#running.delete(oldest)
     this.#running.add(step)
     try {
       return await this.#storage.run(step, () => {

@@ -15,6 +15,7 @@ import { contextOf, mustCommit, writeOf } from '../store/contract-support.ts'
 import { cleanUp, placeFor, type Place } from '../support/server.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { NO_TERMINAL } from './world.ts'
+import { putDefinition } from '../support/stores.ts'
 
 const quiet = (): void => {}
 const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
@@ -206,7 +207,7 @@ async function fill({ data }: Place, namespace: string) {
   ]
   await mustCommit(store, writeOf(contextOf(first, 2), { notifies: [first + 1] }))
   expect(await store.commit({ writes: [], rows })).toMatchObject({ ok: true })
-  await store.putDefinition({ hash: 'abc', text: '{"states":[]}' })
+  await putDefinition(store, 'abc', '{"states":[]}')
   return { store, ids, rows, last: first + 1299 }
 }
 

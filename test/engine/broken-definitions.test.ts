@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { at, BrokenBench, done, errors, failureOf, ids, type Change } from '../support/broken.ts'
 import { outputs } from '../support/engine.ts'
+import { definitionIn } from '../support/stores.ts'
 
 const servers = new BrokenBench()
 afterEach(() => servers.close())
@@ -27,9 +28,8 @@ describe('where a part is broken', () => {
     const first = await servers.open()
     const contextId = await first.run('Waits')
     const server = await servers.broken(first, [contextId, change])
-    const { source } = JSON.parse(
-      (await servers.store.getDefinition({ hash: (await server.getContext({ contextId })).definition })) ?? '',
-    )
+    const { definition } = await server.getContext({ contextId })
+    const { source } = JSON.parse((await definitionIn(servers.store, definition)) ?? '')
     expect(await server.getDefinition({ contextId })).toEqual(source)
     expect(await server.listContexts({ currentState: 'stands' })).toMatchObject([
       { id: contextId, currentState: 'stands', status: 'WAITING_UNTIL' },

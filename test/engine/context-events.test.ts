@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { hashOf } from '../../src/definitions/pinned/text.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
-import { withVerbs } from '../support/stores.ts'
+import { definitionIn, withVerbs } from '../support/stores.ts'
 
 const waiter = (more: object = {}) => ({
   states: [
@@ -62,7 +62,7 @@ test('a definition of another format takes nothing at this server, and says wher
   await first.engine.close({ grace: 0 })
   const asLater = (store: Store): Store => {
     const text = async (hash: string) =>
-      JSON.stringify({ ...JSON.parse((await store.getDefinition({ hash })) ?? ''), format: 99 })
+      JSON.stringify({ ...JSON.parse((await definitionIn(store, hash)) ?? ''), format: 99 })
     return withVerbs(store, {
       load: async (request) => {
         const stored = await store.load(request)
@@ -70,7 +70,8 @@ test('a definition of another format takes nothing at this server, and says wher
         const later = base.replace(definition, hashOf(await text(definition)))
         return stored && { ...stored, parts: { ...stored.parts, base: later } }
       },
-      getDefinition: () => text(definition),
+      readRow: async (row) =>
+        row.space === 'definitions' ? { ...row, value: await text(definition), expiresAt: null } : store.readRow(row),
     })
   }
   const bench = await openBench({ 'p/Other.flux': waiter() }, { folder: first.folder, wrap: asLater })

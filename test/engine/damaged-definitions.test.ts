@@ -18,6 +18,7 @@ import { folderOf, open, quiet } from '../definitions/catalog-files.ts'
 import { viewEnv } from '../support/turns.ts'
 import { readCorpus } from '../definitions/pinned/corpus.ts'
 import { Random } from '../recorded/random.ts'
+import { emptyStore, storeOfDefinition } from '../support/stores.ts'
 
 /** Definitions made of each that a context runs on. */
 const DAMAGES = 24
@@ -104,7 +105,7 @@ test('damaged at any place', { timeout: TIMEOUT_MS }, async () => {
     for (let times = 0; times < DAMAGES; times += 1) {
       const seed = context.id * 1000 + times
       const other = damaged(text, new Random(seed))
-      const flux = await pinnedFluxOf({ catalog, store: { getDefinition: async () => other } }, context, {
+      const flux = await pinnedFluxOf({ catalog, store: storeOfDefinition(other) }, context, {
         ...record,
         definition: hashOf(other),
       })
@@ -125,11 +126,7 @@ test('a record that names a state that no definition has harms itself alone', as
   const head = JSON.parse(context.parts['head'] ?? '')
   for (const damage of [{ state: 2 ** 40 }, { state: -1 }, { state: 'x' }, { visited: [0, 1e9] }]) {
     const parts = { ...context.parts, head: JSON.stringify({ ...head, ...damage }) }
-    const flux = pinnedFluxOf(
-      { catalog, store: { getDefinition: async () => null } },
-      context,
-      decodeRecord({ ...context, parts }),
-    )
+    const flux = pinnedFluxOf({ catalog, store: emptyStore() }, context, decodeRecord({ ...context, parts }))
     await expect(flux).rejects.toMatchObject({ failure: { kind: 'unreadable', contextId: context.id } })
   }
 })

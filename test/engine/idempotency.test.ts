@@ -7,7 +7,7 @@ import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { Memory } from '../../src/store/memory/memory.ts'
-import { withVerbs } from '../support/stores.ts'
+import { isOfDefinition, withVerbs } from '../support/stores.ts'
 
 const FILES: Files = {
   'p/Count.flux': {
@@ -41,6 +41,7 @@ let commits: number
 const wrap = (store: Store): Store =>
   withVerbs(store, {
     commit(request) {
+      if (isOfDefinition(request)) return store.commit(request)
       commits += 1
       const run = next
       next = null

@@ -11,7 +11,7 @@ import { openBench, outputs, type Bench, type Files } from '../support/engine.ts
 import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { Memory } from '../../src/store/memory/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { withVerbs } from '../support/stores.ts'
+import { isOfDefinition, withVerbs } from '../support/stores.ts'
 
 const states = [
   {
@@ -76,7 +76,7 @@ async function open(shared: Store = new MemoryStore(memory)): Promise<Server> {
   const fate: Fate = { next: [], commits: 0 }
   const store = withVerbs(shared, {
     commit(request) {
-      if (!request.rows?.length) return shared.commit(request)
+      if (!request.rows?.length || isOfDefinition(request)) return shared.commit(request)
       fate.commits += 1
       const run = fate.next.shift()
       return run ? run(() => shared.commit(request), request) : shared.commit(request)

@@ -35,7 +35,7 @@ const waiting = {
   ],
 }
 const throwing = (type: string) => ({
-  states: [{ name: 'act', action: { type: 'script', script: `throw new ${type}('no')` } }],
+  states: [{ name: 'act', action: { type: 'invokeCode', className: 'Fn', methodName: `throw${type}` } }],
 })
 const FILES = {
   'p/Order.flux': { ...waiting, key: 'k-${tag}' },
@@ -43,6 +43,8 @@ const FILES = {
   'q/Other.flux': waiting,
   'p/Secret.flux': { ...waiting, secured: true },
   'q/Secret.flux': waiting,
+  'p/Fn.mjs': `export const throwTypeError = () => { throw new TypeError('no') }
+export const throwRangeError = () => { throw new RangeError('no') }`,
   'p/Fails.flux': throwing('TypeError'),
   'p/Breaks.flux': throwing('RangeError'),
   'p/Parent.flux': { states: [{ name: 'calls', action: { type: 'invokeFlux', name: 'Child' } }] },

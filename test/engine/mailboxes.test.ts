@@ -141,7 +141,7 @@ describe('what waits', () => {
     await open((store) =>
       withVerbs(store, {
         load: (request) => slowly(() => store.load(request)),
-        getDefinition: (request) => slowly(() => store.getDefinition(request)),
+        readRow: (request) => slowly(() => store.readRow(request)),
         commit(request) {
           commits += 1
           return slowly(() => store.commit(request))

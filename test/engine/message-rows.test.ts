@@ -11,6 +11,7 @@ import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { Memory } from '../../src/store/memory/memory.ts'
 import { openMailboxes } from '../support/mailboxes.ts'
+import { isOfDefinition } from '../support/stores.ts'
 import { compiled, event } from '../support/turns.ts'
 
 const flux = compiled({
@@ -51,6 +52,7 @@ beforeEach(async () => {
   commits = []
   instead = null
   const commit: Store['commit'] = (asked) => {
+    if (isOfDefinition(asked)) return store.commit(asked)
     commits.push(asked)
     const run = instead ?? ((given) => store.commit(given))
     instead = null

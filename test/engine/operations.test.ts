@@ -38,7 +38,7 @@ const FILES: Files = {
   'p/Fragile.flux': {
     states: [
       { name: 'w', waiting: true, transitions: [{ to: 'broken', event: 'break' }] },
-      { name: 'broken', action: { type: 'script', script: "throw new Error('no')" } },
+      { name: 'broken', action: { type: 'invokeCode', className: 'Errors', methodName: 'throwException' } },
     ],
   },
 }

@@ -6,6 +6,7 @@ import { indexKeysOf } from '../../src/engine/record/index-keys.ts'
 import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
 import { folderOf, open } from '../definitions/catalog-files.ts'
 import { compiled, Hand } from '../support/turns.ts'
+import { storeOfDefinition } from '../support/stores.ts'
 
 const source = { states: [{ name: 'first', waiting: true, transitions: [{ to: 'first', event: 'on' }] }] }
 const flux = compiled(source, 'Service')
@@ -14,7 +15,7 @@ const stored = { indexKeys: indexKeysOf(record, flux) }
 
 async function fluxAs(text: string, more: Partial<ContextRecord> = {}, now: object = source) {
   const { catalog } = await open(await folderOf({ 'p/Service.flux': now }))
-  return pinnedFluxOf({ catalog, store: { getDefinition: () => Promise.resolve(text) } }, stored, {
+  return pinnedFluxOf({ catalog, store: storeOfDefinition(text) }, stored, {
     ...record,
     definition: hashOf(text),
     ...more,
@@ -31,7 +32,7 @@ describe('a definition of which nothing is left', () => {
     const any = compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: '$else' }] }] })
     const { record: waits } = new Hand().start(any).context
     const { catalog } = await open(await folderOf({ 'p/readme.md': '' }))
-    const store = { getDefinition: () => Promise.resolve('{') }
+    const store = storeOfDefinition('{')
     const { states } = await pinnedFluxOf({ catalog, store }, { indexKeys: indexKeysOf(waits, any) }, waits)
     expect(states[0]?.choice.otherwise).toBe(0)
     expect((await fluxAs('{')).states[0]?.choice.otherwise).toBeNull()

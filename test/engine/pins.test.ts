@@ -14,10 +14,11 @@ function open(put: () => Promise<void> = () => Promise.resolve()) {
   const stored: string[] = []
   const state = { incarnation: 0 }
   const store = emptyStore({
-    putDefinition({ hash, text }) {
-      expect(text).toBe(flux.text)
-      stored.push(hash)
-      return put()
+    async commit({ rows: [row] = [] }) {
+      expect(row).toMatchObject({ space: 'definitions', value: flux.text, expiresAt: null })
+      stored.push(row?.key ?? '')
+      await put()
+      return { ok: true }
     },
   })
   const pins = new Pins(

@@ -47,7 +47,7 @@ describe('what a turn has at hand', () => {
     const { parts } = await partsOn(
       {
         load: ({ id }) => Promise.resolve(stored.get(id) ?? null),
-        getDefinition: () => Promise.resolve(waits.text),
+        readRow: async (row) => ({ ...row, value: waits.text, expiresAt: null }),
       },
       // There is room for one, however large, and for no other.
       1,
@@ -82,7 +82,7 @@ test('the room of a turn is given back at its end', async () => {
   const stored = new Hand().start(waits).writes[0]?.context ?? null
   const mailboxes = await openMailboxes({
     load: () => Promise.resolve(stored),
-    getDefinition: () => Promise.resolve(waits.text),
+    readRow: async (row) => ({ ...row, value: waits.text, expiresAt: null }),
   })
   expect(await mailboxes.post(1, event('go'))).toMatchObject({ moved: true })
   await mailboxes.idle()

@@ -22,7 +22,6 @@ const store: Store = {
   standstill: () => Promise.resolve(null),
   reserveIds: ({ count }) => Promise.resolve({ first: (given += count) - count, count }),
   commit: () => Promise.resolve({ ok: true }),
-  putDefinition: () => Promise.resolve(),
   highestId: silent,
   load: silent,
   version: silent,
@@ -39,8 +38,6 @@ const store: Store = {
   claimAbandoned: silent,
   leasedTo: silent,
   heartbeat: silent,
-  getDefinition: silent,
-  definitions: silent,
   purge: silent,
   close: () => Promise.resolve(),
 }

@@ -65,9 +65,6 @@ type Verb =
   | 'claimAbandoned'
   | 'leasedTo'
   | 'heartbeat'
-  | 'putDefinition'
-  | 'getDefinition'
-  | 'definitions'
   | 'purge'
   | 'readRow'
   | 'listRows'
@@ -139,11 +136,6 @@ export class FaultyStore implements Store {
   leasedTo: Store['leasedTo'] = (request) => this.#ask('leasedTo', () => this.#store.leasedTo(request))
   servers: Store['servers'] = () => this.#store.servers()
   heartbeat: Store['heartbeat'] = (request) => this.#ask('heartbeat', () => this.#store.heartbeat(request))
-  putDefinition: Store['putDefinition'] = (request) =>
-    this.#ask('putDefinition', () => this.#store.putDefinition(request))
-  getDefinition: Store['getDefinition'] = (request) =>
-    this.#ask('getDefinition', () => this.#store.getDefinition(request))
-  definitions: Store['definitions'] = () => this.#ask('definitions', () => this.#store.definitions())
   purge: Store['purge'] = (request) => this.#ask('purge', () => this.#purge(request))
   readRow: Store['readRow'] = (request) => this.#ask('readRow', () => this.#store.readRow(request))
   listRows: Store['listRows'] = (request) => this.#ask('listRows', () => this.#store.listRows(request))

@@ -15,6 +15,7 @@ import {
   update,
   writeOf,
 } from './contract-support.ts'
+import { definitionIn, putDefinition } from '../support/stores.ts'
 
 export function commitPromises(test: ScenarioTest): void {
   describe('ids', () => {
@@ -260,14 +261,15 @@ export function commitPromises(test: ScenarioTest): void {
   describe('a definition', () => {
     test('is kept under its hash', async ({ store, again }) => {
       const text = JSON.stringify({ states: [{ name: 'é😀\u0000' }], filler: 'x'.repeat(100_000) })
-      expect(await store.getDefinition({ hash: 'abc123' })).toBeNull()
-      await store.putDefinition({ hash: 'abc123', text })
-      await store.putDefinition({ hash: 'abc123', text })
-      await store.putDefinition({ hash: 'abc124', text: '{}' })
+      expect(await definitionIn(store, 'abc123')).toBeNull()
+      await putDefinition(store, 'abc123', text)
+      await putDefinition(store, 'abc123', text)
+      await putDefinition(store, 'abc124', '{}')
       for await (const reader of again()) {
-        expect(await reader.getDefinition({ hash: 'abc123' })).toBe(text)
-        expect(await reader.getDefinition({ hash: 'abc124' })).toBe('{}')
-        expect((await reader.definitions()).sort()).toEqual(['abc123', 'abc124'])
+        expect(await definitionIn(reader, 'abc123')).toBe(text)
+        expect(await definitionIn(reader, 'abc124')).toBe('{}')
+        const rows = await reader.listRows({ space: 'definitions', prefix: '', limit: 9 })
+        expect(rows.map(({ key }) => key)).toEqual(['abc123', 'abc124'])
       }
     })
   })

@@ -1,10 +1,8 @@
 // The parts of the index in memory, against the simplest that could be right.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { IdSet } from '../../src/store/lmdb/index/id-set.ts'
-import { KeyIndex } from '../../src/store/lmdb/index/key-index.ts'
+import { IdSet, KeyIndex, type Posting } from '../../src/store/lmdb/index/key-index.ts'
 import type { SelectQuery } from '../../src/ports/store.ts'
-import type { Posting } from '../../src/store/lmdb/index/posting.ts'
 import { selectIds } from '../../src/store/lmdb/index/selected.ts'
 import { TimeQueue } from '../../src/store/lmdb/index/time-queue.ts'
 import { IdWalk } from '../../src/store/lmdb/index/walk.ts'

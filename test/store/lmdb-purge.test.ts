@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDisk } from '../../src/store/lmdb/disk.ts'
-import type { Header } from '../../src/store/lmdb/records/header.ts'
+import type { Header } from '../../src/store/lmdb/stored-context.ts'
 import { rebuild } from '../../src/store/lmdb/index/rebuild.ts'
 import { WriteGroup } from '../../src/store/lmdb/write-group.ts'
 

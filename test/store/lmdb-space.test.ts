@@ -15,6 +15,7 @@ import { WriteGroup } from '../../src/store/lmdb/write-group.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, createOne, idsOf, newId, writeOf } from './contract-support.ts'
 import { canMount, mountSmall } from '../support/small-disk.ts'
+import { putDefinition } from '../support/stores.ts'
 
 const MIB = 1024 * 1024
 const quiet = (): void => {}
@@ -74,7 +75,7 @@ describe('with too little room', () => {
     for (const write of [
       () => store.commit({ writes: [next] }),
       () => store.reserveIds({ count: 1, partition: 0 }),
-      () => store.putDefinition({ hash: 'abc', text: '{}' }),
+      () => putDefinition(store, 'abc', '{}'),
       () => store.purge({ endedBefore: 10, limit: 10 }),
     ])
       await expect(write()).rejects.toMatchObject(FULL)

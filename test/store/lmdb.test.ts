@@ -15,11 +15,13 @@ import type { Store } from '../../src/ports/store.ts'
 import { DataFolderError } from '../../src/store/lmdb/data-folder.ts'
 import { Memory } from '../../src/store/lmdb/index/memory.ts'
 import { TimeQueue } from '../../src/store/lmdb/index/time-queue.ts'
-import { diagnose, salvage } from '../../src/store/lmdb/salvage/salvage.ts'
+import { examineData } from '../../src/main/data.ts'
+import { readSettings } from '../../src/settings.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, create, createOne, idsOf, mustCommit, newId, update, writeOf } from './contract-support.ts'
 import { storeContract } from './contract.ts'
+import { putDefinition } from '../support/stores.ts'
 
 const errors: { message: string; fields: object | undefined }[] = []
 const quiet = (): void => {}
@@ -252,10 +254,8 @@ describe('the embedded store', () => {
       await root.close()
       const bytes = await readFile(file)
       const reason = `the data in ${file} has format ${format}, and this version of actorflux reads format ${FORMAT} alone: use the version that wrote it`
-      const place = { folder, namespace: 'default' }
       await expect(openIn(folder)).rejects.toThrow(new DataFolderError(reason))
-      await expect(diagnose(place)).rejects.toThrow(new DataFolderError(reason))
-      await expect(salvage(place, { into: `${folder}-saved`, log })).rejects.toThrow(new DataFolderError(reason))
+      await expect(examineData(readSettings({ ACTORFLUX_DATA: folder }))).rejects.toThrow(new DataFolderError(reason))
       expect((await readFile(file)).equals(bytes)).toBe(true)
     },
   )
@@ -263,7 +263,7 @@ describe('the embedded store', () => {
   it("refuses a file that is no database, and a folder that can't be", async () => {
     await (await openIn(folder)).close()
     await writeFile(join(folder, 'default.mdb'), 'garbage'.repeat(3000))
-    await expect(openIn(folder)).rejects.toThrow(/default\.mdb can't be opened: it is no database/)
+    await expect(openIn(folder)).rejects.toThrow(/default\.mdb is damaged: [^\n]*; restore a backup/)
     await expect(openIn(join(folder, 'default.mdb', 'sub'))).rejects.toThrow(DataFolderError)
   })
 
@@ -360,7 +360,7 @@ describe('the embedded store', () => {
     expect(await store.purge({ endedBefore: 2, limit: 10 })).toBe(2)
     await store.close()
     const root = openLmdb({ path: join(folder, 'default.mdb'), noSubdir: true, overlappingSync: false })
-    expect(['contexts', 'rows', 'pokes'].map((name) => root.openDB({ name }).getCount())).toEqual([0, 0, 0])
+    expect(['contexts', 'rows', 'notifications'].map((name) => root.openDB({ name }).getCount())).toEqual([0, 0, 0])
     await root.close()
   })
 
@@ -406,10 +406,10 @@ describe('the embedded store', () => {
     await store.close()
   })
 
-  it("makes nothing of a commit with a hash that can't be one", async () => {
+  it("makes nothing of a commit with a key that can't be one", async () => {
     const store = await openIn(folder)
     const [bad, good] = await Promise.allSettled([
-      store.putDefinition({ hash: 'x'.repeat(5000), text: '{}' }),
+      putDefinition(store, 'x'.repeat(5000), '{}'),
       createOne(store, { indexKeys: ['good'] }),
     ])
     expect(bad.status).toBe('rejected')

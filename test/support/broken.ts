@@ -5,6 +5,7 @@ import { FluxError } from '../../src/model/failure.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from './engine.ts'
+import { definitionIn, putDefinition } from './stores.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 const caught = {
@@ -131,9 +132,9 @@ export class BrokenBench {
       const stored = await this.store.load({ id })
       if (!stored) throw new Error('there is no such context')
       const base = JSON.parse(stored.parts['base'] ?? '')
-      const text = textOf(instead, (await this.store.getDefinition({ hash: base.definition })) ?? '')
+      const text = textOf(instead, (await definitionIn(this.store, base.definition)) ?? '')
       base.definition = hashOf(text ?? `nothing ${id}`)
-      if (text !== null) await this.store.putDefinition({ hash: base.definition, text })
+      if (text !== null) await putDefinition(this.store, base.definition, text)
       const context = { ...stored, version: stored.version + 1, parts: { ...stored.parts, base: JSON.stringify(base) } }
       expect(
         await this.store.commit({

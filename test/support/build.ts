@@ -32,6 +32,7 @@ const ENTRIES = [
   'steps/modules/isolate-process',
   'steps/script/sandbox-process',
   'store/lmdb/notes',
+  'store/lmdb/scan-process',
   'store/redis/notes',
   'watchdog/thread',
 ]

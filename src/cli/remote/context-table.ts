@@ -36,9 +36,6 @@ export const contextRow = (context: ListedContext): Cell[] => [
   context.tags.join(', '),
 ]
 
-/** Events, and inputs of one, that are named. */
-const MAX_NAMED = 20
-
 /** Why a context is where it is, and what it can take. */
 export function standingLines(
   context: ContextView,
@@ -47,19 +44,15 @@ export function standingLines(
 ): string[] {
   const sentence = sentenceText(situationOf(context, events, { definition, now: Date.now() }), timeText)
   const inputs = eventInputsOf(definition, context.currentState)
-  const taken = events.events.slice(0, MAX_NAMED).map(({ event, to, input }) => {
-    const names = inputs
-      .of(event, controlsOf(input))
-      .map(({ name, isRequired }) => `${name}${isRequired ? ' (required)' : ''}`)
-    const shown = names.slice(0, MAX_NAMED).join(', ')
-    return [event, to ?? '', names.length > MAX_NAMED ? `${shown}, …` : shown]
+  const taken = events.events.map(({ event, to, input }) => {
+    const fields = inputs.of(event, controlsOf(input))
+    const names = fields.map(({ name, isRequired }) => `${name}${isRequired ? ' (required)' : ''}`)
+    return [event, to ?? '', names.join(', ')]
   })
-  const more = events.events.length - taken.length
   return [
     style('bold', plain(sentence)),
     '',
     ...(taken.length === 0 ? [] : [...table(['CAN TAKE', 'GOES TO', 'INPUTS'], taken), '']),
-    ...(more > 0 ? [`and ${more} more events`, ''] : []),
   ]
 }
 

@@ -1,11 +1,12 @@
 // cli/remote: an operation on all contexts that match, with its progress.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { contextFilters } from '../../api/context-lists.ts'
-import { MIN_RATE, type OperationView } from '../../api/operations.ts'
+import { CALLS } from '../../api/calls.ts'
+import type { OperationView } from '../../api/operations.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { EXIT, flagOption, textOption, UsageError, type Given } from '../command.ts'
 import { withBar } from '../progress-bar.ts'
-import { fieldsIn, jsonIn, optionsFor } from './arguments.ts'
+import { checked, fieldsIn, jsonIn, optionsFor } from './arguments.ts'
 import type { Remote } from './remote.ts'
 import { plain, plainJson } from './text.ts'
 
@@ -41,12 +42,12 @@ export async function runOperation(
   const twice = Object.keys(more).find((name) => Object.hasOwn(known, name))
   if (twice !== undefined) throw new UsageError(`--with has ${twice}, which is given besides`)
   const extra = { ...known, ...more }
-  const request = {
+  const request = checked(CALLS.startOperation, {
     filter: fieldsIn(FILTERS, values),
     do: kind,
     ...(Object.keys(extra).length > 0 && { with: extra }),
-    rate: rateIn(values.rate),
-  }
+    rate: values.rate,
+  })
   if (!values.yes) {
     if (world.screen === null) throw new UsageError(`${kind} of all that match needs --yes`)
     const { matched } = await client.startOperation({ ...request, dryRun: true })
@@ -56,13 +57,6 @@ export async function runOperation(
   const operation = await followed(operationId, remote)
   remote.answer(operation, () => endLines(operation))
   return operation.failed > 0 || operation.status === 'stopped' ? EXIT.failed : EXIT.fine
-}
-
-/** @throws UsageError */
-function rateIn(text: string | undefined) {
-  const rate = Number(text ?? MIN_RATE)
-  if (!(rate >= MIN_RATE && rate < Infinity)) throw new UsageError(`--rate must be a number, at least ${MIN_RATE}`)
-  return text === undefined ? undefined : rate
 }
 
 /** Resolves with the operation once it has ended. A program is told of its progress as lines. */

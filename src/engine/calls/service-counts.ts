@@ -4,6 +4,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { readPinned } from '../../definitions/pinned/text.ts'
 import { CONTEXT_STATUSES, type Status } from '../../model/context.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
+import type { StoredRow } from '../../model/rows.ts'
 import { SharedRun } from '../../model/shared-run.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { StatusCount } from '../../ports/signals.ts'
@@ -11,8 +12,10 @@ import type { Store } from '../../ports/store.ts'
 import type { EngineParts } from '../contexts/deps.ts'
 import { keyOfOpen, keyOfSecured, keysOfList } from '../record/index-keys.ts'
 
-/** Services that are counted, and definitions that are read, at once. */
+/** Services that are counted at once. */
 const AT_ONCE = 16
+/** Definitions that are read at once. */
+const PAGE = 16
 
 /**
  * The services of all stored definitions, one for each: every context was started with one of them. Null: one can't be
@@ -21,22 +24,24 @@ const AT_ONCE = 16
 export function knownServices(store: Store) {
   /** By hash: what a definition says never changes. */
   const known = new Map<string, NonNullable<ReturnType<typeof serviceOf>>>()
-  const turnstile = new Turnstile(AT_ONCE)
-  const read = async (hash: string) => {
-    const service = known.get(hash) ?? serviceOf(await store.getDefinition({ hash }))
-    if (service) known.set(hash, service)
-    return service
-  }
+  const query = { space: 'definitions', prefix: '', limit: PAGE } as const
   return async () => {
-    const hashes = await store.definitions()
-    const all = await Promise.all(hashes.map((hash) => turnstile.run(() => read(hash))))
-    return all.every((service) => service !== null) ? all : null
+    const count = await store.countRows(query)
+    for (let rows: StoredRow[] = []; known.size < count;) {
+      rows = await store.listRows({ ...query, after: rows.at(-1) })
+      for (const { key, value } of rows) {
+        const service = known.get(key) ?? serviceOf(value)
+        if (service) known.set(key, service)
+      }
+      if (rows.length < PAGE) break
+    }
+    return known.size < count ? null : [...known.values()]
   }
 }
 
 /** `path`: package and name. `states`: their names. */
-function serviceOf(text: string | null) {
-  const unit = text === null ? null : readPinned(text)
+function serviceOf(text: string) {
+  const unit = readPinned(text)
   if (unit === null) return null
   const { package: owner, fluxName, source } = unit
   const states = getOwn(source, 'states')

@@ -7,9 +7,12 @@
 import { randomBytes } from 'node:crypto'
 import { v7 } from 'uuid'
 import type { ContextId } from '../../model/context.ts'
+import { messageOf } from '../../model/error-message.ts'
+import { unavailable } from '../../model/failure.ts'
 import type { Store } from '../../ports/store.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { definitionRow } from '../record/pinned-flux.ts'
 
 /** Ids of one partition. */
 interface Supply {
@@ -152,7 +155,7 @@ export class Pins {
       at: this.#clock.now(),
       incarnation: this.#store.incarnation,
       isDurable: false,
-      stored: this.#store.putDefinition({ hash, text }),
+      stored: this.#put(hash, text),
     }
     this.#pins.set(hash, pin)
     // Registered first, so that it runs before the callers that wait for `stored` continue.
@@ -161,6 +164,16 @@ export class Pins {
       () => this.#pins.get(hash) === pin && this.#pins.delete(hash),
     )
     return pin.stored
+  }
+
+  async #put(hash: string, value: string): Promise<void> {
+    const row = { ...definitionRow(this.#store, hash), value, expiresAt: null }
+    try {
+      await this.#store.commit({ writes: [], rows: [row] })
+    } catch (cause) {
+      // What waits for it has not been begun, even if the store may have the definition.
+      throw unavailable(messageOf(cause), { cause })
+    }
   }
 
   #current(hash: string): Pin | undefined {

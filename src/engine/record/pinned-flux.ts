@@ -6,10 +6,15 @@ import { UnreadableDefinition } from '../../definitions/definition-error.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { lostFlux, type KnownState } from '../../definitions/compile/lost.ts'
 import { type ContextRecord, isFinished } from '../../model/context.ts'
-import { unreadable } from '../../model/failure.ts'
+import { FluxError, unreadable } from '../../model/failure.ts'
+import { partitionOf } from '../../model/rows.ts'
 import type { Store, StoredContext } from '../../ports/store.ts'
 import { hasPhase } from '../interpreter/nodes.ts'
 import { parseIndexKeys } from './index-keys.ts'
+
+/** Where a definition is stored. `hash`: that of its content. */
+export const definitionRow = ({ partitions }: Pick<Store, 'partitions'>, hash: string) =>
+  ({ partition: partitionOf(hash, partitions), space: 'definitions', key: hash }) as const
 
 /** The fault of a definition that does not have the phase or state in which the context was left. */
 const MISFIT = 'the context stands where its definition has no place'
@@ -19,16 +24,26 @@ const MISFIT = 'the context stands where its definition has no place'
  * @throws FluxError `unreadable` when the record has an invalid state index
  */
 export async function pinnedFluxOf(
-  { catalog, store }: { readonly catalog: Catalog; readonly store: Pick<Store, 'getDefinition'> },
+  { catalog, store }: { readonly catalog: Catalog; readonly store: Pick<Store, 'partitions' | 'readRow'> },
   { indexKeys }: Pick<StoredContext, 'indexKeys'>,
   record: ContextRecord,
 ): Promise<CompiledFlux> {
   const { definition: hash } = record
   try {
-    return fitted(await catalog.compiled(hash, () => store.getDefinition({ hash })), record)
+    return fitted(await catalog.compiled(hash, () => textOf(store, hash)), record)
   } catch (error) {
     if (error instanceof UnreadableDefinition) return lost(catalog, indexKeys, record, error)
     throw error
+  }
+}
+
+/** Null: it is not stored, or damaged. @throws FluxError `unavailable` */
+async function textOf(store: Pick<Store, 'partitions' | 'readRow'>, hash: string): Promise<string | null> {
+  try {
+    return (await store.readRow(definitionRow(store, hash)))?.value ?? null
+  } catch (error) {
+    if (error instanceof FluxError) throw error
+    return null
   }
 }
 

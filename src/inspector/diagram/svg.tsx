@@ -1,4 +1,6 @@
 // inspector/diagram: the drawing as SVG. Classes say what a piece means; the style sheet says how it looks.
+import { readFileSync } from 'node:fs'
+import { raw } from 'hono/html'
 import type { FC, PropsWithChildren } from 'hono/jsx'
 import { cutText } from '../parts/texts.ts'
 import type { DrawnLine, DrawnState, Drawing, Point } from './drawing.ts'
@@ -86,6 +88,25 @@ export const DiagramSvg: FC<PropsWithChildren<DiagramProps>> = ({ drawing, marks
       {states.map((state) => drawnState(state, marks))}
     </svg>
   )
+}
+
+/** Of a drawing that is a file of its own. */
+const MARKS = { hrefOf: (state: string) => `#${encodeURIComponent(state)}` }
+
+/** An SVG document, light or dark as its viewer is. It has the part of the style sheet that it needs. */
+export const svgFileOf = (drawing: Drawing, label: string): string =>
+  String(
+    <DiagramSvg drawing={drawing} marks={MARKS} class="diagram" role="img" aria-label={label}>
+      <style>{raw(styleOfDrawings())}</style>
+      <rect width="100%" height="100%" fill="var(--page)" />
+    </DiagramSvg>,
+  )
+
+function styleOfDrawings(): string {
+  const sheet = readFileSync(new URL('../assets/style.css', import.meta.url), 'utf8')
+  const part = (from: string, to: string) => sheet.slice(sheet.indexOf(from), sheet.indexOf(to))
+  const rules = part('.diagram {', '@media (max-width: 800px)')
+  return part(':root {', '* { box-sizing') + rules.replace(/^\.diagram \{.*$/m, '.diagram { font: 12px var(--sans) }')
 }
 
 function drawnState({ state, x, y, width, height }: DrawnState, { counts, context, hrefOf }: Marks) {

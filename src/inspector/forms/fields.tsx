@@ -1,5 +1,6 @@
 // inspector/forms: the fields of a form, with what was typed and what was wrong with it.
 import type { Child, FC, PropsWithChildren } from 'hono/jsx'
+import { getOwn } from '../../model/json/value.ts'
 import type { Refusal } from '../routes.tsx'
 import { emptyBoxOf, fieldNameOf, pointerOf, type Control } from './controls.ts'
 
@@ -80,7 +81,7 @@ export const Options: FC<OptionsProps> = ({ values, selected, texts = {}, empty 
     <option value="">{empty}</option>
     {values.map((value) => (
       <option value={value} selected={value === selected}>
-        {texts[value] ?? value}
+        {getOwn(texts, value) ?? value}
       </option>
     ))}
   </>

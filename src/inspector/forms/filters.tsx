@@ -116,7 +116,10 @@ export const FilterForm: FC<FilterFormProps> = ({ action, filters, list, common,
   )
 }
 
-/** What the description of a filter does not say: its label, its choices and what they are called, and what it means to leave it empty. */
+/**
+ * What the description of a filter does not say: its label, its choices and what they are called, and what it means to
+ * leave it empty.
+ */
 interface Own {
   readonly label?: string
   readonly choices?: readonly string[]

@@ -9,7 +9,7 @@ export const toneOf = (status: Status): string => (status === 'WAITING_UNTIL' ? 
 export const isRetryable = (status: Status): boolean => isFinished(status) && status !== 'COMPLETED'
 
 export const StatusSign: FC<{ readonly status: Status; readonly paused?: boolean }> = ({ status, paused }) => (
-  <>
+  <span>
     <span class={`status ${toneOf(status)}`}>{status}</span>
     {paused && (
       <>
@@ -17,5 +17,5 @@ export const StatusSign: FC<{ readonly status: Status; readonly paused?: boolean
         <span class="status paused">paused</span>
       </>
     )}
-  </>
+  </span>
 )

@@ -45,7 +45,7 @@ export function sendWebhook(options: { readonly allowPrivate: boolean }) {
     const text = typeof body === 'string' ? body : JSON.stringify(body ?? {})
     const type = typeof body === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'
     const own = givenHeaders(args['headers'] ?? null)
-    const hasType = own.some(({ name }) => name.toLowerCase() === 'content-type')
+    const hasType = Object.keys(own).some((name) => name.toLowerCase() === 'content-type')
     const id = await flux.messageId()
     const nowMs = Date.now()
     // Each secret signs alone: `sign` uses one.
@@ -61,13 +61,13 @@ export function sendWebhook(options: { readonly allowPrivate: boolean }) {
     const sent = {
       method: 'POST',
       url: url ?? null,
-      headers: [
-        ...(hasType ? [] : [{ name: 'content-type', value: type }]),
+      headers: {
+        ...(!hasType && { 'content-type': type }),
         ...own,
-        { name: 'webhook-id', value: id },
-        { name: 'webhook-timestamp', value: signed[0]?.['webhook-timestamp'] ?? '' },
-        { name: 'webhook-signature', value: signed.map((one) => one['webhook-signature']).join(' ') },
-      ],
+        'webhook-id': id,
+        'webhook-timestamp': signed[0]?.['webhook-timestamp'] ?? '',
+        'webhook-signature': signed.map((one) => one['webhook-signature']).join(' '),
+      },
       body: text,
       timeout: timeout ?? TIMEOUT_SECONDS,
       followRedirects: false,
@@ -105,9 +105,7 @@ const signingSecretsOf = (given: Json) =>
 /** Headers of the service, without those that sign. A content type of its own replaces the other. */
 function givenHeaders(given: Json) {
   if (given !== null && !isObject(given)) throw new HttpError('"headers" of Webhooks.send must be an object')
-  return Object.entries(given ?? {})
-    .filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
-    .map(([name, value]) => ({ name, value }))
+  return Object.fromEntries(Object.entries(given ?? {}).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase())))
 }
 
 /** `Retry-After` in milliseconds (RFC 9110, 10.2.3): seconds, or a date; undefined: it says nothing. */

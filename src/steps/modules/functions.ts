@@ -15,8 +15,6 @@ import { userStack, type UserError } from './user-stack.ts'
 /** Time limit for loading a module. */
 const LOAD_TIME_MS = 10_000
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs']
-/** Maximum number of modules that are searched for a similar name. */
-const MAX_NAMES = 1000
 
 export class Functions {
   readonly #classes: ReturnType<typeof builtInClasses>
@@ -100,7 +98,7 @@ export class Functions {
         const found = await stat(file).catch(() => null)
         if (found?.isFile() === true) return file
       }
-    const names = (await Promise.all(roots.map(modulesIn))).flat().slice(0, MAX_NAMES)
+    const names = (await Promise.all(roots.map(modulesIn))).flat()
     const meant = suggestion(className, [...Object.keys(this.#classes), ...names])
     throw new Error(
       `there is no module "${className}" in package "${owner}": looked for ${segments.join('/')} with ${EXTENSIONS.join(', ')}${meant}`,

@@ -1,10 +1,8 @@
 // steps: a Node process that runs code of a service, with one timer that limits its current activity. It keeps the
 // server's process alive only while it has work.
 import { spawn, type ChildProcess } from 'node:child_process'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { programArguments } from '../../model/node-program.ts'
 
 export interface ProcessOptions {
   /** URL of the module without its extension. */
@@ -36,12 +34,8 @@ export class PooledProcess<Sent extends object, Received> {
 
   /** @throws Error if the system refuses at once; later errors are reported by `onEnd` */
   constructor({ module, flags, env, cwd, output }: ProcessOptions, { onMessage, onEnd }: ProcessEvents<Received>) {
-    const isBuilt = import.meta.url.endsWith('.js')
-    const file = `${fileURLToPath(module)}.${isBuilt ? 'js' : 'ts'}`
-    // In a source checkout, Node cannot load the TypeScript module without jiti.
-    const jiti = isBuilt ? [] : [join(dirname(createRequire(import.meta.url).resolve('jiti')), 'jiti-cli.mjs')]
     const own = output ? 'inherit' : 'ignore'
-    this.#process = spawn(process.execPath, [...flags, ...jiti, file, String(process.pid)], {
+    this.#process = spawn(process.execPath, [...flags, ...programArguments(module), String(process.pid)], {
       cwd,
       env,
       stdio: ['ignore', own, own, 'ipc'],

@@ -1,11 +1,11 @@
 // store/lmdb: a copy of the data, made while a server may be writing it: lmdb reads one version of all of it.
 import { closeSync } from 'node:fs'
-import { chmod, open, readdir, rename, stat, statfs } from 'node:fs/promises'
+import { chmod, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import type { Log } from '../../ports/log.ts'
 import { DataFolderError, fileBytesOf, isMarked, lockFolder, mark } from './data-folder.ts'
-import { filesIn } from './disk.ts'
+import { dataFileIn, filesIn } from './disk.ts'
 import { openRoot } from './lmdb-file.ts'
-import { inspect } from './salvage/inspect.ts'
+import { examine } from './examine.ts'
 
 /** How often progress is told, milliseconds. */
 const PROGRESS_MS = 200
@@ -23,9 +23,8 @@ export async function backUp(
     onProgress,
   }: { readonly into: string; readonly log: Log; readonly onProgress: (bytes: number, most: number) => void },
 ): Promise<number> {
-  const source = filesIn(folder, namespace).data
+  const source = dataFileIn(folder, namespace)
   const most = fileBytesOf(source)
-  if (most === 0) throw new DataFolderError(`there is no data in ${source}`)
   if ((await readdir(into).catch(() => [])).length > 0) throw new DataFolderError(`the folder ${into} is not empty`)
   const target = filesIn(into, namespace)
   const lock = lockFolder(into, target.lock)
@@ -34,7 +33,7 @@ export async function backUp(
     // On a full disk, lmdb can destroy the memory of its process.
     if (bavail * bsize < most) throw new DataFolderError(`the disk of ${into} has no room for ${most} bytes`)
     // Marked before it has data: a copy that was cut off is refused, and not served as if there had never been any.
-    mark(lock, log)
+    mark(target.lock, log)
     const unfinished = `${target.data}.unfinished`
     const timer = setInterval(() => onProgress(fileBytesOf(unfinished), most), PROGRESS_MS)
     const root = openRoot(source, { readOnly: true })
@@ -44,7 +43,8 @@ export async function backUp(
       clearInterval(timer)
       await root.close()
     }
-    await inspect(unfinished, isMarked(filesIn(folder, namespace).lock))
+    await examine(unfinished, isMarked(filesIn(folder, namespace).lock))
+    await rm(`${unfinished}-lock`)
     await chmod(unfinished, 0o600)
     await flush(unfinished)
     await rename(unfinished, target.data)

@@ -1,5 +1,5 @@
 // store/lmdb: the data folder: its lock, and the mark that it has contained data.
-import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tryLock } from 'fs-native-extensions'
 import type { Log } from '../../ports/log.ts'
 import { messageOf } from '../../model/error-message.ts'
@@ -39,11 +39,9 @@ export function isMarked(file: string): boolean {
 }
 
 /** Marks the folder as one with data. A failure is only logged: a full disk must not prevent reading. */
-export function mark(descriptor: number, log: Log): void {
+export function mark(file: string, log: Log): void {
   try {
-    ftruncateSync(descriptor)
-    writeSync(descriptor, MARK)
-    fsyncSync(descriptor)
+    writeFileSync(file, MARK, { flush: true })
   } catch (error) {
     log.warn('the data folder could not be marked as one with data', { error })
   }

@@ -1,16 +1,16 @@
 // store/lmdb: the tables of the data file, and the transaction that writes a group of operations.
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
-import { ABORT, type Database, type RootDatabase } from 'lmdb'
+import { ABORT, type RootDatabase } from 'lmdb'
 import type { ContextId } from '../../model/context.ts'
+import { messageOf } from '../../model/error-message.ts'
 import { FORMAT, otherFormat } from '../../model/format.ts'
 import { Arena } from './arena.ts'
-import { DataFolderError, isMarked, lockFolder, makeFile, mark, fileBytesOf } from './data-folder.ts'
+import { DataFolderError, fileBytesOf, isMarked, lockFolder, makeFile, mark } from './data-folder.ts'
+import { examine, META, noFormat } from './examine.ts'
 import { causeOf, numberIn, openRoot } from './lmdb-file.ts'
-import { ADVICE, inspect, META, noFormat } from './salvage/inspect.ts'
 import { RowTables } from './row-tables.ts'
 import { diskSpace, type SpaceOptions } from './space.ts'
-import { messageOf } from '../../model/error-message.ts'
 
 /** What a new data file and lmdb's own file beside it take at most. */
 const NEW_FILE_BYTES = 1024 * 1024
@@ -25,27 +25,36 @@ export function filesIn(folder: string, namespace: string): { readonly data: str
   return { data: join(folder, `${name}.mdb`), lock: join(folder, `${name}.lock`) }
 }
 
-/** Whether there is data of a namespace in a folder. */
-export const hasData = (folder: string, namespace: string): boolean => fileBytesOf(filesIn(folder, namespace).data) > 0
+/** The file with the data of a namespace. @throws DataFolderError when there is none */
+export function dataFileIn(folder: string, namespace: string): string {
+  const { data } = filesIn(folder, namespace)
+  if (fileBytesOf(data) === 0) throw new DataFolderError(`there is no data in ${data}`)
+  return data
+}
+
+export type Disk = Awaited<ReturnType<typeof openDisk>>
 
 /**
  * Opens the data of a namespace after it was examined.
  * @throws DataFolderError when another store has it open, or it is not actorflux's, or is damaged
  */
-export async function openDisk(options: DiskOptions): Promise<Disk> {
+export async function openDisk(options: DiskOptions) {
   const { folder, namespace, log } = options
   const files = filesIn(folder, namespace)
   const lock = lockFolder(folder, files.lock)
+  let root: RootDatabase | undefined
   try {
     const isMarkedYet = isMarked(files.lock)
-    const hasData = await inspect(files.data, isMarkedYet)
+    const hasData = await examine(files.data, isMarkedYet)
     const space = diskSpace(options)
-    // Files that are there already are opened without writing.
-    if (!hasData || fileBytesOf(`${files.data}-lock`) === 0) space.take(NEW_FILE_BYTES)
-    const disk = diskOf(files.data, hasData, space, lock)
-    if (!isMarkedYet) mark(lock, log)
-    return disk
+    if (!hasData) space.take(NEW_FILE_BYTES)
+    makeFile(files.data)
+    root = openRoot(files.data)
+    const tables = openTables(root, files.data, hasData)
+    if (!isMarkedYet) mark(files.lock, log)
+    return diskOf(root, tables, { space, lock })
   } catch (error) {
+    void root?.close()
     closeSync(lock)
     if (error instanceof DataFolderError) throw error
     throw new DataFolderError(`the data in ${files.data} can't be opened: ${messageOf(error)}`, { cause: error })
@@ -55,8 +64,7 @@ export async function openDisk(options: DiskOptions): Promise<Disk> {
 const tablesIn = (root: RootDatabase) => ({
   contexts: root.openDB<Buffer, ContextId>('contexts', { encoding: 'binary' }),
   rows: root.openDB<Buffer, [ContextId, number]>('rows', { encoding: 'binary' }),
-  notifications: root.openDB<Buffer, ContextId>('pokes', { encoding: 'binary' }),
-  definitions: root.openDB<string, string>('definitions', { encoding: 'string' }),
+  notifications: root.openDB<Buffer, ContextId>('notifications', { encoding: 'binary' }),
   /** Large parts, by context and slot. */
   parts: root.openDB<Buffer, [ContextId, number]>('parts', { encoding: 'binary' }),
   rowTables: new RowTables(root),
@@ -64,34 +72,30 @@ const tablesIn = (root: RootDatabase) => ({
 
 /** Opens the tables, or makes them. @throws DataFolderError when the format of the file is another */
 function openTables(root: RootDatabase, file: string, hasData: boolean) {
-  try {
-    const meta = root.openDB<unknown, string>(META, { encoding: 'json' })
-    if (hasData) checkFormat(file, readMeta(meta, 'format'))
-    const tables = hasData ? tablesIn(root) : root.transactionSync(() => tablesIn(root))
-    if (!hasData) meta.putSync('format', FORMAT)
+  const meta = root.openDB<number, string>(META, { encoding: 'json' })
+  if (!hasData) {
+    const tables = root.transactionSync(() => tablesIn(root))
+    meta.putSync('format', FORMAT)
     return { ...tables, meta }
-  } catch (error) {
-    void root.close()
-    throw error
   }
+  const format = meta.get('format')
+  if (format === undefined) throw new DataFolderError(noFormat(file))
+  if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${file}`, format))
+  return { ...tablesIn(root), meta }
 }
 
-export type Disk = ReturnType<typeof diskOf>
-
-function diskOf(file: string, hasData: boolean, space: ReturnType<typeof diskSpace>, lock: number) {
-  makeFile(file)
-  const root = openRoot(file)
-  const tables = openTables(root, file, hasData)
+function diskOf(
+  root: RootDatabase,
+  tables: ReturnType<typeof openTables>,
+  { space, lock }: { readonly space: ReturnType<typeof diskSpace>; readonly lock: number },
+) {
   /** For the records of the group that is written next. */
   const arena = new Arena()
-  const contextCount = () => numberIn(tables.contexts.getStats(), 'entryCount')
   let broken: Error | null = null
 
   return {
     ...tables,
     arena,
-    /** Contexts, as lmdb counts them. */
-    contextCount,
     pageBytes: numberIn(root.getStats(), 'pageSize'),
     /** Why nothing can be written, at present or any more. */
     trouble: () =>
@@ -102,8 +106,8 @@ function diskOf(file: string, hasData: boolean, space: ReturnType<typeof diskSpa
     revision: () => numberIn(root.getStats(), 'lastTxnId'),
     /**
      * Runs the operations in one transaction, which takes so many bytes of the disk at most; resolves when it is flushed.
-     * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or nobody
-     * knows
+     * @throws FluxError `unavailable` when there is no room on the disk; Error when none of them took place, or it is not
+     * known
      */
     async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
       if (broken !== null) throw broken
@@ -120,15 +124,6 @@ function diskOf(file: string, hasData: boolean, space: ReturnType<typeof diskSpa
         throw failure
       }
     },
-    /** The record of a context. The bytes are there until the next is read. */
-    record: (id: ContextId): Buffer | undefined => tables.contexts.getBinaryFast(id),
-    /** The highest id given out. @throws DataFolderError when it can't be read */
-    lastId(): ContextId {
-      const lastId = readMeta(tables.meta, 'lastId')
-      if (lastId === undefined && contextCount() === 0) return 0
-      if (typeof lastId === 'number' && Number.isSafeInteger(lastId)) return lastId
-      throw new DataFolderError(`the data is damaged: the last id given out can't be read; ${ADVICE}`)
-    },
     async close(): Promise<void> {
       await root.close()
       closeSync(lock)
@@ -143,19 +138,5 @@ function works(root: RootDatabase): boolean {
     return true
   } catch {
     return false
-  }
-}
-
-/** @throws DataFolderError when a file with data has another format */
-function checkFormat(file: string, format: unknown): void {
-  if (format === undefined) throw new DataFolderError(noFormat(file))
-  if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${file}`, format))
-}
-
-function readMeta(meta: Database<unknown, string>, key: string): unknown {
-  try {
-    return meta.get(key)
-  } catch (error) {
-    throw new DataFolderError(`the data is damaged: '${key}' can't be read; ${ADVICE}`, { cause: error })
   }
 }

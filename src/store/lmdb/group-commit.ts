@@ -3,9 +3,9 @@
 // rests on data that may still be lost.
 //
 // - A commit writes what changed. A small context is one record (`stored-context.ts`): facts at fixed offsets, from
-//   which the index is rebuilt, its index keys, and the texts of its parts. A part of 2 KB or more is a row of its own
-//   (`large-parts.ts`), written when it changes; the record says which version of the context wrote it, so a row that
-//   is lost, or older, is noticed.
+//   which the index is rebuilt, its index keys, and the texts of its parts. A part of 2 KB or more is a row of its own,
+//   written when it changes; the record says which version of the context wrote it, so a row that is lost, or older, is
+//   noticed.
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
 
 export interface Group {

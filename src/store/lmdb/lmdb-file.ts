@@ -3,8 +3,8 @@
 import { open, type RootDatabase } from 'lmdb'
 import { ROW_SPACES } from '../../model/rows.ts'
 
-/** Databases of a file: one for each space of rows, and seven others. */
-const DATABASES = ROW_SPACES.length + 7
+/** Databases of a file: one for each space of rows, and six others. */
+const DATABASES = ROW_SPACES.length + 6
 
 /** Opens a data file. `readOnly`: also while another process writes it. */
 export function openRoot(file: string, { readOnly = false } = {}): RootDatabase {

@@ -18,7 +18,7 @@ import {
 
 /** Characters that all may take: where they are large, fewer are kept. */
 const MAX_CHARACTERS = 134_217_728
-/** An item whose text is made when it is first asked for: nobody may. */
+/** An item whose text is made when it is first asked for: perhaps never. */
 class RingItem implements FeedItem {
   readonly id: string
   readonly move: CommittedMove | null
@@ -164,7 +164,7 @@ export class MoveRing implements MoveFeed {
     this.#clock.after(this.#listener(items), () => this.#tell())
   }
 
-  /** When nobody has read for a while, commits are not published any more, and what was kept is dropped. */
+  /** When there was no reader for a while, commits are not published any more, and what was kept is dropped. */
   #endLater(): void {
     this.#callOff?.()
     this.#callOff = this.#clock.after(UNREAD_MS, () => {

@@ -1,16 +1,8 @@
 // store/lmdb: rows on disk, a database for each space, and one in which they lie in the order in which they expire.
 import type { Database, RootDatabase } from 'lmdb'
-import { ROW_SPACES, type RowSpace, type StoredRow } from '../../model/rows.ts'
+import { ROW_SPACES, rowIn, type RowSpace, type RowValue } from '../../model/rows.ts'
+import { unsealed } from './arena.ts'
 import { numberIn } from './lmdb-file.ts'
-
-/** A row without its place. */
-export type RowValue = Pick<StoredRow, 'value' | 'expiresAt'>
-
-/** What the first byte of a row says. No other value in the file begins like this. */
-const ROW = 0x52
-const SPACE_AT = 1
-const EXPIRES_AT = 2
-const TEXT_AT = 10
 
 /** Bytes of a time in the keys of the expiries. */
 const TIME_BYTES = 6
@@ -18,9 +10,10 @@ const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1
 
 const NOTHING = Buffer.alloc(0)
 
-export const isExpired = ({ expiresAt }: RowValue, now: number): boolean => expiresAt !== null && expiresAt <= now
+/** @throws TypeError when the row is damaged */
+export const decodeRow = (bytes: Buffer): RowValue => rowIn(unsealed(bytes).toString())
 
-export const tableOf = (space: RowSpace): string => `space:${space}`
+export const isExpired = ({ expiresAt }: RowValue, now: number): boolean => expiresAt !== null && expiresAt <= now
 
 interface Expiry {
   readonly space: RowSpace
@@ -38,14 +31,14 @@ export class RowTables {
   constructor(root: RootDatabase) {
     const open = (name: string): Database<Buffer, Buffer> =>
       root.openDB(name, { encoding: 'binary', keyEncoding: 'binary' })
-    this.#tables = new Map(ROW_SPACES.map((space) => [space, open(tableOf(space))]))
+    this.#tables = new Map(ROW_SPACES.map((space) => [space, open(`space:${space}`)]))
     this.#expiries = open('expiries')
   }
 
   /** Whether it is expired or not. @throws TypeError when it can't be read */
   read(space: RowSpace, key: string): RowValue | null {
     const bytes = this.#table(space).get(Buffer.from(key))
-    return bytes === undefined ? null : decodeRow(space, bytes)
+    return bytes === undefined ? null : decodeRow(bytes)
   }
 
   /** Rows from a key on, or behind it, in the order of their keys. */
@@ -97,27 +90,6 @@ export class RowTables {
     if (table === undefined) throw new TypeError(`there is no space '${space}'`)
     return table
   }
-}
-
-export function encodeRow(space: RowSpace, { value, expiresAt }: RowValue): Buffer {
-  const row = Buffer.allocUnsafe(TEXT_AT + Buffer.byteLength(value))
-  row[0] = ROW
-  row[SPACE_AT] = ROW_SPACES.indexOf(space)
-  row.writeDoubleLE(expiresAt ?? NaN, EXPIRES_AT)
-  row.write(value, TEXT_AT)
-  return row
-}
-
-/** @throws TypeError when these bytes are no row of the space */
-export function decodeRow(space: RowSpace, bytes: Buffer): RowValue {
-  if (spaceOf(bytes) !== space) throw new TypeError(`a row of '${space}' can't be read`)
-  const expiresAt = bytes.readDoubleLE(EXPIRES_AT)
-  return { value: bytes.toString('utf8', TEXT_AT, bytes.length), expiresAt: Number.isNaN(expiresAt) ? null : expiresAt }
-}
-
-/** The space whose row these bytes are; null when they are none. */
-export function spaceOf(bytes: Buffer): RowSpace | null {
-  return bytes.length >= TEXT_AT && bytes[0] === ROW ? (ROW_SPACES[bytes[SPACE_AT] ?? ROW_SPACES.length] ?? null) : null
 }
 
 function expiryOf(space: RowSpace, key: string, time: number): Buffer {

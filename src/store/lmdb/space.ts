@@ -6,6 +6,7 @@
 //   lead to them.
 import { statfsSync } from 'node:fs'
 import { unavailable } from '../../model/failure.ts'
+import { throttled } from '../../model/log-once.ts'
 import type { Log } from '../../ports/log.ts'
 
 /** Milliseconds for which a reading of the free space is used. */
@@ -41,7 +42,9 @@ export function diskSpace({ folder, minFree, gauge = SYSTEM_GAUGE, log }: SpaceO
   let askedAt = -Infinity
   /** Bytes that were refused last; null when there is enough space. */
   let refused: number | null = null
-  let isUnknown = false
+  const warn = throttled((error) =>
+    log.warn("the free space on the disk of the data folder can't be read", { folder, error }),
+  )
   const reason = 'the disk of the data folder is full: nothing can be written until there is room'
 
   function ask(): void {
@@ -50,12 +53,10 @@ export function diskSpace({ folder, minFree, gauge = SYSTEM_GAUGE, log }: SpaceO
     askedAt = now
     try {
       free = gauge.freeBytes(folder)
-      isUnknown = false
     } catch (error) {
       // An unknown amount of free space must not stop the server.
       free = Infinity
-      if (!isUnknown) log.warn("the free space on the disk of the data folder can't be read", { folder, error })
-      isUnknown = true
+      warn(error)
     }
   }
 

@@ -9,16 +9,15 @@ import type { RowSpace, StoredRow } from '../../model/rows.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { NotesPlace } from '../../ports/steps.ts'
 import type { RowQuery, SelectQuery, Store, StoredContext } from '../../ports/store.ts'
+import { unsealed } from './arena.ts'
 import { type Disk, openDisk } from './disk.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Memory } from './index/memory.ts'
 import { rebuild } from './index/rebuild.ts'
 import { countIds, selectIds } from './index/selected.ts'
-import { fileNotesPlace, readNote } from './notes.ts'
-import { newestRows } from './records/log-rows.ts'
-import { decodeStored } from './records/stored-context.ts'
+import { noteFileIn, NOTES_MODULE, readNote } from './notes.ts'
+import { decodeStored } from './stored-context.ts'
 import { decodeRow, isExpired } from './row-tables.ts'
 import type { Gauge } from './space.ts'
 import { WriteGroup } from './write-group.ts'
@@ -49,7 +48,7 @@ export async function openLmdbStore({
     const start = clock.now()
     const memory = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return storeOn(disk, memory, { notes: fileNotesPlace(folder, namespace), log, clock })
+    return storeOn(disk, memory, { noteFile: noteFileIn(folder, namespace), log, clock })
   } catch (error) {
     await disk.close()
     throw error
@@ -95,7 +94,7 @@ interface Parts {
  */
 function readContext({ disk, memory, log, checkOpen }: Parts, id: ContextId): StoredContext | null {
   checkOpen()
-  const bytes = disk.record(id)
+  const bytes = disk.contexts.getBinaryFast(id)
   try {
     return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
   } catch (error) {
@@ -103,6 +102,25 @@ function readContext({ disk, memory, log, checkOpen }: Parts, id: ContextId): St
     logOnce(log, messageOf(error), { contextId: id, error })
     throw error
   }
+}
+
+/** The newest rows of a context's log, in ascending order. Unreadable ones are left out and logged. */
+function newestRows({ disk, log }: Parts, id: ContextId, limit: number): string[] {
+  const newestFirst: string[][] = []
+  let count = 0
+  const range = { start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true }
+  for (const { key, value } of disk.rows.getRange(range)) {
+    try {
+      const rows: string[] = JSON.parse(unsealed(value).toString())
+      newestFirst.push(rows)
+      count += rows.length
+    } catch (error) {
+      const text = `row ${key[1]} of the log of context ${id} can't be read, and is left out`
+      logOnce(log, text, { contextId: id, row: key[1], error })
+    }
+    if (count >= limit) break
+  }
+  return newestFirst.toReversed().flat().slice(-limit)
 }
 
 /** As `Store.selectIds`, in several turns of the event loop, because skipping a million contexts takes long. */
@@ -173,7 +191,7 @@ const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
         for (const { key, bytes } of disk.rowTables.from(space, from, isPassed)) {
           if (rows.length >= limit || !key.startsWith(prefix)) return rows
           try {
-            const row = decodeRow(space, bytes)
+            const row = decodeRow(bytes)
             if (!isExpired(row, now)) rows.push({ partition: 0, key, ...row })
           } catch (error) {
             log.error(`a row is left out of a list: it can't be read`, { space, key, error })
@@ -192,7 +210,7 @@ const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
 function storeOn(
   disk: Disk,
   memory: Memory,
-  { notes, log, clock }: { readonly notes: NotesPlace; readonly log: Log; readonly clock: Clock },
+  { noteFile, log, clock }: { readonly noteFile: string; readonly log: Log; readonly clock: Clock },
 ): EmbeddedStore {
   let closing: Promise<void> | null = null
   const checkOpen = () => {
@@ -205,7 +223,7 @@ function storeOn(
     ...rowQueries(parts),
     partitions: 1,
     incarnation: 0,
-    notes,
+    notes: { module: NOTES_MODULE, place: noteFile },
     get lastId() {
       return memory.lastId
     },
@@ -225,7 +243,7 @@ function storeOn(
     version: async ({ id }) => memory.entry(id)?.version ?? null,
     /** Not an async function, which would cost each commit another promise. */
     commit: (request) => commits.run((group) => group.commit(request)),
-    log: async ({ id, limit }) => (limit > 0 ? newestRows(disk.rows, id, limit, log) : []),
+    log: async ({ id, limit }) => (limit > 0 ? newestRows(parts, id, limit) : []),
     claimDue: async (request) => memory.claimDue(request),
     claimAbandoned: async (request) => memory.owners.claim(request, clock.now()),
     leasedTo: async ({ owner }) => memory.owners.of(owner),
@@ -233,10 +251,7 @@ function storeOn(
     servers: async () => [],
     /** No other process can use this store, so a heartbeat is not needed. */
     heartbeat: async () => true,
-    standstill: async ({ owner }) => readNote(notes.place, owner),
-    putDefinition: ({ hash, text }) => commits.run((group) => group.putDefinition(hash, text)),
-    definitions: async () => [...disk.definitions.getKeys()],
-    getDefinition: async ({ hash }) => disk.definitions.get(hash) ?? null,
+    standstill: async ({ owner }) => readNote(noteFile, owner),
     purge: ({ endedBefore, limit }) => commits.run((group) => group.purge(endedBefore, limit)),
     close() {
       closing ??= commits.close().then(() => disk.close())

@@ -1,19 +1,23 @@
 // store/lmdb: what one group of requests will write. Decisions see memory and what the group has decided before them.
 import { type ContextId, MAX_LOG_ROWS } from '../../model/context.ts'
-import { partitionOfCommit, type RowSpace, type RowWrite } from '../../model/rows.ts'
+import { partitionOfCommit, type RowSpace, type RowValue, type RowWrite, textOfRow } from '../../model/rows.ts'
 import type { CommitOutcome, CommitRefusal, CommitRequest, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
 import type { Entry, Memory } from './index/memory.ts'
-import { type Header, type LargePart, NO_LARGE_PARTS, type Rows } from './records/header.ts'
-import { encodeLargePart, placeLargeParts } from './records/large-parts.ts'
-import { numbersOf } from './records/log-rows.ts'
-import { encode } from './records/stored-context.ts'
-import { encodeRow, isExpired, type RowValue } from './row-tables.ts'
+import {
+  encode,
+  encodeLargePart,
+  type Header,
+  type LargePart,
+  NO_LARGE_PARTS,
+  placeLargeParts,
+} from './stored-context.ts'
+import { isExpired } from './row-tables.ts'
 
 /** A log is trimmed when it has grown so far, a good many rows at once. */
 const LOG_ROOM = MAX_LOG_ROWS + MAX_LOG_ROWS / 4
-const NO_ROWS: Rows = { firstRow: 0, nextRow: 0 }
+const NO_ROWS = { firstRow: 0, nextRow: 0 }
 
 /** One purge writes about as many keys at most, so that it doesn't hold up the commits. */
 const PURGE_KEYS = 20_000
@@ -21,16 +25,13 @@ const PURGE_KEYS = 20_000
 /** Bytes of records, a few milliseconds of work. */
 const FULL_BYTES = 4 * 1024 * 1024
 
-/** Anything else might not do as a key, and a call to lmdb that throws would tear its group apart. */
-const HASH = /^[\w+/=-]{1,200}$/
-
 /**
  * Pages for each key. lmdb never changes one in place: what a key lies on is copied, with what leads to it, as far as
  * the group has no copy yet; and the old pages are listed as free.
  */
 const COPIES = 2
 
-const POKED = Buffer.of(1)
+const NOTIFIED = Buffer.of(1)
 
 const DONE: CommitOutcome = { ok: true }
 const DONE_WITH_LOOKUPS: CommitOutcome = { ok: true, lookups: true }
@@ -194,12 +195,6 @@ export class WriteGroup implements Group {
     return first
   }
 
-  putDefinition(hash: string, text: string): void {
-    if (!HASH.test(hash)) throw new TypeError('a definition is kept under its hash, in letters and digits')
-    // One UTF-16 unit takes 3 bytes at most.
-    this.#add(3 * text.length, 1, () => void this.#disk.definitions.put(hash, text))
-  }
-
   purge(endedBefore: number, limit: number): number {
     const ids: ContextId[] = []
     let keys = 0
@@ -228,19 +223,25 @@ export class WriteGroup implements Group {
   }
 
   /** The rows of one write are one value, keyed by the number of the first. Gives which are kept. */
-  #append(id: ContextId, { firstRow, nextRow }: Rows, rows: readonly string[]): Rows {
+  #append(id: ContextId, { firstRow, nextRow }: typeof NO_ROWS, rows: readonly string[]) {
     if (rows.length === 0) return { firstRow, nextRow }
-    const value = Buffer.from(JSON.stringify(rows))
+    const value = this.#disk.arena.text(JSON.stringify(rows))
     this.#add(value.length, 1, () => void this.#disk.rows.put([id, nextRow], value))
     const end = nextRow + rows.length
     if (end - firstRow <= LOG_ROOM) return { firstRow, nextRow: end }
     // Whole values only: the last that begins before the rows to keep may reach into them.
-    const old = numbersOf(this.#disk.rows, id, end - MAX_LOG_ROWS)
+    const old = this.#logRows(id, end - MAX_LOG_ROWS)
     const first = old.pop() ?? firstRow
     this.#add(0, old.length, () => {
       for (const row of old) void this.#disk.rows.remove([id, row])
     })
     return { firstRow: first, nextRow: end }
+  }
+
+  /** Numbers of the records of a log, ascending, up to and including `last`. */
+  #logRows(id: ContextId, last = Number.MAX_SAFE_INTEGER): number[] {
+    const keys = this.#disk.rows.getKeys({ start: [id, 0], end: [id, last], inclusiveEnd: true })
+    return Array.from(keys, ([, row]) => row)
   }
 
   /** Writes those that have changed. Gives all of them. */
@@ -305,7 +306,7 @@ export class WriteGroup implements Group {
   #setRow(space: RowSpace, key: string, row: RowValue | null, before: RowValue | null): void {
     const { rowTables } = this.#disk
     if (row !== null) {
-      const bytes = encodeRow(space, row)
+      const bytes = this.#disk.arena.text(textOfRow(row))
       this.#add(bytes.length, 3, () => rowTables.put(space, key, bytes, row, before))
     } else if (before !== null) this.#add(0, 2, () => rowTables.remove(space, key, before))
     this.#rows.set(nameOf(space, key), row)
@@ -331,11 +332,11 @@ export class WriteGroup implements Group {
 
   #notify(id: ContextId): void {
     this.#notified.set(id, true)
-    this.#add(0, 1, () => void this.#disk.notifications.put(id, POKED))
+    this.#add(0, 1, () => void this.#disk.notifications.put(id, NOTIFIED))
   }
 
   #remove(id: ContextId): void {
-    const rows = numbersOf(this.#disk.rows, id)
+    const rows = this.#logRows(id)
     const large = this.#context(id)?.large ?? NO_LARGE_PARTS
     this.#add(0, 1, () => {
       for (const { slot } of large) void this.#disk.parts.remove([id, slot])

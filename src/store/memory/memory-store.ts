@@ -42,9 +42,6 @@ export class MemoryStore implements Store {
   servers: Store['servers'] = async () => this.#open.servers()
   heartbeat: Store['heartbeat'] = async ({ owner }) => this.#open.heartbeat(owner)
   standstill: Store['standstill'] = async () => null
-  putDefinition: Store['putDefinition'] = async ({ hash, text }) => void this.#open.definitions.set(hash, text)
-  getDefinition: Store['getDefinition'] = async ({ hash }) => this.#open.definitions.get(hash) ?? null
-  definitions: Store['definitions'] = async () => [...this.#open.definitions.keys()]
   purge: Store['purge'] = async (request) => this.#open.purge(request)
   count: Store['count'] = async (selection) => this.#matching(selection).length
 

@@ -1,4 +1,4 @@
-// store/memory: what the servers of one store share: contexts, rows and definitions, and who of the servers lives. Each
+// store/memory: what the servers of one store share: contexts and rows, and who of the servers lives. Each
 // verb does what the port promises, as plainly as it can be said, and not fast.
 import { type ContextId, MAX_LOG_ROWS, readyKindOf } from '../../model/context.ts'
 import { partitionOfCommit } from '../../model/rows.ts'
@@ -47,7 +47,6 @@ type Request<Verb extends 'reserveIds' | 'claimDue' | 'claimAbandoned' | 'purge'
 export class Memory {
   readonly partitions: number
   readonly contexts = new Map<ContextId, Entry>()
-  readonly definitions = new Map<string, string>()
   readonly rows: MemoryRows
   /** The last id that was reserved in each partition. */
   readonly lastIds: number[]

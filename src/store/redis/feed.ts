@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { ContextId } from '../../model/context.ts'
+import { throttled } from '../../model/log-once.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Log } from '../../ports/log.ts'
 import { Cluster } from 'ioredis'
@@ -28,40 +29,24 @@ const MOVES = `${WATCH}moves/`
 /** The message that steps are ready; any other message is the id of a context. */
 const READY = 'ready'
 
-/** `on`: the feed of moves is active; `ok`: the answer of each server. */
-type SignalKind = 'on' | 'ok'
-
 /** What is heard from servers, this one included, with what listeners are given. */
 interface Heard {
   notified: [id: ContextId]
   watched: [ids: readonly ContextId[]]
   ready: []
   signal: [kind: string, name: string, place: string]
-  newListener: []
 }
 
 /** Messages about the feed of moves, among all servers, this one included. */
-export interface MoveSignals {
-  /** Resolves with how many servers have got it. `name` and `place`: letters, digits, `-` and `_`. */
-  send(kind: SignalKind, name: string, place: string): Promise<number>
-  onSignal(listener: (...signal: Heard['signal']) => void): void
-}
+export type MoveSignals = ReturnType<typeof redisFeed>['signals']
 
-export interface RedisFeed extends CommitFeed {
-  readonly signals: MoveSignals
-}
-
-export function redisFeed({ listening, publish, namespace, log }: FeedOptions): RedisFeed {
+export function redisFeed({ listening, publish, namespace, log }: FeedOptions) {
   const channel = feedChannel(namespace)
   const own = `${WATCH}${randomUUID()}:`
   const heard = new EventEmitter<Heard>().setMaxListeners(0)
-  let isLogged = false
-  /** Logged once: servers that wait also query, and the store logs that Redis is away. */
-  const fail = (error: unknown) => {
-    if (isLogged) return
-    isLogged = true
-    log.warn(`servers cannot notify each other of commits at once: ${LATE}`, { channel, error })
-  }
+  const fail = throttled((error) =>
+    log.warn(`servers cannot notify each other of commits at once: ${LATE}`, { channel, error }),
+  )
   listening.on('error', (error) => log.debug('the connection of the commit feed failed', { error }))
   const send = (text: string) => void publish(channel, text).catch(fail)
   const hear = (text: string) => {
@@ -72,11 +57,9 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
     } else if (!text.startsWith(WATCH)) heard.emit('notified', Number(text))
     else if (!text.startsWith(own)) heard.emit('watched', watchedIn(text))
   }
-  heard.once('newListener', () => {
-    listening.on('message', (_, text: string) => hear(text))
-    // ioredis subscribes again after each reconnect.
-    listening.subscribe(channel).catch(fail)
-  })
+  listening.on('message', (_, text: string) => hear(text))
+  // ioredis subscribes again after each reconnect.
+  listening.subscribe(channel).catch(fail)
   return {
     notify: (id) => send(String(id)),
     watch: (ids) => send(own + ids.join(',')),
@@ -85,13 +68,18 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions): 
     notifyReady: () => send(READY),
     onReady: (listener) => void heard.on('ready', listener),
     signals: {
-      send: (...parts) => receiversOf(listening, channel, publish(channel, `${MOVES}${parts.join('/')}:`)),
-      onSignal: (listener) => void heard.on('signal', listener),
+      /**
+       * `on`: the feed of moves is active; `ok`: the answer of each server. `name` and `place`: letters, digits, `-` and
+       * `_`. Resolves with how many servers have got it.
+       */
+      send: (kind: 'on' | 'ok', name: string, place: string) =>
+        receiversOf(listening, channel, publish(channel, `${MOVES}${kind}/${name}/${place}:`)),
+      onSignal: (listener: (...signal: Heard['signal']) => void) => void heard.on('signal', listener),
     },
     async close() {
       listening.disconnect()
     },
-  }
+  } satisfies CommitFeed & { signals: object }
 }
 
 /** How many have got a message. In a cluster, a node tells only of those that are subscribed to it itself. */
@@ -102,7 +90,7 @@ async function receiversOf(connection: Connection, channel: string, sent: Promis
   return counts.reduce((sum, reply) => sum + Number(Array.isArray(reply) ? reply[1] : 0), 0)
 }
 
-/** What is no id is left out: the channel is open to whoever may publish. */
+/** What is no id is left out: other programs may publish on the channel. */
 const watchedIn = (text: string): ContextId[] =>
   text
     .slice(text.indexOf(':', WATCH.length) + 1)

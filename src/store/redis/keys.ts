@@ -10,14 +10,6 @@ import { MAX_LOG_ROWS, UNOWNED } from '../../model/context.ts'
 /** Hash: the settings that were fixed when the namespace was created. */
 export const settingsKey = (namespace: string) => `af:${namespace}`
 
-/**
- * String: a definition under its content hash. Definitions are spread over a cluster, because each is written before
- * the commit that needs it.
- */
-export const definitionKey = (namespace: string, hash: string) => `af:${namespace}:def:${hash}`
-
-/** Set: the hashes of all definitions. */
-export const definitionsKey = (namespace: string) => `af:${namespace}:defs`
 /** String: the note of a server whose event loop was blocked; kept for a week. */
 export const standstillKey = (namespace: string, owner: string) => `af:${namespace}:standstill:${owner}`
 
@@ -41,7 +33,7 @@ local root = KEYS[1]
 -- String: a small context.
 local function packed(id) return root .. 'p:' .. id end
 -- Hash: a large context. v(ersion), t(erms, a JSON list), d(ue), o(wner), e(nded at), p(arent),
--- k: 1 when a relative has notified it, w: the last commit of each writer, r: for whom it is reserved and until when;
+-- k: 1 when a relative has notified it, w: the last commit of each writer, r: the writer for which it is reserved, and until when;
 -- and its parts, each under '.' and its name. Null is the empty text.
 local function context(id) return root .. 'c:' .. id end
 -- List: rows of a context's log.
@@ -81,7 +73,7 @@ local issuer = root .. 'giver'
 local taker = root .. 'taker'
 -- Stream: the moves of the namespace, under a prefix of its own.
 local moves_feed = root .. 's'
--- String: where the feed began; absent while nobody reads it.
+-- String: where the feed began; absent while there are no readers.
 local moves_begin = root .. 'on'
 -- Hash: the last version of each context that was appended lately, and the first and the last of those that were missing
 -- then, separated by spaces; and the hash before it.

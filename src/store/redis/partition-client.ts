@@ -2,6 +2,7 @@
 // into failures.
 import { setTimeout as pause } from 'node:timers/promises'
 import { FluxError, inDoubt, unavailable } from '../../model/failure.ts'
+import { throttled } from '../../model/log-once.ts'
 import type { Log } from '../../ports/log.ts'
 import { untilReady, type Connection } from './connection.ts'
 import { writeCoalescer } from './write-coalescer.ts'
@@ -9,8 +10,6 @@ import { codeOf, listOf, sendScript, type Reply, type ScriptName } from './scrip
 
 /** Milliseconds for which a commit whose answer was lost is sent again. */
 export const PATIENCE_MS = 3_000
-/** Milliseconds between two log lines about the same trouble. */
-const LOG_AGAIN_MS = 10_000
 
 /** Index of the argument of the commit script that says that it was sent before. */
 const SENT_BEFORE = 3
@@ -42,21 +41,22 @@ const INTERRUPTIONS = ['ready', '+node', '-node'] as const
 
 export class PartitionClient {
   readonly #connection: Connection
-  readonly #log: Log
+  readonly #logFault: (error: unknown) => void
   /** To be called before each command. */
   readonly #holdWrite: () => void
   /** The key prefix of each partition. */
   readonly #roots: readonly string[]
   #storeIncarnation = 0
-  #loggedAt = -Infinity
   #closing: Promise<void> | null = null
 
   constructor(connection: Connection, { roots, log }: { readonly roots: readonly string[]; readonly log: Log }) {
     this.#connection = connection
-    this.#log = log
+    this.#logFault = throttled((error) => {
+      if (!this.#closing) log.error('Redis does not serve', { error })
+    })
     this.#holdWrite = writeCoalescer(connection)
     this.#roots = roots
-    connection.on('error', (error) => this.#logFault(error))
+    connection.on('error', this.#logFault)
     for (const event of INTERRUPTIONS)
       connection.on(event, () => {
         this.#storeIncarnation += 1
@@ -195,12 +195,6 @@ export class PartitionClient {
       .catch(() => this.#connection.disconnect())
       .then(() => undefined)
     return this.#closing
-  }
-
-  #logFault(error: unknown): void {
-    if (this.#closing || performance.now() - this.#loggedAt < LOG_AGAIN_MS) return
-    this.#loggedAt = performance.now()
-    this.#log.error('Redis does not serve', { error })
   }
 }
 

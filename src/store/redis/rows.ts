@@ -3,14 +3,11 @@
 // - Rows and unique keys cost only those who use them. `lua/commit.lua` is two scripts: `commit-rows`, and `commit`,
 //   which lacks the lines between `--[ rows` and `--]`.
 import type { ContextId } from '../../model/context.ts'
-import { compareRows, isListed, ROW_SPACES, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import { compareRows, isListed, ROW_SPACES, rowIn, type RowWrite, type StoredRow, textOfRow } from '../../model/rows.ts'
 import type { CommitRefusal, RowQuery, Store, Write } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { texts, type Reply } from './scripts.ts'
 import { encodeText } from './stored-context.ts'
-
-/** Between the time and the value of a row. */
-const SEPARATOR = '\x1f'
 
 /** Rows looked at by one script, and bytes that it reads: a millisecond or two. */
 const PIECE = 500
@@ -26,8 +23,8 @@ export function pushRows(values: string[], writes: readonly Write[], rows: reado
   for (const { space, key, expects, value, expiresAt } of rows) {
     const guard = expects === undefined ? '' : expects === null ? '0' : '1'
     const kind = value === null ? '0' : isListed(space) ? '2' : '1'
-    const time = expiresAt === null ? '' : String(expiresAt)
-    values.push(space, key, guard, expects ?? '', kind, time + SEPARATOR + (value ?? ''), time || 'inf')
+    const text = textOfRow({ value: value ?? '', expiresAt })
+    values.push(space, key, guard, expects ?? '', kind, text, String(expiresAt ?? 'inf'))
   }
 }
 
@@ -105,8 +102,4 @@ function startOf(partition: number, prefix: string, after: RowQuery['after']): [
   return [after.key, partition <= after.partition]
 }
 
-function rowOf(partition: number, key: string, text: string): StoredRow {
-  const bar = text.indexOf(SEPARATOR)
-  const time = text.slice(0, Math.max(bar, 0))
-  return { partition, key, value: text.slice(bar + 1), expiresAt: time === '' ? null : Number(time) }
-}
+const rowOf = (partition: number, key: string, text: string): StoredRow => ({ partition, key, ...rowIn(text) })

@@ -138,13 +138,15 @@ function contextOfText(id: ContextId, text: string): StoredContext {
   if (begin === -1 || end === -1 || facts.length !== 5 || list.length % 2 !== 1 || list.at(-1) !== '') {
     throw new Error('it is cut short, or no context')
   }
-  const [d, o, e, p, t] = facts
   const parts: [string, string][] = []
   for (let place = 0; place < list.length - 1; place += 2) {
     parts.push([decodePacked(list[place] ?? ''), list[place + 1] ?? ''])
   }
-  return contextOf(id, { v, d, o, e, p, t }, parts)
+  return contextOf(id, [v, ...facts], parts)
 }
+
+/** Fields of a hash: version, due time, owner, end, parent, index keys. */
+const FACTS_OF_HASH = ['v', 'd', 'o', 'e', 'p', 't']
 
 function contextOfHash(id: ContextId, list: readonly string[]): StoredContext {
   const facts = new Map<string, string>()
@@ -154,26 +156,26 @@ function contextOfHash(id: ContextId, list: readonly string[]): StoredContext {
     if (name.startsWith(PART)) parts.push([decodePacked(name.slice(PART.length)), value])
     else facts.set(name, value)
   }
-  const [v, d, o, e, p, t] = ['v', 'd', 'o', 'e', 'p', 't'].map((name) => facts.get(name))
-  return contextOf(id, { v, d, o, e, p, t }, parts)
+  return contextOf(
+    id,
+    FACTS_OF_HASH.map((name) => facts.get(name)),
+    parts,
+  )
 }
-
-/** The facts of a context, under the names of the fields of its hash. */
-type Facts = Readonly<Record<'v' | 'd' | 'o' | 'e' | 'p' | 't', string | undefined>>
 
 function contextOf(
   id: ContextId,
-  { v = '', d, o, e, p, t = '[]' }: Facts,
+  [version = '', due, owner, endedAt, parent, indexKeys = '[]']: readonly (string | undefined)[],
   parts: readonly [string, string][],
 ): StoredContext {
   return {
     id,
-    version: versionOf(v),
-    indexKeys: decodeIndexKeys(t),
-    due: numberOf(d),
-    owner: o || null,
-    endedAt: numberOf(e),
-    parent: numberOf(p),
+    version: versionOf(version),
+    indexKeys: decodeIndexKeys(indexKeys),
+    due: numberOf(due),
+    owner: owner || null,
+    endedAt: numberOf(endedAt),
+    parent: numberOf(parent),
     // `fromEntries` creates own properties, whatever their names, also `__proto__`.
     parts: Object.fromEntries(parts),
   }

@@ -8,6 +8,9 @@ import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { deepFreeze, evaluate, scopeOf } from './evaluate.ts'
 import { character } from '../../support/character.ts'
 
+/** As many, or fewer where the random tests are to try little. */
+const runs = (count: number) => Math.min(count, 10 * Number(process.env['FUZZ_RUNS'] ?? count))
+
 const primitive = fc.oneof(
   fc.constantFrom<Json>(null, true, false, 0, 1, -1, '', '0', '1', ' ', 'a', 'null', 'NaN', '1e3'),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -66,7 +69,7 @@ describe('on primitives', () => {
         const expected: unknown = runInThisContext(`(a, b, c, o, l) => (${source})`)(a, b, c, o, names.l)
         expect(evaluate(source, names)).toStrictEqual(plain(expected))
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     )
   })
 })
@@ -188,11 +191,11 @@ describe('whatever the source', () => {
     const before = JSON.stringify(data)
     fc.assert(
       fc.property(fc.oneof(soup, denseSoup, formula), (source) => attempt(source, data)),
-      { numRuns: 20_000 },
+      { numRuns: runs(20_000) },
     )
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.string({ unit: character })), (source) => attempt(source, data)),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     )
     expect(JSON.stringify(data)).toBe(before)
   })
@@ -207,7 +210,7 @@ describe('whatever the source', () => {
         }
         expect(parses(source), source).toBe(true)
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(20_000) },
     )
   })
 
@@ -223,7 +226,7 @@ describe('whatever the source', () => {
           }
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     )
   })
 })
@@ -282,7 +285,7 @@ describe('on any data', () => {
           expect(error).toBeInstanceOf(ExpressionError)
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     )
   })
 

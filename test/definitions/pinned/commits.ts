@@ -12,20 +12,17 @@ export class Commits {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target)
         if (name === 'commit') return this.#commit.bind(this, target)
-        if (name === 'putDefinition') return this.#define.bind(this, target)
         return typeof value === 'function' ? value.bind(target) : value
       },
     })
 
   async #commit(store: Store, request: Parameters<Store['commit']>[0]): ReturnType<Store['commit']> {
     const outcome = await store.commit(request)
-    if (outcome.ok) this.#writes.push(...request.writes)
+    if (!outcome.ok) return outcome
+    this.#writes.push(...request.writes)
+    for (const { space, key, value } of request.rows ?? [])
+      if (space === 'definitions' && value !== null) this.#definitions.set(key, value)
     return outcome
-  }
-
-  async #define(store: Store, definition: { hash: string; text: string }): Promise<void> {
-    await store.putDefinition(definition)
-    this.#definitions.set(definition.hash, definition.text)
   }
 
   get definitions(): { hash: string; text: string }[] {

@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { StoredContext, Store } from '../../../src/ports/store.ts'
+import { putDefinition } from '../../support/stores.ts'
 
 /** A context as it was at some moment. */
 export interface PinnedRecord {
@@ -97,7 +98,7 @@ function listOf({ now, definitions, records, code }: Corpus): string {
 
 /** Writes what is pinned into an empty store. */
 export async function fill(store: Store, { definitions, records }: Corpus): Promise<void> {
-  for (const definition of definitions) await store.putDefinition(definition)
+  for (const { hash, text } of definitions) await putDefinition(store, hash, text)
   for (let given = 0, last = Math.max(...records.map(({ context }) => context.id)); given < last;) {
     const { first, count } = await store.reserveIds({ count: last - given, partition: 0 })
     given = first + count - 1

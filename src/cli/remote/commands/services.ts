@@ -1,7 +1,7 @@
 // cli/remote: the services of a server (`actorflux services`), one of them, its diagram, its machine and its schemas; and
 // `actorflux server resume`.
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
-import { svgFileOf } from '../../../inspector/diagram/standalone.tsx'
+import { svgFileOf } from '../../../inspector/diagram/svg.tsx'
 import { textOption, UsageError } from '../../command.ts'
 import { shownPlace } from '../../report.ts'
 import { serviceFields } from '../arguments.ts'

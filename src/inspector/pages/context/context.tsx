@@ -101,11 +101,7 @@ async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: Show
       title={`${contextId} ${context.fluxName}`}
       place="Contexts"
       heading={<Crumbs {...context} />}
-      aside={
-        <span>
-          <StatusSign {...context} />
-        </span>
-      }
+      aside={<StatusSign {...context} />}
       lead={<Lead {...shown} />}
       live={context.status === 'COMPLETED' ? undefined : `contextId=${contextId}`}
     >

@@ -150,6 +150,7 @@ function fieldsOf(
 
 /** The beginning of a value. */
 function lineOf(value: Json, sheet: Sheet): Child {
+  if (sheet.room <= 0) return '…'
   sheet.room -= 1
   const { text, isCut } =
     typeof value === 'string' ? cut(value, MAX_VALUE_CHARACTERS) : jsonText(value, MAX_VALUE_CHARACTERS)

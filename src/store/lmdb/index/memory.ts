@@ -1,21 +1,13 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
 import type { ContextId } from '../../../model/context.ts'
 import type { RowSpace } from '../../../model/rows.ts'
-import type { Header, LargePart, Rows } from '../records/header.ts'
-import { KeyIndex } from './key-index.ts'
+import type { Header } from '../stored-context.ts'
+import { KeyIndex, type Posting } from './key-index.ts'
 import { Owners } from './owners.ts'
-import type { Posting } from './posting.ts'
 import type { Selectable } from './selected.ts'
 import { TimeQueue } from './time-queue.ts'
 
-export interface Entry extends Rows {
-  readonly version: number
-  readonly due: number | null
-  readonly endedAt: number | null
-  readonly parent: ContextId | null
-  readonly postings: readonly Posting[]
-  readonly large: readonly LargePart[]
-}
+export type Entry = Omit<Header, 'indexKeys' | 'owner'> & { readonly postings: readonly Posting[] }
 
 /** Contexts with a time in a range that are sorted by id: more of them are found soon enough among all. */
 const MOST_TIMED = 8192
@@ -67,7 +59,7 @@ export class Memory implements Selectable {
     const postings = this.index.replace(id, before?.postings ?? NO_POSTINGS, header.indexKeys)
     const entry = { version, due, endedAt, parent, firstRow, nextRow, postings, large }
     if (before === undefined) {
-      // Nobody can have notified it, or claimed it.
+      // No relative can have notified it, and no server claimed it.
       this.index.add(id)
       this.#entries.set(id, entry)
       if (id > this.highestId) this.highestId = id

@@ -9,7 +9,7 @@ export class Owners {
   /** When contexts may be claimed again, in the order of their claims. */
   readonly #claimed = new Map<ContextId, number>()
 
-  /** null: nobody is to run a step of it. */
+  /** null: no server is to run a step of it. */
   set(id: ContextId, owner: string | null): void {
     const before = this.#owners.get(id)
     if (owner === before) {
@@ -28,7 +28,7 @@ export class Owners {
     return [...(this.#contexts.get(owner) ?? [])]
   }
 
-  /** The folder has one process at a time: whoever owns a context and isn't the caller is dead. */
+  /** The folder has one process at a time: an owner that isn't the caller is dead. */
   claim({ owner: caller, ready = [], limit, hideFor }: Parameters<Store['claimAbandoned']>[0], now: number) {
     this.#unhide(now)
     const leases: AbandonedLease[] = []

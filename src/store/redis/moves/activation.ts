@@ -1,4 +1,4 @@
-// store/redis: makes all servers of the namespace publish their commits while somebody reads. A server says so on the
+// store/redis: makes all servers of the namespace publish their commits while there are readers. A server says so on the
 // channel that servers have, and the others confirm it; a key says it to servers that start later.
 //
 // - On Redis there is one stream of Redis for a namespace (`store/redis/moves/`). Each server appends after the

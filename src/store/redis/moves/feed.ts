@@ -1,6 +1,7 @@
-// store/redis: the feed of moves of a namespace: one stream of Redis, to which all servers append while somebody reads.
-// While nobody does, a server has no connection for it.
+// store/redis: the feed of moves of a namespace: one stream of Redis, to which all servers append while there are
+// readers. While there are none, a server has no connection for it.
 import { unavailable } from '../../../model/failure.ts'
+import { throttled } from '../../../model/log-once.ts'
 import { SharedRun } from '../../../model/shared-run.ts'
 import type { Clock } from '../../../ports/clock.ts'
 import {
@@ -19,7 +20,7 @@ import { movesKey } from '../keys.ts'
 import { listOf, sendScript, texts } from '../scripts.ts'
 import { activation } from './activation.ts'
 import { Outbox } from './outbox.ts'
-import { entryIn, isPlace, isPlaceBefore, itemOf, timeOf } from './place.ts'
+import { isPlace, isPlaceBefore, itemIn, timeOf } from './place.ts'
 import { followMoves } from './tail.ts'
 
 export interface RedisMovesOptions {
@@ -43,6 +44,7 @@ export class RedisMoves implements MoveFeed {
   readonly #options: RedisMovesOptions
   readonly #root: string
   readonly #announce: (since: string) => Promise<void>
+  readonly #logFault: (error: unknown) => void
   /** Readers that come at once share one: each of them asks all servers. */
   readonly #activating = new SharedRun(async () => {
     await this.#renew()
@@ -57,12 +59,14 @@ export class RedisMoves implements MoveFeed {
   #since = '0-0'
   #callOffEnd: (() => void) | null = null
   #callOffRenewal: (() => void) | null = null
-  #isFaultLogged = false
   #isClosed = false
 
   constructor(options: RedisMovesOptions) {
     this.#options = options
     this.#root = movesKey(options.namespace)
+    this.#logFault = throttled((error) =>
+      options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error }),
+    )
     this.#announce = activation(options.signals, async (since) => {
       if (isPlace(since)) this.#since = since
       this.#begin(UNREAD_MS)
@@ -101,8 +105,7 @@ export class RedisMoves implements MoveFeed {
   }
 
   listen(from: string, listener: FeedListener): () => void {
-    const [connection, key] = [this.#options.connect('worker'), `${this.#root}s`]
-    const stop = followMoves(from, { connection, key, read: (request) => this.read(request), listener })
+    const stop = followMoves(this, this.#options.connect('worker'), { from, key: `${this.#root}s`, listener })
     this.#stopListening = stop
     this.#renewLater()
     return () => {
@@ -117,7 +120,7 @@ export class RedisMoves implements MoveFeed {
     const place = isPlace(after) ? after : ''
     const reply = await sendScript(await this.#connected(), 'read-moves', this.#root, [place, limit, characters])
     const [since, newest, known, entries = []] = listOf(reply)
-    const items = listOf(entries).map((entry) => itemOf(entryIn(entry)))
+    const items = listOf(entries).map(itemIn)
     const last = [newest, since].find((one) => typeof one === 'string' && one !== '')
     const isKnown = known === 1
     const end = items.at(-1)?.id ?? (isKnown ? after : String(last ?? this.#since))
@@ -165,8 +168,7 @@ export class RedisMoves implements MoveFeed {
     this.#outbox ??= new Outbox({
       append: (values) => this.#append(values),
       since: () => timeOf(this.#since),
-      onFault: (error) => this.#logFault(error),
-      now: () => performance.now(),
+      onFault: this.#logFault,
     })
     this.#callOffEnd?.()
     this.#callOffEnd = this.#options.clock.after(left, () => {
@@ -185,7 +187,6 @@ export class RedisMoves implements MoveFeed {
   async #append(values: readonly (string | number)[]): Promise<readonly number[]> {
     const connection = await this.#connected()
     const reply = await sendScript(connection, 'append-moves', this.#root, [KEPT_ENTRIES, KEPT_MS, ...values])
-    this.#isFaultLogged = false
     return texts(reply).map(Number)
   }
 
@@ -197,11 +198,5 @@ export class RedisMoves implements MoveFeed {
     }
     await untilReady(this.#connection, CONNECT_MS)
     return this.#connection
-  }
-
-  #logFault(error: unknown): void {
-    if (this.#isFaultLogged) return
-    this.#isFaultLogged = true
-    this.#options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error })
   }
 }

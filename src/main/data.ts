@@ -1,13 +1,13 @@
-// main: moves all that an embedded store has into a new namespace of a lone Redis. Servers open that namespace when all of
-// it is there.
+// main: reads all that an embedded store has: to say whether it can be read, or to move it into a new namespace of a lone
+// Redis, which servers open when all of it is there.
 import { resolve } from 'node:path'
 import { systemClock } from '../alarms/clock.ts'
 import { MAX_LOG_ROWS } from '../model/context.ts'
 import { ROW_SPACES, type StoredRow } from '../model/rows.ts'
-import type { Log } from '../ports/log.ts'
+import { atEachLevel, type Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import type { Settings } from '../settings.ts'
-import { hasData } from '../store/lmdb/disk.ts'
+import { dataFileIn } from '../store/lmdb/disk.ts'
 import { openLmdbStore, type EmbeddedStore } from '../store/lmdb/store.ts'
 import { deadAfterOf } from './engine.ts'
 
@@ -28,6 +28,33 @@ export interface Moved {
   readonly place: string
 }
 
+/** All contexts behind an id that can be read. */
+async function* pagesOf(store: Store, start: number) {
+  for (let after: number | null = start; after !== null;) {
+    const page = await store.select({ ...ALL, ...PAGE, order: 'asc', after })
+    yield page.contexts
+    after = page.rest
+  }
+}
+
+/**
+ * Reads all contexts of the embedded store. `unreadable`: a line for each that can't be read.
+ * @throws Error with one line when there is no data, a server has it open, or its file is damaged
+ */
+export async function examineData({ data: folder, namespace }: Settings) {
+  const file = dataFileIn(folder, namespace)
+  const unreadable: string[] = []
+  const log = { ...atEachLevel(() => () => {}), error: (line: string) => void unreadable.push(line) }
+  const store = await openLmdbStore({ folder, namespace, log, clock: systemClock })
+  try {
+    let contexts = 0
+    for await (const page of pagesOf(store, 0)) contexts += page.length
+    return { file, contexts, unreadable }
+  } finally {
+    await store.close()
+  }
+}
+
 /** Contexts that were written, of so many. */
 type OnProgress = (done: number, total: number) => void
 
@@ -46,7 +73,7 @@ export async function moveData(
     import('../store/redis/store.ts'),
   ])
   const { data: folder, namespace } = settings
-  if (!hasData(folder, namespace)) throw new Error(`there is no data in ${folder}`)
+  dataFileIn(folder, namespace)
   const address = await explore(redisUrl)
   if (address.cluster) throw new Error('contexts can be moved to a single Redis only, not to a cluster')
   const source = await openLmdbStore({ folder, namespace, log, clock: systemClock })
@@ -63,7 +90,6 @@ export async function moveData(
       // No id is given out a second time, also of those contexts that are gone.
       if ((await target.highestId()) === 0 && source.lastId > 0)
         await target.reserveIds({ count: source.lastId, partition: 0 })
-      const definitions = await copyDefinitions(source, target)
       const rows = await copyRows(source, target)
       const unreadable = await copyContexts(source, target, onProgress)
       const counts = await Promise.all(ROW_SPACES.map((space) => target.countRows({ space })))
@@ -74,9 +100,9 @@ export async function moveData(
       )
       const contexts = await target.count(ALL)
       compare('contexts', (await source.count(ALL)) - unreadable, contexts)
-      compare('definitions', definitions, (await target.definitions()).length)
       await target.endMove()
-      return { contexts, rows, definitions, unreadable, place: address.place }
+      const definitions = await target.countRows({ space: 'definitions' })
+      return { contexts, rows: rows - definitions, definitions, unreadable, place: address.place }
     } finally {
       await target.close()
     }
@@ -87,15 +113,6 @@ export async function moveData(
 
 function compare(what: string, read: number, found: number) {
   if (read !== found) throw new Error(`${read} ${what} were read, and ${found} are there: the move is not done`)
-}
-
-async function copyDefinitions(source: Store, target: Store) {
-  const hashes = await source.definitions()
-  for (const hash of hashes) {
-    const text = await source.getDefinition({ hash })
-    if (text !== null) await target.putDefinition({ hash, text })
-  }
-  return hashes.length
 }
 
 async function copyRows(source: EmbeddedStore, target: Store) {
@@ -121,10 +138,9 @@ async function copyContexts(source: Store, target: Store, onProgress: OnProgress
   const { contexts: there } = await target.select({ ...ALL, order: 'desc', limit: 1, skip: PAGE.limit })
   const first = there[0]?.id ?? 1
   let read = await target.count({ ...ALL, before: first })
-  for (let after: number | null = first - 1; after !== null;) {
-    const page = await source.select({ ...ALL, ...PAGE, order: 'asc', after })
+  for await (const page of pagesOf(source, first - 1)) {
     await Promise.all(
-      page.contexts.map(async (context) =>
+      page.map(async (context) =>
         target.commit({
           writes: [
             {
@@ -139,9 +155,8 @@ async function copyContexts(source: Store, target: Store, onProgress: OnProgress
         }),
       ),
     )
-    read += page.contexts.length
+    read += page.length
     onProgress(read, total)
-    after = page.rest
   }
   return total - read
 }
