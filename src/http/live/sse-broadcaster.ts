@@ -1,9 +1,9 @@
 // http: the streams of moves of this server.
 //
-// 1. All of them share one reader of the feed, which on Redis is one connection (`tail.ts`). What is written to readers who
-//    ask for the same, and may see the same, is made once.
-// 2. A stream that resumes reads pages of the feed, as fast as its reader takes them and some streams at a time, until it
-//    is where the others are.
+// 1. All of them share one reader of the feed, which on Redis is one connection (`tail.ts`). What is written to readers
+//    who ask for the same, and may see the same, is made once.
+// 2. A stream that resumes reads pages of the feed, as fast as its reader takes them and some streams at a time, until
+//    it is where the others are.
 // 3. Every second, the rights of each reader are looked at again.
 import { Turnstile } from '../../model/turnstile.ts'
 import { CountBound } from '../../model/count-bound.ts'
@@ -155,7 +155,7 @@ export class SseBroadcaster {
         stream.end('the server can not read what came before')
         this.close(stream)
       }
-      // Without a place in line: a reader that takes nothing holds up nobody.
+      // Without a place in line: a reader that takes nothing delays no other.
       if (!stream.isLive) await stream.taken()
     }
   }
@@ -196,7 +196,8 @@ export class SseBroadcaster {
         continue
       }
       stream.tellDropped()
-      // A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for long.
+      // A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for
+      // long.
       if (this.#ticks % HEARTBEAT_TICKS === 0) stream.tell(heartbeatOf(isLive && !shown.selection.isAll ? place : null))
     }
   }

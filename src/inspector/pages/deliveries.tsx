@@ -117,7 +117,7 @@ const WEBHOOK_COLUMNS: readonly Column<WebhookView>[] = [
   {
     head: 'verified by',
     isLabelled: true,
-    cell: ({ scheme }) => scheme ?? <span class="status failed">nobody</span>,
+    cell: ({ scheme }) => scheme ?? <span class="status failed">not verified</span>,
   },
   {
     head: 'since this server started',
