@@ -62,8 +62,8 @@ function kindOf(types: ReadonlySet<string>, hasChoices: boolean): Control['kind'
 function typesOf(schema: JsonObject): Set<string> {
   const { type, anyOf, oneOf, $ref: reference } = schema
   if (typeof reference === 'string') return new Set(['object'])
-  const own = (Array.isArray(type) ? type : [type]).filter((each) => typeof each === 'string')
-  const nested = [anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? list : [])).filter(isObject)
+  const own = [type].flat().filter((each) => typeof each === 'string')
+  const nested = [anyOf, oneOf].flat().filter(isObject)
   const types = new Set([...own, ...nested.flatMap((each) => [...typesOf(each)])])
   types.delete('null')
   return types
