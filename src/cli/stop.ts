@@ -71,7 +71,9 @@ export function untilStopped({
       signals.exit(EXIT.failed)
     })
     // A function of a service forgot to await a promise. That affects only this function, so the server keeps running.
-    signals.on('unhandledRejection', (error) => log.error('a promise was rejected and nobody handled it', { error }))
+    signals.on('unhandledRejection', (error) =>
+      log.error('a promise was rejected, and the rejection was not handled', { error }),
+    )
   })
 }
 

@@ -34,7 +34,7 @@ export function pathOf(node: AnyNode, parameters: ReadonlyMap<string, unknown>):
   return path
 }
 
-const DECIMAL = /^(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
+const NOT_DECIMAL = /^0[\dxob]|_/i
 const OCTAL_ESCAPE = /\\(?:[1-9]|0\d)/
 
 /** The value of a literal. Numbers must be decimal. Octal escapes are refused, as in strict mode. */
@@ -42,7 +42,7 @@ export function literalValue({ value, raw = '', start }: Literal, source: string
   if (typeof value === 'string' && OCTAL_ESCAPE.test(raw.replaceAll('\\\\', '__'))) {
     throw new ExpressionFault(`an octal escape in ${raw}`, start)
   }
-  if (typeof value === 'number' && !DECIMAL.test(raw))
+  if (typeof value === 'number' && NOT_DECIMAL.test(raw))
     throw new ExpressionFault(`'${raw}' is no decimal number,`, start)
   if (typeof value === 'bigint' || value instanceof RegExp || value === undefined) throw unexpected(source, start)
   return value

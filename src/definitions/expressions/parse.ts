@@ -64,7 +64,6 @@ function parseText(text: string, closer: '' | '}'): Syntax {
       if (!(error instanceof SyntaxError) || !('pos' in error)) throw error
       const at = Number(error.pos)
       const message = error.message.replace(/ \(\d+:\d+\)$/, '')
-      if (message.startsWith('Not enough stack')) throw new ExpressionFault('an expression nested too deep', at)
       if (!message.startsWith('Unexpected'))
         throw new ExpressionFault(message.charAt(0).toLowerCase() + message.slice(1), at)
       // Where the parser has accepted a reserved word, the word is the fault, and not what follows it.

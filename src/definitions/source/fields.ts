@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import { alternatives } from '../../model/nearest.ts'
-import { DURATION, durationSecondsOf } from '../values/durations.ts'
+import { quantityOf } from '../../model/quantity.ts'
 
 /** An object, of which further keys may be kept for other programs. */
 export const entry = <T extends z.core.$ZodLooseShape>(shape: T) => z.object(shape, { error: 'must be an object' })
@@ -50,6 +50,17 @@ const toMs = (given: number) => Math.ceil(given * 1000)
 /** A number of seconds, as milliseconds. */
 export const MS = seconds.min(0, { error: 'must not be negative' }).transform(toMs).nullish()
 export const TIMEOUT_MS = seconds.positive({ error: 'must be greater than 0' }).transform(toMs).nullish()
+
+const DURATION_UNITS_MS = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** What a duration is, for descriptions. */
+const DURATION = 'a number of seconds, or a text like "90s", "15m", "1h" or "7d"'
+
+/** Seconds of a number of seconds, or of a text like "90s", "1.5h" or "7d"; NaN for what is no duration. */
+function durationSecondsOf(given: Json): number {
+  if (typeof given === 'number') return given
+  return typeof given === 'string' ? quantityOf(given, DURATION_UNITS_MS) / 1000 : NaN
+}
 
 /** A duration of a second at least, as milliseconds. `most`: seconds. `orZero`: it may be 0, too. */
 export const durationMs = (most: number, orZero: boolean) =>

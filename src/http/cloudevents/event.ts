@@ -8,8 +8,6 @@ import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import { formatOf } from '../formats/negotiate.ts'
 import type { ReadBody } from '../request/body.ts'
 
-const REQUIRED = ['specversion', 'id', 'source', 'type'] as const
-
 /** Fields of the event call, and the attributes that a CloudEvent has in their place. */
 const ATTRIBUTES: { readonly [field: string]: string } = {
   event: 'type',
@@ -35,26 +33,36 @@ export interface EventBody extends ReadBody {
  * @throws FluxError `malformed` for attributes that are missing or wrong
  */
 export function bodyOfEvent(attributes: { readonly [name: string]: unknown }, data: ReadBody): EventBody {
-  const given = { ...attributes }
-  for (const name of REQUIRED) textOf(given, name)
-  // A URI reference has none; and the id of the event is told from its source by the first one.
-  if (/\s/.test(textOf(given, 'source'))) throw wrong('source', 'must not have spaces')
-  if (given['specversion'] !== '1.0') throw malformed("the attribute specversion must be '1.0'")
-  const fields: CallFields = { event: given['type'] }
-  if (data.value !== undefined) fields['input'] = data.value
-  for (const field of ['key', 'fluxName', 'package']) {
-    const name = ATTRIBUTES[field] ?? field
-    if (isThere(given[name])) fields[field] = textOf(given, name)
+  // In the JSON format null is as good as nothing.
+  const given = new Map(Object.entries(attributes).filter(([, value]) => value !== null))
+  const text = (name: string): string => {
+    const value = given.get(name)
+    if (typeof value === 'string' && value !== '') return value
+    throw wrong(name, given.has(name) ? 'must be a text that is not empty' : 'is missing')
   }
-  if (isThere(given['fluxtags']))
-    fields['tags'] = textOf(given, 'fluxtags')
-      .split(',')
+  const textIn = (name: string) => (given.has(name) ? text(name) : undefined)
+  const numberIn = (name: string) => {
+    const value = given.get(name)
+    return typeof value === 'string' && /^(?:0|[1-9]\d{0,15})$/.test(value) ? Number(value) : value
+  }
+  const [version, id, source, type] = [text('specversion'), text('id'), text('source'), text('type')]
+  // A URI reference has none; and the id of the event is told from its source by the first one.
+  if (/\s/.test(source)) throw wrong('source', 'must not have spaces')
+  if (version !== '1.0') throw malformed("the attribute specversion must be '1.0'")
+  const value = {
+    event: type,
+    input: data.value,
+    contextId: numberIn('fluxcontextid'),
+    key: textIn('fluxkey'),
+    fluxName: textIn('fluxname'),
+    package: textIn('fluxpackage'),
+    tags: textIn('fluxtags')
+      ?.split(',')
       .map((tag) => tag.trim())
-      .filter((tag) => tag !== '')
-  if (isThere(given['fluxcontextid'])) fields['contextId'] = numberOf(given, 'fluxcontextid')
-  if (isThere(given['fluxttl'])) fields['ttl'] = numberOf(given, 'fluxttl')
-  const eventId = eventIdOf(textOf(given, 'source'), textOf(given, 'id'))
-  return { value: fields, untyped: data.untyped, eventId }
+      .filter((tag) => tag !== ''),
+    ttl: numberIn('fluxttl'),
+  }
+  return { value, untyped: data.untyped, eventId: eventIdOf(source, id) }
 }
 
 /** @throws FluxError for what can't be read */
@@ -76,7 +84,7 @@ interface SentData {
 }
 
 function dataOf({ data, packed, type }: SentData, decode: Decode): ReadBody {
-  const format = isThere(type) ? formatOf(String(type), FORMATS) : JSON_FORMAT
+  const format = (type ?? null) === null ? JSON_FORMAT : formatOf(String(type), FORMATS)
   if (packed === undefined) {
     const isXml = format?.untyped === true && typeof data === 'string'
     return isXml ? decode(Buffer.from(data), format) : { value: data ?? undefined, untyped: false }
@@ -87,23 +95,9 @@ function dataOf({ data, packed, type }: SentData, decode: Decode): ReadBody {
   return decode(Buffer.from(packed, 'base64'), format)
 }
 
-/** In the JSON format null is as good as nothing. */
-const isThere = (value: unknown): boolean => value !== undefined && value !== null
-
-function textOf(attributes: { readonly [name: string]: unknown }, name: string): string {
-  const value = attributes[name]
-  if (typeof value === 'string' && value !== '') return value
-  throw wrong(name, isThere(value) ? 'must be a text that is not empty' : 'is missing')
-}
-
 function wrong(name: string, detail: string): FluxError {
   const errors = [{ pointer: `/${name}`, detail }]
   return new FluxError({ kind: 'malformed', detail: `the attribute ${name} ${detail}`, errors })
-}
-
-function numberOf(attributes: { readonly [name: string]: unknown }, name: string): unknown {
-  const value = attributes[name]
-  return typeof value === 'string' && /^(?:0|[1-9]\d{0,15})$/.test(value) ? Number(value) : value
 }
 
 /**

@@ -79,10 +79,10 @@ function isOriginOf(origin: string, host: string): boolean {
   if (origin === `http://${host}` || origin === `https://${host}`) return true
   const [scheme] = /^https?:\/\//.exec(origin) ?? []
   // The default port of the scheme may be left out or not.
-  if (scheme === undefined || nameOf(host) === null || !URL.canParse(origin) || !URL.canParse(scheme + host))
-    return false
-  return new URL(origin).host === new URL(scheme + host).host
+  return scheme !== undefined && nameOf(host) !== null && urlOf(origin)?.host === urlOf(scheme + host)?.host
 }
+
+const urlOf = (text: string): URL | null => (URL.canParse(text) ? new URL(text) : null)
 
 const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8)
@@ -101,11 +101,8 @@ function isLoopbackName(name: string): boolean {
 }
 
 /** The host name without port, as in a URL; null if the text is no host. */
-function nameOf(host: string): string | null {
-  if (/[@/\\?#\s]/.test(host) || !URL.canParse(`http://${host}`)) return null
-  const { hostname } = new URL(`http://${host}`)
-  return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
-}
+const nameOf = (host: string): string | null =>
+  (/[@/\\?#\s]/.test(host) ? null : urlOf(`http://${host}`))?.hostname.replace(/\.$/, '') ?? null
 
 /** Headers by which proxies tell of themselves or of their clients, beside those that begin with `x-forwarded-`. */
 const OF_PROXIES: ReadonlySet<string> = new Set([
@@ -123,7 +120,7 @@ const OF_PROXIES: ReadonlySet<string> = new Set([
   'x-real-ip',
 ])
 
-/** Whether a program on this machine asks for itself, and not a proxy for somebody else. */
+/** Whether the request comes from a program on this machine, and not from a proxy. */
 export function isLocal(c: Context<Env>): boolean {
   if (!socketed(c)) return false
   const { headers, socket } = c.env.incoming

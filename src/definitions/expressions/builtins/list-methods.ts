@@ -10,6 +10,8 @@ export type LoopMethod = (run: Evaluation, list: List, callback: Callback, args:
 
 /** Elements that V8 copies, or compares with a number, in one step. */
 const READ_AT_ONCE = 8
+/** Steps for an element that is searched backwards: V8 takes 40 times as long for it if the list is frozen. */
+const STEPS_BACKWARDS = 5
 /** Steps of one comparison of texts, which our own code makes while sorting. */
 const STEPS_TO_COMPARE = 6
 const MAX_FLAT_DEPTH = 100
@@ -27,13 +29,6 @@ function sought(run: Evaluation, list: List, wanted: Value): List {
   run.spend(list.length)
   for (const item of list) if (typeof item === 'string' && item.length === wanted.length) run.scan(wanted.length)
   return list
-}
-
-/** Replaces V8's `lastIndexOf`, which takes 40 times as long for a frozen list. */
-function lastIndex(list: List, wanted: Value, from: number): number {
-  const start = from < 0 ? list.length + Math.ceil(from) : Math.min(Math.floor(from) || 0, list.length - 1)
-  for (let at = start; at >= 0; at -= 1) if (list[at] === wanted) return at
-  return -1
 }
 
 function joined(run: Evaluation, list: List, [separator]: List): string {
@@ -78,8 +73,10 @@ export const listMethods: ReadonlyMap<string, Method<List>> = new Map(
     concat: (run, list, args) => run.own(flatten(run, args, 1, flatten(run, list, 0, []))),
     includes: (run, list, [wanted, from]) => sought(run, list, wanted).includes(wanted, indexArgument(run, from)),
     indexOf: (run, list, [wanted, from]) => sought(run, list, wanted).indexOf(wanted, indexArgument(run, from)),
-    lastIndexOf: (run, list, [wanted, from]) =>
-      lastIndex(sought(run, list, wanted), wanted, indexArgument(run, from) ?? Infinity),
+    lastIndexOf: (run, list, [wanted, from]) => {
+      run.spend(list.length * STEPS_BACKWARDS)
+      return sought(run, list, wanted).lastIndexOf(wanted, indexArgument(run, from) ?? Infinity)
+    },
     join: joined,
     reverse: reversed,
     toReversed: reversed,
