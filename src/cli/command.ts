@@ -1,5 +1,5 @@
-// cli: what a command is. Parsing, help and completion read the same description of its words and options. Also the parts
-// of a command's environment that a test replaces.
+// cli: what a command is. Parsing, help and completion read the same description of its words and options. Also the
+// parts of a command's environment that a test replaces.
 import { parseArgs } from 'node:util'
 import { messageOf } from '../model/error-message.ts'
 import { suggestion } from '../model/nearest.ts'
@@ -15,13 +15,13 @@ export interface World {
   flushed(): Promise<Error | null>
   /** All of standard input. */
   input(): Promise<string>
-  /** Asks the person at the terminal; resolves with the line that they type. Null: nobody is there. */
+  /** Asks a question on the terminal; resolves with the line of the answer. Null: there is no terminal. */
   readonly ask: ((question: string) => Promise<string>) | null
   /** What stdout is written to; null: no terminal. */
   readonly screen: { readonly columns: number; readonly hasColour: boolean } | null
   /** Where progress is shown; null: stderr is no terminal. */
   readonly progress: NodeJS.WriteStream | null
-  /** Aborted at SIGINT, once somebody has asked for it. */
+  /** Aborted at SIGINT, from the first call on. */
   interrupted(): AbortSignal
 }
 

@@ -116,7 +116,7 @@ async function findTarget(given: string, method: string | undefined, world: Worl
   }
 }
 
-/** Of some methods, the one that providers use most. */
+/** The one of these methods that providers use most. */
 const likelyOf = (methods: readonly string[]) =>
   ['PUT', 'PATCH', 'GET'].find((name) => methods.includes(name)) ?? methods[0] ?? 'POST'
 

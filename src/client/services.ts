@@ -1,4 +1,5 @@
-// client: one service, typed by what `actorflux types` writes. What the types refuse, the server would refuse, or ignore.
+// client: one service, typed by what `actorflux types` writes. What the types refuse, the server would refuse, or
+// ignore.
 import type { ExecuteAnswer } from '../api/commands.ts'
 import type { CallRequest, ClientCalls, SentAnswer, WaitOptions } from './calls.ts'
 
@@ -7,7 +8,7 @@ export interface ServiceTypes {
   readonly input: object
   readonly output: object
   readonly events: object
-  /** Of a service that takes any other event, too: their inputs. */
+  /** For a service that takes any other event, too: their inputs. */
   readonly otherEvents?: object
 }
 
@@ -98,7 +99,7 @@ export function serviceOver<Service extends ServiceTypes>(
     async send(event, options) {
       const { signal, timeout, wait, input, key, orStart, ...rest }: SendOptions = options
       if (rest.contextId === undefined && key === undefined && rest.tags === undefined)
-        throw new TypeError('contextId, key or tags must say whom the event is for')
+        throw new TypeError('the event needs contextId, key or tags')
       return calls.sendEvent(
         {
           ...rest,

@@ -122,7 +122,7 @@ class SplitRouter implements Router<[H, RouterRoute]> {
   readonly name = 'SplitRouter'
   readonly #all = new TrieRouter<[H, RouterRoute]>()
   readonly #patterns = new RegExpRouter<[H, RouterRoute]>()
-  /** Of the paths without parameters: by method, what was found. */
+  /** The routes of paths without parameters, by path and method. */
   readonly #paths = new Map<string, Map<string, Result<[H, RouterRoute]>>>()
 
   add(method: string, path: string, handler: [H, RouterRoute]): void {

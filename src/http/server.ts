@@ -21,7 +21,7 @@ export interface ListenOptions {
   readonly log: Log
   /** Whether each request is logged. */
   readonly accessLog?: boolean
-  /** Measures requests; left out: nobody asks. */
+  /** Measures requests; left out: there are no metrics. */
   readonly signals?: RequestSignals | undefined
   /**
    * Milliseconds: within which a client must send its headers, and the whole request; and for which it may read nothing

@@ -1,9 +1,9 @@
 // inspector: the routes of all pages: who looks at them, how they are made, and how their forms are carried out.
 //
-// - Each page begins in a turn of the event loop of its own, and diagrams are laid out in a thread, so many pages at once
-//   delay others by about one page.
-// - A form is carried out once, however often it is sent, and leads to another page. One that is refused is shown again,
-//   with what was typed and what was wrong with it.
+// - Each page begins in a turn of the event loop of its own, and diagrams are laid out in a thread, so many pages at
+//   once delay others by about one page.
+// - A form is carried out once, however often it is sent, and leads to another page. One that is refused is shown
+//   again, with what was typed and what was wrong with it.
 import { hash } from 'node:crypto'
 import type { Context, Hono } from 'hono'
 import type { Child } from 'hono/jsx'
@@ -46,8 +46,8 @@ interface FormRoute {
 }
 
 /**
- * Pages at once that are gathered and made: plain ones, those that hold a whole context or definition, and those that read
- * thousands of contexts.
+ * Pages at once that are gathered and made: plain ones, those that hold a whole context or definition, and those that
+ * read thousands of contexts.
  */
 const bounds = () => ({
   plain: new CountBound({ limit: 64, what: 'pages to make' }),
@@ -87,7 +87,7 @@ export class PageRoutes {
     return caller
   }
 
-  /** A viewer of whom nothing is known, who sees no data. */
+  /** A viewer without token and session, who sees no data. */
   anonymousViewer(c: Context): Viewer {
     return { ...this.#viewerOf(c, ANONYMOUS), may: () => false }
   }

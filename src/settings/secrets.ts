@@ -42,7 +42,7 @@ export function secretOf(variable: string): string | null {
   return secretNameFault(name) === null ? name : null
 }
 
-/** Reads all secrets. A file that can't be read gives none: whoever needs it says so. */
+/** Reads all secrets. A file that can't be read gives none, which is reported where the secret is used. */
 export async function openSecrets(environment: Environment): Promise<WatchedSecrets> {
   const given = Object.keys(environment).filter((variable) => environment[variable])
   const names = new Set(given.flatMap((variable) => secretOf(variable) ?? []))

@@ -104,8 +104,8 @@ const hosts = parsed(
     }),
 )
 /**
- * A URL before which nothing else stands, and to which the path and query of a request are added. A scheme compares it as
- * text: spaces around it, which a URL may have, would never fit.
+ * A URL before which nothing else stands, and to which the path and query of a request are added. A scheme compares it
+ * as text: spaces around it, which a URL may have, would never fit.
  */
 const publicUrl = parsed('must be a URL such as https://flux.example, without user, query and fragment', (url) =>
   /^https?:\/\/[^\s?#\\@]+$/i.test(url) && URL.canParse(url) ? url : null,
@@ -160,7 +160,7 @@ export const schema = z.object({
   recovery: setting(
     'ACTORFLUX_RECOVERY',
     '20s',
-    'time within which other servers take over the steps of one that died',
+    'time within which other servers take over the steps of one that died; the same on all servers',
     duration.refine((time) => time >= 1000, { error: 'must be at least 1s' }),
   ),
   tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', z.string()),
@@ -212,7 +212,7 @@ export const schema = z.object({
   maxRecord: setting(
     'ACTORFLUX_MAX_RECORD',
     '16mb',
-    'largest context, as JSON; one that outgrows it fails',
+    'largest context, as JSON; one that outgrows it fails with RecordTooLarge',
     memorySize,
   ),
   headerTimeout: setting(
@@ -221,7 +221,12 @@ export const schema = z.object({
     'how long a client may take to send the headers of a request',
     duration,
   ),
-  requestTimeout: setting('ACTORFLUX_REQUEST_TIMEOUT', '30s', 'how long it may take to send all of it', duration),
+  requestTimeout: setting(
+    'ACTORFLUX_REQUEST_TIMEOUT',
+    '30s',
+    'how long a client may take to send the whole request',
+    duration,
+  ),
   answerTimeout: setting(
     'ACTORFLUX_ANSWER_TIMEOUT',
     '30s',
@@ -274,7 +279,7 @@ export const schema = z.object({
   maxPending: setting(
     'ACTORFLUX_PENDING',
     '100000',
-    'events with a ttl that wait for somebody to wait for them; beyond it such events are refused with 429',
+    'unclaimed events: events with a ttl that no context waits for yet; beyond it such events are refused with 429',
     integer(1, 100_000_000),
   ),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
@@ -290,7 +295,12 @@ export const schema = z.object({
     meaning:
       'names by which the server may be called besides loopback names, separated by commas, or *; not set: on a loopback address none, else any',
   }),
-  stepConcurrency: setting('ACTORFLUX_STEP_CONCURRENCY', '256', 'functions that run at once', integer(1, 1_000_000)),
+  stepConcurrency: setting(
+    'ACTORFLUX_STEP_CONCURRENCY',
+    '256',
+    'functions that run at once in this server; others wait',
+    integer(1, 1_000_000),
+  ),
   isolated: setting(
     'ACTORFLUX_ISOLATED',
     '8',
@@ -332,7 +342,7 @@ export const schema = z.object({
   metrics: setting(
     'ACTORFLUX_METRICS',
     'guarded',
-    'who may read /metrics: guarded: tokens with the role read and, unless ACTORFLUX_REQUIRE_AUTH is set, programs on this machine; open: anybody',
+    'who may read /metrics: guarded: tokens with the role read and, unless ACTORFLUX_REQUIRE_AUTH is set, programs on this machine; open: anyone',
     oneOf('guarded', 'open'),
   ),
   drainDelay: setting(

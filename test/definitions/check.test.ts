@@ -174,7 +174,7 @@ describe('what keeps the server from starting', () => {
       ['/states/0/transitions/1/internal', NO_EVENT],
       ['/states/0/transitions/2/internal', NO_EVENT],
       ['/states/0/transitions/4/internal', 'must be true or false'],
-      ['/states/0/transitions/3/early', 'the event is internal, so nobody sends it, and none can come early'],
+      ['/states/0/transitions/3/early', 'the event is internal: it is never sent, so it cannot come early'],
     ],
     [
       'a wait of an unknown kind',

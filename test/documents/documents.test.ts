@@ -93,7 +93,7 @@ test('no other setting is named', () => {
 
 test('every problem is listed with its status, and no other', async () => {
   const source = await readFile(join(ROOT, 'src/http/formats/problem.ts'), 'utf8')
-  const problems = [...source.matchAll(/status: (\d{3}),\s+type: '([^']+)'/g)].map(
+  const problems = [...source.matchAll(/\[(\d{3}), '([a-z-]+)', '/g)].map(
     ([, status, type]) => `| ${status} | \`${type}\` |`,
   )
   const listed = documentAt('src/http/formats.md').rows.flatMap((line) => /^\| \d{3} \|[^|]*\|/.exec(line)?.[0] ?? [])

@@ -21,7 +21,7 @@ export const OPERATION = {
   rate: textOption('number', 'so many a second; 1,000 if left out'),
 }
 
-/** Of one that can be told more. */
+/** Options of an operation that has fields of its own. */
 export const TOLD_OPERATION = {
   ...OPERATION,
   with: textOption('json|@file|-', 'what the operation takes besides, as JSON'),

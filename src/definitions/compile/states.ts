@@ -1,5 +1,5 @@
-// definitions: compiles states, their transitions and waits; and what stands for a state that can't be compiled any more.
-// Outlines come first, since a transition's lines are coerced to the inputs of its target.
+// definitions: compiles states, their transitions and waits; and what stands for a state that can't be compiled any
+// more. Outlines come first, since a transition's lines are coerced to the inputs of its target.
 import { alternatives } from '../../model/nearest.ts'
 import { compileAction, PLAIN } from '../actions/actions.ts'
 import { compileTemplate } from '../expressions/compile.ts'
@@ -33,8 +33,8 @@ export interface StateOutline extends Pick<StateSource, 'name' | 'waiting' | 'ac
 const UNREADABLE = { waiting: false, action: null, transitions: [], input: [], output: [] }
 
 /**
- * Creates one outline for each entry of the list, even an invalid one, since contexts refer to states by index. Names are
- * unique, since the machine's nodes have them.
+ * Creates one outline for each entry of the list, even an invalid one, since contexts refer to states by index. Names
+ * are unique, since the machine's nodes have them.
  */
 export function outlineStates(
   list: readonly (StateSource | undefined)[],
@@ -106,7 +106,7 @@ function compileTransition(
   if (source.early != null) {
     const at = `${pointer}/early`
     if (!isOwn) report.fault(at, 'only a transition that names an event can keep one that comes early')
-    else if (internal) report.fault(at, 'the event is internal, so nobody sends it, and none can come early')
+    else if (internal) report.fault(at, 'the event is internal: it is never sent, so it cannot come early')
     else if (!left.waiting) report.warn(at, 'has no effect: the state does not wait for events')
   }
   const target = states.get(source.to)
@@ -229,8 +229,8 @@ export interface BrokenState
 }
 
 /**
- * Creates the replacement of a state that can't be compiled: contexts fail when they act in it, and events that it takes
- * make them act. The indices in its choice refer to no transition.
+ * Creates the replacement of a state that can't be compiled: contexts fail when they act in it, and events that it
+ * takes make them act. The indices in its choice refer to no transition.
  */
 export const brokenState = (
   { index, name, input = NOTHING, output = NOTHING, choice: { events, otherwise } }: BrokenState,

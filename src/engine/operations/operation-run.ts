@@ -57,7 +57,7 @@ export interface StoredOperation {
 
 /** How far it is, as its row has it. */
 export interface OperationProgress extends OperationView {
-  /** The scope of the idempotency keys of the caller, to whom the operation belongs. */
+  /** The scope of the idempotency keys of the caller, which owns the operation. */
   readonly scope: string
   /** All contexts up to this id were dealt with. */
   cursor: ContextId

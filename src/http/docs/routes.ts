@@ -61,7 +61,7 @@ export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers
       frameAncestors: ["'none'"],
     },
     xFrameOptions: 'DENY',
-    // Whoever adds TLS in front of this server decides about this header.
+    // The proxy that adds TLS decides about this header.
     strictTransportSecurity: false,
   })
   app.get('/docs', pageHeaders, (c) => c.html(PAGE, 200, ASK_AGAIN))

@@ -142,7 +142,7 @@ const problemsOf = ({ scheme, answers }: EndpointDescription): number[] =>
   [
     ...WEBHOOK_PROBLEMS.filter((status) => answers === 'workflow' || status !== 504),
     ...(scheme === null ? [] : [401]),
-    // Nobody has the event's id or key; the context can't take it, or has too many.
+    // No context has the id or key; the context can't take the event, or has too many.
     ...(answers === 'sent' ? [404, 409, 429] : []),
   ].sort((one, other) => one - other)
 

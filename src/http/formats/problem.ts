@@ -5,7 +5,7 @@ import type { Failure } from '../../model/failure.ts'
 import { JSON_FORMAT, type ProblemFormat } from './codecs.ts'
 import type { ShownProblem } from './html/problem.ts'
 
-/** Of each kind of failure: its status, the end of its type, and its title. */
+/** For each kind of failure: its status, the end of its type, and its title. */
 const KINDS: { readonly [kind in Failure['kind']]: readonly [status: number, type: string, title: string] } = {
   malformed: [400, 'malformed-request', 'Malformed request'],
   unauthorized: [401, 'unauthorized', 'Unauthorized'],

@@ -18,7 +18,9 @@ export interface LiveOptions {
   readonly stopping: AbortSignal
 }
 
-/** Answers a request by a stream of moves. `caller`: who reads, now. It throws a FluxError when they may not any more. */
+/**
+ * Answers a request by a stream of moves. `caller`: who reads, now. It throws a FluxError when they may not any more.
+ */
 export type StreamMoves = (c: Context<Env>, caller: () => Caller) => Promise<Response>
 
 /** `callerOf`: the caller of a request. It throws a FluxError when they may not make the call. */
@@ -45,7 +47,7 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
     const errors = tagErrors(filters.tag ?? [], '/tag', live.tagLimits)
     if (errors.length > 0) throw invalid(`invalid filters: ${errors[0]?.pointer} ${errors[0]?.detail}`, errors)
     const headers = headersOf(c)
-    // There is nobody to write to, or nothing is to be written.
+    // There is no socket to write to, or nothing is to be written.
     if (c.req.method === 'HEAD' || !socketed(c)) return new Response(null, { headers })
     const { outgoing } = c.env
     const from = (headerOf(c, 'last-event-id') ?? lastEventId ?? '').slice(0, MAX_ID_CHARACTERS) || null
@@ -68,8 +70,8 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
 }
 
 /**
- * Never resolves, and goes with its request, which nothing else holds. Node's server would write any response over what has
- * been written, once a header was added to it, as that of CORS is.
+ * Never resolves, and goes with its request, which nothing else holds. Node's server would write any response over what
+ * has been written, once a header was added to it, as that of CORS is.
  */
 const answered = (): Promise<Response> => new Promise(() => {})
 

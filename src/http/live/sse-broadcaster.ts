@@ -1,9 +1,9 @@
 // http: the streams of moves of this server.
 //
-// 1. All of them share one reader of the feed, which on Redis is one connection (`tail.ts`). What is written to readers who
-//    ask for the same, and may see the same, is made once.
-// 2. A stream that resumes reads pages of the feed, as fast as its reader takes them and some streams at a time, until it
-//    is where the others are.
+// 1. All of them share one reader of the feed, which on Redis is one connection (`tail.ts`). What is written to readers
+//    who ask for the same, and may see the same, is made once.
+// 2. A stream that resumes reads pages of the feed, as fast as its reader takes them and some streams at a time, until
+//    it is where the others are.
 // 3. Every second, the rights of each reader are looked at again.
 import { Turnstile } from '../../model/turnstile.ts'
 import { CountBound } from '../../model/count-bound.ts'
@@ -36,7 +36,7 @@ export class SseBroadcaster {
   readonly #options: BroadcasterOptions
   readonly #streams = new Set<SseConnection>()
   readonly #bound: CountBound
-  /** Of what the streams were given. */
+  /** The place up to which the streams were given messages. */
   #place = ''
   #stopListening: (() => void) | null = null
   #callOff: (() => void) | null = null
@@ -155,7 +155,7 @@ export class SseBroadcaster {
         stream.end('the server can not read what came before')
         this.close(stream)
       }
-      // Without a place in line: a reader that takes nothing holds up nobody.
+      // Without a place in line: a reader that takes nothing delays no other.
       if (!stream.isLive) await stream.taken()
     }
   }
@@ -170,7 +170,7 @@ export class SseBroadcaster {
     if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
     stream.give(SseChunk.of(items, stream.place, stream.shown.selection), UNBOUNDED)
     stream.place = end
-    // Of what the others were given meanwhile, an empty page may be too old to tell.
+    // An empty page may be older than what the others were given meanwhile.
     stream.isLive = !((items.length > 0 || this.#place !== place) && feed.isBefore(end, this.#place))
   }
 
@@ -196,7 +196,8 @@ export class SseBroadcaster {
         continue
       }
       stream.tellDropped()
-      // A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for long.
+      // A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for
+      // long.
       if (this.#ticks % HEARTBEAT_TICKS === 0) stream.tell(heartbeatOf(isLive && !shown.selection.isAll ? place : null))
     }
   }

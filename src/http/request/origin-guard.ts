@@ -120,7 +120,7 @@ const OF_PROXIES: ReadonlySet<string> = new Set([
   'x-real-ip',
 ])
 
-/** Whether a program on this machine asks for itself, and not a proxy for somebody else. */
+/** Whether the request comes from a program on this machine, and not from a proxy. */
 export function isLocal(c: Context<Env>): boolean {
   if (!socketed(c)) return false
   const { headers, socket } = c.env.incoming

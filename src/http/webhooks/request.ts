@@ -29,7 +29,7 @@ export interface RequestOptions {
   readonly path: ReadonlyMap<string, string>
   /** Milliseconds. */
   readonly timeout: number
-  /** In lower case: the header that has a secret itself, which nobody sees from here on; null: there is none. */
+  /** In lower case: the header that has a secret itself, which is hidden from here on; null: there is none. */
   readonly proofHeader: string | null
 }
 

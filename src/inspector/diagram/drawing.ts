@@ -51,12 +51,23 @@ export class Drawings {
 
   /** @param hash content hash of the definition. Gives null where it is too large to be drawn, or has no states. */
   of(hash: string, definition: JsonObject): Promise<Drawing | null> {
-    const drawing = this.#made.get(hash) ?? this.#last.then(() => drawingOf(definition))
-    this.#last = drawing
+    const drawing = this.#made.get(hash) ?? this.#make(hash, definition)
     this.#made.delete(hash)
     this.#made.set(hash, drawing)
     const [oldest] = this.#made.keys()
     if (this.#made.size > MAX_DRAWINGS && oldest !== undefined) this.#made.delete(oldest)
+    return drawing
+  }
+
+  /** What failed, since no thread could start, is made again when it is asked for. */
+  #make(hash: string, definition: JsonObject): Promise<Drawing | null> {
+    const drawing = this.#last
+      .then(() => drawingOf(definition))
+      .catch(() => {
+        this.#made.delete(hash)
+        return null
+      })
+    this.#last = drawing
     return drawing
   }
 }

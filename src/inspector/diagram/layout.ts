@@ -33,7 +33,7 @@ const PLACED = {
   'elk.layered.layering.strategy': 'INTERACTIVE',
   'elk.layered.crossingMinimization.semiInteractive': 'true',
 }
-/** Of a state: it grows with the lines that begin or end there. */
+/** Options of a state: it grows with the lines that begin or end there. */
 const STATE = {
   'elk.nodeSize.constraints': '[PORTS, MINIMUM_SIZE]',
   'elk.nodeSize.minimum': `(${BOX.width}, ${BOX.height})`,
@@ -91,10 +91,9 @@ async function runThread(graph: ElkNode): Promise<ElkNode | null> {
   })
   const timer = setTimeout(() => void thread.terminate(), MAX_LAYOUT_MS)
   try {
-    return await new Promise((resolve) => {
+    return await new Promise((resolve, reject) => {
       thread.once('message', resolve)
-      // It was ended, or ELK failed.
-      thread.once('error', () => resolve(null))
+      thread.once('error', reject)
       thread.once('exit', () => resolve(null))
     })
   } finally {

@@ -62,7 +62,7 @@ export type FromIsolate =
 guardProcess()
 // As in the server, an unhandled rejection is logged and does not end the process.
 process.on('unhandledRejection', (error) =>
-  logOf(latest).error('a promise was rejected and nobody handled it', { error: describeThrown(error) }),
+  logOf(latest).error('a promise was rejected, and the rejection was not handled', { error: describeThrown(error) }),
 )
 
 const post = (message: FromIsolate) => process.send?.(message)

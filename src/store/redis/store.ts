@@ -1,7 +1,6 @@
 // store/redis: contexts in Redis, for any number of servers. A partition is one slot of a cluster, and each commit is
 // one script in one partition.
 import { randomBytes } from 'node:crypto'
-import type { ContextId } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { unreadable } from '../../model/failure.ts'
 import { readStandstill } from '../../model/standstill.ts'
@@ -80,7 +79,13 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
   const writer = randomBytes(8).toString('base64url')
   const ids = idNumbers(client, writer)
 
-  const learnTime = () => learn(client, time)
+  const learnTime = async () => {
+    await client.reachable(async (partition) => {
+      const asked = performance.now()
+      const [now] = texts(await client.run('time', partition, []))
+      time.received({ time: Number(now), asked, partition, storeIncarnation: client.storeIncarnation })
+    })
+  }
   // The one that came may have a time of its own. If it goes again at once, the next one is asked.
   connection.on('ready', () => void learnTime().catch(() => {}))
 
@@ -103,7 +108,14 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
       const [stored = []] = listOf(await client.run('load', id % partitions, [0, id]))
       return decodeContext(id, stored)
     },
-    version: ({ id }) => readVersion(client, id),
+    async version({ id }) {
+      const version = await client.run('version', id % partitions, [id])
+      try {
+        return version === null ? null : versionOf(String(version))
+      } catch (cause) {
+        throw unreadable(id, cause)
+      }
+    },
     commit: commitSender(client, ids, writer),
     async log({ id, limit }) {
       return limit > 0 ? texts(await client.run('rows', id % partitions, [id, limit])) : []
@@ -117,24 +129,6 @@ function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore
     purge: (request) => purge(client, request),
     close: () => client.close(),
   }
-}
-
-async function readVersion(client: PartitionClient, id: ContextId): Promise<number | null> {
-  const version = await client.run('version', id % client.partitions, [id])
-  if (version === null) return null
-  try {
-    return versionOf(String(version))
-  } catch (cause) {
-    throw unreadable(id, cause)
-  }
-}
-
-async function learn(client: PartitionClient, time: RedisTime): Promise<void> {
-  await client.reachable(async (partition) => {
-    const asked = performance.now()
-    const [now] = texts(await client.run('time', partition, []))
-    time.received({ time: Number(now), asked, partition, storeIncarnation: client.storeIncarnation })
-  })
 }
 
 async function purge(client: PartitionClient, { endedBefore, limit }: Parameters<Store['purge']>[0]): Promise<number> {

@@ -387,9 +387,7 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
       third.close()
       await second.ended
       await live.revoke('one')
-      const begun = performance.now()
       await first.ended
-      expect(performance.now() - begun).toBeLessThan(5000)
       expect(first.events.at(-1)?.event).toBe('bye')
     } finally {
       await live.close()

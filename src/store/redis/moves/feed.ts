@@ -20,7 +20,7 @@ import { movesKey } from '../keys.ts'
 import { listOf, sendScript, texts } from '../scripts.ts'
 import { activation } from './activation.ts'
 import { Outbox } from './outbox.ts'
-import { entryIn, isPlace, isPlaceBefore, itemOf, timeOf } from './place.ts'
+import { isPlace, isPlaceBefore, itemIn, timeOf } from './place.ts'
 import { followMoves } from './tail.ts'
 
 export interface RedisMovesOptions {
@@ -105,8 +105,7 @@ export class RedisMoves implements MoveFeed {
   }
 
   listen(from: string, listener: FeedListener): () => void {
-    const [connection, key] = [this.#options.connect('worker'), `${this.#root}s`]
-    const stop = followMoves(from, { connection, key, read: (request) => this.read(request), listener })
+    const stop = followMoves(this, this.#options.connect('worker'), { from, key: `${this.#root}s`, listener })
     this.#stopListening = stop
     this.#renewLater()
     return () => {
@@ -121,7 +120,7 @@ export class RedisMoves implements MoveFeed {
     const place = isPlace(after) ? after : ''
     const reply = await sendScript(await this.#connected(), 'read-moves', this.#root, [place, limit, characters])
     const [since, newest, known, entries = []] = listOf(reply)
-    const items = listOf(entries).map((entry) => itemOf(entryIn(entry)))
+    const items = listOf(entries).map(itemIn)
     const last = [newest, since].find((one) => typeof one === 'string' && one !== '')
     const isKnown = known === 1
     const end = items.at(-1)?.id ?? (isKnown ? after : String(last ?? this.#since))
@@ -170,7 +169,6 @@ export class RedisMoves implements MoveFeed {
       append: (values) => this.#append(values),
       since: () => timeOf(this.#since),
       onFault: this.#logFault,
-      now: () => performance.now(),
     })
     this.#callOffEnd?.()
     this.#callOffEnd = this.#options.clock.after(left, () => {

@@ -7,20 +7,18 @@ interface Outgoing {
   readonly move: CommittedMove | null
   /** Characters, about. */
   readonly size: number
-  /** When it was first found that the version before is not in the feed, in milliseconds; null: it was not. */
+  /** When it was first found that the version before is not in the feed, by `performance.now()`; null: it was not. */
   waitsSince: number | null
   /** It was sent, and the answer was lost. */
   isResent: boolean
 }
 
-export interface OutboxParts {
+interface OutboxParts {
   /** Appends, as the script `append-moves` does; resolves with the places of those that wait. */
   readonly append: (values: readonly (string | number)[]) => Promise<readonly number[]>
   /** Redis's time at which the feed began, epoch milliseconds. */
   readonly since: () => number
   readonly onFault: (error: unknown) => void
-  /** Counted from anywhere, in milliseconds. */
-  readonly now: () => number
 }
 
 /** Moves of one append, and characters of them. */
@@ -115,12 +113,12 @@ export class Outbox {
   }
 
   async #append(batch: readonly Outgoing[]): Promise<void> {
-    const { append, onFault, now } = this.#parts
+    const { append, onFault } = this.#parts
     try {
       const waiting = await append(batch.flatMap((one) => this.#valuesOf(one)))
       const left = waiting.flatMap((place) => batch[place] ?? [])
       if (left.length === 0) return
-      for (const one of left) one.waitsSince ??= now()
+      for (const one of left) one.waitsSince ??= performance.now()
       this.#putBack(left, WAIT_RETRY_MS)
     } catch (error) {
       onFault(error)
@@ -149,11 +147,11 @@ export class Outbox {
 
   /** See `append-moves.lua`. Another server may have committed the version before, if that was lately. */
   #modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
-    const { since, now } = this.#parts
+    const since = this.#parts.since()
     if (isResent) return 'r'
-    if (previousAt === null || previousAt <= since() || at - previousAt > PATIENCE_FOR_EARLIER_MS) return 'a'
-    const patience = previousAt > since() + ACTIVATION_MS ? PATIENCE_FOR_EARLIER_MS : PATIENCE_AT_FIRST_MS
-    return waitsSince !== null && now() - waitsSince > patience ? 'a' : 'w'
+    if (previousAt === null || previousAt <= since || at - previousAt > PATIENCE_FOR_EARLIER_MS) return 'a'
+    const patience = previousAt > since + ACTIVATION_MS ? PATIENCE_FOR_EARLIER_MS : PATIENCE_AT_FIRST_MS
+    return waitsSince !== null && performance.now() - waitsSince > patience ? 'a' : 'w'
   }
 }
 

@@ -15,16 +15,6 @@ export function isPlaceBefore(one: string, other: string): boolean {
   return time === otherTime ? numberOf(one) < numberOf(other) : time < otherTime
 }
 
-/** An entry as ioredis gives it: its place, and names and values in turn. */
-export type StreamEntry = readonly [place: string, fields: readonly string[]]
-
-/** An entry in the reply of a script. */
-export function entryIn(reply: Reply): StreamEntry {
-  const [place, fields] = listOf(reply)
-  if (typeof place !== 'string' || fields === undefined) throw new TypeError('a script gave no entry of a stream')
-  return [place, texts(fields)]
-}
-
 /** Parsed when it is first asked for: readers who want everything do not. */
 class EntryItem implements FeedItem {
   readonly id: string
@@ -44,8 +34,10 @@ class EntryItem implements FeedItem {
   }
 }
 
-/** Entries without a message say that some are missing, or that the feed began anew. */
-export function itemOf([id, fields]: StreamEntry): FeedItem {
-  const [name, facts = '', , text = ''] = fields
+/** An entry in the reply of a script. Entries without a message say that some are missing, or that the feed began anew. */
+export function itemIn(entry: Reply): FeedItem {
+  const [place, fields = []] = listOf(entry)
+  const [name, facts = '', , text = ''] = texts(fields)
+  const id = String(place)
   return name === 'f' ? new EntryItem(id, facts, text) : { id, move: null, text: '' }
 }

@@ -1,6 +1,6 @@
 // store/redis: follows the feed of moves over a connection of its own, one for all readers of this server.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FeedItem, FeedListener, FeedPage, FeedQuery } from '../../../ports/feeds.ts'
+import type { FeedItem, FeedListener, MoveFeed } from '../../../ports/feeds.ts'
 import type { Connection } from '../connection.ts'
 
 /** Milliseconds for which Redis holds the question; the connection counts as dead later. */
@@ -10,16 +10,12 @@ const RETRY_MS = 500
 const MAX_READ = 2000
 const MAX_CHARACTERS = 1_048_576
 
-export interface MoveTailParts {
-  readonly connection: Connection
-  /** Key of the stream. */
-  readonly key: string
-  readonly read: (request: FeedQuery) => Promise<FeedPage>
-  readonly listener: FeedListener
-}
-
-/** Hands what comes behind a place to the listener, until the function that it gives is called. */
-export function followMoves(from: string, { connection, key, read, listener }: MoveTailParts): () => void {
+/** Hands what comes behind a place to the listener, until the function that it gives is called. `key`: that of the stream. */
+export function followMoves(
+  feed: MoveFeed,
+  connection: Connection,
+  { from, key, listener }: { readonly from: string; readonly key: string; readonly listener: FeedListener },
+): () => void {
   let place = from
   /** The connection was lost: what is asked for may be kept no more. */
   let isDoubtful = false
@@ -40,7 +36,7 @@ export function followMoves(from: string, { connection, key, read, listener }: M
   /** What XREAD gives leaves out, without a word, what was trimmed before: a read of the feed tells. */
   async function readMore() {
     isDoubtful = false
-    const { items, end, isGap, isCut } = await read({ after: place, limit: MAX_READ, characters: MAX_CHARACTERS })
+    const { items, end, isGap, isCut } = await feed.read({ after: place, limit: MAX_READ, characters: MAX_CHARACTERS })
     const gap: FeedItem[] = isGap ? [{ id: items.length > 0 ? place : end, move: null, text: '' }] : []
     return { items: [...gap, ...items], isCut }
   }
