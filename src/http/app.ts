@@ -83,7 +83,7 @@ export function createApp({
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
   addHealth(app, given)
-  addHome(app, { about, origins: guard })
+  addHome(app, about, guard)
   addFluxApi(app, { ...options, origins: guard })
   if (metrics) addMetrics(app, metrics, { ...options, origins: guard })
   const refuse = refusing(answers)

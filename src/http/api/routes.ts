@@ -130,8 +130,10 @@ function addOperations(app: Hono<Env>, parts: Parts): void {
     return calls.call('startOperation', request)
   }
   addCall(app, parts, CALLS.startOperation, start, {
-    settle: (_, { answer: { operationId, matched } }) =>
-      operationId === undefined ? null : beganOperation(operationId, matched),
+    settle: (_, { answer }) =>
+      answer.operationId === undefined
+        ? null
+        : { answer, status: 202, headers: { location: `/flux-api/operations?operationId=${answer.operationId}` } },
   })
   addCall(app, parts, CALLS.getOperations, async (calls, { operationId }): Promise<Told<object>> =>
     operationId === undefined ? calls.call('listOperations', {}) : calls.call('getOperation', { operationId }),
@@ -141,13 +143,6 @@ function addOperations(app: Hono<Env>, parts: Parts): void {
     return calls.call('stopOperation', request)
   })
 }
-
-/** RFC 9110, 15.3.3. */
-const beganOperation = (operationId: string, matched: number): SettledAnswer => ({
-  answer: { operationId, matched },
-  status: 202,
-  headers: { location: `/flux-api/operations?operationId=${operationId}` },
-})
 
 /** Lists, page by page. `Link` leads to the next page. */
 function addLists(app: Hono<Env>, parts: Parts): void {

@@ -17,12 +17,8 @@ export class KeyedQueue {
   readonly #newest = new Map<unknown, Place>()
   /** Calls under a key, by what they are for, and the key. */
   readonly #keyed = new Map<string, Promise<void>>()
-  #size = 0
-
   /** Calls that wait or are under way. */
-  get size(): number {
-    return this.#size
-  }
+  size = 0
 
   /** Resolves when the call is done. It begins at once, if it need not wait for others. */
   async run({ orderingKey, key, run }: QueuedCall): Promise<void> {
@@ -30,7 +26,7 @@ export class KeyedQueue {
     const thing = orderingKey ?? place
     const before = this.#newest.get(thing)
     this.#newest.set(thing, place)
-    this.#size += 1
+    this.size += 1
     if (before?.isTaken === false) await before.taken
     if (key === null) await run(place.take)
     else {
@@ -44,7 +40,7 @@ export class KeyedQueue {
     }
     place.take()
     if (this.#newest.get(thing) === place) this.#newest.delete(thing)
-    this.#size -= 1
+    this.size -= 1
   }
 }
 

@@ -9,14 +9,9 @@ export interface About {
   readonly version: string
 }
 
-export interface HomeParts {
-  readonly about: About
-  readonly origins: OriginGuard
-}
-
 const NOT_KEPT = { 'cache-control': 'no-cache', vary: 'Accept' }
 
-export function addHome(app: Hono<Env>, { about: { name, version }, origins }: HomeParts): void {
+export function addHome(app: Hono<Env>, { name, version }: About, origins: OriginGuard): void {
   app.get('/', (c) => {
     origins.checkHost(c)
     if (wantsPage(headerOf(c, 'accept'))) return c.body(null, 302, { location: '/inspector', ...NOT_KEPT })

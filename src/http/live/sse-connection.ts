@@ -74,7 +74,7 @@ export class SseConnection {
   #dropped = 0
   /** Bytes that it may be given now. Less than nothing: the last chunk was larger. */
   #allowance = Infinity
-  #isOver = false
+  isOver = false
   #onDrained = () => {}
 
   constructor(request: OpenRequest, sink: Sink, shown: Shown, place: string) {
@@ -82,10 +82,6 @@ export class SseConnection {
     this.#sink = sink
     this.shown = shown
     this.place = place
-  }
-
-  get isOver(): boolean {
-    return this.#isOver
   }
 
   /** Writes the chunks, or counts them as dropped, if too much waits for the reader, or it has had its share. */
@@ -114,7 +110,7 @@ export class SseConnection {
 
   /** Resolves when the reader has taken what was written, or is gone. */
   async taken(): Promise<void> {
-    if (this.#isTaken || this.#isOver) return
+    if (this.#isTaken || this.isOver) return
     await new Promise<void>((resolve) => {
       this.#onDrained = resolve
     })
@@ -128,7 +124,7 @@ export class SseConnection {
 
   /** Ends it, and says why. */
   end(reason: string): void {
-    if (this.#isOver) return
+    if (this.isOver) return
     this.#writeDropped()
     this.#write(Buffer.from(byeOf(reason)))
     this.close()
@@ -137,7 +133,7 @@ export class SseConnection {
 
   /** The reader is gone. */
   close(): void {
-    this.#isOver = true
+    this.isOver = true
     this.#onDrained()
   }
 
@@ -153,6 +149,6 @@ export class SseConnection {
   }
 
   #write(bytes: Uint8Array): void {
-    if (!this.#isOver) this.#sink.write(bytes)
+    if (!this.isOver) this.#sink.write(bytes)
   }
 }
