@@ -35,6 +35,7 @@ const BEYOND_CORE = [
   'test/client/{built,types}.test.ts',
   'test/definitions/json-schema/agreement.test.ts',
   'test/engine/start-times.test.ts',
+  'test/inspector/diagram/drawing.test.ts',
   'test/regular-expressions.test.ts',
 ]
 
@@ -50,7 +51,8 @@ const MODES: { readonly [mode: string]: { readonly [variable: string]: string } 
  * own. They come first, since some take long.
  */
 const APART = [
-  'test/{steps,support,system}/**/*.test.ts',
+  'test/{support,system}/**/*.test.ts',
+  'test/steps/!(addresses|dispatcher|slots|standard-webhooks).test.ts',
   'test/http/{fuzz,hostile}.test.ts',
   'test/inspector/browser.test.ts',
   'test/model/webhook-schemes/timing.test.ts',

@@ -103,7 +103,7 @@ async function* exchange<Line extends AnyLine>(
   }
 }
 
-/** Of a request. */
+/** Bounds of a request. */
 const MAX_LINES = 512
 const MAX_CHARACTERS = 262_144
 /** Milliseconds for which a request waits for more lines. */

@@ -12,7 +12,7 @@ export interface CallOptions {
   readonly timeout?: number | undefined
 }
 
-/** Of calls that start or move a context. */
+/** Options of calls that start or move a context. */
 export interface WaitOptions extends CallOptions {
   /** Seconds for which the answer may be held until the context rests, which is then its `context`. */
   readonly wait?: number | undefined

@@ -34,7 +34,7 @@ export type { AnyServices, ServiceClient, ServicesOf, ServiceTypes } from './ser
 export type { FetchFunction } from './transport.ts'
 
 export interface ClientOptions {
-  /** Of the server: `http://localhost:8080`. In a page it may be relative. */
+  /** Address of the server: `http://localhost:8080`. In a page it may be relative. */
   readonly url: string | URL
   readonly token?: string | undefined
   /** Instead of the platform's. */
@@ -63,8 +63,9 @@ export interface Client<Services extends ServicesOf<Services> = AnyServices> ext
    */
   stream(filters?: StreamFilters, options?: StreamOptions): AsyncGenerator<StreamItem, void, undefined>
   /**
-   * Sends many events, a line each, and yields the answer to each, in their order; then a last line. The source is read as
-   * fast as the answers are taken. What has no answer when the connection breaks is sent again, under the same `eventId`.
+   * Sends many events, a line each, and yields the answer to each, in their order; then a last line. The source is read
+   * as fast as the answers are taken. What has no answer when the connection breaks is sent again, under the same
+   * `eventId`.
    * @throws Problem when the server refuses the whole, or breaks it off
    */
   sendEvents(

@@ -14,7 +14,9 @@ export type ProblemFields = { readonly status: number } & {
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly status: number
-  /** What kind of problem it is, as a URI: `urn:actorflux:problem:conflict`; `about:blank` if the answer does not say. */
+  /**
+   * What kind of problem it is, as a URI: `urn:actorflux:problem:conflict`; `about:blank` if the answer does not say.
+   */
   readonly type: string
   readonly title: string
   readonly detail: string
@@ -84,8 +86,8 @@ function reasonOf(thrown: unknown) {
 }
 
 /**
- * The problem that an answer tells, which is no success; other texts, as those of proxies, are its detail. A redirect is
- * one, too: fetch would make another request of it, without the body or without the token.
+ * The problem that an answer tells, which is no success; other texts, as those of proxies, are its detail. A redirect
+ * is one, too: fetch would make another request of it, without the body or without the token.
  */
 export async function problemIn(response: Response, idempotencyKey: string | null = null): Promise<Problem> {
   const { status, headers, type } = response
@@ -139,7 +141,7 @@ function isFieldError(value: unknown): value is FieldError {
 /** Seconds in `Retry-After`, which may be a date (RFC 9110, 10.2.3); null: there is none, or it is not understood. */
 function retryAfterIn(header: string) {
   if (/^\s*\d+(?:\.\d+)?\s*$/.test(header)) return Number(header)
-  // Of a number that is none, such as -1, the platform would make a date.
+  // The platform would make a date of a text such as -1.
   const date = /[a-z]/i.test(header) ? Date.parse(header) : Number.NaN
   return Number.isNaN(date) ? null : Math.max(0, (date - Date.now()) / 1000)
 }

@@ -8,7 +8,7 @@ export interface ServiceTypes {
   readonly input: object
   readonly output: object
   readonly events: object
-  /** Of a service that takes any other event, too: their inputs. */
+  /** For a service that takes any other event, too: their inputs. */
   readonly otherEvents?: object
 }
 

@@ -6,7 +6,7 @@ export interface RequestFields {
   readonly [name: string]: unknown
 }
 
-/** Of the page, in browsers. */
+/** Address of the page, in browsers. */
 const pageAddress = (): string | undefined => {
   const location: unknown = Reflect.get(globalThis, 'location')
   return location === undefined ? undefined : String(location)

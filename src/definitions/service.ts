@@ -1,6 +1,6 @@
 // definitions: compiles the content of a .flux file to a service. All faults go to the report.
 import { messageOf } from '../model/error-message.ts'
-import { freeze, getOwn, isObject, type JsonObject } from '../model/json/value.ts'
+import { freeze, getOwn, type JsonObject } from '../model/json/value.ts'
 import { alternatives } from '../model/nearest.ts'
 import { signingSecretFault } from '../model/webhook-schemes/standard.ts'
 import { brokenState, compileState, outlineStates } from './compile/states.ts'
@@ -8,9 +8,9 @@ import { compileWebhooks } from './compile/webhooks.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { compileTemplate } from './expressions/compile.ts'
 import type { Template } from './expressions/expression.ts'
-import type { CompiledFlux, CompiledState, CompiledTrigger, OnEnd } from './flux.ts'
+import type { CompiledFlux, CompiledState, CompiledTrigger } from './flux.ts'
 import { compileSeen, seenIn } from './lines/names.ts'
-import { checkData, checkReachable } from './lint/lint.ts'
+import { checkProperties, checkReachable } from './lint/lint.ts'
 import { hashOf, pinnedText, readPinned, unreadable, type FluxUnit } from './pinned/text.ts'
 import { Report, type Fault } from './report.ts'
 import { checkKeys, readBy } from './source/read.ts'
@@ -27,11 +27,7 @@ export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null
 export function compileLoaded(unit: FluxUnit, report: Report): CompiledFlux | null {
   const { source } = unit
   checkKeys(Root, source, report)
-  checkData(source, '', report)
-  const states = getOwn(source, 'states')
-  for (const [index, state] of (Array.isArray(states) ? states : []).entries())
-    if (isObject(state)) checkData(state, `/states/${index}`, report)
-  const flux = compile(unit, pinnedText({ ...unit, models: reachableModels(unit) }), report)
+  const flux = compile(unit, pinnedText({ ...unit, models: reachableModels(unit) }), report, checkProperties)
   if (flux !== null && !report.broken) checkReachable(flux.states, flux.startState, report)
   return flux
 }
@@ -47,7 +43,7 @@ export function recompile(text: string): CompiledFlux {
   const report = new Report(`${unit.package}/${unit.fluxName}`)
   let flux = null
   try {
-    flux = compile(unit, text, report)
+    flux = compile(unit, text, report, null)
   } catch (error) {
     report.fault('', messageOf(error))
   }
@@ -70,15 +66,26 @@ const told = ({ pointer, reason }: Fault): string => `${pointer}: ${reason}`
 const concerns = (pointer: string, state: number): boolean =>
   ['/input/', '/output/', `/states/${state}/`].some((place) => `${pointer}/`.startsWith(place))
 
-/** Compiles a definition. Faults are reported, and the rest is compiled. null if there is nothing to compile. */
-function compile({ source, models, ...named }: FluxUnit, text: string, report: Report): CompiledFlux | null {
+/**
+ * Compiles a definition. Faults are reported, and the rest is compiled. null if there is nothing to compile. `lint`: checks
+ * lists of properties.
+ */
+function compile(
+  { source, models, ...named }: FluxUnit,
+  text: string,
+  report: Report,
+  lint: typeof checkProperties | null,
+): CompiledFlux | null {
   // All contexts share these objects, and answers contain parts of them, so they are frozen.
   for (const shared of [source, ...models.values()]) freeze(shared)
   const root = readBy(Root, source, report)
   if (root === null) return null
   const extra = root.allowExtraProperties
-  const shape = (list: readonly JsonObject[], pointer: string, keep = false): Shape =>
-    compileShape(list, { extra: keep, ...lookUpIn(models), pointer, report })
+  const shape = (list: readonly JsonObject[], pointer: string, keep = false): Shape => {
+    // The inputs come from outside, where they are checked.
+    lint?.(list, pointer, report, pointer.endsWith('/input'))
+    return compileShape(list, { extra: keep, ...lookUpIn(models), pointer, report })
+  }
   const [input, output] = [shape(root.input, '/input', extra), shape(root.output, '/output')]
   const outlines = outlineStates(root.states, shape, report)
   const byName = new Map(outlines.map((outline) => [outline.name, outline]))
@@ -89,6 +96,9 @@ function compile({ source, models, ...named }: FluxUnit, text: string, report: R
     report.fault('/startState', `there is no state "${root.startState}"${alternatives(root.startState, byName.keys())}`)
   const visible = extra ? null : seenIn([input])
   const template: TemplateAt = (text, pointer) => compileSeen(compileTemplate, text, { visible, pointer, report })
+  const url = template(root.onEnd?.url, '/onEnd/url')
+  if (root.onEnd)
+    report.secrets.push({ pointer: '/onEnd/secret', name: root.onEnd.secret, faultOf: signingSecretFault })
   const webhooks = compileWebhooks(root.webhooks, named, report)
   if (root.secured)
     for (const { pointer } of webhooks)
@@ -103,7 +113,7 @@ function compile({ source, models, ...named }: FluxUnit, text: string, report: R
     tags: root.tags.flatMap((tag, index) => template(tag, `/tags/${index}`) ?? []),
     key: template(root.key, '/key'),
     keyReuse: root.keyReuse ?? 'ended',
-    onEnd: compileOnEnd(root, template, report),
+    onEnd: root.onEnd && url ? { url, secret: root.onEnd.secret } : null,
     triggers: compileTriggers(root, template, report),
     early: earlyOf(root, states),
     webhooks,
@@ -121,14 +131,6 @@ function compile({ source, models, ...named }: FluxUnit, text: string, report: R
 
 /** Compiles a template over the inputs. */
 type TemplateAt = (text: string | null | undefined, pointer: string) => Template | null
-
-function compileOnEnd({ onEnd }: FluxSource, template: TemplateAt, report: Report): OnEnd | null {
-  if (!onEnd) return null
-  const { url, secret } = onEnd
-  report.secrets.push({ pointer: '/onEnd/secret', name: secret, faultOf: signingSecretFault })
-  const compiled = template(url, '/onEnd/url')
-  return compiled && { url: compiled, secret }
-}
 
 /** Of several for one event only the first counts. */
 function compileTriggers({ triggers }: FluxSource, template: TemplateAt, report: Report): CompiledTrigger[] {

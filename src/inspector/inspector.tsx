@@ -41,7 +41,7 @@ const ASSETS = [
   { name: 'idiomorph.js', type: 'text/javascript', file: require.resolve('idiomorph/dist/idiomorph.min.js') },
 ]
 
-/** Of the pages, under /inspector. */
+/** The application of the pages, under /inspector. */
 export function createInspector(options: InspectorOptions, host: PageHost): Hono {
   const app = new Hono()
   const sessions = new Sessions(options)
@@ -126,7 +126,7 @@ function addLogIn(app: Hono, pages: PageRoutes, sessions: Sessions): void {
   })
 }
 
-/** Of no server: what resolves to it has no host of its own. */
+/** An origin of no server: what resolves to it has no host of its own. */
 const NOWHERE = 'http://inspector.invalid'
 
 /** Only pages of the inspector, as a browser understands the address. */

@@ -13,7 +13,7 @@ export interface Viewer {
   readonly may: (role: Role) => boolean
   /** Epoch milliseconds, at which the page is made. */
   readonly now: number
-  /** Of the server. */
+  /** Version of the server. */
   readonly version: string
   /** Where the browser finds the server: for commands that are shown. */
   readonly origin: string

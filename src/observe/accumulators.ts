@@ -1,6 +1,6 @@
-// observe: what metrics are counted in between two scrapes. The children of prom-client hash their labels and check them
-// anew with each call, which takes ten times as long as the addition itself: here it is one addition to a number that
-// the caller has at hand. `exposition.ts` shows the numbers at a scrape.
+// observe: what metrics are counted in between two scrapes. The children of prom-client hash their labels and check
+// them anew with each call, which takes ten times as long as the addition itself: here it is one addition to a number
+// that the caller has at hand. `exposition.ts` shows the numbers at a scrape.
 
 /** A number that only grows. */
 export class Tally {
@@ -10,7 +10,7 @@ export class Tally {
 /** How often values were not above each of some bounds. */
 export class Distribution {
   readonly bounds: Float64Array
-  /** Of each bound, without those of lower ones; the last one: above all of them. */
+  /** The count for each bound, without those of lower bounds; the last one counts what is above all of them. */
   readonly counts: Float64Array
   sum = 0
 
@@ -43,8 +43,8 @@ export class Series<T> {
 
   /**
    * @param create makes the number of new labels
-   * @param open how many of the labels, from the first on, have values of which there may be any number: beyond the bound
-   * they are `other`
+   * @param open how many of the labels, from the first on, have values of which there may be any number: beyond the
+   * bound they are `other`
    */
   constructor(create: () => T, open = 1, max = MAX_SERIES) {
     this.#create = create

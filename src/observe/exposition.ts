@@ -4,7 +4,7 @@ import type { Distribution, Series, Tally } from './accumulators.ts'
 interface Sample {
   readonly labels: { readonly [name: string]: string | number }
   readonly value: number
-  /** Of the name; empty if left out. */
+  /** Suffix of the name; empty if left out. */
   readonly suffix?: string
 }
 

@@ -38,7 +38,7 @@ const DEPTH_BOUNDS = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 const OTHER = 'other'
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-/** Of a request whose client left before it was answered. */
+/** The status of a request whose client left before it was answered. */
 const ABORTED = 'aborted'
 
 /** Milliseconds for which the numbers of contexts are not counted again. */
@@ -47,7 +47,7 @@ const MAX_AGE_MS = 10_000
 /** What a scrape gives. */
 type Exposition = { readonly contentType: string; readonly text: string }
 
-/** Of the process, for all servers in it. What they measure costs a little: nothing before the first scrape. */
+/** Metrics of the process, for all servers in it. They cost a little, so they begin with the first scrape. */
 let ofNode: Registry | null = null
 
 function nodeRegistry() {
@@ -122,8 +122,8 @@ export class ServerMetrics implements Signals, RequestSignals {
   }
 
   /**
-   * Counted once for all who ask within some seconds, and never twice at the same time. Where they can't be counted, the
-   * others are shown.
+   * Counted once for all who ask within some seconds, and never twice at the same time. Where they can't be counted,
+   * the others are shown.
    */
   async #contexts() {
     const { countContexts, now = () => performance.now() } = this.#parts

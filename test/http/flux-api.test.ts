@@ -412,14 +412,15 @@ describe('a call that is wrong is refused before the runtime hears of it', () =>
 
   test('a hundred thousand levels are refused without stalling', async () => {
     const { app } = testApp()
-    // The best of three: whatever else this machine does is not the server's.
-    const times: number[] = []
+    // Of processor time, the least of three: a collection of garbage may fall into one.
+    const spent: number[] = []
     for (let nr = 0; nr < 3; nr++) {
-      const began = performance.now()
+      const before = process.cpuUsage()
       await app.request(EVENT, post('[{"a":'.repeat(80_000)))
-      times.push(performance.now() - began)
+      const { user, system } = process.cpuUsage(before)
+      spent.push((user + system) / 1000)
     }
-    expect(Math.min(...times)).toBeLessThan(100)
+    expect(Math.min(...spent)).toBeLessThan(100)
   })
 })
 

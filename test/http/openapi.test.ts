@@ -330,7 +330,9 @@ async function calls(): Promise<{ readonly [id: string]: { query: string; reques
   await live.call('POST', '/flux-api/event', { body: { event: 'alarm', eventId: 'known' } })
   await live.call('POST', '/flux-api/event', { body: { event: 'late', eventId: `late-${id}`, ttl: 60 } })
   const deliveryId = await delivered()
-  const slow = { filter: {}, do: 'tag', with: { tags: ['y'] }, rate: 1 }
+  // One each second: it is not done before it is stopped.
+  await Promise.all(Array.from({ length: 40 }, () => start('Waiter', { tag: 'many' })))
+  const slow = { filter: { tag: 'many' }, do: 'tag', with: { tags: ['y'] }, rate: 1 }
   const begun = await live.call('POST', '/flux-api/operations', { body: slow })
   const { operationId } = z.object({ operationId: z.string() }).parse(begun.json)
   return {

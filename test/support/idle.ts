@@ -7,8 +7,8 @@ const UNDER_WAY = /^(?:Immediate|FSReq|GetAddrInfo|TCPConnect|PipeConnect|Write|
 
 /** A call of a store that takes longer is held back by a test, milliseconds. */
 const HELD_AFTER_MS = 250
-/** For all that is under way, milliseconds. */
-const PATIENCE_MS = 10_000
+/** Turns of the event loop after which something goes on for ever. */
+const MAX_TURNS = 200_000
 
 /** Counts calls of stores that are under way elsewhere: on disk, or in Redis. */
 export class StoreCalls {
@@ -60,14 +60,14 @@ const isTurning = () => process.getActiveResourcesInfo().some((name) => UNDER_WA
 /**
  * Resolves when no turn of the event loop is queued, no file is read, and `isBusy` says no: each promise that could be
  * resolved is. Timers, and functions and processes of steps, are not waited for.
- * @throws Error when it takes too long
+ * @throws Error when something goes on for ever
  */
 export async function idle(isBusy: () => boolean = () => false): Promise<void> {
-  const limit = performance.now() + PATIENCE_MS
-  for (let isDone = false; !isDone;) {
+  for (let turns = 0; turns < MAX_TURNS; turns += 1) {
     await turn()
-    isDone = !isTurning() && !isBusy()
-    if (!isDone && !isTurning()) await pause()
-    if (performance.now() > limit) throw new Error(`still under way: ${process.getActiveResourcesInfo().join(', ')}`)
+    if (isTurning()) continue
+    if (!isBusy()) return
+    await pause()
   }
+  throw new Error(`something goes on for ever: ${process.getActiveResourcesInfo().join(', ')}`)
 }

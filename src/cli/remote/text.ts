@@ -1,5 +1,5 @@
-// cli/remote: text for a terminal. What a server tells may have any characters: those that would control the terminal are
-// shown as escapes.
+// cli/remote: text for a terminal. What a server tells may have any characters: those that would control the terminal
+// are shown as escapes.
 import stringWidth from 'string-width'
 import { styleText } from 'node:util'
 
@@ -27,7 +27,7 @@ export interface StyledText {
   readonly style?: Style | undefined
 }
 
-/** Of a table. */
+/** A cell of a table. */
 export type Cell = string | number | StyledText
 
 const ELLIPSIS = '…'
@@ -39,7 +39,9 @@ const MIN_COLUMN = 8
 export const aligned = (rows: readonly (readonly Cell[])[], hasColour = false): string[] =>
   tableLines(rows, null, hasColour)
 
-/** The lines of a table. The widest columns give way until it fits so many columns of the terminal; null: there is none. */
+/**
+ * The lines of a table. The widest columns give way until it fits so many columns of the terminal; null: there is none.
+ */
 export function tableLines(rows: readonly (readonly Cell[])[], columns: number | null, hasColour: boolean): string[] {
   const all = rows.map((row) =>
     row.map((cell): StyledText =>

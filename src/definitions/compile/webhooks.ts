@@ -5,6 +5,7 @@ import type { WebhookVerify } from '../../model/webhook-schemes/scheme.ts'
 import { compileExpression } from '../expressions/compile.ts'
 import type { Expression } from '../expressions/expression.ts'
 import { compileSeen } from '../lines/names.ts'
+import type { FluxUnit } from '../pinned/text.ts'
 import type { Report } from '../report.ts'
 import type { SendSource, WebhookSource } from '../source/webhook-schema.ts'
 import { compileVerify } from './webhook-verify.ts'
@@ -30,10 +31,8 @@ export interface Webhook {
   readonly answer: 'workflow' | 'accepted'
 }
 
-/** null: this service's package, this service; none of what expressions give. */
-export interface WebhookStart {
-  readonly package: string | null
-  readonly fluxName: string | null
+/** The service of that name; without one, this service, and this service's package. */
+export interface WebhookStart extends Pick<SendSource, 'package' | 'fluxName'> {
   readonly input: Expression | null
   /** A list of tags, or one tag. */
   readonly tags: Expression | null
@@ -52,10 +51,7 @@ export interface WebhookSend extends WebhookStart {
 }
 
 /** The service that has the webhooks. */
-interface Owner {
-  readonly package: string
-  readonly fluxName: string
-}
+type Owner = Pick<FluxUnit, 'package' | 'fluxName'>
 
 /** Compiles the enabled webhooks. Those with a fault are left out. */
 export const compileWebhooks = (
@@ -108,16 +104,15 @@ const overRequest = (source: string | null | undefined, pointer: string, report:
 
 /** null after a fault. */
 function compileSend(source: SendSource, pointer: string, owner: Owner, report: Report): WebhookSend | null {
-  const { package: ownPackage = null, fluxName = null, key } = source
   const expression = (name: 'event' | 'contextId' | 'key' | 'tags' | 'input') =>
     overRequest(source[name], `${pointer}/${name}`, report)
   const receivers = (['contextId', 'key', 'tags'] as const).filter((name) => source[name] != null)
   for (const name of receivers.slice(1))
     report.fault(`${pointer}/${name}`, `${receivers.join(' and ')} can't stand together: the event is for one of them`)
-  if (key == null && (fluxName ?? ownPackage) !== null)
+  if (source.key == null && (source.fluxName ?? source.package) != null)
     report.warn(pointer, 'fluxName and package have no effect without a key')
   const start = source.orStart || null
-  if (start !== null && key == null)
+  if (start !== null && source.key == null)
     report.fault(`${pointer}/orStart`, 'needs a key: it starts what is missing under that key')
   // Each delivery would be refused if the key were not one of the service that is started.
   const started = start === true ? owner : start
@@ -127,19 +122,17 @@ function compileSend(source: SendSource, pointer: string, owner: Owner, report: 
   const event = expression('event')
   return (
     event && {
+      ...source,
       event,
       contextId: expression('contextId'),
       key: expression('key'),
       tags: expression('tags'),
       input: expression('input'),
-      package: ownPackage,
-      fluxName,
       orStart:
         start === true
           ? 'self'
           : start && {
-              package: start.package ?? null,
-              fluxName: start.fluxName ?? null,
+              ...start,
               input: overRequest(start.input, `${pointer}/orStart/input`, report),
               tags: overRequest(start.tags, `${pointer}/orStart/tags`, report),
             },

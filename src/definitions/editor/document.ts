@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { JsonObject } from '../../model/json/value.ts'
 import { when } from '../source/fields.ts'
 import { ModelFile, PropertySchema } from '../source/property-schema.ts'
+import { typesOf } from '../source/read.ts'
 import { Root } from '../source/schema.ts'
 
 /**
@@ -45,7 +46,7 @@ function unknownKeys({ shape, def: { catchall } }: z.ZodObject) {
 
 /** Says what holds for each type, so that editors need not guess which one is meant. One of them may be left out. */
 function byType({ options }: z.ZodDiscriminatedUnion, variants: readonly unknown[] = []) {
-  const types = options.map(({ _zod: { propValues } }) => [...(propValues?.['type'] ?? [])])
+  const types = options.map((option) => typesOf(option) ?? [])
   const rules = types.map((names, index) => {
     const isGiven = names.includes(undefined) ? {} : { required: ['type'] }
     return when<unknown>({ ...isOneOf(names), ...isGiven }, variants[index])

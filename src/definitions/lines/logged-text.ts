@@ -11,11 +11,7 @@ import { faultOfNames, notParsed, type SeenAt } from './names.ts'
  * What stands for a text with placeholders, or for an expression that has such texts in double quotes; null if there is
  * nothing to replace. What can't be replaced is logged as it stands, with a warning, and so is what can't be computed.
  */
-export function loggedText(
-  text: string,
-  isExpression: boolean,
-  { pointer, report, ...seen }: SeenAt,
-): Expression | null {
+export function loggedText(text: string, isExpression: boolean, at: SeenAt): Expression | null {
   if (!looksLikeTemplate(text)) return null
   const plain = isExpression ? compiledOf(text) : null
   // Of an expression that can't be parsed, the caller tells.
@@ -25,7 +21,7 @@ export function loggedText(
     const source = template?.placeholders.map((part) => `\${${part}}`).join('') ?? withTemplates(text)
     if (source === text && isExpression) return null
     const compiled = compileExpression(template === null ? source : `\`${source}\``)
-    const fault = faultOfNames(compiled.names, compiled.source, seen)
+    const fault = faultOfNames(compiled, at)
     if (fault === null)
       return {
         ...compiled,
@@ -38,9 +34,9 @@ export function loggedText(
           }
         },
       }
-    report.warn(pointer, `logged as it stands: ${fault}`)
+    at.report.warn(at.pointer, `logged as it stands: ${fault}`)
   } catch (error) {
-    report.warn(pointer, `logged as it stands: ${notParsed(error, text)}`)
+    at.report.warn(at.pointer, `logged as it stands: ${notParsed(error, text)}`)
   }
   return null
 }

@@ -76,14 +76,11 @@ function find(place: Place, { properties }: Shape, name: string): Target | null 
   return property === undefined ? null : { place, property }
 }
 
-interface Seen {
+/** What an expression sees, and where it is in its file. */
+export interface SeenAt {
   readonly visible: Visible
   /** Whether `$secrets` is visible. */
   readonly seesSecrets?: boolean
-}
-
-/** And where the expression is in its file. */
-export interface SeenAt extends Seen {
   readonly pointer: string
   readonly report: Report
 }
@@ -92,14 +89,15 @@ export interface SeenAt extends Seen {
 export function compileSeen<T extends Expression>(
   compile: (source: string) => T,
   source: string | null | undefined,
-  { pointer, report, ...seen }: SeenAt,
+  at: SeenAt,
 ): T | null {
+  const { pointer, report } = at
   if (source == null) return null
   try {
     const compiled = compile(source)
     if (compiled.quotesPlaceholder) report.warn(pointer, PLAIN_TEXT)
-    for (const warning of strangePaths(compiled.paths, seen.visible)) report.warn(pointer, warning)
-    const fault = faultOfNames(compiled.names, source, seen)
+    for (const warning of strangePaths(compiled.paths, at.visible)) report.warn(pointer, warning)
+    const fault = faultOfNames(compiled, at)
     return fault === null ? compiled : report.fault(pointer, fault)
   } catch (error) {
     return report.fault(pointer, notParsed(error, source))
@@ -110,20 +108,16 @@ export function compileSeen<T extends Expression>(
 const PLAIN_TEXT = 'the ${…} in a text in quotes is plain text: write backticks (`…${x}…`) for what it stands for'
 
 /** Why an expression can't use the names that it does; null: it can. */
-export function faultOfNames(
-  names: ReadonlySet<string>,
-  source: string,
-  { visible, seesSecrets }: Seen,
-): string | null {
+export function faultOfNames({ names, source }: Expression, { visible, seesSecrets }: SeenAt): string | null {
   const unseen = [...names].filter((name) => name !== SECRETS && visible?.has(name) === false)
   const [first] = unseen
-  if (visible === null || first === undefined) {
-    if (!names.has(SECRETS)) return null
-    return seesSecrets ? secretUses(source).fault : NO_SECRETS
+  if (visible !== null && first !== undefined) {
+    const [only, ...others] = visible.keys()
+    const where = others.length > 0 ? 'not visible anywhere:' : `only ${only} is visible here, and not`
+    return `${where} ${unseen.join(', ')}${suggestion(first, visible.keys())}${foreignHint(source)}`
   }
-  const [only, ...others] = visible.keys()
-  const where = others.length > 0 ? 'not visible anywhere:' : `only ${only} is visible here, and not`
-  return `${where} ${unseen.join(', ')}${suggestion(first, visible.keys())}${foreignHint(source)}`
+  if (!names.has(SECRETS)) return null
+  return seesSecrets ? secretUses(source).fault : NO_SECRETS
 }
 
 /** Warnings of paths that lead to no field of a declared model, however the name is declared. */

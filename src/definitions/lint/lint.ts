@@ -1,5 +1,5 @@
 // definitions: what is checked of services when they are loaded, besides what compiling them shows.
-import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { getOwn, isObject, type Json } from '../../model/json/value.ts'
 import { SECRETS } from '../../model/secret-reference.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import type { CompiledState } from '../flux.ts'
@@ -10,14 +10,13 @@ import { checkKeys } from '../source/read.ts'
 
 const NULL_IS_ACCEPTED = 'null is accepted all the same: add "allowNull": false, or true if it is meant'
 
-/** Checks the keys of the properties of a service, or of a state. Values that come from outside are checked. */
-export function checkData(source: JsonObject, pointer: string, report: Report): void {
-  checkProperties(getOwn(source, 'input'), `${pointer}/input`, report, true)
-  checkProperties(getOwn(source, 'output'), `${pointer}/output`, report, false)
-}
-
-/** `isGiven`: whether the values come from outside, where they are checked. */
-export function checkProperties(list: Json | undefined, pointer: string, report: Report, isGiven: boolean): void {
+/** Checks the keys of properties. `isGiven`: whether the values come from outside, where they are checked. */
+export function checkProperties(
+  list: readonly Json[] | Json | undefined,
+  pointer: string,
+  report: Report,
+  isGiven: boolean,
+): void {
   for (const [index, property] of (Array.isArray(list) ? list : []).entries()) {
     if (!isObject(property)) continue
     const at = `${pointer}/${index}`

@@ -57,6 +57,12 @@ function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   return isObject(parent) && Object.hasOwn(parent, key) ? Reflect.deleteProperty(parent, key) : remove(root, above)
 }
 
+/** The values of `type` by which a variant is told; undefined: there is one variant. */
+export function typesOf({ _zod: { propValues } }: z.core.$ZodType): unknown[] | undefined {
+  const types = propValues?.['type']
+  return types && [...types]
+}
+
 /**
  * Reports unknown keys. They stay in the source, since another program may use them. One that is near to a known key is
  * a fault, since its setting would silently have no effect.
@@ -70,8 +76,7 @@ export function checkKeys(schema: z.core.$ZodType, value: Json | undefined, repo
   if (!isObject(value)) return
   if (schema instanceof z.ZodUnion) {
     const variant = schema.options.find(
-      (one) =>
-        one instanceof z.ZodObject && (!one.shape['type'] || z.safeParse(one.shape['type'], value['type']).success),
+      (one) => one instanceof z.ZodObject && typesOf(one)?.includes(value['type'] ?? undefined) !== false,
     )
     if (variant) checkKeys(variant, value, report, pointer)
   }

@@ -213,7 +213,10 @@ export class LookUps {
     }
   }
 
-  /** Of the contexts that may take the event; none if another context is about to take it, or its row is damaged. */
+  /**
+   * The waiting keys of contexts that may take the event; none if another context is about to take it, or its row is
+   * damaged.
+   */
   async #keysOf(row: StoredRow) {
     const { unclaimed, log } = this.#parts
     const event = readableOf(row, 'held', log, unclaimedRowOf)

@@ -1,5 +1,5 @@
-// http: lines out of bytes as they come. It holds at most one line that isn't whole yet, whose length is bounded; what is
-// longer is refused once, and passed over up to its end.
+// http: lines out of bytes as they come. It holds at most one line that isn't whole yet, whose length is bounded; what
+// is longer is refused once, and passed over up to its end.
 import { FluxError } from '../../model/failure.ts'
 
 export const LINE_FEED = 10
@@ -9,7 +9,9 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 /** Parts of a line that isn't whole: of more, one is made, so that a line may come byte by byte. */
 const MAX_PARTS = 256
 
-/** Bytes of empty lines between two lines. Compressed, they cost their sender next to nothing, and the server to read. */
+/**
+ * Bytes of empty lines between two lines. Compressed, they cost their sender next to nothing, and the server to read.
+ */
 const MAX_BLANK_BYTES = 1_048_576
 
 export interface SplitterOptions {
@@ -22,7 +24,7 @@ export interface SplitterOptions {
 export class LineSplitter {
   readonly #limit: number
   readonly #charge: (bytes: number) => void
-  /** Of the line that isn't whole. */
+  /** The parts of the line that isn't whole. */
   #parts: Buffer[] = []
   #length = 0
   /** The rest of the line is passed over: it was refused. */
@@ -37,8 +39,8 @@ export class LineSplitter {
   }
 
   /**
-   * The lines that end in the chunk, without their ends, and refusals of those that are too long. Empty lines are passed
-   * over.
+   * The lines that end in the chunk, without their ends, and refusals of those that are too long. Empty lines are
+   * passed over.
    * @throws FluxError `tooLarge` when there are too many empty lines
    */
   *take(chunk: Buffer): Generator<Buffer | FluxError, void> {

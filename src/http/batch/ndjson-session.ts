@@ -6,8 +6,8 @@
 // 3. Answers are given in the order of the lines, as fast as the client takes them.
 // 4. Nothing is read while too many lines are under way, or too many answers were not taken. So memory stays flat,
 //    however long the request is.
-// 5. Lines that are refused before their call is made cost more than they cost their sender. When there have been too many
-//    more of them than of others, nothing more is read.
+// 5. Lines that are refused before their call is made cost more than they cost their sender. When there have been too
+//    many more of them than of others, nothing more is read.
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { FluxError, unavailable, type Failure } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -26,7 +26,7 @@ export interface SessionOptions {
    * @throws FluxError for a line that can't be understood, or whose caller sends too many
    */
   readonly read: (line: Buffer | FluxError) => LineRequest
-  /** Of an error that a line met. It has logged what isn't for the client. */
+  /** The failure that an error of a line stands for. What isn't for the client is logged. */
   readonly failureOf: (error: unknown) => Failure
   /** Whether lines that succeed have no answer. */
   readonly minimal: boolean

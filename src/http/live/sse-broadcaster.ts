@@ -36,7 +36,7 @@ export class SseBroadcaster {
   readonly #options: BroadcasterOptions
   readonly #streams = new Set<SseConnection>()
   readonly #bound: CountBound
-  /** Of what the streams were given. */
+  /** The place up to which the streams were given messages. */
   #place = ''
   #stopListening: (() => void) | null = null
   #callOff: (() => void) | null = null
@@ -170,7 +170,7 @@ export class SseBroadcaster {
     if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
     stream.give(SseChunk.of(items, stream.place, stream.shown.selection), UNBOUNDED)
     stream.place = end
-    // Of what the others were given meanwhile, an empty page may be too old to tell.
+    // An empty page may be older than what the others were given meanwhile.
     stream.isLive = !((items.length > 0 || this.#place !== place) && feed.isBefore(end, this.#place))
   }
 

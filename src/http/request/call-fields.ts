@@ -15,7 +15,7 @@ export interface Field {
   readonly canBeNull: boolean
   /** A list: whether a parameter of a query may have several elements, separated by commas. */
   readonly isSeparated: boolean
-  /** Of an object: the fields that it may have; null: any. */
+  /** For an object: the fields that it may have; null: any. */
   readonly fields?: FieldsByName | undefined
   /** A text: in XML without types, white space around it belongs to it, and an empty one is not left out. */
   readonly isExact: boolean
@@ -84,7 +84,7 @@ function valueOf(sent: unknown, { type, fields, isExact }: Field, untyped: boole
   return untyped && typeof typed === 'string' ? fieldText(typed, type) : typed
 }
 
-/** Of an object in XML without types: its own fields as they are declared, and the others as they are. */
+/** The fields of an object in XML without types: declared ones by their types, others as they are. */
 function fieldsInside(object: JsonObject, known: FieldsByName): CallFields {
   const fields: [string, unknown][] = []
   for (const [name, sent] of Object.entries(object)) {

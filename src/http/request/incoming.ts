@@ -14,7 +14,8 @@ import { pauseFor } from './turns.ts'
 
 /**
  * In tests without a socket, there is no `incoming`. `quota`: of a caller with a rate. `replayed`: an earlier request
- * under the same `Idempotency-Key` had the same answer. `shownPath`: what logs show in place of a path that has a secret.
+ * under the same `Idempotency-Key` had the same answer. `shownPath`: what logs show in place of a path that has a
+ * secret.
  */
 export type Env = { Bindings: HttpBindings; Variables: { quota?: Quota; replayed?: true; shownPath?: string } }
 
@@ -104,7 +105,7 @@ export function hangUpSignal(c: Context<Env>): AbortSignal | undefined {
   return controller.signal
 }
 
-/** Of a request that changes nothing: it ends with its client. */
+/** The scope of a request that changes nothing: it ends with its client. */
 export const readScopeOf = (c: Context<Env>): ReadScope => new ReadScope(hangUpSignal(c))
 
 export interface ReadOptions {

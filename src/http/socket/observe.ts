@@ -1,8 +1,8 @@
 // http: what is told of each request when its answer has ended: to the metrics, to the log, and to the trace that it
 // belongs to, without secrets.
 //
-// - The route of a request is looked up again then, which costs less than to note it on the way; only webhooks note their
-//   endpoint.
+// - The route of a request is looked up again then, which costs less than to note it on the way; only webhooks note
+//   their endpoint.
 import type { ServerResponse } from 'node:http'
 import type { Context, Hono } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'
@@ -21,7 +21,7 @@ export const routeFinder =
   (method, url) => {
     const mark = url.indexOf('?')
     const [handlers] = router.match(method === 'HEAD' ? 'GET' : method, mark === -1 ? url : url.slice(0, mark))
-    // Of all methods is what comes before a route.
+    // Handlers for all methods come before a route.
     const found = handlers.find(([[, route]]) => route.method !== METHOD_NAME_ALL)
     return found === undefined ? null : found[0][1].path.replaceAll(/:(\w+)/g, '{$1}')
   }
@@ -68,7 +68,9 @@ export function traceparentOf(header: unknown): string | undefined {
   return ids && `00${ids}`
 }
 
-/** The `traceparent` of what the request leads to: its span, or that of its client; undefined: it belongs to no trace. */
+/**
+ * The `traceparent` of what the request leads to: its span, or that of its client; undefined: it belongs to no trace.
+ */
 export function traceOf(c: Context<Env>): string | undefined {
   if (!socketed(c)) return traceparentOf(c.req.raw.headers.get('traceparent'))
   const { incoming, outgoing } = c.env

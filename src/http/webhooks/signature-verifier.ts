@@ -19,7 +19,7 @@ import { headerPairsOf, targetOf } from './request.ts'
 import type { DoorReply } from './reply.ts'
 
 export interface VerifierOptions {
-  /** Of the senders of webhooks, as they are at present. */
+  /** The secrets of the senders of webhooks, as they are at present. */
   readonly secrets: ServiceSecrets
   /** What stands before the path in the URL by which clients call; null: it is not known. */
   readonly publicUrl: string | null
@@ -39,9 +39,9 @@ export class SignatureVerifier {
   }
 
   /**
-   * null: the sender knows a secret of the endpoint, or the endpoint asks for none. Otherwise the failure for the sender,
-   * and the reason for who lists deliveries, which tells no secret and no more of the server than names of secrets. The
-   * failure is not thrown, which would cost more than to check the proof.
+   * null: the sender knows a secret of the endpoint, or the endpoint asks for none. Otherwise the failure for the
+   * sender, and the reason for who lists deliveries, which tells no secret and no more of the server than names of
+   * secrets. The failure is not thrown, which would cost more than to check the proof.
    * @param nowMs epoch milliseconds, with which times of messages are compared
    */
   refusalOf(
@@ -86,7 +86,7 @@ const WINDOW_MS = 1000
 interface Window {
   /** Refused since the last line. */
   refused: number
-  /** Of the last one: method and path without secrets, and why its proof was not accepted. */
+  /** The last refused request: method and path without secrets, and why its proof was not accepted. */
   last: object
 }
 

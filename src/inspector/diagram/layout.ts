@@ -33,7 +33,7 @@ const PLACED = {
   'elk.layered.layering.strategy': 'INTERACTIVE',
   'elk.layered.crossingMinimization.semiInteractive': 'true',
 }
-/** Of a state: it grows with the lines that begin or end there. */
+/** Options of a state: it grows with the lines that begin or end there. */
 const STATE = {
   'elk.nodeSize.constraints': '[PORTS, MINIMUM_SIZE]',
   'elk.nodeSize.minimum': `(${BOX.width}, ${BOX.height})`,

@@ -17,7 +17,7 @@ interface Wakes {
 interface Marks {
   /** How many contexts are in each state. */
   readonly counts?: ReadonlyMap<string, number>
-  /** Of one context. */
+  /** The context that is drawn. */
   readonly context?: {
     readonly current: string
     /** Class of its status. */
@@ -90,7 +90,7 @@ export const DiagramSvg: FC<PropsWithChildren<DiagramProps>> = ({ drawing, marks
   )
 }
 
-/** Of a drawing that is a file of its own. */
+/** Marks for a drawing that is a file of its own. */
 const MARKS = { hrefOf: (state: string) => `#${encodeURIComponent(state)}` }
 
 /** An SVG document, light or dark as its viewer is. It has the part of the style sheet that it needs. */

@@ -5,7 +5,7 @@ import type { FormValues } from '../host.ts'
 import { skeletonOf } from './skeleton.ts'
 
 export interface Control {
-  /** Of the property. */
+  /** Name of the property. */
   readonly name: string
   /** How a value is typed: as text, as one of some texts, as yes or no, or as JSON. */
   readonly kind: 'text' | 'number' | 'choice' | 'flag' | 'json'
@@ -17,7 +17,7 @@ export interface Control {
   readonly description: string | null
   /** What is taken if it is left empty; null: nothing. */
   readonly initial: string | null
-  /** Of JSON: what a model looks like; null: it is none. */
+  /** For JSON: what a model looks like; null: it is none. */
   readonly skeleton: string | null
 }
 
@@ -62,16 +62,16 @@ function kindOf(types: ReadonlySet<string>, hasChoices: boolean): Control['kind'
 function typesOf(schema: JsonObject): Set<string> {
   const { type, anyOf, oneOf, $ref: reference } = schema
   if (typeof reference === 'string') return new Set(['object'])
-  const own = (Array.isArray(type) ? type : [type]).filter((each) => typeof each === 'string')
-  const nested = [anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? list : [])).filter(isObject)
+  const own = [type].flat().filter((each) => typeof each === 'string')
+  const nested = [anyOf, oneOf].flat().filter(isObject)
   const types = new Set([...own, ...nested.flatMap((each) => [...typesOf(each)])])
   types.delete('null')
   return types
 }
 
 /**
- * The input that was typed, and the fields that can't be read at all. An empty field means that there is no value; texts
- * are coerced to the declared type when the input is checked.
+ * The input that was typed, and the fields that can't be read at all. An empty field means that there is no value;
+ * texts are coerced to the declared type when the input is checked.
  */
 export function inputOf(controls: readonly Control[], form: FormValues) {
   const input: JsonObject = {}

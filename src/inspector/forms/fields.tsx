@@ -9,7 +9,7 @@ interface FieldProps {
   readonly label: string
   readonly hint?: string
   readonly isRequired?: boolean
-  /** Of its value in the request; faults within it are told beside the field. */
+  /** Pointer to its value in the request; faults within it are shown beside the field. */
   readonly pointer: string
   readonly refusal: Refusal | null
   /** What is typed or chosen in, with these attributes. */

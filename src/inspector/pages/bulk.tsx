@@ -35,7 +35,7 @@ interface BulkRequest {
   readonly word: string
   /** Those that were chosen. */
   readonly ids: readonly number[]
-  /** Of the list that they were chosen from; of one that is retried, only what has failed or was terminated is meant. */
+  /** Filters of the list that they were chosen from; for a retry, only failed and terminated contexts are meant. */
   readonly filters: ListFilters
   /** Address of the list. */
   readonly back: string
@@ -97,7 +97,7 @@ async function confirmPage(form: SentForm, refused: Refusal | null) {
   const { command, word, ids, filters, back } = bulkRequestOf(form)
   const counted = typedTexts(CALLS.countContexts, { ...filters, status: statusesIn(filters).join(',') })
   const { total } = await form.viewer.api.countContexts(check(CALLS.countContexts, counted))
-  // Of an operation, a place is behind `/with`.
+  // In an operation, pointers are behind `/with`.
   const errors = refused?.errors.map((error) => ({ ...error, pointer: error.pointer.replace(/^\/with\b/, '') })) ?? []
   const refusal = refused && { ...refused, errors }
   const isChosen = ids.length > 0 && (refused === null || form.text('scope') === 'chosen')

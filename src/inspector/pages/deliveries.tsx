@@ -88,7 +88,7 @@ function nothing([first]: readonly WebhookView[], isFiltered: boolean, origin: s
   )
 }
 
-/** Anybody can make an address, so nothing of it is shown but numbers. */
+/** An address may come from any page, so nothing of it is shown but numbers. */
 function numberIn(c: Context, name: string): number | null {
   const text = c.req.query(name) ?? ''
   return /^\d{1,16}$/.test(text) ? Number(text) : null

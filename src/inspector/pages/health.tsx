@@ -91,7 +91,7 @@ const Servers: FC<ServerHealth> = ({ servers, runId }) => (
 interface FailedType {
   readonly type: string
   count: number
-  /** Of the newest. */
+  /** Message of the newest. */
   readonly message: string
   /** Address of their list. */
   readonly href: string

@@ -9,21 +9,21 @@ interface ServiceName {
 /** As filters name a service, and people: two packages may have one of the same name. */
 export const fullNameOf = ({ package: owner, fluxName }: ServiceName): string => `${owner}/${fluxName}`
 
-/** Of a service. */
+/** Address of a service. */
 export const serviceHref = ({ package: owner, fluxName }: ServiceName): string =>
   `/inspector/services/${encodeURIComponent(owner)}/${encodeURIComponent(fluxName)}`
 
-/** Of a context, or of a part of its page. */
+/** Address of a context, or of a part of its page. */
 export const contextHref = (id: number, tab?: string): string =>
   `/inspector/contexts/${id}${tab === undefined ? '' : `?tab=${encodeURIComponent(tab)}`}`
 
-/** Of the list, with filters. */
+/** Address of the list, with filters. */
 export const contextsHref = (filters: { readonly [name: string]: string } = {}): string => {
   const query = new URLSearchParams(filters).toString()
   return query === '' ? '/inspector/contexts' : `/inspector/contexts?${query}`
 }
 
-/** Of an operation, or of the list of them. */
+/** Address of an operation, or of the list of them. */
 export const operationHref = (operationId?: string): string =>
   operationId === undefined ? '/inspector/operations' : `/inspector/operations/${encodeURIComponent(operationId)}`
 

@@ -11,7 +11,7 @@ export interface Column<Row> {
   readonly isNumber?: boolean
   /** Whether the head stands before the cell on a phone, too. */
   readonly isLabelled?: boolean
-  /** Of the cells. */
+  /** Class of the cells. */
   readonly class?: string
   /** An empty text: nothing is shown. */
   readonly cell: (row: Row) => Child

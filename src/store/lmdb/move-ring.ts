@@ -1,5 +1,5 @@
-// store/lmdb: the feed of moves where there is one server: the newest messages, in memory. They are gone when the process
-// ends.
+// store/lmdb: the feed of moves where there is one server: the newest messages, in memory. They are gone when the
+// process ends.
 //
 // - The embedded store has the newest 10,000 to 20,000 messages in a list in memory (`store/lmdb/move-ring.ts`).
 import { randomBytes } from 'node:crypto'
@@ -43,7 +43,7 @@ const ID = /^([\w-]{8})\.(\d{1,15})$/
 
 export class MoveRing implements MoveFeed {
   readonly #clock: Pick<Clock, 'after'>
-  /** Of this process, and of the time for which it is active: ids from before are not known. */
+  /** Identifies this process, and the time for which it is active: ids from before are not known. */
   #name = ''
   readonly #items: RingItem[] = []
   /** Number of the first item that is kept. Those before are gone. */

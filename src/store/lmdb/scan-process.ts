@@ -1,5 +1,5 @@
-// store/lmdb: a program that reads all of a data file, and says on stdout how many records it has, or what is wrong with
-// it. Where lmdb can't go on, the program ends without a word (`examine.ts`).
+// store/lmdb: a program that reads all of a data file, and says on stdout how many records it has, or what is wrong
+// with it. Where lmdb can't go on, the program ends without a word (`examine.ts`).
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { ABORT, type RootDatabase } from 'lmdb'
 import { messageOf } from '../../model/error-message.ts'
@@ -30,7 +30,7 @@ function scan(file: string): Scan {
   return { counts }
 }
 
-/** Of its first two pages, lmdb needs one: without the newer one, the last commit is lost. */
+/** Lmdb needs only one of its first two pages; without the newer one, the last commit is lost. */
 function checkPages(file: string, pageBytes: number): void {
   if (statSync(file).size % pageBytes !== 0) throw new Error('its end is cut off')
   const [magic, descriptor] = [Buffer.alloc(4), openSync(file, 'r')]

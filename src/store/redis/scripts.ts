@@ -73,7 +73,7 @@ function read(name: ScriptName): Script {
   return { text, hash: createHash('sha1').update(text).digest('hex') }
 }
 
-/** Of one source come two scripts: the commit with rows, and the one without the lines for them. */
+/** One source gives two scripts: the commit with rows, and the one without the lines for them. */
 function linesOf(name: ScriptName): string[] {
   const lines = sourceOf(name === 'commit-rows' ? 'commit' : name).split('\n')
   if (name !== 'commit') return lines

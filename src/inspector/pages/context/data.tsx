@@ -21,7 +21,7 @@ const MAX_TRANSITIONS = 20
 interface Sheet {
   /** Values that there is still room for. Values are written in the order in which they are shown. */
   room: number
-  /** Of the definition, by name. */
+  /** Models of the definition, by name. */
   readonly models: Json | undefined
   readonly jsonHref: string
 }

@@ -13,7 +13,7 @@ import type { Stay } from './moves.ts'
 
 /** Stays that are shown; the oldest are left out. */
 const MAX_SHOWN = 200
-/** Of an error, or of what led to a state. */
+/** Longest text of an error, or of what led to a state. */
 const MAX_TEXT_CHARACTERS = 300
 const SHARE_PX = 120
 
