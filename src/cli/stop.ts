@@ -1,8 +1,8 @@
 // cli: ends the server's process: in order on the first signal, at once on a later one, with a failure when an
-// unexpected error is thrown.
+// unexpected error is thrown. npm starts the server through a shell, which dies of a signal without forwarding it, so the
+// server stops, too, when that shell has gone.
 import type { Log } from '../ports/log.ts'
 import { EXIT } from './command.ts'
-import { whenLauncherEnds } from './launcher.ts'
 
 /** The part of `process` that is used here. */
 interface Signals {
@@ -75,4 +75,28 @@ export function untilStopped({
       log.error('a promise was rejected, and the rejection was not handled', { error }),
     )
   })
+}
+
+/** Milliseconds between two checks. */
+const CHECK_EVERY_MS = 500
+
+/**
+ * `lifecycleEvent`: the name of the npm script, which npm sets for the processes that it starts; undefined without npm.
+ * `parent`: id of the process that started this one, or of the one that adopted it.
+ */
+const NPM = { lifecycleEvent: process.env['npm_lifecycle_event'], parent: (): number => process.ppid }
+
+/**
+ * Calls back once when the shell by which npm started this process has gone; never if npm did not start it. The check
+ * does not keep the process alive.
+ */
+export function whenLauncherEnds(callback: () => void, { lifecycleEvent, parent } = NPM): void {
+  if (lifecycleEvent === undefined) return
+  const first = parent()
+  const timer = setInterval(() => {
+    if (parent() === first) return
+    clearInterval(timer)
+    callback()
+  }, CHECK_EVERY_MS)
+  timer.unref()
 }

@@ -27,23 +27,18 @@ export async function bodyOf(sample: WebhookSample, file: string | undefined, se
   return { bytes: Buffer.from(body), contentType }
 }
 
-interface Setting {
-  readonly path: string
-  readonly value: string
-}
-
 /** @throws UsageError */
-function settingOf(text: string) {
+function settingOf(text: string): readonly [path: string, value: string] {
   const at = text.indexOf('=')
   if (at < 1) throw new UsageError(`--set must be path=value, not '${text}'`)
-  return { path: text.slice(0, at), value: text.slice(at + 1) }
+  return [text.slice(0, at), text.slice(at + 1)]
 }
 
 /** @throws UsageError if the body has no values that can be set */
-function changed(text: string, contentType: string, settings: readonly Setting[]) {
+function changed(text: string, contentType: string, settings: readonly ReturnType<typeof settingOf>[]) {
   if (contentType.startsWith('application/x-www-form-urlencoded')) {
     const form = new URLSearchParams(text)
-    for (const { path, value } of settings) form.set(path, value)
+    for (const [path, value] of settings) form.set(path, value)
     return form.toString()
   }
   const body = parsed(text)
@@ -62,7 +57,7 @@ function parsed(text: string): Json | undefined {
 }
 
 /** Objects that are missing on the way are made. @throws UsageError where the way leads through another value */
-function setIn(body: Json, { path, value }: Setting) {
+function setIn(body: Json, [path, value]: ReturnType<typeof settingOf>) {
   const names = path.split('.')
   const last = names.pop() ?? ''
   let at = body

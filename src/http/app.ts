@@ -65,8 +65,6 @@ interface InspectorHost extends OriginGuard {
 const CORS_AGE_SECONDS = 600
 
 export function createApp({
-  ready,
-  skipped,
   origins,
   isLoopback,
   allowedHosts,
@@ -84,7 +82,7 @@ export function createApp({
   const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
-  addHealth(app, ready, { skipped, isPaused: given.isPaused })
+  addHealth(app, given)
   addHome(app, { about, origins: guard })
   addFluxApi(app, { ...options, origins: guard })
   if (metrics) addMetrics(app, metrics, { ...options, origins: guard })
@@ -145,7 +143,7 @@ class SplitRouter implements Router<[H, RouterRoute]> {
 /** The application until the real one is ready: it answers `/healthz`, and everything else with 503. */
 export function createWaitingApp(reason: string): Hono<Env> {
   const app = new Hono<Env>()
-  addHealth(app, () => reason)
+  addHealth(app, { ready: () => reason })
   app.all('*', (c) => problemResponse(unavailable(reason).failure, factsOf(c)))
   return app
 }
@@ -164,12 +162,10 @@ function addMetrics(
   })
 }
 
-interface HealthParts {
-  readonly skipped?: (() => readonly string[]) | undefined
-  readonly isPaused?: (() => boolean) | undefined
-}
-
-function addHealth(app: Hono<Env>, ready: () => string | null, { skipped, isPaused }: HealthParts = {}): void {
+function addHealth(
+  app: Hono<Env>,
+  { ready, skipped, isPaused }: Pick<AppOptions, 'ready' | 'skipped' | 'isPaused'>,
+): void {
   app.get('/healthz', (c) => c.json({ status: 'ok' }))
   app.get('/readyz', (c) => {
     const reason = ready()

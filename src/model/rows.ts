@@ -123,6 +123,21 @@ export function compareRows(
   return Buffer.compare(Buffer.from(one.key), Buffer.from(other.key)) || one.partition - other.partition
 }
 
+/**
+ * Where a list of rows of a partition begins: at a key, or behind it. `after` may lie before all keys of the prefix; of an
+ * equal key, only rows of later partitions follow.
+ */
+export function startOfRows(
+  partition: number,
+  prefix: string,
+  after: Pick<StoredRow, 'key' | 'partition'> | undefined,
+): [key: string, isBehind: boolean] {
+  const begin = { key: prefix, partition: 0 }
+  return after === undefined || compareRows(begin, { ...begin, key: after.key }) > 0
+    ? [prefix, false]
+    : [after.key, partition <= after.partition]
+}
+
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { whenLauncherEnds } from '../../src/cli/launcher.ts'
+import { whenLauncherEnds } from '../../src/cli/stop.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

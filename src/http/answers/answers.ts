@@ -2,7 +2,7 @@
 // it is sent, and given to its reader piece by piece, as fast as the reader takes them.
 import type { Context } from 'hono'
 import { ByteBudget, type BudgetShare } from '../../model/byte-budget.ts'
-import { sizeOf } from '../../model/json/weight.ts'
+import { bytesOf, sizeOf } from '../../model/json/weight.ts'
 import type { Codec } from '../formats/codecs.ts'
 import type { Env } from '../request/incoming.ts'
 import { ownTurn } from '../request/turns.ts'
@@ -32,7 +32,27 @@ export class Answers {
    */
   send(c: Context<Env>, value: unknown, format: Codec, root: string, init: AnswerInit): Response | Promise<Response> {
     if (sizeOf(value, SMALL_BYTES) <= SMALL_BYTES) return this.text(c, format.encode(value, root), init)
-    return ownTurn().then(() => this.text(c, format.encode(value, root), init))
+    return this.#written(value, format, root).then((bytes) => this.bytes(c, bytes, init))
+  }
+
+  /** The bytes of a large value. They are made in turns of the event loop of their own. */
+  async #written(value: unknown, format: Codec, root: string): Promise<Buffer<ArrayBuffer>> {
+    const release = this.#budget.take(bytesOf(value, Infinity))
+    try {
+      const parts: Buffer[] = []
+      let text = ''
+      await ownTurn()
+      for (const each of format.texts?.(value, root) ?? [format.encode(value, root)]) {
+        text += each
+        if (text.length < SMALL_BYTES) continue
+        parts.push(Buffer.from(text))
+        text = ''
+        await ownTurn()
+      }
+      return Buffer.concat([...parts, Buffer.from(text)])
+    } finally {
+      release()
+    }
   }
 
   /** Answers with a text. @throws FluxError `overloaded`, as `send` */

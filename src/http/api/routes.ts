@@ -7,8 +7,10 @@ import { rootOf, type Call } from '../../api/call.ts'
 import { CALL_LIST, callNamed, CALLS, type Calls, type Told } from '../../api/calls.ts'
 import { type OperationStart } from '../../api/operations.ts'
 import { COMMANDS } from '../../api/commands.ts'
+import type { Fits } from '../../api/context-lists.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
 import { FluxError, serverPaused } from '../../model/failure.ts'
+import { bytesOf, sizeOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import type { Log } from '../../ports/log.ts'
 import { addBatch, type BatchOptions } from '../batch/routes.ts'
@@ -149,10 +151,16 @@ const beganOperation = (operationId: string, matched: number): SettledAnswer => 
 
 /** Lists, page by page. `Link` leads to the next page. */
 function addLists(app: Hono<Env>, parts: Parts): void {
-  addCall(app, parts, CALLS.listContexts, (calls, request) => calls.call('listPage', request), {
-    settle: (_, { answer: { contexts, next } }, { request }) =>
-      pageOf(CALLS.listContexts.route, request, contexts, next),
-  })
+  addCall(
+    app,
+    parts,
+    CALLS.listContexts,
+    (calls, request, c) => calls.call('listPage', request, roomFor(acceptedFormat(c))),
+    {
+      settle: (_, { answer: { contexts, next } }, { request }) =>
+        pageOf(CALLS.listContexts.route, request, contexts, next),
+    },
+  )
   addCall(app, parts, CALLS.listPending, (calls, request) => calls.call('listPendingPage', request), {
     settle: (_, { answer: { events, next } }, { request }) => pageOf(CALLS.listPending.route, request, events, next),
   })
@@ -160,6 +168,18 @@ function addLists(app: Hono<Env>, parts: Parts): void {
     settle: (_, { answer: { deliveries, next } }, { request }) =>
       pageOf(CALLS.listDeliveries.route, request, deliveries, next),
   })
+}
+
+/** Characters of the contexts of a page, about. */
+const PAGE_CHARACTERS = 2 * 1024 * 1024
+
+/** Whether a page has room for another context. In XML, small values take many times what they take in JSON. */
+function roomFor({ untyped }: Codec): Fits {
+  let characters = 0
+  return (context) => {
+    characters += (untyped ? bytesOf : sizeOf)(context, PAGE_CHARACTERS)
+    return characters <= PAGE_CHARACTERS
+  }
 }
 
 /** Fields of a list. */

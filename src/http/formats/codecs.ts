@@ -4,7 +4,7 @@ import { decodeJson } from './json/decode.ts'
 import { negotiate, type Format } from './negotiate.ts'
 import { encodeProblemPage, PAGE_HEADERS, PAGE_TYPE, type ShownProblem } from './html/problem.ts'
 import { decodeXml, type XmlOptions } from './xml/decode.ts'
-import { encodeProblemXml, encodeXml } from './xml/encode.ts'
+import { encodeProblemXml, encodeXml, xmlTexts } from './xml/encode.ts'
 
 /** A format in which problems are written. */
 export interface ProblemFormat extends Format {
@@ -24,6 +24,8 @@ export interface Codec extends ProblemFormat {
   readonly answerType: string
   /** The text of a value. `root`: the name of the root element in XML. */
   encode(value: unknown, root: string): string
+  /** The same in parts, each made when it is asked for; left out: it is fast enough as a whole. */
+  texts?(value: unknown, root: string): Iterable<string>
   /** Most bytes of a body. */
   readonly maxBytes: number
   /**
@@ -55,6 +57,7 @@ const XML_FORMAT: Codec = {
   answerType: 'application/xml',
   problemType: 'application/problem+xml',
   encode: encodeXml,
+  texts: xmlTexts,
   encodeProblem: encodeProblemXml,
   maxBytes: MAX_XML_BYTES,
   decode: decodeXml,

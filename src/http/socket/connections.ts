@@ -94,13 +94,9 @@ function rejectConnection(socket: Duplex, failure: Failure, ended = () => void s
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n'), ended)
 }
 
-function failureOf(code: string | undefined): Failure {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return { kind: 'timeout', detail: 'the request did not come whole in time' }
-    case 'HPE_HEADER_OVERFLOW':
-      return { kind: 'headersTooLarge', detail: 'the headers are too large' }
-    default:
-      return malformed('this is not HTTP/1.1').failure
-  }
+const FAULTS: { readonly [code: string]: Failure } = {
+  ERR_HTTP_REQUEST_TIMEOUT: { kind: 'timeout', detail: 'the request did not come whole in time' },
+  HPE_HEADER_OVERFLOW: { kind: 'headersTooLarge', detail: 'the headers are too large' },
 }
+
+const failureOf = (code = ''): Failure => FAULTS[code] ?? malformed('this is not HTTP/1.1').failure

@@ -1,5 +1,5 @@
 // steps: the built-in classes, which every service can call without a module.
-import { getOwn, type JsonObject } from '../../model/json/value.ts'
+import type { JsonObject } from '../../model/json/value.ts'
 import { atEachLevel } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/steps.ts'
 import { httpRequest } from './http/request.ts'
@@ -26,8 +26,8 @@ const throwException: BuiltinMethod = (args) => {
   throw error
 }
 
-function textOf(args: JsonObject, key: string) {
-  const value = getOwn(args, key)
+function textOf(args: JsonObject, key: 'message' | 'type') {
+  const value = args[key]
   return value == null || value === '' ? null : typeof value === 'string' ? value : JSON.stringify(value)
 }
 

@@ -64,7 +64,6 @@ export class Scripts extends ProcessPool<Scripted> {
    * of the signal
    */
   async run(call: ScriptCall): Promise<Json> {
-    call.signal.throwIfAborted()
     const isSlow = this.isSlow(call.script)
     if (isSlow) call.onSlow?.()
     const timeout = Math.min(call.timeout, MAX_TIME_MS)

@@ -5,7 +5,7 @@ import { messageOf } from '../../model/error-message.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError, unavailable } from '../../model/failure.ts'
 import { logOnce } from '../../model/log-once.ts'
-import type { RowSpace, StoredRow } from '../../model/rows.ts'
+import { type RowSpace, startOfRows, type StoredRow } from '../../model/rows.ts'
 import { charactersOf } from '../../model/texts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
@@ -184,11 +184,10 @@ const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
       const now = withExpired ? -Infinity : clock.now()
       const rows: StoredRow[] = []
       if (partition !== 0) return rows
-      const isBehind = after !== undefined && Buffer.compare(Buffer.from(after.key), Buffer.from(prefix)) >= 0
       // The next stride begins behind the last key, so lmdb's snapshot is not kept while others write.
-      for (let [from, isPassed] = isBehind ? [after.key, true] : [prefix, false]; ;) {
+      for (let [from, isBehind] = startOfRows(partition, prefix, after); ;) {
         let looked = 0
-        for (const { key, bytes } of disk.rowTables.from(space, from, isPassed)) {
+        for (const { key, bytes } of disk.rowTables.from(space, from, isBehind)) {
           if (rows.length >= limit || !key.startsWith(prefix)) return rows
           try {
             const row = decodeRow(bytes)
@@ -196,7 +195,7 @@ const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
           } catch (error) {
             log.error(`a row is left out of a list: it can't be read`, { space, key, error })
           }
-          ;[from, isPassed] = [key, true]
+          ;[from, isBehind] = [key, true]
           if (++looked === ROWS_AT_ONCE) break
         }
         if (looked < ROWS_AT_ONCE) return rows

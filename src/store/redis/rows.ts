@@ -3,7 +3,16 @@
 // - Rows and unique keys cost only those who use them. `lua/commit.lua` is two scripts: `commit-rows`, and `commit`,
 //   which lacks the lines between `--[ rows` and `--]`.
 import type { ContextId } from '../../model/context.ts'
-import { compareRows, isListed, ROW_SPACES, rowIn, type RowWrite, type StoredRow, textOfRow } from '../../model/rows.ts'
+import {
+  compareRows,
+  isListed,
+  ROW_SPACES,
+  rowIn,
+  type RowWrite,
+  startOfRows,
+  type StoredRow,
+  textOfRow,
+} from '../../model/rows.ts'
 import type { CommitRefusal, RowQuery, Store, Write } from '../../ports/store.ts'
 import type { PartitionClient } from './partition-client.ts'
 import { texts, type Reply } from './scripts.ts'
@@ -52,7 +61,7 @@ function itemAt<T>(items: readonly T[], place: number): T {
 export function rowQueries(client: PartitionClient) {
   async function listIn(partition: number, { space, prefix, after, limit }: RowQuery): Promise<StoredRow[]> {
     const rows: StoredRow[] = []
-    let [from, isPassed] = startOf(partition, prefix, after)
+    let [from, isPassed] = startOfRows(partition, prefix, after)
     while (rows.length < limit) {
       const look = Math.min(PIECE, limit - rows.length)
       const values = [space, prefix, from, isPassed ? '1' : '0', look, PIECE_BYTES]
@@ -93,13 +102,6 @@ export function rowQueries(client: PartitionClient) {
       return swept
     },
   } satisfies Partial<Store>
-}
-
-/** `after` may lie before all keys of the prefix; of an equal key, only rows of later partitions follow. */
-function startOf(partition: number, prefix: string, after: RowQuery['after']): [from: string, isPassed: boolean] {
-  if (after === undefined || compareRows({ key: prefix, partition: 0 }, { key: after.key, partition: 0 }) > 0)
-    return [prefix, false]
-  return [after.key, partition <= after.partition]
 }
 
 const rowOf = (partition: number, key: string, text: string): StoredRow => ({ partition, key, ...rowIn(text) })

@@ -102,6 +102,8 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
       expect(stream.status).toBe(200)
       expect(stream.headers['content-type']).toBe('text/event-stream')
       expect(stream.headers['cache-control']).toBe('no-store')
+      // What is written is not made chunks of HTTP.
+      expect([stream.headers['transfer-encoding'], stream.headers['connection']]).toEqual([undefined, 'close'])
       expect(stream.text().startsWith(':')).toBe(true)
       expect(stream.retry()).toBeGreaterThan(0)
       expect(stream.lastEventId()).not.toBe('')

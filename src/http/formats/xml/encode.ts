@@ -16,9 +16,13 @@ const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 const ITEM: Head = { name: 'item', attributes: '', isEscaped: false }
 
-/** The text of the document. `root`: the name of its element. */
-export const encodeXml = (value: unknown, root: string): string =>
-  DECLARATION + elementOf({ name: root, attributes: '', isEscaped: false }, value)
+/** The texts of the document, each made when it is asked for. `root`: the name of its element. */
+export function* xmlTexts(value: unknown, root: string): Generator<string, void> {
+  yield DECLARATION
+  yield* elementOf({ name: root, attributes: '', isEscaped: false }, value)
+}
+
+export const encodeXml = (value: unknown, root: string): string => [...xmlTexts(value, root)].join('')
 
 /**
  * A problem as XML, as RFC 9457, appendix B defines it: no types, and lists have <i>s. It is for people, so characters
@@ -27,19 +31,26 @@ export const encodeXml = (value: unknown, root: string): string =>
 export const encodeProblemXml = (problem: object): string =>
   `${DECLARATION}<problem xmlns="${PROBLEM_NAMESPACE}">${plain(problem)}</problem>`
 
-function elementOf({ name, attributes, isEscaped }: Head, value: unknown): string {
+function* elementOf({ name, attributes, isEscaped }: Head, value: unknown): Generator<string, void> {
+  const escapesText = typeof value === 'string' && needsEscape(value)
+  const escaped = [isEscaped ? 'name' : '', escapesText ? 'text' : ''].join(' ').trim()
   const type = typeOf(value)
-  let escaped = isEscaped ? 'name' : ''
-  let content = ''
-  if (typeof value === 'string') {
-    const escapesText = needsEscape(value)
-    if (escapesText) escaped = isEscaped ? 'name text' : 'text'
-    content = textMarkup(escapesText ? escapeText(value) : value)
-  } else if (Array.isArray(value)) for (const item of value) content += elementOf(ITEM, item)
-  else if (isObject(value)) for (const field of namesOf(value)) content += elementOf(headOf(field), value[field])
-  else if (type !== 'null') content = JSON.stringify(value)
-  const start = `<${name}${attributes}${escaped && ` escaped="${escaped}"`}${type && ` type="${type}"`}`
-  return content === '' ? `${start}/>` : `${start}>${content}</${name}>`
+  yield `<${name}${attributes}${escaped && ` escaped="${escaped}"`}${type && ` type="${type}"`}`
+  let isEmpty = true
+  for (const text of contentOf(value, escapesText)) {
+    if (isEmpty) yield '>'
+    isEmpty = false
+    yield text
+  }
+  yield isEmpty ? '/>' : `</${name}>`
+}
+
+function* contentOf(value: unknown, escapesText: boolean): Generator<string, void> {
+  if (value === '') return
+  if (typeof value === 'string') yield textMarkup(escapesText ? escapeText(value) : value)
+  else if (Array.isArray(value)) for (const item of value) yield* elementOf(ITEM, item)
+  else if (isObject(value)) for (const field of namesOf(value)) yield* elementOf(headOf(field), value[field])
+  else if (typeOf(value) !== 'null') yield JSON.stringify(value)
 }
 
 const namesOf = (value: JsonObject): string[] => Object.keys(value).filter((name) => value[name] !== undefined)
