@@ -52,7 +52,7 @@ const COMMANDS: readonly LoadableCommand[] = [
   from('tail', 'follow moves of contexts as they happen', () => import('./remote/commands/tail.ts')),
   from('schema', 'print the JSON Schemas of a service, or that of the files, for editors', services),
   from('machine', 'print a service as a machine of XState', services),
-  from('server', 'let a paused server go on', services),
+  from('server', 'resume a paused server', services),
   from('mcp', 'offer the calls of a server as tools for agents', () => import('./mcp.ts')),
   from('completion', 'print a script that completes commands in a shell', async () => {
     const { completionOf } = await import('./completion.ts')

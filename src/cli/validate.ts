@@ -27,7 +27,7 @@ export const noService = (actors: readonly string[]): Error =>
 export const validate = command({
   summary: 'check every service in the folders of packages (ACTORFLUX_ACTORS if none is named)',
   words: '[folder …]',
-  notes: 'Tells every fault and warning; exits with 1 if there is a fault, or no service at all.',
+  notes: 'Prints every fault and warning. Exits with 1 if there is a fault, or no service at all.',
   async run({ words }, world) {
     const { actors, services, report } = await checkFolders(words, world)
     for (const line of [...reportLines(report), ...leftAlone(report)]) world.out(line)

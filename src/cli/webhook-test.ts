@@ -27,9 +27,9 @@ import { bodyOf, curlOf, deliver } from './webhook-request.ts'
 import { sampleOf } from './webhook-samples.ts'
 
 const OPTIONS = {
-  scheme: textOption('scheme', 'the scheme that is meant: an error if the webhook verifies by another one'),
+  scheme: textOption('scheme', 'the expected scheme: an error if the webhook has another one'),
   secret: textOption('NAME', 'the secret to sign with, instead of those in verify'),
-  body: textOption('file', 'what is sent instead of the sample'),
+  body: textOption('file', 'body to send instead of the sample'),
   set: listOption('path=value', 'set in the body before it is signed: data.object.amount_total=500'),
   header: listOption("'Name: value'", "added to the sample's headers, or instead of one of them"),
   method: textOption('method', 'else POST, PUT, PATCH or GET, the first that the webhook takes'),

@@ -3,7 +3,7 @@ import { messageOf } from '../model/error-message.ts'
 import { freeze, getOwn, type JsonObject } from '../model/json/value.ts'
 import { alternatives } from '../model/nearest.ts'
 import { signingSecretFault } from '../model/webhook-schemes/standard.ts'
-import { brokenState, compileState, outlineStates } from './compile/states.ts'
+import { brokenState, compileState, isNamed, outlineStates } from './compile/states.ts'
 import { compileWebhooks } from './compile/webhooks.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { compileTemplate } from './expressions/compile.ts'
@@ -88,7 +88,7 @@ function compile(
   }
   const [input, output] = [shape(root.input, '/input', extra), shape(root.output, '/output')]
   const outlines = outlineStates(root.states, shape, report)
-  const byName = new Map(outlines.map((outline) => [outline.name, outline]))
+  const byName = new Map(outlines.filter(isNamed).map((outline) => [outline.name, outline]))
   const service = { input, output, extra, states: byName, report }
   const states = outlines.map((outline) => compileState(outline, service))
   const start = byName.get(root.startState ?? '')

@@ -61,6 +61,12 @@ describe('what keeps the server from starting', () => {
       service({ transitions: [{ to: 'x' }] }),
       ['/states/0/transitions/0/to', 'there is no state "x"; there are a, end'],
     ],
+    [
+      'a transition to the place of a state without a name',
+      { states: [{ name: 'a', transitions: [{ to: '#1' }] }, {}] },
+      ['/states/0/transitions/0/to', 'there is no state "#1"; there is a'],
+      ['/states/1/name', 'there is no name'],
+    ],
     ['a transition to nowhere', service({ transitions: [{}] }), ['/states/0/transitions/0/to', 'there is no to']],
     [
       'two transitions for one event',

@@ -187,7 +187,7 @@ describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
         $schema: 'https://json-schema.org/draft/2020-12/schema',
         type: 'object',
         properties: {
-          opened: { type: ['integer', 'null'], exclusiveMinimum: -8.64e15 - 1, exclusiveMaximum: 8.64e15 + 1 },
+          opened: { type: ['integer', 'null'], minimum: -8.64e15, maximum: 8.64e15 },
         },
         required: ['opened'],
         additionalProperties: false,

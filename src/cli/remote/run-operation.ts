@@ -13,18 +13,18 @@ import { plain, plainJson } from './text.ts'
 const FILTERS = contextFilters('those that have not ended')
 
 /** Options that say which contexts are meant. */
-export const MANY = { ...optionsFor(FILTERS), all: flagOption('all that have not ended') }
+export const MANY = { ...optionsFor(FILTERS), all: flagOption('all unfinished contexts') }
 
 /** Options of an operation on all that match. */
 export const OPERATION = {
-  yes: flagOption('do it: without it, you are told how many would be changed'),
-  rate: textOption('number', 'so many a second; 1,000 if left out'),
+  yes: flagOption('carry it out; without it, only the number of contexts is shown'),
+  rate: textOption('number', 'contexts per second, at most; 1,000 if left out'),
 }
 
 /** Options of an operation that has fields of its own. */
 export const TOLD_OPERATION = {
   ...OPERATION,
-  with: textOption('json|@file|-', 'what the operation takes besides, as JSON'),
+  with: textOption('json|@file|-', 'further fields of the operation, as JSON'),
 }
 
 /** Milliseconds between two looks at its progress. */

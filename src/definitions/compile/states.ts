@@ -61,6 +61,9 @@ export function outlineStates(
 /** Name of a state whose name is not known. */
 export const placeholderOf = (index: number): string => `#${index}`
 
+/** Whether the state has a name of its own. */
+export const isNamed = ({ name, index }: { name: string; index: number }): boolean => name !== placeholderOf(index)
+
 /** Returns the name, with underscores appended until no other state has it, and adds it to `names`. */
 export function unused(name: string, names: Set<string>): string {
   let free = name

@@ -105,12 +105,12 @@ const RETRY_SECONDS = 5
 const RETRY = {
   state: textOption('state', 'the state to enter; the one that failed if left out'),
   input: textOption('json|@file|-', 'inputs by name'),
-  definition: textOption('pinned|current', 'the definition to go on with; pinned if left out'),
-  'new-key': flagOption('the step gets another stepKey'),
+  definition: textOption('pinned|current', 'the definition to continue with; pinned if left out'),
+  'new-key': flagOption('the step gets a new stepKey'),
 }
 
 const retry = remote({
-  summary: 'let failed or terminated contexts go on, and print the status after it',
+  summary: 'continue failed or terminated contexts, and print what became of them',
   words: IDS_OR_FILTERS,
   options: { ...RETRY, ...MANY, ...TOLD_OPERATION },
   async run(given, remote) {
@@ -179,7 +179,7 @@ const PAGE = 1000
 const LISTED = withoutFields(CALLS.listContexts.query, 'limit', 'page')
 
 export const contexts = remote({
-  summary: 'list contexts: those that have not ended, if no status is given',
+  summary: 'list contexts: unfinished ones, if no status is given',
   options: { ...optionsFor(LISTED), limit: textOption('number|all', `how many; ${DEFAULT_LIMIT} if left out`) },
   async run({ values }, { client, world, isJson, table, answer }) {
     const given = fieldsIn(LISTED, values)

@@ -17,7 +17,7 @@ const ADDRESS = {
 const send = remote({
   summary: 'send an event to one context, or to all that wait for it',
   word: '<event>',
-  options: { ...ADDRESS, ...INPUT, tag: listOption('tag', 'to those that have any of these tags'), ...KEY },
+  options: { ...ADDRESS, ...INPUT, tag: listOption('tag', 'send it to contexts that have any of these tags'), ...KEY },
   async run({ word, values }, { client, world, answer, table }) {
     const sent = await client.sendEvent({
       event: word,

@@ -25,7 +25,7 @@ export const operation = {
     },
   }),
   show: remote({
-    summary: 'show how far an operation is, and its first errors',
+    summary: 'show the progress of an operation, and its first errors',
     word: '<operation>',
     async run({ word }, { client, answer, table }) {
       const operation = await client.getOperation({ operationId: word })

@@ -140,7 +140,7 @@ export const schema = remote({
 
 export const server = {
   resume: remote({
-    summary: 'let a server that was started with serve --paused go on',
+    summary: 'resume a server that was started with serve --paused',
     async run(_, { client, answer }) {
       const resumed = await client.resumeServer()
       answer(resumed, () => [plain(resumed.message)])

@@ -14,7 +14,7 @@ const { listDeliveries } = CALLS
 
 export const webhook = {
   list: remote({
-    summary: 'list the endpoints of webhooks, with what became of their deliveries',
+    summary: 'list webhooks, with counts of their deliveries by outcome',
     async run(_, { client, table, answerList }) {
       const webhooks = await client.listWebhooks()
       answerList(webhooks, () =>
@@ -55,7 +55,7 @@ export const webhook = {
     },
   }),
   replay: remote({
-    summary: 'send a delivery again, without verification, and although it is a repeat',
+    summary: 'send a delivery again, without verification and deduplication',
     word: '<delivery>',
     async run({ word }, { client, answer }) {
       const replayed = await client.replayDelivery({ deliveryId: word })

@@ -27,7 +27,9 @@ function sought(run: Evaluation, list: List, wanted: Value): List {
   run.spend(list.length / READ_AT_ONCE)
   if (typeof wanted !== 'string') return list
   run.spend(list.length)
-  for (const item of list) if (typeof item === 'string' && item.length === wanted.length) run.scan(wanted.length)
+  let alike = 0
+  for (const item of list) if (typeof item === 'string' && item.length === wanted.length) alike += 1
+  run.scan(alike * wanted.length)
   return list
 }
 
