@@ -5,6 +5,8 @@ import { conflict } from '../../src/model/failure.ts'
 import { BroadcastRun } from '../../src/engine/fanout/broadcast-run.ts'
 import { BroadcastPlace } from '../../src/engine/fanout/receivers.ts'
 import type { Store } from '../../src/ports/store.ts'
+import { Memory } from '../../src/store/memory/memory.ts'
+import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { openBench, partsOf } from '../support/engine.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
@@ -66,10 +68,9 @@ test('others are served after each thousand that it finds, though nothing is wri
 })
 
 /** A store of five partitions. `next`: the id that each gives out next, which decides who comes before whom. */
-function partitioned(store: Store, next: number[]): Store {
+function partitioned(next: number[]): Store {
   const PARTITIONS = 5
-  return withVerbs(store, {
-    partitions: PARTITIONS,
+  return withVerbs(new MemoryStore(new Memory({ now: Date.now, silence: null, partitions: PARTITIONS })), {
     reserveIds({ count, partition }) {
       const first = next[partition] ?? 0
       next[partition] = first + count * PARTITIONS
@@ -96,7 +97,7 @@ describe('on several partitions', () => {
 
   test('a child that the event itself starts does not hear it, though its id lies between those that do', async () => {
     const next = [5, 6, 7, 8, 9]
-    const bench = await openBench(FILES, { wrap: (store) => partitioned(store, next) })
+    const bench = await openBench(FILES, { store: partitioned(next) })
     try {
       const parent = await bench.run('Parent')
       // More than are asked for at once come after the parent, then its child, and then one more.
