@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../alarms/clock.ts'
 import { MAX_LOG_ROWS } from '../model/context.ts'
-import { ROW_SPACES, type StoredRow } from '../model/rows.ts'
+import { ROW_SPACES, type RowSpace, type StoredRow } from '../model/rows.ts'
 import { atEachLevel, type Log } from '../ports/log.ts'
 import type { Store } from '../ports/store.ts'
 import type { Settings } from '../settings.ts'
@@ -37,8 +37,19 @@ async function* pagesOf(store: Store, start: number) {
   }
 }
 
+/** All rows of a space that can be read, in pages. */
+async function* rowPagesOf(store: EmbeddedStore, space: RowSpace) {
+  let page: StoredRow[] = []
+  do {
+    // A row that expires while a move is cut off is there already, and is counted.
+    page = await store.listRows({ space, prefix: '', limit: ROWS_AT_ONCE, withExpired: true, after: page.at(-1) })
+    yield page
+  } while (page.length === ROWS_AT_ONCE)
+}
+
 /**
- * Reads all contexts of the embedded store. `unreadable`: a line for each that can't be read.
+ * Reads all contexts of the embedded store, with their logs, and all its rows. `unreadable`: a line for each record that
+ * can't be read.
  * @throws Error with one line when there is no data, a server has it open, or its file is damaged
  */
 export async function examineData({ data: folder, namespace }: Settings) {
@@ -48,7 +59,11 @@ export async function examineData({ data: folder, namespace }: Settings) {
   const store = await openLmdbStore({ folder, namespace, log, clock: systemClock })
   try {
     let contexts = 0
-    for await (const page of pagesOf(store, 0)) contexts += page.length
+    for await (const page of pagesOf(store, 0)) {
+      for (const { id } of page) await store.log({ id, limit: Infinity })
+      contexts += page.length
+    }
+    for (const space of ROW_SPACES) for await (const _ of rowPagesOf(store, space));
     return { file, contexts, unreadable }
   } finally {
     await store.close()
@@ -117,15 +132,11 @@ function compare(what: string, read: number, found: number) {
 
 async function copyRows(source: EmbeddedStore, target: Store) {
   let count = 0
-  for (const space of ROW_SPACES) {
-    let page: StoredRow[] = []
-    do {
-      // A row that expires while a move is cut off is there already, and is counted.
-      page = await source.listRows({ space, prefix: '', limit: ROWS_AT_ONCE, withExpired: true, after: page.at(-1) })
+  for (const space of ROW_SPACES)
+    for await (const page of rowPagesOf(source, space)) {
       await target.commit({ writes: [], rows: page.map((row) => ({ ...row, space })) })
       count += page.length
-    } while (page.length === ROWS_AT_ONCE)
-  }
+    }
   return count
 }
 

@@ -3,7 +3,7 @@
 // user's data can be mistaken for a mark, which was drawn after that data was there; nor for that argument: no line of a
 // definition that refers to secrets can write one of that name, and only the arguments of such a definition are read
 // this way.
-import { isObject, mapJson, setOwn, type JsonObject } from './json/value.ts'
+import { copyOf, isObject, mapJson, setOwn, type JsonObject } from './json/value.ts'
 
 /** The name under which expressions see the secrets. */
 export const SECRETS = '$secrets'
@@ -39,7 +39,7 @@ export const storeReferences = (args: JsonObject, random: string): JsonObject =>
  * @throws Error when a secret is missing; its message names the secret
  */
 export function argumentsWithSecrets(stored: JsonObject, get: (name: string) => string | null): JsonObject {
-  const { [SECRETS]: random, ...args } = structuredClone(stored)
+  const { [SECRETS]: random, ...args } = copyOf(stored)
   const marks = new RegExp(`<${String(random)}:(\\w+)>`, 'g')
   const valueOf = (_: string, name: string): string => {
     const value = get(name)

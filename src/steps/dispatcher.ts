@@ -1,5 +1,6 @@
 // steps: runs one step with its time limit and its abort signal, in this process or in another. It knows neither
 // contexts nor definitions. Secrets are put into the arguments at each attempt; a missing one fails the attempt.
+import { copyOf } from '../model/json/value.ts'
 import { argumentsWithSecrets } from '../model/secret-reference.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
@@ -21,9 +22,7 @@ export const createDispatcher = ({
     if ('script' in step) return runner.runScript({ ...step, timeout: timeoutMs, signal })
     const { name, flux, args: stored, hasSecrets = false } = step
     // A copy of the arguments, with the present values of secrets.
-    const args = hasSecrets
-      ? argumentsWithSecrets(stored, (name) => secrets?.get(name) ?? null)
-      : structuredClone(stored)
+    const args = hasSecrets ? argumentsWithSecrets(stored, (name) => secrets?.get(name) ?? null) : copyOf(stored)
     if (step.isolate) return runner.runIsolated({ ...name, args, flux, timeout: timeoutMs })
     const cancelTimer = clock.after(timeoutMs, () =>
       controller.abort(new DOMException(`no result within ${timeoutMs / 1000} s`, 'TimeoutError')),

@@ -222,6 +222,11 @@ describe('what keeps the server from starting', () => {
       service({ action: { type: 'fly' } }),
       ['/states/0/action/type', 'unknown action type "fly"; there are map, invokeCode, invokeFlux, script'],
     ],
+    [
+      'an action whose type is no text',
+      service({ action: { type: { toString: 1 } } }),
+      ['/states/0/action/type', 'the type of an action is one of map, invokeCode, invokeFlux, script'],
+    ],
     ['an action that is no object', service({ action: 'map' }), ['/states/0/action', 'must be an object']],
     [
       'a call without a method',

@@ -31,6 +31,14 @@ test('a function may change its arguments, and nobody else sees it', async () =>
   expect(args).toEqual({ list: [1], text: 'a' })
 })
 
+test('a copy of arguments with names that are numbers takes no more room', async () => {
+  const list: Json = JSON.parse(`[${Array(5000).fill('{"1000":1}').join()}]`)
+  const before = process.memoryUsage().heapUsed
+  const copy = await open(async ({ args }) => args, { list }).result
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000)
+  expect(copy).toEqual({ list })
+})
+
 test('one that ignores its signal is waited for until its time is over, and no longer', async () => {
   const { clock, controller, result } = open(deaf)
   const ended = vi.fn()

@@ -1,11 +1,11 @@
 // A data file that a fault of the machine has damaged: it is refused in one line.
 import { listed, waiting } from './listed.ts'
 import { randomBytes } from 'node:crypto'
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open as openLmdb } from 'lmdb'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { examineData } from '../../src/main/data.ts'
 import { readSettings } from '../../src/settings.ts'
@@ -171,6 +171,32 @@ describe('a data file', () => {
   })
 })
 
+describe('a data file that the machine does not let be read', () => {
+  const { execPath } = process
+  afterEach(() => {
+    process.execPath = execPath
+  })
+
+  it.each([
+    ['starts no process', async () => (process.execPath = join(folder, 'none'))],
+    [
+      'ends the process that reads it',
+      async () => {
+        process.execPath = join(folder, 'killed.sh')
+        await writeFile(process.execPath, '#!/bin/sh\nkill -9 $$\n', { mode: 0o700 })
+      },
+    ],
+  ])('because it %s is not called damaged', async (_, prepare) => {
+    await prepare()
+    await expect(openIn(folder)).rejects.toThrow(/^the data in \S*default\.mdb can't be read: (?![^\n]*backup)[^\n]+$/)
+  })
+
+  it.skipIf(process.getuid?.() === 0)('because it is of another user is not called damaged', async () => {
+    await chmod(file, 0)
+    await expect(openIn(folder)).rejects.toThrow(/^the data in \S*default\.mdb can't be read: Permission denied[^\n]*$/)
+  })
+})
+
 /** Other characters within the record of a context, where its parts are: of as many bytes, and half as many. */
 async function garble(id: number): Promise<void> {
   const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
@@ -215,5 +241,20 @@ describe("a record that can't be read", () => {
     for (let look = 0; look < 2; look++) expect(await store.log({ id: first, limit: 10 })).toEqual(['row 2'])
     expect(errors).toMatchObject([{ fields: { contextId: first, row: 0 } }])
     await store.close()
+    expect((await examineIt()).unreadable).toEqual([
+      `row 0 of the log of context ${first} can't be read, and is left out`,
+    ])
+  })
+
+  it('is told of by those who read all of them, whatever it is of', async () => {
+    const root = openLmdb({ path: file, noSubdir: true, overlappingSync: false })
+    const definitions = root.openDB<Buffer, Buffer>('space:definitions', { encoding: 'binary', keyEncoding: 'binary' })
+    for (const key of definitions.getKeys()) await definitions.put(key, Buffer.from('garbage'))
+    await root.close()
+    expect(await examineIt()).toEqual({
+      file,
+      contexts: COUNT,
+      unreadable: [expect.stringMatching(/^the row "e3b0c\w+" of 'definitions' can't be read, and is left out$/)],
+    })
   })
 })

@@ -35,7 +35,7 @@ it('a row that can not be read is left out of lists, and harms nobody else', asy
   await root.close()
   store = await openIn()
   expect((await store.listRows({ space: 'items', prefix: '', limit: 9 })).map(({ key }) => key)).toEqual(['b'])
-  expect(errors).toEqual(["a row is left out of a list: it can't be read"])
+  expect(errors).toEqual([`the row "a" of 'items' can't be read, and is left out`])
   await expect(store.readRow({ partition: 0, space: 'items', key: 'a' })).rejects.toThrow(TypeError)
   await expect(store.commit({ writes: [], rows: [rowOf('a', '2', { expects: null })] })).rejects.toThrow(TypeError)
   await mustWrite(store, rowOf('b', '3', { expects: '2' }))

@@ -129,8 +129,9 @@ const Script = entry({
 const ACTION_TYPES = ['map', 'invokeCode', 'invokeFlux', 'script']
 
 function unknownType(type: Json | undefined): string {
-  const hint = typeof type === 'string' ? actionHint(type) : null
-  const instead = hint === null ? alternatives(String(type), ACTION_TYPES) : `: ${hint}`
+  if (typeof type !== 'string') return `the type of an action is one of ${ACTION_TYPES.join(', ')}`
+  const hint = actionHint(type)
+  const instead = hint === null ? alternatives(type, ACTION_TYPES) : `: ${hint}`
   return `unknown action type ${JSON.stringify(type)}${instead}`
 }
 

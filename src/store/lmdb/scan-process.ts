@@ -1,5 +1,5 @@
-// store/lmdb: a program that reads all of a data file, and says on stdout how many records it has, or what is wrong
-// with it. Where lmdb can't go on, the program ends without a word (`examine.ts`).
+// store/lmdb: a program that reads all of a data file, and says on stdout how many records it has, what is wrong with it,
+// or why it can't be read. Where lmdb can't go on, the program ends without a word (`examine.ts`).
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { ABORT, type RootDatabase } from 'lmdb'
 import { messageOf } from '../../model/error-message.ts'
@@ -9,6 +9,8 @@ import { numberIn, openRoot } from './lmdb-file.ts'
 export interface Scan {
   readonly counts?: { readonly [database: string]: number }
   readonly damage?: string
+  /** Why the machine did not let it be read, which says nothing about what is in it. */
+  readonly refusal?: string
 }
 
 /** In the first two pages, behind the header. */
@@ -66,6 +68,8 @@ let found: Scan
 try {
   found = scan(file)
 } catch (error) {
-  found = { damage: messageOf(error) }
+  // Errors of the system have a code: a name or, from lmdb, a number above 0. Its own codes are below 0.
+  const isOfSystem = error instanceof Error && 'code' in error && !(Number(error.code) < 0)
+  found = isOfSystem ? { refusal: messageOf(error) } : { damage: messageOf(error) }
 }
 process.stdout.write(JSON.stringify(found))

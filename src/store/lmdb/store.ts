@@ -193,7 +193,11 @@ const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
             const row = decodeRow(bytes)
             if (!isExpired(row, now)) rows.push({ partition: 0, key, ...row })
           } catch (error) {
-            log.error(`a row is left out of a list: it can't be read`, { space, key, error })
+            log.error(`the row ${JSON.stringify(key)} of '${space}' can't be read, and is left out`, {
+              space,
+              key,
+              error,
+            })
           }
           ;[from, isBehind] = [key, true]
           if (++looked === ROWS_AT_ONCE) break

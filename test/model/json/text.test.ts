@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { toJson } from '../../../src/model/json/value.ts'
+import { setOwn, toJson } from '../../../src/model/json/value.ts'
 import { excessOf } from '../../../src/model/json/text.ts'
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
@@ -76,5 +76,28 @@ describe('data', () => {
       h: { toJSON: () => 'own' },
     }
     expect(JSON.stringify(toJson(given))).toBe('{"a":1,"__proto__":{"e":1},"f":{"1":5},"h":"own"}')
+  })
+
+  test('takes no more room where names are numbers', () => {
+    const given: unknown = JSON.parse(`[${Array(5000).fill('{"1000":1}').join()}]`)
+    const before = process.memoryUsage().heapUsed
+    const copy = toJson(given)
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000)
+    expect(copy).toEqual(given)
+  })
+
+  test('has plain properties, whatever their names', () => {
+    const object: { [key: string]: number } = {}
+    for (const name of ['a', '1000', '__proto__', '10', '1-a']) {
+      setOwn(object, name, 1)
+      setOwn(object, name, 2)
+      expect(Object.getOwnPropertyDescriptor(object, name)).toEqual({
+        value: 2,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      })
+    }
+    expect(Object.keys(object)).toEqual(['10', '1000', 'a', '__proto__', '1-a'])
   })
 })
