@@ -32,7 +32,7 @@ export async function examine(file: string, marked: boolean): Promise<boolean> {
     throw new DataFolderError(`the data file ${file} is gone or empty, and it was not: ${advice}`)
   }
   const { damage, refusal, counts = {} } = await scan(file)
-  // Whoever restored a backup for it would lose what is there.
+  // A backup in its place would lose what is there.
   if (refusal !== undefined) throw new DataFolderError(`the data in ${file} can't be read: ${refusal}`)
   if (damage !== undefined) throw new DataFolderError(`the data in ${file} is damaged: ${damage}; ${ADVICE}`)
   // A process that is killed while it creates the file leaves an empty one.
