@@ -58,7 +58,7 @@ export class Connections {
     const { socket } = answer.req
     this.#newest.set(socket, answer)
     if (answer.socket !== null) return
-    const queued = this.#queued.get(socket) ?? new Set()
+    const queued = this.#queued.get(socket) ?? new Set<ServerResponse>()
     this.#queued.set(socket, queued.add(answer))
     answer.once('close', () => queued.delete(answer))
   }
