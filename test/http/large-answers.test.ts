@@ -216,6 +216,18 @@ describe('a reader who takes nothing', () => {
     expect(bytes).toBeLessThan(35 * MB)
   })
 
+  test.each([
+    ['a request that never becomes whole', 'GET /x HTTP/1.1\r\nA: '],
+    ['no request', 'NONSENSE\r\n\r\n'],
+  ])('is cut off also if it sends %s, little by little', async (_, next) => {
+    const { port } = await start(large().api, { deadlines: { headers: 200, request: 200, answer: 600 } })
+    const socket = await asks(port, PATH)
+    socket.write(next)
+    const drip = setInterval(() => socket.write('x'), 100)
+    await expect.poll(() => socket.closed, { timeout: 5000 }).toBe(true)
+    clearInterval(drip)
+  })
+
   test("isn't who takes little at a time", async () => {
     const { url } = await start(large().api, { deadlines: { ...DEADLINES, answer: 1200 } })
     const response = await get(url + PATH)

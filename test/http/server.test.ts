@@ -200,6 +200,26 @@ describe('a body', () => {
   })
 })
 
+test('a client that leaves is told to all of its answers, also to those that wait for others', async () => {
+  const [asked, left]: [string[], string[]] = [[], []]
+  open.server = await listen(
+    {
+      fetch(request, env) {
+        const { pathname } = new URL(request.url)
+        asked.push(pathname)
+        if (env && 'outgoing' in env) env.outgoing.on('close', () => left.push(pathname))
+        return new Promise(() => {})
+      },
+    },
+    { host: '127.0.0.1', port: 0, log: memoryLog().log, deadlines: DEADLINES, maxConnections: 10 },
+  )
+  const socket = await socketTo(Number(new URL(open.server.url).port))
+  socket.write(['/a', '/b', '/c'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''))
+  await expect.poll(() => asked).toEqual(['/a', '/b', '/c'])
+  socket.destroy()
+  await expect.poll(() => left.toSorted()).toEqual(['/a', '/b', '/c'])
+})
+
 describe('deadlines', () => {
   test('headers that do not come in time are 408', async () => {
     const { port } = await start({}, { deadlines: { ...DEADLINES, headers: 100, request: 300 } })

@@ -118,8 +118,13 @@ export class NdjsonSession {
     const { source, maxBody, inFlight, clock, idleMs } = this.#options
     const share = inFlight.hold()
     const splitter = new LineSplitter({ limit: maxBody, charge: share.resize })
-    const onIdle = () => this.stop({ kind: 'timeout', detail: `no line came for ${idleMs / 1000} seconds` })
-    let callOff: (() => void) | null = clock.after(idleMs, onIdle)
+    const watchIdle = (): (() => void) =>
+      clock.after(idleMs, () => {
+        // No line could begin.
+        if (this.#isFull) callOff = watchIdle()
+        else this.stop({ kind: 'timeout', detail: `no line came for ${idleMs / 1000} seconds` })
+      })
+    let callOff: (() => void) | null = watchIdle()
     try {
       for await (const chunk of source.chunks) {
         if (chunk.includes(LINE_FEED)) {
@@ -132,7 +137,7 @@ export class NdjsonSession {
           const begun = this.#next(line)
           if (begun) await begun
         }
-        callOff ??= clock.after(idleMs, onIdle)
+        callOff ??= watchIdle()
       }
       const last = splitter.end()
       if (last) await this.#next(last)

@@ -26,13 +26,18 @@ export class Connections {
   readonly #open = new Set<Socket>()
   /** The answer to the newest request of each connection. */
   readonly #newest = new WeakMap<Duplex, ServerResponse>()
+  /** Answers that came to wait for those before them. Node tells them nothing when their connection closes. */
+  readonly #queued = new WeakMap<Duplex, Set<ServerResponse>>()
 
   constructor(server: Server, maxConnections: number) {
     server.maxConnections = maxConnections + MAX_REFUSED_CONNECTIONS
     server.on('connection', (socket) => {
       if (this.#open.size >= maxConnections) return refuse(socket)
       this.#open.add(socket)
-      socket.once('close', () => this.#open.delete(socket))
+      socket.once('close', () => {
+        this.#open.delete(socket)
+        for (const answer of this.#queued.get(socket) ?? []) if (answer.socket === null) answer.destroy().emit('close')
+      })
     })
     // Node has noticed no progress of that connection for `server.timeout`, or `keepAliveTimeout` after an answer.
     server.on('timeout', (socket) => {
@@ -50,7 +55,12 @@ export class Connections {
   /** To be called for each request before it is answered. */
   note(answer: ServerResponse): void {
     // The socket of the request: the response gets its socket only when the answers before it have been sent.
-    this.#newest.set(answer.req.socket, answer)
+    const { socket } = answer.req
+    this.#newest.set(socket, answer)
+    if (answer.socket !== null) return
+    const queued = this.#queued.get(socket) ?? new Set<ServerResponse>()
+    this.#queued.set(socket, queued.add(answer))
+    answer.once('close', () => queued.delete(answer))
   }
 
   /** Ends connections on which nothing was ever received, because Node counts them as busy. */
@@ -65,8 +75,15 @@ export class Connections {
     // The fault is in what comes after the newest request, or in a request that is not answered.
     else if (answer === undefined || (answer.req.complete ? answer.writableFinished : !isBegun(answer)))
       rejectConnection(socket, failureOf(code))
-    else if (answer.req.complete) answer.shouldKeepAlive = false
-    else if (endless.has(answer) ? code !== 'ERR_HTTP_REQUEST_TIMEOUT' : answer.writableFinished) socket.destroy()
+    else if (endless.has(answer) && !answer.req.complete) {
+      if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
+    } else {
+      // The answer under way is the last. What came while its client reads nothing of it would count as progress.
+      socket.pause()
+      answer.shouldKeepAlive = false
+      if (answer.writableFinished) socket.destroy()
+      else answer.once('finish', () => socket.end(() => socket.destroy()))
+    }
   }
 }
 

@@ -269,6 +269,20 @@ describe('the end', () => {
     expect([place.isClosed(), place.inFlight.held]).toEqual([true, 0])
   })
 
+  test('does not come while as many lines as may be are under way, also if half a line has come', async () => {
+    const { gate, go } = waiting()
+    const place = open(() => at(null, () => gate))
+    const answers = place.rest()
+    await place.feed('x\n'.repeat(512))
+    await place.clock.advance(100_000)
+    await place.feed('ha')
+    await place.clock.advance(100_000)
+    go()
+    await place.feed('lf\n')
+    place.end()
+    expect((await answers).at(-1)).toEqual({ done: true, lines: 513, ok: 513, failed: 0 })
+  })
+
   test('comes when the server stops: what has begun is answered, and nothing else begins', async () => {
     const { gate, go } = waiting()
     const place = open(() => at('everything', () => gate))
