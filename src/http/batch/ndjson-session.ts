@@ -46,7 +46,7 @@ const MAX_OPEN_CHARACTERS = 1_048_576
 /** Characters of answers that are sent at a time. */
 const CHUNK_CHARACTERS = 65_536
 /** By how many the lines that are refused before their call is made may outnumber the others. */
-export const MAX_REFUSED_LINES = 1000
+export const MAX_REFUSED_LINES = 10_000
 
 export class NdjsonSession {
   readonly #options: SessionOptions

@@ -358,7 +358,7 @@ describe('lines that are refused before their call is made', () => {
       lines: MAX_REFUSED_LINES + 1,
       ok: 0,
       failed: MAX_REFUSED_LINES + 1,
-      problem: expect.objectContaining({ status: 400, detail: expect.stringMatching(/^1000 lines more .*no event$/) }),
+      problem: expect.objectContaining({ status: 400, detail: expect.stringMatching(/^10000 lines more .*no event$/) }),
     })
   })
 
