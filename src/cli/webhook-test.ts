@@ -1,8 +1,8 @@
 // cli: `actorflux webhook test`: finds a webhook of the services, signs a sample delivery by its `verify`, and sends it
 // to a server, as the provider would. Only the request that --print shows has a signature, or a secret.
 import { hash, randomUUID } from 'node:crypto'
+import { unescape } from 'node:querystring'
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { decoded } from '../definitions/compile/webhooks.ts'
 import { Endpoints } from '../definitions/endpoints.ts'
 import { messageOf } from '../model/error-message.ts'
 import { alternatives } from '../model/nearest.ts'
@@ -95,7 +95,7 @@ async function findTarget(given: string, method: string | undefined, world: Worl
   const segments = filled
     .slice(1)
     .split('/')
-    .map((segment) => decoded(segment) ?? segment)
+    .map((segment) => unescape(segment))
   const find = (name: string) => endpoints.find(name, segments)
   const first = find(method ?? 'POST')
   if (first === null) {
