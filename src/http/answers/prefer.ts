@@ -9,11 +9,14 @@ import { FluxError } from '../../model/failure.ts'
 import { hangUpSignal } from '../request/incoming.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 
+const NO_PREFERENCES: readonly string[] = []
+const NOTHING_PREFERRED = {}
+
 /** The preferences of a client, without their parameters. */
 const preferredOf = (c: Context<Env>): readonly string[] =>
   headerOf(c, 'prefer')
     ?.split(',')
-    .map((preference) => (preference.split(';', 1)[0] ?? '').trim()) ?? []
+    .map((preference) => (preference.split(';', 1)[0] ?? '').trim()) ?? NO_PREFERENCES
 
 /** Whether a client asks for an answer that tells of failures only. */
 export const prefersMinimal = (c: Context<Env>): boolean =>
@@ -25,6 +28,7 @@ export const prefersMinimal = (c: Context<Env>): boolean =>
  */
 export function preferEvent(c: Context<Env>): { readonly respondAsync?: true; readonly respondWithin?: number } {
   const preferred = preferredOf(c)
+  if (preferred.length === 0) return NOTHING_PREFERRED
   const [seconds] = preferred.flatMap((preference) => /^wait *= *"?(\d{1,9})"?$/i.exec(preference)?.[1] ?? [])
   return {
     ...(preferred.some((preference) => /^respond-async$/i.test(preference)) && { respondAsync: true }),

@@ -24,7 +24,7 @@ import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, idempotencyKeyOf, readScopeOf, type Env } from '../request/incoming.ts'
 import { isLocal, type OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
-import { traceOf } from '../socket/observe.ts'
+import { noteRoute, templateOf, traceOf } from '../socket/observe.ts'
 import { acceptedFormat, callHeaders } from '../answers/answer-format.ts'
 import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from '../answers/prefer.ts'
 import { quotaHeaders, takeQuota } from '../request/quotas.ts'
@@ -232,7 +232,9 @@ function addCall<R extends z.ZodType, A extends object>(
       status,
       headers: { ...callHeaders(c, format), ...headers },
     })
+  const template = templateOf(call.route)
   app.on(call.alias ? [call.method, call.alias.method] : [call.method], [call.route], async (c) => {
+    noteRoute(c, template)
     const caller = callerOf(c, call.role)
     const reads = call.method === 'GET' ? readScopeOf(c) : undefined
     const calls = api(caller, traceOf(c), reads)
