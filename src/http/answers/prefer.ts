@@ -83,7 +83,8 @@ export interface SettledAnswer {
 export function heldAnswer(
   c: Context<Env>,
   answer: object,
-  { contextId, calls, hold }: Holding & { readonly contextId: ContextId | null },
+  contextId: ContextId | null,
+  { calls, hold }: Holding,
   seconds = preferEvent(c).respondWithin,
 ): Promise<SettledAnswer> | null {
   if (seconds === undefined || contextId === null) return null
@@ -101,14 +102,15 @@ export function heldAnswer(
 export function settledEvent(
   c: Context<Env>,
   { answer, ended }: Told<EventAnswer>,
-  { calls, hold, isForAll }: Holding & { readonly isForAll: boolean },
+  isForAll: boolean,
+  holding: Holding,
 ): SettledAnswer | Promise<SettledAnswer> | null {
   if (ended !== undefined) return accepted(c, answer)
   const { respondWithin, respondAsync } = preferEvent(c)
   if (respondWithin === undefined) return null
   // It was waited for already, until it was sent to all.
   const isWaitedFor = isForAll && respondAsync
-  const held = heldAnswer(c, answer, { contextId: onlyContextOf(answer), calls, hold }, isWaitedFor ? 0 : respondWithin)
+  const held = heldAnswer(c, answer, onlyContextOf(answer), holding, isWaitedFor ? 0 : respondWithin)
   return held ?? (isWaitedFor ? { answer, headers: APPLIED } : null)
 }
 

@@ -86,11 +86,11 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
 
   const parts = { ...given, callerOf, added: new Set<Call>() }
   addCall(app, parts, CALLS.execute, (calls, request) => calls.call('execute', request), {
-    settle: (c, { answer }, holding) => heldAnswer(c, answer, { ...holding, contextId: answer.contextId }),
+    settle: (c, { answer }, holding) => heldAnswer(c, answer, answer.contextId, holding),
   })
   addCall(app, parts, CALLS.sendEvent, (calls, request) => calls.call('sendEvent', request), {
     prefer: preferEvent,
-    settle: (c, told, { request, ...holding }) => settledEvent(c, told, { ...holding, isForAll: isForAll(request) }),
+    settle: (c, told, holding) => settledEvent(c, told, isForAll(holding.request), holding),
     otherwise(c, caller, calls) {
       const mode = modeOf(c)
       return mode && answerCloudEvents(c, mode, { caller, calls, parts })
