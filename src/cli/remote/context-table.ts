@@ -4,7 +4,7 @@ import type { ContextEventsView, ContextView } from '../../api/contexts.ts'
 import { controlsOf } from '../../inspector/forms/controls.ts'
 import { eventInputsOf } from '../../inspector/forms/event-inputs.ts'
 import { staysOf } from '../../inspector/pages/context/moves.ts'
-import { sentenceText, situationOf } from '../../inspector/sentence.tsx'
+import { sentenceText } from '../../inspector/sentence.tsx'
 import type { Status } from '../../model/context.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Remote } from './remote.ts'
@@ -43,7 +43,7 @@ export function standingLines(
   definition: JsonObject | null,
   { table, style }: Remote,
 ): string[] {
-  const sentence = sentenceText(situationOf(context, events, { definition, now: Date.now() }), timeText)
+  const sentence = sentenceText({ context, events, definition, now: Date.now() }, timeText)
   const inputs = eventInputsOf(definition, context.currentState)
   const taken = events.events.map(({ event, to, input }) => {
     const fields = inputs.of(event, controlsOf(input))
@@ -93,10 +93,10 @@ export function contextLines(
     '',
     ...table(
       ['ENTERED', 'STATE', 'BY'],
-      staysOf(context, definition, Date.now()).map(({ at, state, from, event, cause }) => [
+      staysOf(context, definition, Date.now()).map(({ at, state, event, cause }) => [
         timeText(at),
         state,
-        event ?? cause ?? (from === null ? 'start' : '–'),
+        event ?? cause,
       ]),
     ),
   ]
