@@ -4,22 +4,14 @@ import { unavailable } from '../../../model/failure.ts'
 import { throttled } from '../../../model/log-once.ts'
 import { SharedRun } from '../../../model/shared-run.ts'
 import type { Clock } from '../../../ports/clock.ts'
-import {
-  KEPT_MOVES,
-  UNREAD_MS,
-  type CommittedMove,
-  type FeedListener,
-  type FeedPage,
-  type FeedQuery,
-  type MoveFeed,
-} from '../../../ports/feeds.ts'
+import { KEPT_MOVES, UNREAD_MS, type MoveFeed } from '../../../ports/feeds.ts'
 import type { Log } from '../../../ports/log.ts'
 import { untilReady, type Connection } from '../connection.ts'
 import type { MoveSignals } from '../feed.ts'
 import { movesKey } from '../keys.ts'
-import { listOf, sendScript, texts } from '../scripts.ts'
+import { listOf, sendScript, texts, type ScriptName } from '../scripts.ts'
 import { activation } from './activation.ts'
-import { Outbox } from './outbox.ts'
+import { outbox } from './outbox.ts'
 import { isPlace, isPlaceBefore, itemIn, timeOf } from './place.ts'
 import { followMoves } from './tail.ts'
 
@@ -40,163 +32,142 @@ const CONNECT_MS = 3000
 /** Entries of the stream that are kept: some are no moves. */
 const KEPT_ENTRIES = 1.2 * KEPT_MOVES
 
-export class RedisMoves implements MoveFeed {
-  readonly #options: RedisMovesOptions
-  readonly #root: string
-  readonly #announce: (since: string) => Promise<void>
-  readonly #logFault: (error: unknown) => void
+export interface RedisMoves extends MoveFeed {
+  /** To be called before this server commits anything: others may read. */
+  start(): Promise<void>
+}
+
+export function redisMoves({ connect, signals, namespace, clock, log }: RedisMovesOptions): RedisMoves {
+  const root = movesKey(namespace)
+  let connection: Connection | null = null
+  /** What is to be appended; null: the feed is not active. */
+  let unsent: ReturnType<typeof outbox> | null = null
+  let stopListening: (() => void) | null = null
+  /** Where the feed began. */
+  let since = '0-0'
+  let callOffEnd: (() => void) | null = null
+  let callOffRenewal: (() => void) | null = null
+  let isClosed = false
+
+  const onFault = throttled((error) =>
+    log.warn('moves can not be told to those who watch at present; they are kept for a while', { error }),
+  )
+  const announce = activation(signals, async (begun) => {
+    if (isPlace(begun)) since = begun
+    begin(UNREAD_MS)
+    await unsent?.flush()
+  })
   /** Readers that come at once share one: each of them asks all servers. */
-  readonly #activating = new SharedRun(async () => {
-    await this.#renew()
-    await this.#announce(this.#since)
-    const [, newest = this.#since] = await this.#renew()
+  const activating = new SharedRun(async () => {
+    await renew()
+    await announce(since)
+    const [, newest = since] = await renew()
     return newest
   })
-  #connection: Connection | null = null
-  #outbox: Outbox | null = null
-  #stopListening: (() => void) | null = null
-  /** Where the feed began. */
-  #since = '0-0'
-  #callOffEnd: (() => void) | null = null
-  #callOffRenewal: (() => void) | null = null
-  #isClosed = false
 
-  constructor(options: RedisMovesOptions) {
-    this.#options = options
-    this.#root = movesKey(options.namespace)
-    this.#logFault = throttled((error) =>
-      options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error }),
-    )
-    this.#announce = activation(options.signals, async (since) => {
-      if (isPlace(since)) this.#since = since
-      this.#begin(UNREAD_MS)
-      await this.#outbox?.flush()
-    })
+  async function run(script: ScriptName, values: readonly (string | number)[]) {
+    return sendScript(await connected(), script, root, values)
   }
 
-  get isActive(): boolean {
-    return this.#outbox !== null
-  }
-
-  /** To be called before this server commits anything: others may read. */
-  async start(): Promise<void> {
-    try {
-      const connection = await this.#connected()
-      const [since, left] = await Promise.all([connection.get(`${this.#root}on`), connection.pttl(`${this.#root}on`)])
-      if (since === null) return this.#end()
-      this.#since = since
-      this.#begin(left)
-    } catch {
-      // Whether others read is not known: it is looked at again soon.
-      this.#begin(RENEWAL_MS)
+  async function connected(): Promise<Connection> {
+    if (isClosed) throw unavailable('the server is stopping')
+    if (connection === null) {
+      connection = connect('store')
+      connection.on('error', (error) => log.debug('a connection of the feed failed', { error }))
     }
-  }
-
-  publish(move: CommittedMove): void {
-    this.#outbox?.add(move)
-  }
-
-  miss(): void {
-    this.#outbox?.add(null)
-  }
-
-  activate(): Promise<string> {
-    return this.#activating.get()
-  }
-
-  listen(from: string, listener: FeedListener): () => void {
-    const stop = followMoves(this, this.#options.connect('worker'), { from, key: `${this.#root}s`, listener })
-    this.#stopListening = stop
-    this.#renewLater()
-    return () => {
-      stop()
-      if (this.#stopListening !== stop) return
-      this.#stopListening = null
-      this.#callOffRenewal?.()
-    }
-  }
-
-  async read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
-    const place = isPlace(after) ? after : ''
-    const reply = await sendScript(await this.#connected(), 'read-moves', this.#root, [place, limit, characters])
-    const [since, newest, known, entries = []] = listOf(reply)
-    const items = listOf(entries).map(itemIn)
-    const last = [newest, since].find((one) => typeof one === 'string' && one !== '')
-    const isKnown = known === 1
-    const end = items.at(-1)?.id ?? (isKnown ? after : String(last ?? this.#since))
-    return { items, end, isGap: !isKnown, isCut: items.length > 0 && end !== newest }
-  }
-
-  isBefore(one: string, other: string): boolean {
-    return isPlaceBefore(one, other)
-  }
-
-  async close(): Promise<void> {
-    if (this.#outbox !== null && this.#connection?.status === 'ready') await this.#outbox.flush()
-    this.#isClosed = true
-    this.#stopListening?.()
-    this.#callOffRenewal?.()
-    this.#end()
+    await untilReady(connection, CONNECT_MS)
+    return connection
   }
 
   /** Keeps the feed active; gives where it began, and its newest place. @throws FluxError `unavailable` */
-  async #renew(): Promise<string[]> {
+  async function renew(): Promise<string[]> {
     try {
-      const connection = await this.#connected()
-      const reply = texts(await sendScript(connection, 'activate-moves', this.#root, [UNREAD_MS, KEPT_MS]))
-      this.#since = reply[0] ?? this.#since
+      const reply = texts(await run('activate-moves', [UNREAD_MS, KEPT_MS]))
+      since = reply[0] ?? since
       return reply
     } catch (cause) {
       throw unavailable('Redis can not be reached for the stream of moves', { cause })
     }
   }
 
-  #renewLater(): void {
-    this.#callOffRenewal?.()
-    this.#callOffRenewal = this.#options.clock.after(RENEWAL_MS, () => {
-      this.#renewLater()
-      this.#renew().then(
-        () => this.#announce(this.#since),
+  const append = async (values: readonly (string | number)[]) =>
+    texts(await run('append-moves', [KEPT_ENTRIES, KEPT_MS, ...values])).map(Number)
+
+  function renewLater(): void {
+    callOffRenewal?.()
+    callOffRenewal = clock.after(RENEWAL_MS, () => {
+      renewLater()
+      renew().then(
+        () => announce(since),
         () => {},
       )
     })
   }
 
-  /** This server publishes, at least for so many milliseconds. */
-  #begin(left: number): void {
-    if (this.#isClosed) return
-    this.#outbox ??= new Outbox({
-      append: (values) => this.#append(values),
-      since: () => timeOf(this.#since),
-      onFault: this.#logFault,
-    })
-    this.#callOffEnd?.()
-    this.#callOffEnd = this.#options.clock.after(left, () => {
-      void this.start()
-    })
-  }
-
-  #end(): void {
-    this.#callOffEnd?.()
-    this.#outbox?.close()
-    this.#outbox = null
-    this.#connection?.disconnect()
-    this.#connection = null
-  }
-
-  async #append(values: readonly (string | number)[]): Promise<readonly number[]> {
-    const connection = await this.#connected()
-    const reply = await sendScript(connection, 'append-moves', this.#root, [KEPT_ENTRIES, KEPT_MS, ...values])
-    return texts(reply).map(Number)
-  }
-
-  async #connected(): Promise<Connection> {
-    if (this.#isClosed) throw unavailable('the server is stopping')
-    if (this.#connection === null) {
-      this.#connection = this.#options.connect('store')
-      this.#connection.on('error', (error) => this.#options.log.debug('a connection of the feed failed', { error }))
+  async function start(): Promise<void> {
+    try {
+      const on = `${root}on`
+      const redis = await connected()
+      const [begun, left] = await Promise.all([redis.get(on), redis.pttl(on)])
+      if (begun === null) return end()
+      since = begun
+      begin(left)
+    } catch {
+      // Whether others read is not known: it is looked at again soon.
+      begin(RENEWAL_MS)
     }
-    await untilReady(this.#connection, CONNECT_MS)
-    return this.#connection
   }
+
+  /** This server publishes, at least for so many milliseconds. */
+  function begin(left: number): void {
+    if (isClosed) return
+    unsent ??= outbox(append, { sinceTime: () => timeOf(since), onFault })
+    callOffEnd?.()
+    callOffEnd = clock.after(left, () => void start())
+  }
+
+  function end(): void {
+    callOffEnd?.()
+    unsent?.close()
+    unsent = null
+    connection?.disconnect()
+    connection = null
+  }
+
+  const feed: RedisMoves = {
+    start,
+    get isActive() {
+      return unsent !== null
+    },
+    publish: (move) => unsent?.add(move),
+    miss: () => unsent?.add(null),
+    activate: () => activating.get(),
+    listen(from, listener) {
+      const stop = followMoves(feed, connect('worker'), { from, key: `${root}s`, listener })
+      stopListening = stop
+      renewLater()
+      return () => {
+        stop()
+        if (stopListening !== stop) return
+        stopListening = null
+        callOffRenewal?.()
+      }
+    },
+    async read({ after, limit, characters }) {
+      const reply = await run('read-moves', [isPlace(after) ? after : '', limit, characters])
+      const [begun, newest, known, entries = []] = listOf(reply)
+      const items = listOf(entries).map(itemIn)
+      const last = items.at(-1)?.id ?? (known === 1 ? after : String(newest || begun || since))
+      return { items, end: last, isGap: known !== 1, isCut: items.length > 0 && last !== newest }
+    },
+    isBefore: isPlaceBefore,
+    async close() {
+      if (unsent !== null && connection?.status === 'ready') await unsent.flush()
+      isClosed = true
+      stopListening?.()
+      callOffRenewal?.()
+      end()
+    },
+  }
+  return feed
 }

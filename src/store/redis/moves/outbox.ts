@@ -1,5 +1,6 @@
 // store/redis: what this server has committed and not appended to the feed yet. One append is under way at a time. What
 // cannot be appended stays here until it can, or until there is too much of it.
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { sizeOfMove, type CommittedMove } from '../../../ports/feeds.ts'
 
 interface Outgoing {
@@ -11,14 +12,6 @@ interface Outgoing {
   waitsSince: number | null
   /** It was sent, and the answer was lost. */
   isResent: boolean
-}
-
-interface OutboxParts {
-  /** Appends, as the script `append-moves` does; resolves with the places of those that wait. */
-  readonly append: (values: readonly (string | number)[]) => Promise<readonly number[]>
-  /** Redis's time at which the feed began, epoch milliseconds. */
-  readonly since: () => number
-  readonly onFault: (error: unknown) => void
 }
 
 /** Moves of one append, and characters of them. */
@@ -36,128 +29,127 @@ const PATIENCE_FOR_EARLIER_MS = 2000
  */
 const [ACTIVATION_MS, PATIENCE_AT_FIRST_MS] = [500, 300]
 
-export class Outbox {
-  readonly #parts: OutboxParts
-  #queue: Outgoing[] = []
-  #characters = 0
-  #isSoon = false
-  #sending: Promise<void> | null = null
-  #retry: NodeJS.Timeout | null = null
-  #isClosed = false
+/**
+ * `append` does as the script `append-moves`, and gives the places of those that wait. `sinceTime`: Redis's time at which
+ * the feed began, epoch milliseconds.
+ */
+export function outbox(
+  append: (values: readonly (string | number)[]) => Promise<readonly number[]>,
+  { sinceTime, onFault }: { readonly sinceTime: () => number; readonly onFault: (error: unknown) => void },
+) {
+  let queue: Outgoing[] = []
+  let characters = 0
+  /** Whether what is here is being appended, or will be. */
+  let isRunning = false
+  /** To be called when it is appended, or can not be for now. */
+  let onPause: (() => void)[] = []
+  let isClosed = false
 
-  constructor(parts: OutboxParts) {
-    this.#parts = parts
-  }
-
-  add(move: CommittedMove | null): void {
-    if (this.#isClosed) return
-    if (this.#queue.length >= MAX_OUTGOING) this.#drop(MAX_OUTGOING / 10)
-    else if (this.#characters > MAX_OUTGOING_CHARACTERS) this.#drop(Math.ceil(this.#queue.length / 2))
-    const one = toSend(move)
-    this.#queue.push(one)
-    this.#characters += one.size
-    if (this.#isSoon || this.#sending !== null || this.#retry !== null) return
-    this.#isSoon = true
-    setImmediate(() => {
-      this.#isSoon = false
-      this.#send()
-    })
-  }
-
-  /** Resolves when what was added so far is appended, or could not be for now. */
-  async flush(): Promise<void> {
-    await this.#sending
-    if (this.#retry === null) this.#send()
-    await this.#sending
-  }
-
-  /** Drops what is left. */
-  close(): void {
-    this.#isClosed = true
-    this.#queue = []
-    this.#characters = 0
-    if (this.#retry) clearTimeout(this.#retry)
-  }
-
-  #send(): void {
-    if (this.#sending !== null || this.#isClosed || this.#queue.length === 0) return
-    const batch = this.#take(this.#countOfNext())
-    this.#sending = this.#append(batch).finally(() => {
-      this.#sending = null
-      if (this.#retry === null) this.#send()
-    })
-  }
-
-  /** How many of the oldest fit into one append: one at least. */
-  #countOfNext(): number {
-    let [count, characters] = [0, 0]
-    for (const { size } of this.#queue) {
-      if (count === MAX_APPENDED || characters >= MAX_APPENDED_CHARACTERS) break
-      count += 1
-      characters += size
-    }
-    return count
+  function insert(at: number, some: readonly Outgoing[]): void {
+    if (isClosed) return
+    queue.splice(at, 0, ...some)
+    for (const { size } of some) characters += size
   }
 
   /** The oldest, which do not wait any more. */
-  #take(count: number): Outgoing[] {
-    const some = this.#queue.splice(0, count)
-    for (const { size } of some) this.#characters -= size
+  function take(count: number): Outgoing[] {
+    const some = queue.splice(0, count)
+    for (const { size } of some) characters -= size
     return some
   }
 
-  /** Readers are told that the oldest are missing. */
-  #drop(count: number): void {
-    this.#take(count)
-    this.#queue.unshift(toSend(null))
+  /** Takes the oldest that fit into one append: one at least. */
+  function takeNext(): Outgoing[] {
+    let sum = 0
+    const end = queue.findIndex(({ size }, index) => {
+      sum += size
+      return index === MAX_APPENDED || (index > 0 && sum > MAX_APPENDED_CHARACTERS)
+    })
+    return take(end < 0 ? queue.length : end)
   }
 
-  async #append(batch: readonly Outgoing[]): Promise<void> {
-    const { append, onFault } = this.#parts
+  /** Readers are told that the oldest are missing. */
+  function drop(count: number): void {
+    take(count)
+    queue.unshift(toSend(null))
+  }
+
+  /** Appends what is here: all messages of a turn of the event loop at once. */
+  async function run(): Promise<void> {
+    isRunning = true
+    await nextTurn()
+    while (queue.length > 0) {
+      const retryMs = await appendSome(takeNext())
+      if (retryMs === 0) continue
+      pause()
+      await sleep(retryMs, undefined, { ref: false })
+    }
+    isRunning = false
+    pause()
+  }
+
+  function pause(): void {
+    for (const resolve of onPause) resolve()
+    onPause = []
+  }
+
+  /** Gives the milliseconds after which some of these must be tried again; 0: none. */
+  async function appendSome(batch: readonly Outgoing[]): Promise<number> {
     try {
-      const waiting = await append(batch.flatMap((one) => this.#valuesOf(one)))
+      const waiting = await append(batch.flatMap(valuesOf))
       const left = waiting.flatMap((place) => batch[place] ?? [])
-      if (left.length === 0) return
       for (const one of left) one.waitsSince ??= performance.now()
-      this.#putBack(left, WAIT_RETRY_MS)
+      insert(0, left)
+      return left.length > 0 ? WAIT_RETRY_MS : 0
     } catch (error) {
       onFault(error)
       for (const one of batch) one.isResent = true
-      this.#putBack(batch, RETRY_MS)
+      insert(0, batch)
+      return RETRY_MS
     }
   }
 
-  #putBack(some: readonly Outgoing[], delay: number): void {
-    if (this.#isClosed) return
-    this.#queue = [...some, ...this.#queue]
-    for (const { size } of some) this.#characters += size
-    this.#retry = setTimeout(() => {
-      this.#retry = null
-      this.#send()
-    }, delay).unref()
-  }
-
-  #valuesOf(one: Outgoing): (string | number)[] {
+  function valuesOf(one: Outgoing): (string | number)[] {
     const { move } = one
     if (move === null) return [0, 0, 'g', '', '']
     const { message, facts } = move
-    const texts = [JSON.stringify(facts), JSON.stringify(message)]
-    return [message.contextId, message.version, this.#modeOf(one, move), ...texts]
+    return [message.contextId, message.version, modeOf(one, move), JSON.stringify(facts), JSON.stringify(message)]
   }
 
   /** See `append-moves.lua`. Another server may have committed the version before, if that was lately. */
-  #modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
-    const since = this.#parts.since()
+  function modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
+    const since = sinceTime()
     if (isResent) return 'r'
     if (previousAt === null || previousAt <= since || at - previousAt > PATIENCE_FOR_EARLIER_MS) return 'a'
     const patience = previousAt > since + ACTIVATION_MS ? PATIENCE_FOR_EARLIER_MS : PATIENCE_AT_FIRST_MS
     return waitsSince !== null && performance.now() - waitsSince > patience ? 'a' : 'w'
   }
+
+  return {
+    add(move: CommittedMove | null): void {
+      if (isClosed) return
+      if (queue.length >= MAX_OUTGOING) drop(MAX_OUTGOING / 10)
+      else if (characters > MAX_OUTGOING_CHARACTERS) drop(Math.ceil(queue.length / 2))
+      insert(queue.length, [toSend(move)])
+      if (!isRunning) void run()
+    },
+    /** Resolves when what was added so far is appended, or could not be for now. */
+    flush: () =>
+      new Promise<void>((resolve) => {
+        onPause.push(resolve)
+        if (!isRunning) pause()
+      }),
+    /** Drops what is left. */
+    close(): void {
+      isClosed = true
+      queue = []
+    },
+  }
 }
 
 const toSend = (move: CommittedMove | null): Outgoing => ({
   move,
-  size: move === null ? 0 : sizeOfMove(move),
+  size: sizeOfMove(move),
   waitsSince: null,
   isResent: false,
 })
