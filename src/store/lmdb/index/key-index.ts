@@ -41,11 +41,20 @@ export class IdSet {
     chunk.splice(at, 1)
     this.#size--
     if (chunk.length === 0) this.#chunks.splice(index, 1)
+    else if (chunk.length < CHUNK / 4) this.#merge(index, chunk)
   }
 
   /** In ascending order; not to be changed. */
   get chunks(): readonly (readonly number[])[] {
     return this.#chunks
+  }
+
+  /** Keeps sets that shrink from becoming many nearly empty chunks. */
+  #merge(index: number, chunk: number[]): void {
+    const next = this.#chunks[index + 1]
+    if (next === undefined || chunk.length + next.length > 2 * CHUNK) return
+    chunk.push(...next)
+    this.#chunks.splice(index + 1, 1)
   }
 }
 
