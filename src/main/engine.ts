@@ -15,7 +15,7 @@ import type { Settings } from '../settings.ts'
 import { createDispatcher } from '../steps/dispatcher.ts'
 import { Slots } from '../steps/slots.ts'
 import { webhookSender } from '../steps/builtin/webhooks.ts'
-import { moveRing } from '../store/lmdb/move-ring.ts'
+import { MoveRing } from '../store/lmdb/move-ring.ts'
 import { openLmdbStore } from '../store/lmdb/store.ts'
 
 /**
@@ -65,7 +65,7 @@ const CLUSTER_PARTITIONS = 16
 async function openEmbedded({ data, namespace, minFree }: Settings, clock: Clock, log: Log) {
   const store = await openLmdbStore({ folder: data, namespace, minFree, log, clock })
   const alarm = localAlarm({ clock, log })
-  return { store, alarm, clock, others: null, moves: moveRing(systemClock), storage: resolve(data) }
+  return { store, alarm, clock, others: null, moves: new MoveRing(systemClock), storage: resolve(data) }
 }
 
 /**
@@ -79,7 +79,7 @@ const heartbeatOf = (recovery: number) => recovery / 10
 
 /** Imports the modules of Redis only here: they would make each start without Redis take a fifth longer. */
 async function openRedis(settings: Settings, redisUrl: string, log: Log) {
-  const [{ BullAlarm }, { connect, explore }, { redisFeed }, { redisMoves }, { openRedisStore }] = await Promise.all([
+  const [{ BullAlarm }, { connect, explore }, { redisFeed }, { RedisMoves }, { openRedisStore }] = await Promise.all([
     import('../alarms/bullmq.ts'),
     import('../store/redis/connection.ts'),
     import('../store/redis/feed.ts'),
@@ -103,7 +103,7 @@ async function openRedis(settings: Settings, redisUrl: string, log: Log) {
     namespace,
     log,
   })
-  const moves = redisMoves({
+  const moves = new RedisMoves({
     connect: (role) => connect(address, role),
     signals: feed.signals,
     namespace,

@@ -13,7 +13,7 @@ import { METHODS, type Calls, type FluxApi } from '../../src/api/calls.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { Log } from '../../src/ports/log.ts'
-import { moveRing } from '../../src/store/lmdb/move-ring.ts'
+import { MoveRing } from '../../src/store/lmdb/move-ring.ts'
 import { openSecrets } from '../../src/settings/secrets.ts'
 
 export interface Call {
@@ -196,7 +196,7 @@ export function testApp(overrides: Partial<FluxApi> = {}, options: Partial<AppOp
     ready: () => null,
     log,
     live: {
-      feed: moveRing(systemClock),
+      feed: new MoveRing(systemClock),
       isSecured: () => false,
       maxReaders: 10,
       tagLimits: { count: 64, bytes: 256 },

@@ -8,7 +8,7 @@ import type { CommittedMove } from '../../src/ports/feeds.ts'
 import { KEPT_MOVES, type FeedItem } from '../../src/ports/feeds.ts'
 import { connect, explore, type Connection } from '../../src/store/redis/connection.ts'
 import { redisFeed } from '../../src/store/redis/feed.ts'
-import { redisMoves, type RedisMoves } from '../../src/store/redis/moves/feed.ts'
+import { RedisMoves } from '../../src/store/redis/moves/feed.ts'
 import { move } from '../http/live/moves.ts'
 
 const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
@@ -40,7 +40,7 @@ async function open(namespace: string): Promise<Peer> {
     namespace,
     log,
   })
-  const feed = redisMoves({
+  const feed = new RedisMoves({
     connect(role) {
       const connection = connect(address, role)
       connections.push(connection)

@@ -9,6 +9,8 @@ import {
   type CommittedMove,
   type FeedItem,
   type FeedListener,
+  type FeedPage,
+  type FeedQuery,
   type MoveFeed,
 } from '../../ports/feeds.ts'
 
@@ -33,114 +35,134 @@ class RingItem implements FeedItem {
 }
 
 /** Ids are the name of this ring, and a number. */
-const ID = /^([\w-]{8})\.(\d{1,15})$/
+const ID = /^([\w-]{8})\.\d{1,15}$/
 const numberOf = (id: string) => Number(id.slice(id.indexOf('.') + 1))
 
-export function moveRing(clock: Pick<Clock, 'after'>): MoveFeed {
+export class MoveRing implements MoveFeed {
+  readonly #clock: Pick<Clock, 'after'>
   /** Identifies this process, and the time for which it is active: ids from before are not known. */
-  let name = ''
-  const items: RingItem[] = []
+  #name = ''
+  readonly #items: RingItem[] = []
   /** Number of the first item that is kept. Those before are gone. */
-  let first = 1
-  let characters = 0
-  let listener: FeedListener | null = null
+  #first = 1
+  #characters = 0
+  #listener: FeedListener | null = null
   /** Number of the first item that the listener was not given. */
-  let unheard = 1
+  #unheard = 1
   /** Whether the listener will be called, or was called lately. */
-  let isScheduled = false
-  let callOff: (() => void) | null = null
+  #isScheduled = false
+  #callOff: (() => void) | null = null
 
-  const idOf = (number: number) => `${name}.${number}`
-  /** The number of the next item. */
-  const end = () => first + items.length
-
-  /** The number in an id; null: what is behind it is not known, or kept no more. */
-  function knownIn(id: string): number | null {
-    const number = numberOf(id)
-    return ID.exec(id)?.[1] === name && number >= first - 1 && number < end() ? number : null
+  constructor(clock: Pick<Clock, 'after'>) {
+    this.#clock = clock
   }
 
-  function push(move: CommittedMove | null): void {
-    items.push(new RingItem(idOf(end()), move))
-    characters += sizeOfMove(move)
-    const { length } = items
-    if (length >= 2 * KEPT_MOVES || (characters > MAX_CHARACTERS && length > 1)) keep(Math.ceil(length / 2))
-    if (listener !== null) tellSoon()
+  get isActive(): boolean {
+    return this.#name !== ''
+  }
+
+  get #end(): number {
+    return this.#first + this.#items.length
+  }
+
+  publish(move: CommittedMove): void {
+    this.#push(move)
+  }
+
+  miss(): void {
+    this.#push(null)
+  }
+
+  async activate(): Promise<string> {
+    if (!this.isActive) this.#name = randomBytes(6).toString('base64url')
+    if (this.#listener === null) this.#endLater()
+    return this.#idOf(this.#end - 1)
+  }
+
+  listen(from: string, listener: FeedListener): () => void {
+    this.#callOff?.()
+    this.#listener = listener
+    this.#unheard = (this.#numberIn(from) ?? this.#end - 1) + 1
+    if (this.#unheard < this.#end) this.#tellSoon()
+    return () => {
+      if (this.#listener !== listener) return
+      this.#listener = null
+      this.#endLater()
+    }
+  }
+
+  async read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
+    const number = this.#numberIn(after)
+    const from = number === null ? 0 : number + 1 - this.#first
+    const items: RingItem[] = []
+    for (let left = characters; items.length < limit && left > 0;) {
+      const item = this.#items[from + items.length]
+      if (item === undefined) break
+      items.push(item)
+      left -= item.text.length
+    }
+    const newest = this.#idOf(this.#end - 1)
+    const end = items.at(-1)?.id ?? newest
+    return { items, end, isGap: number === null, isCut: end !== newest }
+  }
+
+  isBefore(one: string, other: string): boolean {
+    return numberOf(one) < numberOf(other)
+  }
+
+  async close(): Promise<void> {
+    this.#listener = null
+    this.#callOff?.()
+  }
+
+  #idOf(number: number): string {
+    return `${this.#name}.${number}`
+  }
+
+  /** The number in an id; null: what is behind it is not known, or kept no more. */
+  #numberIn(id: string): number | null {
+    const number = numberOf(id)
+    return ID.exec(id)?.[1] === this.#name && number >= this.#first - 1 && number < this.#end ? number : null
+  }
+
+  #push(move: CommittedMove | null): void {
+    this.#items.push(new RingItem(this.#idOf(this.#end), move))
+    this.#characters += sizeOfMove(move)
+    const { length } = this.#items
+    if (length >= 2 * KEPT_MOVES || (this.#characters > MAX_CHARACTERS && length > 1)) this.#keep(Math.ceil(length / 2))
+    if (this.#listener !== null) this.#tellSoon()
   }
 
   /** Drops the others. Seldom, and many at once: removing from the front of a long list is slow. */
-  function keep(count: number): void {
-    const dropped = items.splice(0, items.length - count)
-    for (const { move } of dropped) characters -= sizeOfMove(move)
-    first += dropped.length
+  #keep(count: number): void {
+    const dropped = this.#items.splice(0, this.#items.length - count)
+    for (const { move } of dropped) this.#characters -= sizeOfMove(move)
+    this.#first += dropped.length
   }
 
   /** At the end of this turn of the event loop, or when the last call is long enough ago. */
-  function tellSoon(): void {
-    if (isScheduled) return
-    isScheduled = true
-    setImmediate(tell)
+  #tellSoon(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => this.#tell())
   }
 
-  function tell(): void {
-    isScheduled = false
-    if (listener === null || unheard === end()) return
-    const news = items.slice(Math.max(0, unheard - first))
-    if (unheard < first) news.unshift(new RingItem(idOf(first - 1), null))
-    unheard = end()
-    isScheduled = true
-    clock.after(listener(news), tell)
+  #tell(): void {
+    this.#isScheduled = false
+    if (this.#listener === null || this.#unheard === this.#end) return
+    const items = this.#items.slice(Math.max(0, this.#unheard - this.#first))
+    if (this.#unheard < this.#first) items.unshift(new RingItem(this.#idOf(this.#first - 1), null))
+    this.#unheard = this.#end
+    this.#isScheduled = true
+    this.#clock.after(this.#listener(items), () => this.#tell())
   }
 
   /** When there was no reader for a while, commits are not published any more, and what was kept is dropped. */
-  function endLater(): void {
-    callOff?.()
-    callOff = clock.after(UNREAD_MS, () => {
-      name = ''
-      keep(0)
+  #endLater(): void {
+    this.#callOff?.()
+    this.#callOff = this.#clock.after(UNREAD_MS, () => {
+      this.#name = ''
+      this.#keep(0)
     })
-  }
-
-  return {
-    get isActive() {
-      return name !== ''
-    },
-    publish: push,
-    miss: () => push(null),
-    async activate() {
-      if (name === '') name = randomBytes(6).toString('base64url')
-      if (listener === null) endLater()
-      return idOf(end() - 1)
-    },
-    listen(from, given) {
-      callOff?.()
-      listener = given
-      unheard = (knownIn(from) ?? end() - 1) + 1
-      if (unheard < end()) tellSoon()
-      return () => {
-        if (listener !== given) return
-        listener = null
-        endLater()
-      }
-    },
-    async read({ after, limit, characters: most }) {
-      const number = knownIn(after)
-      const from = number === null ? 0 : number + 1 - first
-      const page: RingItem[] = []
-      for (let left = most; page.length < limit && left > 0;) {
-        const item = items[from + page.length]
-        if (item === undefined) break
-        page.push(item)
-        left -= item.text.length
-      }
-      const newest = idOf(end() - 1)
-      const last = page.at(-1)?.id ?? newest
-      return { items: page, end: last, isGap: number === null, isCut: last !== newest }
-    },
-    isBefore: (one, other) => numberOf(one) < numberOf(other),
-    async close() {
-      listener = null
-      callOff?.()
-    },
   }
 }

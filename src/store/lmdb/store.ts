@@ -70,59 +70,70 @@ async function idsOf(index: ContextIndex, query: SelectQuery) {
   }
 }
 
-function storeOn(
-  disk: Disk,
-  index: ContextIndex,
-  { noteFile, log, clock }: { readonly noteFile: string; readonly log: Log; readonly clock: Clock },
-): EmbeddedStore {
-  let closing: Promise<void> | null = null
-  const commits = new GroupCommit(() => new WriteGroup(disk, index, () => clock.now()))
+/** What the store is made of. */
+interface Parts {
+  readonly disk: Disk
+  readonly index: ContextIndex
+  readonly commits: GroupCommit<WriteGroup>
+  readonly clock: Clock
+  readonly log: Log
+  /** To be called before the disk is read. @throws FluxError `unavailable` when the store is closed, or will be */
+  readonly checkOpen: () => void
+}
 
-  /** To be called before the disk is read. */
-  function checkOpen(): void {
-    if (closing) throw unavailable('the server is stopping')
+/**
+ * Reads a context from the disk. A damaged one is also removed from the index, so that no list, broadcast or timer meets
+ * it again. @throws FluxError `unreadable`
+ */
+function read({ disk, index, log, checkOpen }: Parts, id: ContextId): StoredContext | null {
+  checkOpen()
+  const bytes = disk.contexts.getBinaryFast(id)
+  try {
+    return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
+  } catch (error) {
+    index.remove(id)
+    logOnce(log, messageOf(error), { contextId: id, error })
+    throw error
   }
+}
 
-  /**
-   * Reads a context from the disk. A damaged one is also removed from the index, so that no list, broadcast or timer
-   * meets it again. @throws FluxError `unreadable`
-   */
-  function read(id: ContextId): StoredContext | null {
-    checkOpen()
-    const bytes = disk.contexts.getBinaryFast(id)
-    try {
-      return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
-    } catch (error) {
-      index.remove(id)
-      logOnce(log, messageOf(error), { contextId: id, error })
-      throw error
-    }
-  }
+/** The verbs of the port that find contexts by their keys. */
+const selections = (parts: Parts) =>
+  ({
+    selectIds: (query) => idsOf(parts.index, query),
+    async select({ characters = Infinity, ...query }) {
+      await parts.commits.settled(() => true)
+      const { ids, rest } = await idsOf(parts.index, query)
+      const contexts: StoredContext[] = []
+      let left = characters
+      for (const id of ids) {
+        if (left <= 0) return { contexts, rest: contexts.at(-1)?.id ?? null }
+        try {
+          const context = read(parts, id)
+          if (context === null) continue
+          contexts.push(context)
+          left -= charactersOf(context.parts)
+        } catch (error) {
+          if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
+        }
+      }
+      return { contexts, rest }
+    },
+    async count(selection) {
+      let count = 0
+      for (let from = selection; ;) {
+        const { count: more, rest } = countIds(parts.index, from)
+        count += more
+        if (rest === null) return count
+        from = { ...selection, after: rest }
+        await nextTurn()
+      }
+    },
+  }) satisfies Partial<Store>
 
-  return {
-    partitions: 1,
-    incarnation: 0,
-    notes: { module: NOTES_MODULE, place: noteFile },
-    get lastId() {
-      return index.lastId
-    },
-    get revision() {
-      return disk.revision()
-    },
-    async reserveIds({ count }) {
-      const given = Math.max(count, IDS_AT_ONCE)
-      return { first: await commits.run((group) => group.reserveIds(given)), count: given }
-    },
-    highestId: async () => index.highestId,
-    trouble: () => (closing ? 'the store is closed' : disk.trouble()),
-    async load({ id }) {
-      await commits.settled((group) => group.touches(id))
-      return read(id)
-    },
-    version: async ({ id }) => index.entry(id)?.version ?? null,
-    /** Not an async function, which would cost each commit another promise. */
-    commit: (request) => commits.run((group) => group.commit(request)),
-
+/** The verbs of the port that read rows, and the rows of a log. */
+const rowQueries = ({ disk, commits, clock, log, checkOpen }: Parts) =>
+  ({
     /** Unreadable rows are left out and logged. */
     async log({ id, limit }) {
       const newestFirst: string[][] = []
@@ -141,44 +152,13 @@ function storeOn(
       }
       return limit > 0 ? newestFirst.toReversed().flat().slice(-limit) : []
     },
-
-    selectIds: (query) => idsOf(index, query),
-    async select({ characters = Infinity, ...query }) {
-      await commits.settled(() => true)
-      const { ids, rest } = await idsOf(index, query)
-      const contexts: StoredContext[] = []
-      let left = characters
-      for (const id of ids) {
-        if (left <= 0) return { contexts, rest: contexts.at(-1)?.id ?? null }
-        try {
-          const context = read(id)
-          if (context === null) continue
-          contexts.push(context)
-          left -= charactersOf(context.parts)
-        } catch (error) {
-          if (!(error instanceof FluxError && error.failure.kind === 'unreadable')) throw error
-        }
-      }
-      return { contexts, rest }
-    },
-    async count(selection) {
-      let count = 0
-      for (let from = selection; ;) {
-        const { count: more, rest } = countIds(index, from)
-        count += more
-        if (rest === null) return count
-        from = { ...selection, after: rest }
-        await nextTurn()
-      }
-    },
-
     async readRow({ space, key }) {
       await commits.settled((group) => group.touchesRows(space, key))
       checkOpen()
       const row = disk.rowTables.read(space, key)
       return row === null || isExpired(row, clock.now()) ? null : { partition: 0, key, ...row }
     },
-    async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }) {
+    async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }: EmbeddedQuery) {
       await commits.settled((group) => group.touchesRows(space))
       const now = withExpired ? -Infinity : clock.now()
       const rows: StoredRow[] = []
@@ -206,6 +186,46 @@ function storeOn(
         await nextTurn()
       }
     },
+  }) satisfies Partial<Store>
+
+function storeOn(
+  disk: Disk,
+  index: ContextIndex,
+  { noteFile, log, clock }: { readonly noteFile: string; readonly log: Log; readonly clock: Clock },
+): EmbeddedStore {
+  let closing: Promise<void> | null = null
+  const commits = new GroupCommit(() => new WriteGroup(disk, index, () => clock.now()))
+
+  const checkOpen = () => {
+    if (closing) throw unavailable('the server is stopping')
+  }
+  const parts = { disk, index, commits, clock, log, checkOpen }
+  return {
+    ...selections(parts),
+    ...rowQueries(parts),
+    partitions: 1,
+    incarnation: 0,
+    notes: { module: NOTES_MODULE, place: noteFile },
+    get lastId() {
+      return index.lastId
+    },
+    get revision() {
+      return disk.revision()
+    },
+    async reserveIds({ count }) {
+      const given = Math.max(count, IDS_AT_ONCE)
+      return { first: await commits.run((group) => group.reserveIds(given)), count: given }
+    },
+    highestId: async () => index.highestId,
+    trouble: () => (closing ? 'the store is closed' : disk.trouble()),
+    async load({ id }) {
+      await commits.settled((group) => group.touches(id))
+      return read(parts, id)
+    },
+    version: async ({ id }) => index.entry(id)?.version ?? null,
+    /** Not an async function, which would cost each commit another promise. */
+    commit: (request) => commits.run((group) => group.commit(request)),
+
     countRows: async ({ space }) => index.rowCount(space),
     sweepRows: ({ now, limit }) => commits.run((group) => group.sweepRows(now, limit)),
 

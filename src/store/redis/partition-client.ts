@@ -44,68 +44,90 @@ type Answer = { readonly reply: Reply } | { readonly error: unknown }
 /** Events of ioredis: connected; a node of a cluster was added or removed. */
 const INTERRUPTIONS = ['ready', '+node', '-node'] as const
 
-export type PartitionClient = ReturnType<typeof partitionClient>
-
-/** `roots`: the key prefix of each partition. */
-export function partitionClient(
-  connection: Connection,
-  { roots, log }: { readonly roots: readonly string[]; readonly log: Log },
-) {
-  let storeIncarnation = 0
-  let closing: Promise<void> | null = null
-  const logFault = throttled((error) => {
-    if (!closing) log.error('Redis does not serve', { error })
-  })
+export class PartitionClient {
+  readonly #connection: Connection
+  readonly #logFault: (error: unknown) => void
   /** To be called before each command. */
-  const holdWrite = writeCoalescer(connection)
-  connection.on('error', logFault)
-  for (const event of INTERRUPTIONS)
-    connection.on(event, () => {
-      storeIncarnation += 1
+  readonly #holdWrite: () => void
+  /** The key prefix of each partition. */
+  readonly #roots: readonly string[]
+  #storeIncarnation = 0
+  #closing: Promise<void> | null = null
+
+  constructor(connection: Connection, { roots, log }: { readonly roots: readonly string[]; readonly log: Log }) {
+    this.#connection = connection
+    this.#logFault = throttled((error) => {
+      if (!this.#closing) log.error('Redis does not serve', { error })
     })
-
-  function trouble(): string | null {
-    if (closing) return 'the server is stopping'
-    return connection.status === 'ready' ? null : 'Redis is out of reach'
+    this.#holdWrite = writeCoalescer(connection)
+    this.#roots = roots
+    connection.on('error', this.#logFault)
+    for (const event of INTERRUPTIONS)
+      connection.on(event, () => {
+        this.#storeIncarnation += 1
+      })
   }
 
-  function refusal(): FluxError | null {
-    const reason = trouble()
-    return reason === null ? null : unavailable(reason)
+  /** A counter that increases whenever another Redis may have taken the place of the one that answered before. */
+  get storeIncarnation(): number {
+    return this.#storeIncarnation
   }
 
-  /** The failure for an error of Redis, or for a missing answer. */
-  function meaningOf(error: unknown): unknown {
-    const code = codeOf(error)
-    if (code === null) return new Unanswered(error)
-    if (!CANNOT_NOW.has(code)) return error
-    // Logged here, and not for each request.
-    logFault(error)
-    return unavailable("Redis can't serve now")
+  /** A context is in partition `id % partitions`. */
+  get partitions(): number {
+    return this.#roots.length
   }
 
-  /** @throws FluxError `unavailable` when Redis cannot serve; Unanswered when it may have executed the command */
-  async function ask<T>(question: () => Promise<T>): Promise<T> {
-    const refused = refusal()
-    if (refused) throw refused
-    holdWrite()
-    try {
-      return await question()
-    } catch (error) {
-      throw meaningOf(error)
-    }
+  trouble(): string | null {
+    if (this.#closing) return 'the server is stopping'
+    return this.#connection.status === 'ready' ? null : 'Redis is out of reach'
   }
 
   /** Runs a script in a partition. */
-  const run = (name: ScriptName, partition: number, values: readonly (string | number)[]): Promise<Reply> =>
-    ask(() => sendScript(connection, name, roots[partition] ?? '', values))
+  run(name: ScriptName, partition: number, values: readonly (string | number)[]): Promise<Reply> {
+    return this.ask(() => sendScript(this.#connection, name, this.#roots[partition] ?? '', values))
+  }
+
+  /** Asks all partitions at once; resolves with the answers in the order of the partitions. */
+  everywhere<T>(ask: (partition: number) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.#roots.map((_, partition) => ask(partition)))
+  }
+
+  /**
+   * Asks all partitions at once, and resolves with the answers that arrived. For queries that each partition can answer
+   * alone, so that an unreachable node affects only its own contexts.
+   * @throws FluxError the first failure, when no partition answered
+   */
+  async reachable<T>(ask: (partition: number) => Promise<T>): Promise<T[]> {
+    const answers = await Promise.allSettled(this.#roots.map((_, partition) => ask(partition)))
+    const came = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+    const [first] = answers
+    if (came.length === 0 && first?.status === 'rejected') throw first.reason
+    return came
+  }
+
+  /**
+   * Sends a commit until its outcome is known, and resolves with what it makes of the reply. Waits while the context is
+   * reserved for another writer. Not an async function, because every event calls it.
+   * @throws FluxError `unavailable`; `inDoubt` when the commit may have been done
+   */
+  commit<T>(commit: ScriptedCommit<T>): Promise<T> {
+    const refusal = this.#refusal()
+    if (refusal) return Promise.reject(refusal)
+    this.#holdWrite()
+    const end = performance.now() + PATIENCE_MS
+    return sendScript(this.#connection, commit.script, this.#roots[commit.partition] ?? '', commit.values).then(
+      (reply) => (reply === 0 ? commit.read(reply) : this.#commitAgain(commit, end, { reply })),
+      (error: unknown) => this.#commitAgain(commit, end, { error: this.#meaningOf(error) }),
+    )
+  }
 
   /**
    * Continues after a first answer other than success. A commit that is sent again is mostly a query: the script
    * recognizes its number and says whether it was done. If it was not done, the caller decides again, because another
    * Redis with less data may have answered.
    */
-  async function commitAgain<T>(
+  async #commitAgain<T>(
     { script, partition, values, read }: ScriptedCommit<T>,
     end: number,
     first: Answer,
@@ -121,69 +143,52 @@ export function partitionClient(
         doubtful ||= error instanceof Unanswered
         if (!doubtful) throw error
         values[SENT_BEFORE] = '1'
-        await untilReady(connection, Math.max(0, end - performance.now()))
-        if (closing || performance.now() >= end)
+        await untilReady(this.#connection, Math.max(0, end - performance.now()))
+        if (this.#closing || performance.now() >= end)
           throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })
         // The first commands may fail although the connection is ready.
         await pause(10)
       }
-      answer = await run(script, partition, values).then(
+      answer = await this.run(script, partition, values).then(
         (reply) => ({ reply }),
         (error: unknown) => ({ error }),
       )
     }
   }
 
-  return {
-    /** A counter that increases whenever another Redis may have taken the place of the one that answered before. */
-    get storeIncarnation() {
-      return storeIncarnation
-    },
-    /** A context is in partition `id % partitions`. */
-    partitions: roots.length,
-    trouble,
-    ask,
-    run,
+  /** @throws FluxError `unavailable` when Redis cannot serve; Unanswered when it may have executed the command */
+  async ask<T>(question: () => Promise<T>): Promise<T> {
+    const refusal = this.#refusal()
+    if (refusal) throw refusal
+    this.#holdWrite()
+    try {
+      return await question()
+    } catch (error) {
+      throw this.#meaningOf(error)
+    }
+  }
 
-    /** Asks all partitions at once; resolves with the answers in the order of the partitions. */
-    everywhere: <T>(askIn: (partition: number) => Promise<T>): Promise<T[]> =>
-      Promise.all(roots.map((_, partition) => askIn(partition))),
+  #refusal(): FluxError | null {
+    const trouble = this.trouble()
+    return trouble === null ? null : unavailable(trouble)
+  }
 
-    /**
-     * Asks all partitions at once, and resolves with the answers that arrived. For queries that each partition can answer
-     * alone, so that an unreachable node affects only its own contexts.
-     * @throws FluxError the first failure, when no partition answered
-     */
-    async reachable<T>(askIn: (partition: number) => Promise<T>): Promise<T[]> {
-      const answers = await Promise.allSettled(roots.map((_, partition) => askIn(partition)))
-      const came = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
-      const [first] = answers
-      if (came.length === 0 && first?.status === 'rejected') throw first.reason
-      return came
-    },
+  /** The failure for an error of Redis, or for a missing answer. */
+  #meaningOf(error: unknown): unknown {
+    const code = codeOf(error)
+    if (code === null) return new Unanswered(error)
+    if (!CANNOT_NOW.has(code)) return error
+    // Logged here, and not for each request.
+    this.#logFault(error)
+    return unavailable("Redis can't serve now")
+  }
 
-    /**
-     * Sends a commit until its outcome is known, and resolves with what it makes of the reply. Waits while the context
-     * is reserved for another writer. Not an async function, because every event calls it.
-     * @throws FluxError `unavailable`; `inDoubt` when the commit may have been done
-     */
-    commit<T>(commit: ScriptedCommit<T>): Promise<T> {
-      const refused = refusal()
-      if (refused) return Promise.reject(refused)
-      holdWrite()
-      const end = performance.now() + PATIENCE_MS
-      return sendScript(connection, commit.script, roots[commit.partition] ?? '', commit.values).then(
-        (reply) => (reply === 0 ? commit.read(reply) : commitAgain(commit, end, { reply })),
-        (error: unknown) => commitAgain(commit, end, { error: meaningOf(error) }),
-      )
-    },
-
-    /** Closes the connection after the commands under way have been answered. */
-    close: (): Promise<void> =>
-      (closing ??= connection.quit().then(
-        () => undefined,
-        () => connection.disconnect(),
-      )),
+  /** Closes the connection after the commands under way have been answered. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#connection.quit().then(
+      () => undefined,
+      () => this.#connection.disconnect(),
+    ))
   }
 }
 

@@ -11,7 +11,7 @@ import { commitSender } from './commit-sender.ts'
 import { connect, outOfReach, RedisError, untilReady, type Connection, type RedisAddress } from './connection.ts'
 import { idNumbers } from './id-numbers.ts'
 import { partitionKey, standstillKey } from './keys.ts'
-import { partitionClient, PATIENCE_MS, type PartitionClient } from './partition-client.ts'
+import { PartitionClient, PATIENCE_MS } from './partition-client.ts'
 import { checkNamespace, checkRedis, endMove } from './namespace.ts'
 import { redisNotesPlace } from './notes.ts'
 import { rowQueries } from './rows.ts'
@@ -73,7 +73,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
 function storeOn(connection: Connection, options: RedisStoreOptions): RedisStore {
   const { namespace, partitions, log } = options
   const roots = Array.from({ length: partitions }, (_, partition) => partitionKey(namespace, partition))
-  const client = partitionClient(connection, { roots, log })
+  const client = new PartitionClient(connection, { roots, log })
   const time = new RedisTime()
   // Names this store among all that write.
   const writer = randomBytes(8).toString('base64url')

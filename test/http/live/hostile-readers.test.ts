@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { MoveFilters } from '../../../src/api/streams.ts'
 import { SseBroadcaster } from '../../../src/http/live/sse-broadcaster.ts'
 import type { Sink } from '../../../src/http/live/sse-connection.ts'
-import { moveRing } from '../../../src/store/lmdb/move-ring.ts'
+import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { move } from './moves.ts'
 
@@ -23,7 +23,7 @@ class Reader implements Sink {
 
 function setUp() {
   const clock = new SimulatedClock(0)
-  const feed = moveRing(clock)
+  const feed = new MoveRing(clock)
   const hub = new SseBroadcaster({ feed, clock, isSecured: () => false, maxReaders: 1000 })
   let readers = 0
   const open = async (takes: boolean, from: string | null = null, filters: MoveFilters = {}) => {

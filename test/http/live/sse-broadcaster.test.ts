@@ -7,7 +7,7 @@ import { SseChunk } from '../../../src/http/live/sse-chunk.ts'
 import type { Sink } from '../../../src/http/live/sse-connection.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { KEPT_MOVES, UNREAD_MS } from '../../../src/ports/feeds.ts'
-import { moveRing } from '../../../src/store/lmdb/move-ring.ts'
+import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { move } from './moves.ts'
 
@@ -28,7 +28,7 @@ class Reader implements Sink {
 
 function setUp(more: Partial<BroadcasterOptions> = {}) {
   const clock = new SimulatedClock(0)
-  const feed = moveRing(clock)
+  const feed = new MoveRing(clock)
   const hub = new SseBroadcaster({ feed, clock, isSecured: () => false, maxReaders: 3, ...more })
   let readers = 0
   const open = async (

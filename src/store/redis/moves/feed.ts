@@ -4,14 +4,22 @@ import { unavailable } from '../../../model/failure.ts'
 import { throttled } from '../../../model/log-once.ts'
 import { SharedRun } from '../../../model/shared-run.ts'
 import type { Clock } from '../../../ports/clock.ts'
-import { KEPT_MOVES, UNREAD_MS, type MoveFeed } from '../../../ports/feeds.ts'
+import {
+  KEPT_MOVES,
+  UNREAD_MS,
+  type CommittedMove,
+  type FeedListener,
+  type FeedPage,
+  type FeedQuery,
+  type MoveFeed,
+} from '../../../ports/feeds.ts'
 import type { Log } from '../../../ports/log.ts'
 import { untilReady, type Connection } from '../connection.ts'
 import type { MoveSignals } from '../feed.ts'
 import { movesKey } from '../keys.ts'
 import { listOf, sendScript, texts, type ScriptName } from '../scripts.ts'
 import { activation } from './activation.ts'
-import { outbox } from './outbox.ts'
+import { Outbox } from './outbox.ts'
 import { isPlace, isPlaceBefore, itemIn, timeOf } from './place.ts'
 import { followMoves } from './tail.ts'
 
@@ -32,142 +40,155 @@ const CONNECT_MS = 3000
 /** Entries of the stream that are kept: some are no moves. */
 const KEPT_ENTRIES = 1.2 * KEPT_MOVES
 
-export interface RedisMoves extends MoveFeed {
-  /** To be called before this server commits anything: others may read. */
-  start(): Promise<void>
-}
-
-export function redisMoves({ connect, signals, namespace, clock, log }: RedisMovesOptions): RedisMoves {
-  const root = movesKey(namespace)
-  let connection: Connection | null = null
-  /** What is to be appended; null: the feed is not active. */
-  let unsent: ReturnType<typeof outbox> | null = null
-  let stopListening: (() => void) | null = null
-  /** Where the feed began. */
-  let since = '0-0'
-  let callOffEnd: (() => void) | null = null
-  let callOffRenewal: (() => void) | null = null
-  let isClosed = false
-
-  const onFault = throttled((error) =>
-    log.warn('moves can not be told to those who watch at present; they are kept for a while', { error }),
-  )
-  const announce = activation(signals, async (begun) => {
-    if (isPlace(begun)) since = begun
-    begin(UNREAD_MS)
-    await unsent?.flush()
-  })
+export class RedisMoves implements MoveFeed {
+  readonly #options: RedisMovesOptions
+  readonly #root: string
+  readonly #announce: (since: string) => Promise<void>
+  readonly #logFault: (error: unknown) => void
   /** Readers that come at once share one: each of them asks all servers. */
-  const activating = new SharedRun(async () => {
-    await renew()
-    await announce(since)
-    const [, newest = since] = await renew()
+  readonly #activating = new SharedRun(async () => {
+    await this.#renew()
+    await this.#announce(this.#since)
+    const [, newest = this.#since] = await this.#renew()
     return newest
   })
+  #connection: Connection | null = null
+  #outbox: Outbox | null = null
+  #stopListening: (() => void) | null = null
+  /** Where the feed began. */
+  #since = '0-0'
+  #callOffEnd: (() => void) | null = null
+  #callOffRenewal: (() => void) | null = null
+  #isClosed = false
 
-  async function run(script: ScriptName, values: readonly (string | number)[]) {
-    return sendScript(await connected(), script, root, values)
+  constructor(options: RedisMovesOptions) {
+    this.#options = options
+    this.#root = movesKey(options.namespace)
+    this.#logFault = throttled((error) =>
+      options.log.warn('moves can not be told to those who watch at present; they are kept for a while', { error }),
+    )
+    this.#announce = activation(options.signals, async (since) => {
+      if (isPlace(since)) this.#since = since
+      this.#begin(UNREAD_MS)
+      await this.#outbox?.flush()
+    })
   }
 
-  async function connected(): Promise<Connection> {
-    if (isClosed) throw unavailable('the server is stopping')
-    if (connection === null) {
-      connection = connect('store')
-      connection.on('error', (error) => log.debug('a connection of the feed failed', { error }))
+  get isActive(): boolean {
+    return this.#outbox !== null
+  }
+
+  /** To be called before this server commits anything: others may read. */
+  async start(): Promise<void> {
+    try {
+      const connection = await this.#connected()
+      const [since, left] = await Promise.all([connection.get(`${this.#root}on`), connection.pttl(`${this.#root}on`)])
+      if (since === null) return this.#end()
+      this.#since = since
+      this.#begin(left)
+    } catch {
+      // Whether others read is not known: it is looked at again soon.
+      this.#begin(RENEWAL_MS)
     }
-    await untilReady(connection, CONNECT_MS)
-    return connection
+  }
+
+  publish(move: CommittedMove): void {
+    this.#outbox?.add(move)
+  }
+
+  miss(): void {
+    this.#outbox?.add(null)
+  }
+
+  activate(): Promise<string> {
+    return this.#activating.get()
+  }
+
+  listen(from: string, listener: FeedListener): () => void {
+    const stop = followMoves(this, this.#options.connect('worker'), { from, key: `${this.#root}s`, listener })
+    this.#stopListening = stop
+    this.#renewLater()
+    return () => {
+      stop()
+      if (this.#stopListening !== stop) return
+      this.#stopListening = null
+      this.#callOffRenewal?.()
+    }
+  }
+
+  async read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
+    const reply = await this.#run('read-moves', [isPlace(after) ? after : '', limit, characters])
+    const [since, newest, known, entries = []] = listOf(reply)
+    const items = listOf(entries).map(itemIn)
+    const end = items.at(-1)?.id ?? (known === 1 ? after : String(newest || since || this.#since))
+    return { items, end, isGap: known !== 1, isCut: items.length > 0 && end !== newest }
+  }
+
+  isBefore(one: string, other: string): boolean {
+    return isPlaceBefore(one, other)
+  }
+
+  async close(): Promise<void> {
+    if (this.#outbox !== null && this.#connection?.status === 'ready') await this.#outbox.flush()
+    this.#isClosed = true
+    this.#stopListening?.()
+    this.#callOffRenewal?.()
+    this.#end()
   }
 
   /** Keeps the feed active; gives where it began, and its newest place. @throws FluxError `unavailable` */
-  async function renew(): Promise<string[]> {
+  async #renew(): Promise<string[]> {
     try {
-      const reply = texts(await run('activate-moves', [UNREAD_MS, KEPT_MS]))
-      since = reply[0] ?? since
+      const reply = texts(await this.#run('activate-moves', [UNREAD_MS, KEPT_MS]))
+      this.#since = reply[0] ?? this.#since
       return reply
     } catch (cause) {
       throw unavailable('Redis can not be reached for the stream of moves', { cause })
     }
   }
 
-  const append = async (values: readonly (string | number)[]) =>
-    texts(await run('append-moves', [KEPT_ENTRIES, KEPT_MS, ...values])).map(Number)
-
-  function renewLater(): void {
-    callOffRenewal?.()
-    callOffRenewal = clock.after(RENEWAL_MS, () => {
-      renewLater()
-      renew().then(
-        () => announce(since),
+  #renewLater(): void {
+    this.#callOffRenewal?.()
+    this.#callOffRenewal = this.#options.clock.after(RENEWAL_MS, () => {
+      this.#renewLater()
+      this.#renew().then(
+        () => this.#announce(this.#since),
         () => {},
       )
     })
   }
 
-  async function start(): Promise<void> {
-    try {
-      const on = `${root}on`
-      const redis = await connected()
-      const [begun, left] = await Promise.all([redis.get(on), redis.pttl(on)])
-      if (begun === null) return end()
-      since = begun
-      begin(left)
-    } catch {
-      // Whether others read is not known: it is looked at again soon.
-      begin(RENEWAL_MS)
-    }
-  }
-
   /** This server publishes, at least for so many milliseconds. */
-  function begin(left: number): void {
-    if (isClosed) return
-    unsent ??= outbox(append, { sinceTime: () => timeOf(since), onFault })
-    callOffEnd?.()
-    callOffEnd = clock.after(left, () => void start())
+  #begin(left: number): void {
+    if (this.#isClosed) return
+    this.#outbox ??= new Outbox({
+      append: async (values) => texts(await this.#run('append-moves', [KEPT_ENTRIES, KEPT_MS, ...values])).map(Number),
+      since: () => timeOf(this.#since),
+      onFault: this.#logFault,
+    })
+    this.#callOffEnd?.()
+    this.#callOffEnd = this.#options.clock.after(left, () => void this.start())
   }
 
-  function end(): void {
-    callOffEnd?.()
-    unsent?.close()
-    unsent = null
-    connection?.disconnect()
-    connection = null
+  #end(): void {
+    this.#callOffEnd?.()
+    this.#outbox?.close()
+    this.#outbox = null
+    this.#connection?.disconnect()
+    this.#connection = null
   }
 
-  const feed: RedisMoves = {
-    start,
-    get isActive() {
-      return unsent !== null
-    },
-    publish: (move) => unsent?.add(move),
-    miss: () => unsent?.add(null),
-    activate: () => activating.get(),
-    listen(from, listener) {
-      const stop = followMoves(feed, connect('worker'), { from, key: `${root}s`, listener })
-      stopListening = stop
-      renewLater()
-      return () => {
-        stop()
-        if (stopListening !== stop) return
-        stopListening = null
-        callOffRenewal?.()
-      }
-    },
-    async read({ after, limit, characters }) {
-      const reply = await run('read-moves', [isPlace(after) ? after : '', limit, characters])
-      const [begun, newest, known, entries = []] = listOf(reply)
-      const items = listOf(entries).map(itemIn)
-      const last = items.at(-1)?.id ?? (known === 1 ? after : String(newest || begun || since))
-      return { items, end: last, isGap: known !== 1, isCut: items.length > 0 && last !== newest }
-    },
-    isBefore: isPlaceBefore,
-    async close() {
-      if (unsent !== null && connection?.status === 'ready') await unsent.flush()
-      isClosed = true
-      stopListening?.()
-      callOffRenewal?.()
-      end()
-    },
+  async #run(script: ScriptName, values: readonly (string | number)[]) {
+    return sendScript(await this.#connected(), script, this.#root, values)
   }
-  return feed
+
+  async #connected(): Promise<Connection> {
+    if (this.#isClosed) throw unavailable('the server is stopping')
+    if (this.#connection === null) {
+      this.#connection = this.#options.connect('store')
+      this.#connection.on('error', (error) => this.#options.log.debug('a connection of the feed failed', { error }))
+    }
+    await untilReady(this.#connection, CONNECT_MS)
+    return this.#connection
+  }
 }

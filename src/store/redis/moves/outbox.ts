@@ -14,6 +14,14 @@ interface Outgoing {
   isResent: boolean
 }
 
+interface OutboxParts {
+  /** Appends, as the script `append-moves` does; resolves with the places of those that wait. */
+  readonly append: (values: readonly (string | number)[]) => Promise<readonly number[]>
+  /** Redis's time at which the feed began, epoch milliseconds. */
+  readonly since: () => number
+  readonly onFault: (error: unknown) => void
+}
+
 /** Moves of one append, and characters of them. */
 const [MAX_APPENDED, MAX_APPENDED_CHARACTERS] = [500, 1_048_576]
 /** Moves kept until they can be appended: as many as the feed keeps at least; and characters of them. */
@@ -29,121 +37,122 @@ const PATIENCE_FOR_EARLIER_MS = 2000
  */
 const [ACTIVATION_MS, PATIENCE_AT_FIRST_MS] = [500, 300]
 
-/**
- * `append` does as the script `append-moves`, and gives the places of those that wait. `sinceTime`: Redis's time at which
- * the feed began, epoch milliseconds.
- */
-export function outbox(
-  append: (values: readonly (string | number)[]) => Promise<readonly number[]>,
-  { sinceTime, onFault }: { readonly sinceTime: () => number; readonly onFault: (error: unknown) => void },
-) {
-  let queue: Outgoing[] = []
-  let characters = 0
+export class Outbox {
+  readonly #parts: OutboxParts
+  #queue: Outgoing[] = []
+  #characters = 0
   /** Whether what is here is being appended, or will be. */
-  let isRunning = false
+  #isRunning = false
   /** To be called when it is appended, or can not be for now. */
-  let onPause: (() => void)[] = []
-  let isClosed = false
+  #onPause: (() => void)[] = []
+  #isClosed = false
 
-  function insert(at: number, some: readonly Outgoing[]): void {
-    if (isClosed) return
-    queue.splice(at, 0, ...some)
-    for (const { size } of some) characters += size
+  constructor(parts: OutboxParts) {
+    this.#parts = parts
   }
 
-  /** The oldest, which do not wait any more. */
-  function take(count: number): Outgoing[] {
-    const some = queue.splice(0, count)
-    for (const { size } of some) characters -= size
-    return some
+  add(move: CommittedMove | null): void {
+    if (this.#isClosed) return
+    if (this.#queue.length >= MAX_OUTGOING) this.#drop(MAX_OUTGOING / 10)
+    else if (this.#characters > MAX_OUTGOING_CHARACTERS) this.#drop(Math.ceil(this.#queue.length / 2))
+    this.#insert(this.#queue.length, [toSend(move)])
+    if (!this.#isRunning) void this.#run()
   }
 
-  /** Takes the oldest that fit into one append: one at least. */
-  function takeNext(): Outgoing[] {
-    let sum = 0
-    const end = queue.findIndex(({ size }, index) => {
-      sum += size
-      return index === MAX_APPENDED || (index > 0 && sum > MAX_APPENDED_CHARACTERS)
+  /** Resolves when what was added so far is appended, or could not be for now. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onPause.push(resolve)
+      if (!this.#isRunning) this.#pause()
     })
-    return take(end < 0 ? queue.length : end)
   }
 
-  /** Readers are told that the oldest are missing. */
-  function drop(count: number): void {
-    take(count)
-    queue.unshift(toSend(null))
+  /** Drops what is left. */
+  close(): void {
+    this.#isClosed = true
+    this.#queue = []
   }
 
   /** Appends what is here: all messages of a turn of the event loop at once. */
-  async function run(): Promise<void> {
-    isRunning = true
+  async #run(): Promise<void> {
+    this.#isRunning = true
     await nextTurn()
-    while (queue.length > 0) {
-      const retryMs = await appendSome(takeNext())
+    while (this.#queue.length > 0) {
+      const retryMs = await this.#append(this.#takeNext())
       if (retryMs === 0) continue
-      pause()
+      this.#pause()
       await sleep(retryMs, undefined, { ref: false })
     }
-    isRunning = false
-    pause()
+    this.#isRunning = false
+    this.#pause()
   }
 
-  function pause(): void {
-    for (const resolve of onPause) resolve()
-    onPause = []
+  #pause(): void {
+    for (const resolve of this.#onPause) resolve()
+    this.#onPause = []
+  }
+
+  /** Takes the oldest that fit into one append: one at least. */
+  #takeNext(): Outgoing[] {
+    let characters = 0
+    const end = this.#queue.findIndex(({ size }, index) => {
+      characters += size
+      return index === MAX_APPENDED || (index > 0 && characters > MAX_APPENDED_CHARACTERS)
+    })
+    return this.#take(end < 0 ? this.#queue.length : end)
+  }
+
+  /** The oldest, which do not wait any more. */
+  #take(count: number): Outgoing[] {
+    const some = this.#queue.splice(0, count)
+    for (const { size } of some) this.#characters -= size
+    return some
+  }
+
+  #insert(at: number, some: readonly Outgoing[]): void {
+    if (this.#isClosed) return
+    this.#queue.splice(at, 0, ...some)
+    for (const { size } of some) this.#characters += size
+  }
+
+  /** Readers are told that the oldest are missing. */
+  #drop(count: number): void {
+    this.#take(count)
+    this.#queue.unshift(toSend(null))
   }
 
   /** Gives the milliseconds after which some of these must be tried again; 0: none. */
-  async function appendSome(batch: readonly Outgoing[]): Promise<number> {
+  async #append(batch: readonly Outgoing[]): Promise<number> {
+    const { append, onFault } = this.#parts
     try {
-      const waiting = await append(batch.flatMap(valuesOf))
+      const waiting = await append(batch.flatMap((one) => this.#valuesOf(one)))
       const left = waiting.flatMap((place) => batch[place] ?? [])
       for (const one of left) one.waitsSince ??= performance.now()
-      insert(0, left)
+      this.#insert(0, left)
       return left.length > 0 ? WAIT_RETRY_MS : 0
     } catch (error) {
       onFault(error)
       for (const one of batch) one.isResent = true
-      insert(0, batch)
+      this.#insert(0, batch)
       return RETRY_MS
     }
   }
 
-  function valuesOf(one: Outgoing): (string | number)[] {
+  #valuesOf(one: Outgoing): (string | number)[] {
     const { move } = one
     if (move === null) return [0, 0, 'g', '', '']
     const { message, facts } = move
-    return [message.contextId, message.version, modeOf(one, move), JSON.stringify(facts), JSON.stringify(message)]
+    const texts = [JSON.stringify(facts), JSON.stringify(message)]
+    return [message.contextId, message.version, this.#modeOf(one, move), ...texts]
   }
 
   /** See `append-moves.lua`. Another server may have committed the version before, if that was lately. */
-  function modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
-    const since = sinceTime()
+  #modeOf({ waitsSince, isResent }: Outgoing, { message: { at }, previousAt }: CommittedMove): 'w' | 'a' | 'r' {
+    const since = this.#parts.since()
     if (isResent) return 'r'
     if (previousAt === null || previousAt <= since || at - previousAt > PATIENCE_FOR_EARLIER_MS) return 'a'
     const patience = previousAt > since + ACTIVATION_MS ? PATIENCE_FOR_EARLIER_MS : PATIENCE_AT_FIRST_MS
     return waitsSince !== null && performance.now() - waitsSince > patience ? 'a' : 'w'
-  }
-
-  return {
-    add(move: CommittedMove | null): void {
-      if (isClosed) return
-      if (queue.length >= MAX_OUTGOING) drop(MAX_OUTGOING / 10)
-      else if (characters > MAX_OUTGOING_CHARACTERS) drop(Math.ceil(queue.length / 2))
-      insert(queue.length, [toSend(move)])
-      if (!isRunning) void run()
-    },
-    /** Resolves when what was added so far is appended, or could not be for now. */
-    flush: () =>
-      new Promise<void>((resolve) => {
-        onPause.push(resolve)
-        if (!isRunning) pause()
-      }),
-    /** Drops what is left. */
-    close(): void {
-      isClosed = true
-      queue = []
-    },
   }
 }
 
