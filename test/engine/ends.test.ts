@@ -96,7 +96,6 @@ function login(bench: Bench, path: string, idempotencyKey: string | null = null)
     idempotencyKey,
     replayOf: null,
     rawBody: new Uint8Array(),
-    textsOf: () => [],
     timeout: 2000,
     onStarted() {},
   })

@@ -107,7 +107,6 @@ test('one whose context is stored, and whose caller was given up then, is told i
     ...arrived,
     request: { method: 'POST' },
     idempotencyKey: null,
-    textsOf: () => [],
     timeout: 1000,
     onStarted() {},
   }

@@ -72,7 +72,6 @@ test('a silent store does not delay the answer that there is none in time', asyn
     idempotencyKey: null,
     replayOf: null,
     rawBody: new Uint8Array(),
-    textsOf: () => [],
     timeout: 2000,
     onStarted() {},
   })

@@ -1,18 +1,19 @@
 // http: serves the webhooks under /api. A request is found its endpoint, read, verified and parsed, in this order; then the
 // engine judges it. Every request to an endpoint ends as one delivery.
 import type { Context, Hono } from 'hono'
-import type { BudgetShare, ByteBudget } from '../../model/byte-budget.ts'
-import { FluxError, serverPaused } from '../../model/failure.ts'
-import type { WebhookApi } from '../../model/webhook.ts'
+import type { ByteBudget } from '../../model/byte-budget.ts'
+import { FluxError, serverPaused, type Failure } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import type { Settlement, WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
 import { answerFormat, JSON_FORMAT } from '../formats/codecs.ts'
-import { statusOf } from '../formats/problem.ts'
 import type { BodyAdmission } from '../request/body.ts'
 import { headerOf, idempotencyKeyOf, readBytes, type Env } from '../request/incoming.ts'
 import { pathShown, traceOf } from '../socket/observe.ts'
-import { deliveryOf, respond, type DeliveryInProgress, type DoorReply, type ReplyOptions } from './reply.ts'
-import { readWebhookRequest, unreadRequest, type WebhookLimits } from './request.ts'
-import { endpointOf, noteEndpoint, WEBHOOKS, type MatchedEndpoint } from './routing.ts'
+import type { WebhookLimits } from './body.ts'
+import { prepareReply, settlementOf, type DoorReply } from './reply.ts'
+import { readWebhookRequest, unreadRequest } from './request.ts'
+import { findEndpoint, noteEndpoint, WEBHOOKS } from './routing.ts'
 import { handshakeOf, proofHeaderOf, SignatureVerifier, type VerifierOptions } from './signature-verifier.ts'
 
 export interface WebhookOptions extends WebhookLimits, BodyAdmission, VerifierOptions {
@@ -30,7 +31,8 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, VerifierOp
    */
   readonly unverified: ByteBudget
   readonly answers: Answers
-  readonly refuse: ReplyOptions['refuse']
+  /** Writes a problem. */
+  readonly refuse: (c: Context<Env>, failure: Failure) => Response
   /** Whether the server takes no webhooks yet; left out: it does. */
   readonly isPaused?: () => boolean
 }
@@ -38,128 +40,103 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, VerifierOp
 /** Bytes of memory that a waiting caller takes: a connection, and the state of its context. */
 const WAITING_BYTES = 16 * 1024
 
+/** Of a request that a fault of the server ended. */
+const FAULT: Settlement = {
+  outcome: 'failed',
+  status: 500,
+  contextId: null,
+  reason: 'a fault of the server: see its log',
+}
+
 export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
-  const { webhooks, waiting, unverified, inFlight, secrets, isPaused } = options
+  const { webhooks, webhookTimeout, maxBody, secrets, isPaused, log, answers, refuse } = options
   const verifier = new SignatureVerifier(options)
   app.all(`${WEBHOOKS}/*`, async (c) => {
-    const found = matched(c, webhooks)
-    const { endpoint } = found
+    const { endpoint, parameters } = findEndpoint(c, webhooks)
     noteEndpoint(c, endpoint)
     if (isPaused?.()) throw serverPaused()
-    const delivery: DeliveryInProgress = {
-      endpoint,
-      method: c.req.method,
-      path: pathShown(c),
-      ...webhooks.arrival(),
-      reply: null,
-      request: null,
-      rawBody: null,
-      format: JSON_FORMAT,
-      keyed: false,
+    const { deliveryId, time } = webhooks.arrival()
+    const [{ method }, path] = [c.req, pathShown(c)]
+    /** `waiting` is charged once the request is verified: strangers must not use up the places of those who wait. */
+    const [waiting, unverified, inFlight] = [options.waiting.hold(), options.unverified.hold(), options.inFlight.hold()]
+    let settlement = FAULT
+    let format = JSON_FORMAT
+    let idempotencyKey: string | null = null
+    /** As long as no context has it; null: it is not verified. */
+    let request: JsonObject | null = null
+    let rawBody: Uint8Array | null = null
+
+    const receive = (bytes: Buffer): DoorReply | Promise<DoorReply> => {
+      unverified.release()
+      const refusal = verifier.refusalOf(c, endpoint, bytes, webhooks.now())
+      if (refusal) return refusal
+      waiting.resize(WAITING_BYTES)
+      const timeout = endpoint.timeout ?? webhookTimeout
+      // What it asks for may be malformed, and then nothing must be done.
+      format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
+      rawBody = bytes
+      const about = { path: parameters, timeout, proofHeader: proofHeaderOf(endpoint) }
+      try {
+        request = readWebhookRequest(c, bytes, about, options)
+      } catch (error) {
+        request = unreadRequest(c, bytes, about)
+        throw error
+      }
+      const handshake = handshakeOf(endpoint, request['body'] ?? null)
+      if (handshake) return { handshake }
+      idempotencyKey = idempotencyKeyOf(c) ?? null
+      const onStarted = () => {
+        inFlight.release()
+        request = rawBody = null
+      }
+      const call = { endpoint, deliveryId, time, timeout, idempotencyKey, request, rawBody: bytes, onStarted }
+      return webhooks.receive({ ...call, replayOf: null, traceparent: traceOf(c) }).catch(asBadRequest)
     }
-    const settle = (result: Parameters<typeof deliveryOf>[1]) => {
-      const settled = deliveryOf(delivery, result, webhooks.now())
-      const { reason } = settled
-      webhooks.settled(reason === null ? settled : { ...settled, reason: secrets.redactor().text(reason) })
+    const charge = (bytes: number) => {
+      unverified.resize(bytes)
+      inFlight.resize(bytes)
     }
-    const shares = { wait: waiting.hold(), arriving: unverified.hold(), hold: inFlight.hold() }
+
     try {
-      delivery.reply = await receive(c, options, { ...shares, found, delivery, verifier })
-      const response = await respond(c, delivery.reply, { ...options, format: delivery.format, keyed: delivery.keyed })
-      settle({ status: response.status })
+      const reply = await readBytes(c, { limit: maxBody, charge, trustsLength: false }, receive)
+      const prepared = prepareReply(reply, format)
+      const { sent } = prepared
+      settlement = prepared.settlement
+      const { outcome, contextId, reason } = settlement
+      // A repeat is no news.
+      if (outcome === 'failed') {
+        const isUnsafe = 'answer' in reply && reply.answer.kind === 'response'
+        log[isUnsafe ? 'error' : 'warn']('the workflow behind a webhook failed', { contextId, path, reason })
+      }
+      const isReplay = idempotencyKey !== null && 'replayed' in reply && reply.replayed
+      if (isReplay) c.set('replayed', true)
+      if ('kind' in sent) return refuse(c, sent)
+      const response = await sent.send(c, answers)
+      if (isReplay) response.headers.set('Idempotency-Replayed', 'true')
       return response
     } catch (error) {
-      settle({ error })
+      if (settlement === FAULT && error instanceof FluxError) settlement = settlementOf(error.failure)
       throw error
     } finally {
-      for (const share of Object.values(shares)) share.release()
+      for (const share of [waiting, unverified, inFlight]) share.release()
+      const { outcome, status, contextId, reason } = settlement
+      webhooks.settled({
+        deliveryId,
+        endpoint,
+        method,
+        path,
+        time,
+        outcome,
+        status,
+        duration: Math.max(0, webhooks.now() - time),
+        contextId,
+        replayOf: null,
+        reason: reason === null ? null : secrets.redactor().text(reason),
+        request,
+        rawBody,
+      })
     }
   })
-}
-
-/** @throws FluxError when there is no such endpoint, which is logged */
-function matched(c: Context<Env>, webhooks: WebhookApi): MatchedEndpoint {
-  try {
-    return endpointOf(webhooks, c)
-  } catch (error) {
-    if (error instanceof FluxError && statusOf(error.failure) < 500)
-      webhooks.unmatched({ method: c.req.method, path: pathShown(c), reason: error.failure.detail })
-    throw error
-  }
-}
-
-interface Received {
-  readonly found: MatchedEndpoint
-  readonly delivery: DeliveryInProgress
-  readonly verifier: SignatureVerifier
-  /** Charged once the request is verified: strangers must not use up the places of those who wait. */
-  readonly wait: BudgetShare
-  /** Charged until the request is verified. */
-  readonly arriving: BudgetShare
-  /** Charged with the memory that the request takes. */
-  readonly hold: BudgetShare
-}
-
-/**
- * The body is passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
- * memory.
- */
-function receive(c: Context<Env>, options: WebhookOptions, received: Received): Promise<DoorReply> {
-  const charge = (bytes: number) => {
-    received.arriving.resize(bytes)
-    received.hold.resize(bytes)
-  }
-  const reading = { limit: options.maxBody, charge, trustsLength: false }
-  return readBytes(c, reading, (rawBody) => passed(c, rawBody, options, received))
-}
-
-/** @throws FluxError when it is malformed; see also `WebhookApi.receive` */
-function passed(
-  c: Context<Env>,
-  rawBody: Buffer,
-  options: WebhookOptions,
-  { found: { endpoint, parameters: path }, delivery, verifier, wait, arriving, hold }: Received,
-): DoorReply | Promise<DoorReply> {
-  const { webhooks, webhookTimeout } = options
-  arriving.release()
-  const refused = verifier.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
-  if (refused) return refused
-  wait.resize(WAITING_BYTES)
-  const timeout = endpoint.timeout ?? webhookTimeout
-  // What it asks for may be malformed, and then nothing must be done.
-  delivery.format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
-  delivery.rawBody = rawBody
-  const about = { path, timeout, proofHeader: proofHeaderOf(endpoint), limits: options }
-  let call
-  try {
-    call = readWebhookRequest(c, rawBody, about)
-  } catch (error) {
-    delivery.request = unreadRequest(c, rawBody, about)
-    throw error
-  }
-  delivery.request = call.request
-  const handshake = handshakeOf(endpoint, call.request['body'] ?? null)
-  if (handshake) return { handshake }
-  const idempotencyKey = idempotencyKeyOf(c) ?? null
-  delivery.keyed = idempotencyKey !== null
-  const { deliveryId, time } = delivery
-  const onStarted = () => {
-    hold.release()
-    delivery.request = delivery.rawBody = null
-  }
-  return webhooks
-    .receive({
-      ...call,
-      endpoint,
-      deliveryId,
-      time,
-      timeout,
-      idempotencyKey,
-      replayOf: null,
-      onStarted,
-      traceparent: traceOf(c),
-    })
-    .catch(asBadRequest)
 }
 
 /**
