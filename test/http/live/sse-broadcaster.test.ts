@@ -349,19 +349,4 @@ describe('the work for many streams', () => {
     expect(looked).toHaveBeenCalledTimes(2)
     looked.mockRestore()
   })
-
-  test('no text is made of what nobody may have', async () => {
-    const { clock, feed, open } = setUp({ maxReaders: 10 })
-    const { reader } = await open()
-    reader.isSlow = true
-    reader.writableLength = 10_000_000
-    const made = vi.spyOn(SseChunk.prototype, 'bytes', 'get')
-    for (let id = 1; id <= 1000; id += 1) feed.publish(move(id))
-    await clock.advance(1000)
-    expect(made).not.toHaveBeenCalled()
-    made.mockRestore()
-    reader.writableLength = 0
-    await clock.advance(1000)
-    expect(reader.text).toContain('event: dropped\ndata: {"count":1000}')
-  })
 })
