@@ -57,7 +57,6 @@ const LIBRARIES: { readonly [library: string]: readonly string[] } = {
   xstate: ['definitions', 'engine', 'machine'],
   acorn: ['definitions'],
   uuid: ['engine'],
-  chokidar: ['definitions'],
   zod: ['api', 'definitions', 'access', 'http', 'settings', 'store/lmdb', 'cli'],
   jiti: ['steps'],
   'quickjs-emscripten-core': ['steps'],
