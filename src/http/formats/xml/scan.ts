@@ -11,6 +11,10 @@ const DECLARATION = new RegExp(
 )
 const ENCODING = /^(?:utf-8|us-ascii)$/i
 const TEXT = /[^<]*/y
+const COMMENT = /<!--/y
+const CDATA = /<!\[CDATA\[/y
+/** What stands before the root, and is refused: a document type, or part of one. */
+const DECLARED = /<!/y
 const INSTRUCTION = new RegExp(`<\\?(?!xml(?:${S}|\\?))${XML_NAME}(?=${S}|\\?>)`, 'iyu')
 const TAG = new RegExp(`<(/?)(${XML_NAME})`, 'yu')
 const ATTRIBUTE = new RegExp(`${S}+(${XML_NAME})${S}*=${S}*(?:"([^<"]*)"|'([^<']*)')`, 'yu')
@@ -26,83 +30,97 @@ export const tooDeep = () => malformed('the body is nested too deep')
  * @throws FluxError `malformed`; `unsupportedType` for an encoding other than UTF-8
  */
 export function scanXml(text: string, maxNested: number): string {
-  let at = 0
+  const cursor = new Cursor(text)
+  const forbidden = findForbidden(text)
+  if (forbidden >= 0) throw cursor.fault(forbidden, 'the body has a character that XML does not allow')
+  const [, , , encoding = 'utf-8'] = cursor.take(DECLARATION) ?? []
+  if (!ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
   /** Names of the elements that are open. */
   const open: string[] = []
   let roots = 0
   let result = ''
-
-  const fault = (where: number, reason = NOT_XML) => {
-    const { line, column } = positionOf(text, where)
-    return malformed(`${reason}, at line ${line}, column ${column}`)
-  }
-  /** What the sticky pattern matches here; null: nothing. */
-  const take = (pattern: RegExp) => {
-    pattern.lastIndex = at
-    const match = pattern.exec(text)
-    if (match) at = pattern.lastIndex
-    return match
-  }
-  const takeUpTo = (end: string) => {
-    const found = text.indexOf(end, at)
-    if (found === -1) throw fault(at)
-    at = found + end.length
-  }
-  /** Checks the references in a part of the text that begins at `from`. */
-  const checkReferences = (part: string, from: number) =>
-    resolveReferences(part, (index) => {
-      throw fault(from + index, 'the body has a reference that XML does not know')
-    })
-  const takeTag = () => {
-    const start = at
-    const [, closing, name = ''] = take(TAG) ?? []
-    const attributes = new Set<string>()
-    let from = at
-    for (let match = take(ATTRIBUTE); match !== null; match = take(ATTRIBUTE)) {
-      const [, attribute = '', double = '', single = ''] = match
-      if (attributes.has(attribute)) throw fault(from)
-      attributes.add(attribute)
-      const value = double + single
-      checkReferences(value, at - 1 - value.length)
-      from = at
-    }
-    const end = take(END)
-    if (closing === undefined || end === null) throw fault(at)
-    const isEmpty = end[1] !== ''
-    if (closing !== '') {
-      if (isEmpty || attributes.size > 0 || open.pop() !== name) throw fault(start)
-      return
-    }
-    if (open.length === 0) roots += 1
-    if (!isEmpty && open.push(name) > maxNested) throw tooDeep()
-  }
-
-  const forbidden = findForbidden(text)
-  if (forbidden >= 0) throw fault(forbidden, 'the body has a character that XML does not allow')
-  const [, , , encoding = 'utf-8'] = take(DECLARATION) ?? []
-  if (!ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
-  while (at < text.length) {
-    const start = at
-    const [piece = ''] = take(TEXT) ?? []
-    if (piece.includes(']]>')) throw fault(start + piece.indexOf(']]>'))
-    if (open.length === 0 && !isBlank(piece)) throw fault(start + piece.search(/[^ \t\r\n]/))
+  while (cursor.at < text.length) {
+    const start = cursor.at
+    const [piece = ''] = cursor.take(TEXT) ?? []
+    if (piece.includes(']]>')) throw cursor.fault(start + piece.indexOf(']]>'))
+    if (open.length === 0 && !isBlank(piece)) throw cursor.fault(start + piece.search(/[^ \t\r\n]/))
     // The parser joins the texts on both sides of a comment, so references are checked here, before that.
-    checkReferences(piece, start)
-    if (take(INSTRUCTION)) {
-      takeUpTo('?>')
+    cursor.checkReferences(piece, start)
+    if (cursor.take(INSTRUCTION)) {
+      cursor.takeUpTo('?>')
       result += piece
       continue
     }
-    if (text.startsWith('<!--', at)) {
-      at += '<!--'.length
-      takeUpTo('--')
-      if (text[at] !== '>') throw fault(at)
-      at += 1
-    } else if (text.startsWith('<![CDATA[', at) && open.length > 0) takeUpTo(']]>')
-    else if (text.startsWith('<!', at)) throw fault(at, 'the body must be well-formed XML without a document type')
-    else if (at < text.length) takeTag()
-    result += text.slice(start, at)
+    if (cursor.take(COMMENT)) {
+      cursor.takeUpTo('--')
+      if (cursor.take(END)?.[0] !== '>') throw cursor.fault()
+    } else if (open.length > 0 && cursor.take(CDATA)) cursor.takeUpTo(']]>')
+    else if (cursor.take(DECLARED))
+      throw cursor.fault(start + piece.length, 'the body must be well-formed XML without a document type')
+    else if (cursor.at < text.length) {
+      if (open.length === 0) roots += 1
+      takeTag(cursor, open)
+      if (open.length > maxNested) throw tooDeep()
+    }
+    result += text.slice(start, cursor.at)
   }
-  if (open.length > 0 || roots !== 1) throw fault(text.length)
+  if (open.length > 0 || roots !== 1) throw cursor.fault(text.length)
   return result
+}
+
+function takeTag(cursor: Cursor, open: string[]): void {
+  const start = cursor.at
+  const [, closing, name = ''] = cursor.take(TAG) ?? []
+  const attributes = new Set<string>()
+  let from = cursor.at
+  for (let match = cursor.take(ATTRIBUTE); match !== null; match = cursor.take(ATTRIBUTE)) {
+    const [, attribute = '', double = '', single = ''] = match
+    if (attributes.has(attribute)) throw cursor.fault(from)
+    attributes.add(attribute)
+    const value = double + single
+    cursor.checkReferences(value, cursor.at - 1 - value.length)
+    from = cursor.at
+  }
+  const end = cursor.take(END)
+  if (closing === undefined || end === null) throw cursor.fault()
+  const isEmpty = end[1] !== ''
+  if (closing !== '') {
+    if (isEmpty || attributes.size > 0 || open.pop() !== name) throw cursor.fault(start)
+  } else if (!isEmpty) open.push(name)
+}
+
+/** A place in the text. */
+class Cursor {
+  readonly #text: string
+  at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  /** What the sticky pattern matches here; null: nothing. */
+  take(pattern: RegExp) {
+    pattern.lastIndex = this.at
+    const match = pattern.exec(this.#text)
+    if (match) this.at = pattern.lastIndex
+    return match
+  }
+
+  takeUpTo(end: string): void {
+    const found = this.#text.indexOf(end, this.at)
+    if (found === -1) throw this.fault()
+    this.at = found + end.length
+  }
+
+  /** Checks the references in a part of the text that begins at `from`. */
+  checkReferences(part: string, from: number): void {
+    resolveReferences(part, (index) => {
+      throw this.fault(from + index, 'the body has a reference that XML does not know')
+    })
+  }
+
+  fault(where = this.at, reason = NOT_XML) {
+    const { line, column } = positionOf(this.#text, where)
+    return malformed(`${reason}, at line ${line}, column ${column}`)
+  }
 }
