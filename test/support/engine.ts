@@ -118,6 +118,8 @@ export interface BenchOptions {
   readonly allowPrivate?: boolean
   /** In place of the one that sends requests. */
   readonly webhookSender?: WebhookSender
+  /** Whether the end of the test does not close it. */
+  readonly isShared?: boolean
   /** Values of `$secrets`, by name. A test may change them. */
   readonly secrets?: { [name: string]: string }
 }
@@ -233,7 +235,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     async restart() {
       await engine.close({ grace: 0 })
       clock.busy.delete(isBusy)
-      return openBench({}, { ...options, folder, clock })
+      return openBench({}, { ...options, folder, clock, isShared: !isOfTest })
     },
     async close() {
       await engine.close({ grace: 0 })
@@ -242,7 +244,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
       await rm(folder, { recursive: true, force: true })
     },
   }
-  atEndOfTest(bench.close)
+  const isOfTest = options.isShared !== true && atEndOfTest(bench.close)
   return bench
 }
 

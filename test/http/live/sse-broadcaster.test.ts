@@ -273,10 +273,10 @@ test('nothing is missed by a stream that resumes while the others are given more
 describe('what was dropped before it was told', () => {
   test('is told as a gap', async () => {
     const { clock, feed, open } = setUp()
-    const { reader } = await open({ contextId: 12_000 })
+    const { reader } = await open({ contextId: 30_000 })
     feed.publish(move(1))
     await clock.advance(1)
-    for (let n = 2; n <= 12_000; n += 1) feed.publish(move(n))
+    for (let n = 2; n <= 30_000; n += 1) feed.publish(move(n))
     await clock.advance(300)
     expect([count(reader.text, 'event: gap'), count(reader.text, 'event: move')]).toEqual([1, 1])
     const [, to] = /event: gap\ndata: {"from":"[^"]*","to":"[^"]*\.(\d+)"}/.exec(reader.text) ?? []
